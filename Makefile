@@ -1,0 +1,92 @@
+# `make help` lists what there is. Everything runs in .venv, which `make setup` fills from constraints.txt.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+BIN := .venv/bin
+BUILD := build
+CODE := $(wildcard airflow_bookmarks benchmarks dags_examples demo tests tools)
+STORE ?= sqlite
+WORKERS ?= 2
+TESTS ?= tests
+
+# spark-submit finds Spark and Python through PATH, and executors take PYSPARK_PYTHON: all must be this environment's.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
+export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
+export STORE
+unexport SPARK_HOME PYTHONHOME PYTHONPATH
+
+.PHONY: help
+help: ## Show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
+
+.PHONY: setup
+setup: ## Create .venv with all that constraints.txt pins (at once when it is there)
+	@tools/setup.sh
+
+.PHONY: demo
+demo: setup ## Run the demonstration; STORE=sqlite (default) or STORE=dynamodb
+	@$(BIN)/python -m demo
+
+.PHONY: up
+up: setup ## Start Airflow with the example DAGs on this machine
+	@$(BIN)/python -m demo up
+
+.PHONY: down
+down: setup ## Stop what `make up` started
+	@$(BIN)/python -m demo down
+
+.PHONY: test
+test: setup ## Run the tests; TESTS=tests/unit for some of them, WORKERS=2 processes
+	@mkdir -p $(BUILD)
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --durations 10 --junit-xml $(BUILD)/junit.xml $(TESTS)
+
+.PHONY: check
+check: format lint types imports containers package ## Run every check that is not a test
+
+.PHONY: format
+format: setup
+	$(BIN)/ruff format --check --quiet .
+
+.PHONY: lint
+lint: setup
+	$(BIN)/ruff check --quiet .
+	$(BIN)/shellcheck .ci/run tools/setup.sh
+
+.PHONY: types
+types: setup
+	$(BIN)/mypy $(CODE)
+
+.PHONY: imports
+imports: setup
+	$(BIN)/lint-imports --no-logo
+
+.PHONY: containers
+containers: setup
+	$(BIN)/hadolint docker/Dockerfile
+	$(BIN)/yamllint --strict -d '{extends: default, rules: {line-length: {max: 120}}}' docker .pre-commit-config.yaml
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker/compose.yaml
+
+# The wheel is built from the sdist, so this also shows that the sdist is complete.
+.PHONY: package
+package: setup
+	@rm -rf $(BUILD)/dist
+	$(BIN)/python -m build --no-isolation --outdir $(BUILD)/dist . >$(BUILD)/package.log || { cat $(BUILD)/package.log; exit 1; }
+
+.PHONY: fmt
+fmt: setup ## Format the code, and fix what the linter can
+	$(BIN)/ruff check --fix --quiet . || true
+	$(BIN)/ruff format .
+
+.PHONY: dist
+dist: setup ## Build wheel and sdist into dist/
+	$(BIN)/python -m build --no-isolation --outdir dist .
+
+.PHONY: clean
+clean: ## Remove what builds, tests and tools leave behind; .venv stays
+	@rm -rf $(BUILD) dist spark-warehouse metastore_db derby.log
+	@rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find . -path ./.venv -prune -o -path ./.git -prune -o -type d -name __pycache__ -exec rm -rf {} +

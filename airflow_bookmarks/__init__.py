@@ -1,0 +1,51 @@
+"""Bookmarks for Spark jobs that Airflow runs: each input read once, state in DynamoDB.
+
+Airflow imports this module while it reads its own configuration, and the Spark driver imports it from a zip. So it
+loads nothing by itself: a name is imported when it is first used.
+
+Example:
+    from airflow_bookmarks import BookmarkedJob, open_store
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.version import __version__
+
+if TYPE_CHECKING:
+    from airflow_bookmarks.hooks.bookmark import BookmarkHook
+    from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
+    from airflow_bookmarks.sensors.bookmark import BookmarkSensor
+    from airflow_bookmarks.spark.job import BookmarkedJob
+    from airflow_bookmarks.store.bookmark_store import open_store
+
+__all__ = [
+    "BookmarkHook",
+    "BookmarkSensor",
+    "BookmarkSparkSubmitOperator",
+    "BookmarkedJob",
+    "__version__",
+    "open_store",
+]
+
+_MODULE_OF = {
+    "BookmarkHook": "airflow_bookmarks.hooks.bookmark",
+    "BookmarkSensor": "airflow_bookmarks.sensors.bookmark",
+    "BookmarkSparkSubmitOperator": "airflow_bookmarks.operators.spark_submit",
+    "BookmarkedJob": "airflow_bookmarks.spark.job",
+    "open_store": "airflow_bookmarks.store.bookmark_store",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(_MODULE_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,1 @@
+"""The model and the rules: option, job, run, plan, position, ledger, errors. No I/O."""

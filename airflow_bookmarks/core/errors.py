@@ -1,0 +1,158 @@
+"""The errors of this package: one hierarchy, each with what happened, what was left untouched and what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+
+class BookmarkError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class OptionError(BookmarkError, ValueError):
+    """Raised when an option, setting or argument is unknown, misspelt, half given or contradicts another."""
+
+
+class NameInvalidError(BookmarkError, ValueError):
+    """Raised when the name of a job, context, output, namespace or run cannot be used in a key or a path."""
+
+
+class MisuseError(BookmarkError):
+    """Raised when a run is used in an order that has no meaning: read after commit, commit twice, one name twice."""
+
+
+# ---- the store
+
+
+class StoreError(BookmarkError):
+    """Raised when the state store cannot do what it was asked."""
+
+
+class StoreUnavailableError(StoreError):
+    """Raised when the store did not answer, or throttled, for longer than the stated limit."""
+
+
+class StoreAccessError(StoreError):
+    """Raised when credentials are missing, wrong or not allowed to do this, or the region has no such table."""
+
+
+class TableMissingError(StoreError):
+    """Raised when the state table, or the SQLite file, does not exist: an absent table is never an empty bookmark."""
+
+
+class TableLayoutError(StoreError):
+    """Raised when the table has other keys, or a schema version that this package does not know."""
+
+
+class StateCorruptError(StoreError):
+    """Raised when stored bytes do not match their checksum, or a part of them is missing."""
+
+
+class ConditionFailedError(StoreError):
+    """Raised when a condition of a transaction did not hold; nothing of the transaction was written.
+
+    `failed` maps the index of each operation whose condition failed to the item that was there (None: no item).
+    It may be the trace of an own success whose reply was lost: the caller reads back before it believes it.
+    """
+
+    def __init__(self, failed: Mapping[int, Mapping[str, object] | None]) -> None:
+        super().__init__(f"a condition did not hold at operation(s) {sorted(failed)}; nothing was written")
+        self.failed = dict(failed)
+
+
+# ---- who may run
+
+
+class JobBusyError(BookmarkError):
+    """Raised when another run holds the lease of the job."""
+
+    def __init__(self, job: str, holder: str, attempt: int, since: datetime, until: datetime) -> None:
+        super().__init__(
+            f"job {job!r} is being worked on by {holder!r} (attempt {attempt}) since {since.isoformat()}, and its "
+            f"lease holds until {until.isoformat()}. Nothing was read or changed. Wait for it (on_conflict='wait'), "
+            "or, if you know that it is dead, take its lease away with a forced reset or rewind, or let the lease "
+            "run out."
+        )
+        self.job, self.holder, self.attempt, self.since, self.until = job, holder, attempt, since, until
+
+
+class FencedError(BookmarkError):
+    """Raised when this driver lost the job: its lease was taken over, or it was killed, or the job was reset."""
+
+
+class AttemptRefusedError(BookmarkError):
+    """Raised when an attempt may not begin: it was killed, or a higher attempt of its execution was seen already."""
+
+
+# ---- runs and history
+
+
+class RunUnknownError(BookmarkError, LookupError):
+    """Raised when a run number or run id names no run of this job."""
+
+
+class JobUnknownError(BookmarkError, LookupError):
+    """Raised when the namespace has no bookmark of that name."""
+
+
+class NotCommittedError(BookmarkError):
+    """Raised when a job ended and left no commit: success means published."""
+
+
+class PublishError(BookmarkError):
+    """Raised when what a run staged can't be made visible; the run stays committed and its publish stays due."""
+
+
+class ChangedMeanwhileError(BookmarkError):
+    """Raised when a reset or rewind met a state that moved since it was looked at."""
+
+
+# ---- sources
+
+
+class SourceError(BookmarkError):
+    """Raised when a source cannot be planned or read."""
+
+
+class SourceMissingError(SourceError):
+    """Raised when the path or upstream job of a source does not exist."""
+
+
+class SourceChangedError(SourceError):
+    """Raised when planned files changed or went before the commit."""
+
+
+class SchemaUnknownError(SourceError):
+    """Raised when an empty increment has no schema: none was given and no earlier run recorded one."""
+
+
+class SchemaChangedError(SourceError):
+    """Raised when a partition column holds a value that its settled type cannot take."""
+
+
+class OverwrittenError(SourceError):
+    """Raised with `on_overwrite="error"` when files that were read before have another version now."""
+
+
+class UpstreamRewoundError(SourceError):
+    """Raised when an upstream job was reset, rewound or replayed at or below what this job has consumed."""
+
+    def __init__(self, job: str, upstream: str, consumed: int, target: int) -> None:
+        super().__init__(
+            f"REWOUND: upstream {upstream!r} went back to run {target}, and job {job!r} has consumed it up to run "
+            f"{consumed}. Nothing was read or changed. Decide with on_upstream_rewind: 'rewind' takes {job!r} back to "
+            f"its newest run at or below run {target} of the upstream and reads on from there, 'ignore' keeps what "
+            "was consumed and takes note."
+        )
+        self.job, self.upstream, self.consumed, self.target = job, upstream, consumed, target
+
+
+# ---- versions
+
+
+class VersionMismatchError(BookmarkError):
+    """Raised when worker, driver, PySpark packages or table layout have versions that do not go together."""

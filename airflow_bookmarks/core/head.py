@@ -1,0 +1,81 @@
+"""The head: a job's current state; and who may take the job over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from airflow_bookmarks.core.run import ContextState, Execution, RunKey
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Who works on a job now.
+
+    The fence on the head grows each time the lease changes hands, and every write checks that. `expires_at` only says
+    when others may take over; whoever holds the current fence commits, however late.
+
+    `nonce` tells an own take whose reply was lost from a take by somebody else under the same run id and attempt.
+    """
+
+    run_id: str
+    attempt: int
+    since: datetime
+    expires_at: datetime
+    nonce: str
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A job's current state.
+
+    `version` grows with each commit, reset and rewind; `epoch` with each reset and rewind; `fence` with each takeover,
+    kill and reset; `changes` with each replay. `run_number` is the last committed run, `published` the last published
+    one, `data_run_number` the last one of the living line that was not empty. `publishing` names a run that is
+    committed and not yet marked as published. `staging` lists the folders under which runs of this job may have staged
+    output.
+    """
+
+    version: int = 0
+    epoch: int = 1
+    fence: int = 0
+    changes: int = 0
+    run_number: int = 0
+    published: int = 0
+    data_run_number: int = 0
+    publishing: RunKey | None = None
+    lease: Lease | None = None
+    contexts: Mapping[str, ContextState] = field(default_factory=dict)
+    staging: tuple[str, ...] = ()
+
+
+class Take(Enum):
+    """What the rule on leases says to somebody who wants to begin."""
+
+    ALLOWED = auto()
+    BUSY = auto()
+    KILLED = auto()
+    SUPERSEDED = auto()
+
+
+def may_take(head: Head | None, execution: Execution | None, run_id: str, attempt: int, now: datetime) -> Take:
+    """Say whether an attempt may take the lease of a job.
+
+    A killed attempt, or one lower than an attempt already seen, never may (an orphaned driver that starts late). A
+    lease that is free, run out, or held by a lower attempt of the same execution may be taken.
+    """
+    if execution is not None and attempt <= execution.killed_attempt:
+        return Take.KILLED
+    if execution is not None and attempt < execution.attempt:
+        return Take.SUPERSEDED
+    lease = head.lease if head is not None else None
+    if lease is None or now >= lease.expires_at:
+        return Take.ALLOWED
+    if lease.run_id == run_id and lease.attempt < attempt:
+        return Take.ALLOWED
+    return Take.BUSY

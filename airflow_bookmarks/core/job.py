@@ -1,0 +1,78 @@
+"""Names of jobs, contexts, outputs and namespaces, and who asks for a run."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from airflow_bookmarks.core.errors import NameInvalidError
+
+# Names become parts of keys ("#" separates there) and of staging paths ("/", "=", globs mean something there).
+_NAME = re.compile(r"[\w~-][\w.~-]{0,249}")
+_RUN_ID = re.compile(r"[^\x00-\x1f#]{1,1000}")
+
+DEFAULT_NAMESPACE = "default"
+
+
+def check_name(kind: str, name: str) -> str:
+    """Return `name` if it can be the name of a `kind` (job, context, output, namespace).
+
+    Letters and digits of any script, `_`, `.`, `~` and `-`; not starting with a dot; 250 characters at most.
+
+    Raises:
+        NameInvalidError: otherwise.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise NameInvalidError(
+            f"{name!r} can't be the name of a {kind}: letters, digits, '_', '.', '~' and '-' are allowed, 250 at most, "
+            "and no dot in front. Nothing was read or changed."
+        )
+    return name
+
+
+def check_run_id(run_id: str) -> str:
+    """Return `run_id` if it can be the id of an execution: any text of 1 to 1000 characters without `#` or controls.
+
+    Raises:
+        NameInvalidError: otherwise.
+    """
+    if not isinstance(run_id, str) or not _RUN_ID.fullmatch(run_id):
+        raise NameInvalidError(
+            f"{run_id!r} can't be a run id: 1 to 1000 characters, no '#', no control characters. Nothing was read or "
+            "changed."
+        )
+    return run_id
+
+
+def airflow_job_name(dag_id: str, task_id: str, map_index: int = -1) -> str:
+    """Return the default name of a job that an Airflow task runs.
+
+    Example:
+        >>> airflow_job_name("flights", "clean"), airflow_job_name("flights", "clean", 3)
+        ('flights.clean', 'flights.clean.3')
+    """
+    name = f"{dag_id}.{task_id}"
+    return name if map_index < 0 else f"{name}.{map_index}"
+
+
+def airflow_run_id(dag_id: str, dag_run_id: str, task_id: str, map_index: int = -1) -> str:
+    """Return the run id of an Airflow task: the same for each try of it."""
+    run_id = f"{dag_id}/{dag_run_id}/{task_id}"
+    return run_id if map_index < 0 else f"{run_id}/{map_index}"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who makes a run: the execution's run id, its attempt, and where it comes from.
+
+    `dag_id`, `task_id`, `dag_run_id`, `logical_date` are None outside Airflow. `is_last` tells that the execution makes
+    no further run after the next one (a job in batches makes several).
+    """
+
+    run_id: str
+    attempt: int = 1
+    dag_id: str | None = None
+    task_id: str | None = None
+    map_index: int = -1
+    dag_run_id: str | None = None
+    logical_date: str | None = None

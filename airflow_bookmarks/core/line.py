@@ -1,0 +1,99 @@
+r"""Lines: which runs are history now.
+
+Each reset, rewind, set or undo starts a line. Runs that the new line leaves out are undone without being touched:
+
+    epoch 1   1---2---3---4            rewind to 2 starts epoch 2: parent 1, kept 2, start 4
+                   \
+    epoch 2         5---6              living now: 1, 2, 5, 6; undone: 3, 4
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line: its epoch, the epoch it branched off (None: the first), the last run kept of that, and the highest run
+    number that was given out when it started (its own runs have higher ones).
+    """
+
+    epoch: int
+    parent: int | None = None
+    kept: int = 0
+    start: int = 0
+
+
+FIRST_LINE = Line(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Ancestry:
+    """The lines that make up the history of one epoch, with the last run number that counts of each (None: all)."""
+
+    bounds: Mapping[int, int | None]
+
+    @classmethod
+    def of(cls, epoch: int, lines: Iterable[Line]) -> Ancestry:
+        """Follow the parents of `epoch`. The first line (epoch 1) need not be among `lines`.
+
+        Raises:
+            LookupError: a line is missing.
+        """
+        by_epoch = {1: FIRST_LINE} | {line.epoch: line for line in lines}
+        bounds: dict[int, int | None] = {}
+        bound: int | None = None
+        at: int | None = epoch
+        while at is not None:
+            bounds[at] = bound
+            line = by_epoch[at]
+            bound = line.kept if bound is None else min(bound, line.kept)
+            at = line.parent
+        return cls(bounds)
+
+    def is_living(self, number: int, epoch: int) -> bool:
+        """Whether the run with this number, made in this epoch, is part of this history."""
+        if epoch not in self.bounds:
+            return False
+        bound = self.bounds[epoch]
+        return bound is None or number <= bound
+
+
+def last_common_run(seen: int, now: int, consumed: int, lines: Iterable[Line]) -> int | None:
+    """Return the last run that a reader of epoch `seen`, who consumed up to run `consumed`, still shares with epoch
+    `now`.
+
+    None means that nothing at or below `consumed` was undone in between.
+
+    Example (the drawing above; the consumer had read up to run 4 in epoch 1):
+        >>> last_common_run(1, 2, 4, [Line(2, parent=1, kept=2, start=4)])
+        2
+        >>> last_common_run(1, 2, 2, [Line(2, parent=1, kept=2, start=4)]) is None
+        True
+    """
+    if seen == now:
+        return None
+    known = {1: FIRST_LINE} | {line.epoch: line for line in lines}
+    before, after = Ancestry.of(seen, known.values()), Ancestry.of(now, known.values())
+    lost_after: list[int] = []
+    for epoch, bound in before.bounds.items():
+        top = consumed if bound is None else min(bound, consumed)
+        start = known[epoch].start
+        still = start
+        if epoch in after.bounds:
+            limit = after.bounds[epoch]
+            still = top if limit is None else max(start, limit)
+        if still < top:
+            # Runs still+1 .. top of this line are gone; what came before them in this history is shared.
+            lost_after.append(_last_before(before, known, epoch, still))
+    return min(lost_after) if lost_after else None
+
+
+def _last_before(history: Ancestry, known: Mapping[int, Line], epoch: int, number: int) -> int:
+    """Return `number` if it is a run of `epoch`, else the last run that this history has from before that line."""
+    line = known[epoch]
+    return number if number > line.start or line.parent is None else line.kept

@@ -1,0 +1,111 @@
+"""Partition columns: names and values in paths (`year=2013/month=01`), and types settled once over all of them.
+
+Spark infers the type of a partition column from the paths that one read happens to see, so the same column may be a
+number today and text tomorrow. Here it is settled over every listed value and kept with the source.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from airflow_bookmarks.core.errors import SchemaChangedError, SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+NULL_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_INTEGER = re.compile(r"-?\d{1,18}")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_INT_MAX = 2**31 - 1
+
+
+def partition_values(path: str, root: str) -> dict[str, str]:
+    """Return the partition columns of a file below `root`, in path order, values decoded.
+
+    Example:
+        >>> partition_values("/d/flights/month=1/day=a%2Fb/f.parquet", "/d/flights")
+        {'month': '1', 'day': 'a/b'}
+    """
+    folders = path[len(root) :].strip("/").split("/")[:-1] if path.startswith(root) else []
+    pairs = (folder.split("=", 1) for folder in folders if is_partition(folder))
+    return {unquote(name): unquote(value) for name, value in pairs}
+
+
+def is_partition(folder: str) -> bool:
+    """Whether the name of a folder is `column=value`."""
+    name, sign, _ = folder.partition("=")
+    return bool(name) and bool(sign)
+
+
+def settle_types(paths: Iterable[tuple[str, str]], settled: Mapping[str, str]) -> dict[str, str]:
+    """Return the Spark type of each partition column over all `(path, root)` given: int, bigint, date or string.
+
+    A type that was settled before stays: a value that it can't take is an error, because the same column would have
+    another type from this run on.
+
+    Raises:
+        SchemaChangedError: a value does not fit its settled type.
+        SourceError: files of one source have different partition columns.
+    """
+    values: dict[str, set[str]] = {}
+    names: tuple[str, ...] | None = None
+    for path, root in paths:
+        found = partition_values(path, root)
+        if names is None:
+            names = tuple(found)
+            values = {name: set() for name in names}
+        elif tuple(found) != names:
+            raise SourceError(
+                f"files of one source have different partition columns: {list(names)} and, at {path!r}, {list(found)}. "
+                "Nothing was read or changed. Give each layout a context of its own."
+            )
+        for name, value in found.items():
+            values[name].add(value)
+    if names is None:
+        return dict(settled)  # nothing is there now: what was settled stays
+    if settled and set(names) != set(settled):
+        raise SchemaChangedError(
+            f"the partition columns were {sorted(settled)} in the runs before, and are {sorted(names)} now. Nothing "
+            "was read or changed. Read the new layout under a context of its own, or reset the job."
+        )
+    return {name: _settle(name, seen, settled.get(name)) for name, seen in values.items()}
+
+
+def _settle(name: str, values: set[str], settled: str | None) -> str:
+    fits = _narrowest(values - {NULL_VALUE})
+    if settled is None:
+        return fits
+    if not _takes(settled, fits):
+        example = next(v for v in sorted(values) if not _takes(settled, _narrowest({v})))
+        raise SchemaChangedError(
+            f"partition column {name!r} has been {settled} in the runs before, and the value {example!r} is none. "
+            "Nothing was read or changed. Name the column in the schema (as string), or reset the job."
+        )
+    return settled
+
+
+def _takes(settled: str, fits: str) -> bool:
+    if settled in ("string", fits):
+        return True
+    return settled == "bigint" and fits == "int"
+
+
+def _narrowest(values: set[str]) -> str:
+    if not values:
+        return "string"
+    if all(_INTEGER.fullmatch(v) for v in values):
+        return "int" if all(-_INT_MAX - 1 <= int(v) <= _INT_MAX for v in values) else "bigint"
+    return "date" if all(_is_date(v) for v in values) else "string"
+
+
+def _is_date(text: str) -> bool:
+    if not _DATE.fullmatch(text):
+        return False
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,199 @@
+"""Plans: exactly what a run will read from one context, fixed and stored before the first byte is read."""
+
+from __future__ import annotations
+
+import json
+import os.path
+import zlib
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.listing import Listing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamWindow:
+    """Which runs of another job a plan covers: (`after`, `until`], as seen in `epoch` with `changes`.
+
+    `runs` are (run number, revision) pairs, ascending. `replaced` counts files of these runs that a later published run
+    has overwritten: they are not part of the plan.
+    """
+
+    job: str
+    output: str
+    after: int
+    until: int
+    epoch: int
+    changes: int
+    runs: tuple[tuple[int, int], ...] = ()
+    replaced: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FilePlan:
+    """The files that a run reads from one context, with the version of each.
+
+    `roots` are the listed folders or files (`basePath` of partitioned data); `listed` counts the files seen, `known`
+    those read before; `skipped` counts by reason what is neither known nor planned (hidden, late, missing, ...).
+    `partition_types` gives the settled Spark type of each partition column.
+    """
+
+    files: Listing
+    roots: tuple[str, ...]
+    listed: int
+    known: int
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    partition_types: Mapping[str, str] = field(default_factory=dict)
+    upstream: UpstreamWindow | None = None
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to read."""
+        return len(self.files) == 0
+
+    def with_partition_types(self, types: Mapping[str, str]) -> FilePlan:
+        """Return the same plan with other partition types."""
+        return replace(self, partition_types=dict(types))
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a person wants to know of it: plain JSON values."""
+        facts: dict[str, Any] = {
+            "files": len(self.files),
+            "bytes": self.files.total_bytes,
+            "listed": self.listed,
+            "known": self.known,
+            "skipped": dict(self.skipped),
+        }
+        if self.partition_types:
+            facts["partition_types"] = dict(self.partition_types)
+        if self.upstream is not None:
+            up = self.upstream
+            facts["upstream"] = {"job": up.job, "output": up.output, "after": up.after, "until": up.until,
+                                 "epoch": up.epoch, "changes": up.changes, "runs": [n for n, _ in up.runs],
+                                 "replaced": up.replaced}  # fmt: skip
+        return facts
+
+    def encode(self) -> bytes:
+        """Return the plan as stored: one zlib stream over a JSON document.
+
+        Layout (format 1): `v`, `roots`, `listed`, `known`, `skipped`, `partition_types`, `upstream` or null, `base`
+        (the longest common prefix of the paths), and the columns `path` (rest after base), `size`, `time` (ms), `etag`
+        or null.
+        """
+        # Character by character on purpose: the longest common text, not the longest common folder.
+        base = os.path.commonprefix(list(self.files.paths)) if len(self.files) else ""  # noqa: RUF071
+        document = {
+            "v": _FORMAT,
+            "roots": list(self.roots),
+            "listed": self.listed,
+            "known": self.known,
+            "skipped": dict(self.skipped),
+            "partition_types": dict(self.partition_types),
+            "upstream": _window_document(self.upstream),
+            "base": base,
+            "path": [p[len(base) :] for p in self.files.paths],
+            "size": self.files.sizes.tolist(),
+            "time": self.files.times_ms.tolist(),
+            "etag": None if self.files.etags is None else list(self.files.etags),
+        }
+        return zlib.compress(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(), 6)
+
+    @classmethod
+    def decode(cls, body: bytes) -> FilePlan:
+        """Return the plan that `encode` wrote.
+
+        Raises:
+            StateCorruptError: it is not such a plan, or of a newer format.
+        """
+        try:
+            document = json.loads(zlib.decompress(body))
+            if document["v"] != _FORMAT:
+                raise StateCorruptError(
+                    f"a stored plan has format {document['v']}, this version knows {_FORMAT}; upgrade"
+                )
+            base = document["base"]
+            files = Listing(
+                [base + p for p in document["path"]],
+                np.array(document["size"], np.int64),
+                np.array(document["time"], np.int64),
+                document["etag"],
+            )
+            window = document["upstream"]
+            return cls(
+                files,
+                tuple(document["roots"]),
+                document["listed"],
+                document["known"],
+                document["skipped"],
+                document["partition_types"],
+                None if window is None else _window(window),
+            )
+        except (zlib.error, ValueError, KeyError, TypeError) as error:
+            raise StateCorruptError(f"a stored plan can't be read ({error}); nothing was changed") from error
+
+
+def union(plans: Sequence[FilePlan]) -> FilePlan:
+    """Return one plan that reads what `plans` read, each file in its newest planned version once."""
+    newest: dict[str, tuple[int, int]] = {}
+    for i, plan in enumerate(plans):
+        for j, path in enumerate(plan.files.paths):
+            newest[path] = (i, j)
+    picked = [plans[i].files.file(j) for i, j in sorted(newest.values())]
+    types: dict[str, str] = {}
+    for plan in plans:
+        types |= plan.partition_types
+    roots = tuple(dict.fromkeys(root for plan in plans for root in plan.roots))
+    return FilePlan(Listing.of(picked), roots, len(picked), 0, {}, types, plans[-1].upstream if plans else None)
+
+
+def encode_moves(moves: Sequence[tuple[str, str]]) -> bytes:
+    """Return a publish list as stored: pairs (staged file, published file)."""
+    return zlib.compress(json.dumps([list(m) for m in moves], ensure_ascii=False, separators=(",", ":")).encode(), 6)
+
+
+def decode_moves(body: bytes) -> list[tuple[str, str]]:
+    """Return the publish list that `encode_moves` wrote."""
+    return [(source, target) for source, target in _unzip(body)]
+
+
+def encode_paths(paths: Sequence[str]) -> bytes:
+    """Return a delete list as stored."""
+    return zlib.compress(json.dumps(list(paths), ensure_ascii=False, separators=(",", ":")).encode(), 6)
+
+
+def decode_paths(body: bytes) -> list[str]:
+    """Return the delete list that `encode_paths` wrote."""
+    return [str(p) for p in _unzip(body)]
+
+
+def _unzip(body: bytes) -> list[Any]:
+    try:
+        document = json.loads(zlib.decompress(body))
+    except (zlib.error, ValueError) as error:
+        raise StateCorruptError(f"a stored file list can't be read ({error}); nothing was changed") from error
+    if not isinstance(document, list):
+        raise StateCorruptError("a stored file list is not a list; nothing was changed")
+    return document
+
+
+def _window_document(window: UpstreamWindow | None) -> dict[str, Any] | None:
+    if window is None:
+        return None
+    return {"job": window.job, "output": window.output, "after": window.after, "until": window.until,
+            "epoch": window.epoch, "changes": window.changes, "runs": [list(r) for r in window.runs],
+            "replaced": window.replaced}  # fmt: skip
+
+
+def _window(document: Mapping[str, Any]) -> UpstreamWindow:
+    return UpstreamWindow(**{**document, "runs": tuple((n, r) for n, r in document["runs"])})

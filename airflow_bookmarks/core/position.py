@@ -1,0 +1,53 @@
+"""Positions: where a context stands after a run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import StateCorruptError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a context stands: `body` is what its source needs to go on, `watermark` what a person can compare.
+
+    `blobs` are bytes by content hash that `body` refers to and that are not stored yet.
+    """
+
+    body: bytes
+    watermark: str | None = None
+    blobs: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamPosition:
+    """A consumer has read `job` up to run `run_number`, seen in `epoch` with `changes`."""
+
+    job: str
+    output: str
+    run_number: int
+    epoch: int
+    changes: int
+
+    def encode(self) -> bytes:
+        """Return it as stored: a JSON object with exactly these names."""
+        return json.dumps({name: getattr(self, name) for name in self.__slots__}, ensure_ascii=False).encode()
+
+    @classmethod
+    def decode(cls, body: bytes) -> UpstreamPosition:
+        """Return what `encode` wrote.
+
+        Raises:
+            StateCorruptError: it is something else.
+        """
+        try:
+            return cls(**json.loads(body))
+        except (ValueError, TypeError) as error:
+            raise StateCorruptError(
+                f"a stored upstream position can't be read ({error}); nothing was changed"
+            ) from error

@@ -1,0 +1,155 @@
+"""Runs, and the executions that make them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class RunState(StrEnum):
+    """Where a run stands. UNDONE is not stored: a run is undone when the living line leaves it out."""
+
+    PLANNED = "PLANNED"
+    FAILED = "FAILED"
+    COMMITTED = "COMMITTED"
+    PUBLISHED = "PUBLISHED"
+    ABANDONED = "ABANDONED"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the next begin has to settle it."""
+        return self in (RunState.PLANNED, RunState.FAILED)
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether its plans are part of a bookmark."""
+        return self in (RunState.COMMITTED, RunState.PUBLISHED)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RunKey:
+    """One run item: a run number, and the fence under which it was planned. Attempts that failed share the number."""
+
+    number: int
+    fence: int
+
+    def __str__(self) -> str:
+        return f"{self.number}.{self.fence}"
+
+    @classmethod
+    def parse(cls, text: str) -> RunKey:
+        """Return the key that `str` wrote.
+
+        Example:
+            >>> RunKey.parse("3.7")
+            RunKey(number=3, fence=7)
+        """
+        number, _, fence = text.partition(".")
+        return cls(int(number), int(fence))
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """Bytes kept with an item: inline when small, else as a blob named by its content hash.
+
+    `sha256` is the hex digest of the bytes in both cases; exactly one of `inline` and `chunks` is set.
+    """
+
+    sha256: str
+    size_bytes: int
+    inline: bytes | None = None
+    chunks: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanEntry:
+    """The stored plan of one context: what kind of source, what it will read (`body`), and what a person sees of it.
+
+    `facts` holds counts and text for people and metrics: files, bytes, listed, skipped by reason, partition types.
+    """
+
+    kind: str
+    body: Payload
+    facts: Mapping[str, Any]
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutputEntry:
+    """One output of a run: where it is staged and what becomes of it.
+
+    `publish`, `delete` and `schema` are known from the commit on: encoded lists of (staged file, published file), and
+    of files that the publish removes after that; the JSON of the Spark schema that was written.
+    """
+
+    sink: str
+    target: str
+    place: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    publish: Payload | None = None
+    delete: Payload | None = None
+    schema: Payload | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContextState:
+    """Where one context stands after a run: what a person can compare, and which run item holds its position."""
+
+    kind: str
+    fingerprint: str
+    run: RunKey
+    watermark: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run item as stored."""
+
+    key: RunKey
+    state: RunState
+    epoch: int
+    run_id: str
+    attempt: int
+    planned_at: str
+    base_version: int = 0
+    revision: int = 0
+    changes: int = 0
+    fences: tuple[int, ...] = ()
+    is_last: bool = True
+    is_empty: bool = False
+    option: str = "enable"
+    plans: Mapping[str, PlanEntry] = field(default_factory=dict)
+    outputs: Mapping[str, OutputEntry] = field(default_factory=dict)
+    positions: Mapping[str, Payload] = field(default_factory=dict)
+    schemas: Mapping[str, Payload] = field(default_factory=dict)
+    contexts: Mapping[str, ContextState] = field(default_factory=dict)
+    edges: Mapping[str, Any] = field(default_factory=dict)
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    version: int | None = None
+    data_run_number: int = 0
+    committed_at: str | None = None
+    published_at: str | None = None
+    error: str | None = None
+    runtime_version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What makes runs: one Airflow task instance, or one script outside Airflow. Its attempts share it."""
+
+    run_id: str
+    attempt: int
+    killed_attempt: int = 0
+    first_run: int | None = None
+    last_run: int | None = None
+    base_run: int = 0
+    is_finished: bool = False
+    dag_id: str | None = None
+    task_id: str | None = None
+    dag_run_id: str | None = None
+    logical_date: str | None = None
+    taken_nonce: str | None = None

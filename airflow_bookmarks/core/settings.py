@@ -1,0 +1,138 @@
+"""The settings of a run, as they travel from the operator to the driver: `spark.bookmarks.<name>` in the Spark conf."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.errors import OptionError, VersionMismatchError
+from airflow_bookmarks.core.job import Caller
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+PREFIX = "spark.bookmarks."
+_LATER = ("replay", "state_uri", "manifest_uri")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the conf may say; None where it says nothing (empty text counts as nothing).
+
+    `store` is a store URI; `from_run` and `to_run` are written `from` and `to`; `dag` is a JSON object with `dag_id`,
+    `task_id`, `map_index`, `dag_run_id`, `logical_date`; `upstream` is a comma-separated list of job names; `version`
+    is that of the package which wrote the settings.
+    """
+
+    job: str | None = None
+    store: str | None = None
+    option: str | None = None
+    from_run: str | None = None
+    to_run: str | None = None
+    run_id: str | None = None
+    attempt: str | None = None
+    upstream: str | None = None
+    dag: str | None = None
+    on_conflict: str | None = None
+    version: str | None = None
+
+    @classmethod
+    def from_conf(cls, conf: Mapping[str, str]) -> Settings:
+        """Pick the settings out of a Spark conf.
+
+        Raises:
+            OptionError: a key under `spark.bookmarks.` that is none of ours.
+
+        Example:
+            >>> Settings.from_conf({"spark.bookmarks.job": "flights.clean", "spark.master": "local"}).job
+            'flights.clean'
+        """
+        given = {k.removeprefix(PREFIX): v for k, v in conf.items() if k.startswith(PREFIX)}
+        check_setting_names(given)
+        return cls(**{_attribute(name): value for name, value in given.items() if value != ""})
+
+    def to_conf(self) -> dict[str, str]:
+        """Return the conf that says this; what is None is left out."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {PREFIX + _key(name): value for name, value in values.items() if value is not None}
+
+    def upstreams(self) -> tuple[str, ...]:
+        """Return the upstream jobs that the operator declared."""
+        return tuple(name.strip() for name in (self.upstream or "").split(",") if name.strip())
+
+    def caller(self, run_id: str) -> Caller:
+        """Return who runs this; `run_id` is used where the settings name none.
+
+        Raises:
+            OptionError: the attempt is no number, or `dag` no JSON object of the known names.
+        """
+        attempt = self.attempt or "1"
+        if not attempt.isdigit() or int(attempt) < 1:
+            raise OptionError(f"{PREFIX}attempt={attempt!r}: expected a number from 1. Nothing was read or changed.")
+        dag = self._dag()
+        return Caller(
+            run_id=self.run_id or run_id,
+            attempt=int(attempt),
+            dag_id=dag.get("dag_id"),
+            task_id=dag.get("task_id"),
+            map_index=dag.get("map_index", -1),
+            dag_run_id=dag.get("dag_run_id"),
+            logical_date=dag.get("logical_date"),
+        )
+
+    def _dag(self) -> dict[str, Any]:
+        if self.dag is None:
+            return {}
+        try:
+            document = json.loads(self.dag)
+        except ValueError as error:
+            raise OptionError(f"{PREFIX}dag is no JSON ({error}). Nothing was read or changed.") from error
+        known = {"dag_id", "task_id", "map_index", "dag_run_id", "logical_date"}
+        if not isinstance(document, dict) or not set(document) <= known:
+            raise OptionError(f"{PREFIX}dag: expected a JSON object with {sorted(known)}. Nothing was read or changed.")
+        return document
+
+
+def _attribute(name: str) -> str:
+    return {"from": "from_run", "to": "to_run"}.get(name, name)
+
+
+def _key(name: str) -> str:
+    return {"from_run": "from", "to_run": "to"}.get(name, name)
+
+
+def known_settings() -> tuple[str, ...]:
+    """Return the names that may stand after `spark.bookmarks.`."""
+    return tuple(_key(f.name) for f in fields(Settings))
+
+
+def check_setting_names(names: Iterable[str]) -> None:
+    """Make sure that each name is a setting of ours.
+
+    Raises:
+        OptionError: otherwise; Glue ignores such keys, and a misspelt one then reads everything.
+    """
+    later = sorted(name for name in names if name in _LATER)
+    if later:
+        raise OptionError(f"{PREFIX}{later[0]} is not supported by this version. Nothing was read or changed.")
+    unknown = sorted(name for name in names if name not in known_settings())
+    if unknown:
+        raise OptionError(
+            f"unknown setting {PREFIX}{unknown[0]}; known are {', '.join(known_settings())}. Nothing was read or "
+            "changed."
+        )
+
+
+def check_versions(written_by: str | None, running: str) -> None:
+    """Compare the version that wrote the settings (worker) with the one that reads them (driver).
+
+    Raises:
+        VersionMismatchError: another major version.
+    """
+    if written_by is not None and written_by.split(".")[0] != running.split(".")[0]:
+        raise VersionMismatchError(
+            f"the worker runs airflow-provider-bookmarks {written_by} and the driver {running}: another major version. "
+            "Nothing was read or changed. Let the operator ship its own runtime (ship_runtime=True), or install the "
+            "same version in the driver's image."
+        )

@@ -1,0 +1,137 @@
+"""Local files, and whatever is mounted as such."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import IO, TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import OptionError, SourceMissingError
+from airflow_bookmarks.core.listing import FileInfo, Listing
+from airflow_bookmarks.core.partition import is_partition
+from airflow_bookmarks.files.filesystem import Listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_GLOB = frozenset("*?[]{}")
+
+
+class LocalFileSystem:
+    """Files of this machine by `os.scandir`: one stat a file, no second look."""
+
+    def list(self, root: str, *, recursive: bool = False) -> Listed:
+        """List the input files at `root`; see `FileSystem.list`."""
+        skipped: dict[str, int] = {}
+        try:
+            if not os.path.isdir(root):
+                return Listed(Listing.of([_info(root, os.stat(root))]))
+            return Listed(Listing.of(_walk(root, recursive, False, skipped)), skipped)
+        except FileNotFoundError as error:
+            raise SourceMissingError(
+                f"{root!r} does not exist (or went while it was listed). Nothing was read or changed. Check the "
+                "path; a folder that is only empty so far has to be there."
+            ) from error
+
+    def stat(self, paths: Sequence[str]) -> Sequence[FileInfo | None]:
+        """Return each file as it is now; see `FileSystem.stat`."""
+        return [_stat(path) for path in paths]
+
+    def open(self, path: str) -> IO[bytes]:
+        """Open a file for reading."""
+        return open(path, "rb")
+
+    def move(self, source: str, target: str) -> bool:
+        """Move one file by one rename; see `FileSystem.move`."""
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        try:
+            os.rename(source, target)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def delete(self, path: str) -> bool:
+        """Delete one file; see `FileSystem.delete`."""
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def folders(self, root: str) -> Sequence[str]:
+        """Return the names of the folders directly in `root`; see `FileSystem.folders`."""
+        try:
+            with os.scandir(root) as entries:
+                return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+        except FileNotFoundError:
+            return []
+
+    def remove(self, root: str) -> None:
+        """Remove a folder with all that is in it; see `FileSystem.remove`."""
+        try:
+            shutil.rmtree(root)
+        except FileNotFoundError:
+            # Gone, or somebody removes it at the same time: what is left then is swept by the next publish.
+            return
+
+    def canonical(self, path: str) -> str:
+        """Return the one absolute spelling of a path; see `FileSystem.canonical`."""
+        plain = path
+        for prefix in ("file://", "file:"):
+            if plain.startswith(prefix):
+                plain = plain.removeprefix(prefix)
+                break
+        if not plain.startswith("/"):
+            raise OptionError(
+                f"{path!r} is not an absolute path. Nothing was read or changed. Driver and workers may run in "
+                "different folders, so a relative path would name different data."
+            )
+        if _GLOB & set(plain) and not os.path.exists(plain):
+            raise OptionError(
+                f"{path!r} is a pattern, and patterns are not planned by this version. Nothing was read or changed. "
+                "Name the folder, or several folders as a list."
+            )
+        return os.path.normpath(plain)
+
+    def uri(self, path: str) -> str:
+        """Return the path with its scheme; see `FileSystem.uri`."""
+        return f"file://{path}"
+
+    def pattern(self, path: str) -> str:
+        """Return the path with its scheme and escapes; see `FileSystem.pattern`."""
+        escaped = "".join("\\" + c if c in _GLOB or c == "\\" else c for c in path)
+        return f"file://{escaped}"
+
+
+def _walk(folder: str, recursive: bool, is_nested: bool, skipped: dict[str, int]) -> Iterator[FileInfo]:
+    with os.scandir(folder) as entries:
+        rows = sorted(entries, key=lambda entry: entry.name)
+    for entry in rows:
+        if _is_hidden(entry.name):
+            skipped["hidden"] = skipped.get("hidden", 0) + 1
+        elif entry.is_dir():
+            inside = is_nested or not (recursive or is_partition(entry.name))
+            yield from _walk(entry.path, recursive, inside, skipped)
+        elif is_nested:
+            skipped["nested"] = skipped.get("nested", 0) + 1
+        else:
+            info = _stat(entry.path)
+            if info is not None:  # it went while we listed: it was not there
+                yield info
+
+
+def _is_hidden(name: str) -> bool:
+    # Spark's rule (PartitioningAwareFileIndex): `_column=value` is a partition, other `_names` and `.names` are not
+    # data.
+    return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")
+
+
+def _stat(path: str) -> FileInfo | None:
+    try:
+        return _info(path, os.stat(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _info(path: str, status: os.stat_result) -> FileInfo:
+    return FileInfo(path, status.st_size, status.st_mtime_ns // 1_000_000)

@@ -1,0 +1,80 @@
+"""What Airflow learns about this package at discovery.
+
+Discovery runs while Airflow reads its configuration, before every command: this module imports nothing of Airflow and
+nothing heavy. The keys of Airflow's schema are kebab-case; it ignores another spelling without a word.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_bookmarks.version import __version__
+
+_INTEGRATION = "Bookmarks"
+_TEXT_OR_NONE = ["string", "null"]
+
+
+def get_provider_info() -> dict[str, Any]:
+    """Return the provider's entry for Airflow's registry (`provider_info.schema.json`)."""
+    return {
+        "package-name": "airflow-provider-bookmarks",
+        "name": _INTEGRATION,
+        "description": "Bookmarks for Spark jobs: each input read once, state in DynamoDB.",
+        "versions": [__version__],
+        "integrations": [{"integration-name": _INTEGRATION, "tags": ["software"]}],
+        "hooks": [_modules("airflow_bookmarks.hooks.bookmark")],
+        "operators": [_modules("airflow_bookmarks.operators.spark_submit")],
+        "sensors": [_modules("airflow_bookmarks.sensors.bookmark")],
+        "connection-types": [_connection_type()],
+        "cli": ["airflow_bookmarks.cli.airflow_commands"],
+    }
+
+
+def _modules(*names: str) -> dict[str, Any]:
+    return {"integration-name": _INTEGRATION, "python-modules": list(names)}
+
+
+def _connection_type() -> dict[str, Any]:
+    return {
+        "connection-type": "bookmarks",
+        "hook-name": _INTEGRATION,
+        "hook-class-name": "airflow_bookmarks.hooks.bookmark.BookmarkHook",
+        "conn-fields": _connection_fields(),
+        # AWS credentials belong to the AWS connection that aws_conn_id names, so this one has no secret.
+        "ui-field-behaviour": {
+            "hidden-fields": ["host", "port", "schema", "login", "password"],
+            "relabeling": {},
+        },
+    }
+
+
+def _connection_fields() -> dict[str, Any]:
+    return {
+        "store": _text(
+            "Store",
+            "Where the state lies: dynamodb://TABLE?region=REGION, or sqlite:////PATH for one machine.",
+        ),
+        "namespace": _text(
+            "Namespace",
+            "Separates environments that share a table, for example prod and test.",
+        ),
+        "aws_conn_id": _text(
+            "AWS connection",
+            "Airflow connection whose credentials reach the table. Empty: boto3 finds them.",
+        ),
+        "region": _text("Region", "AWS region of the table. Empty: as in the store's URI, else boto3's."),
+        "endpoint": _text("Endpoint", "URL of another DynamoDB API, for example DynamoDB Local. Empty: that of AWS."),
+        "state_uri": _text(
+            "State URI",
+            "Folder in an object store for state that is too large for the table, for example s3://BUCKET/PREFIX.",
+        ),
+        "default_option": {
+            "label": "Default option",
+            "description": "What a task does that names no option. pause and disable change no state.",
+            "schema": {"type": "string", "enum": ["enable", "pause", "disable"], "default": "enable"},
+        },
+    }
+
+
+def _text(label: str, description: str) -> dict[str, Any]:
+    return {"label": label, "description": description, "schema": {"type": _TEXT_OR_NONE, "default": None}}

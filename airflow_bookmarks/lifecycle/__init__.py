@@ -1,0 +1,1 @@
+"""From begin to publish: recover, plan, commit, replay, clean. No Spark, no Airflow."""

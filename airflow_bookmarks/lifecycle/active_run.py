@@ -1,0 +1,421 @@
+"""An enabled run, from begin to mark: what a driver does with the bookmark, without Spark.
+
+begin -> recover -> plan(ctx) ... place(output) ... staged(output) -> commit -> publish -> mark -> sweep
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.edge import Edge
+from airflow_bookmarks.core.errors import BookmarkError, MisuseError
+from airflow_bookmarks.core.job import Caller, check_name
+from airflow_bookmarks.core.option import Option
+from airflow_bookmarks.core.plan import FilePlan, encode_moves, encode_paths
+from airflow_bookmarks.core.run import ContextState, OutputEntry, Payload, PlanEntry, Run
+from airflow_bookmarks.lifecycle.begin import OnConflict, begin
+from airflow_bookmarks.lifecycle.lease import Machine, Renewer
+from airflow_bookmarks.lifecycle.place import Place, Staged, place_entry
+from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.publish import publish_run, sweep
+from airflow_bookmarks.lifecycle.reading import ContextReader
+from airflow_bookmarks.lifecycle.recheck import OnMissing, recheck_plan
+from airflow_bookmarks.lifecycle.recover import STARTS_FROM, CommittingSink, recover, starts_from
+from airflow_bookmarks.lifecycle.rewind import resting_contexts, rewind_along
+from airflow_bookmarks.lifecycle.stopwatch import Stopwatch
+from airflow_bookmarks.lifecycle.summary import Summary, log_committed, log_found, log_planned
+from airflow_bookmarks.sources.registry import advance_stored
+from airflow_bookmarks.sources.upstream import RewindWanted
+from airflow_bookmarks.store.bookmark_store import BookmarkStore, Commit, Holding
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow_bookmarks.core.position import Position
+    from airflow_bookmarks.sources.source import Found, Source
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Context:
+    """What the run knows of one context that it reads."""
+
+    source: Source
+    found: Found
+    plan: FilePlan
+    on_missing: OnMissing
+    schema: str | None = None
+
+
+class ActiveRun:
+    """A run that holds the job's lease. Made by `ActiveRun.begin`; ends with `commit` or `abort`.
+
+    `skipped` and metrics are kept per context; nothing that was left out is silent.
+    """
+
+    option = Option.ENABLE
+
+    def __init__(self, store: BookmarkStore, holding: Holding, machine: Machine, stopwatch: Stopwatch) -> None:
+        self._store, self._holding, self._machine = store, holding, machine
+        self._stopwatch = stopwatch
+        self._renewer = Renewer(store, machine)
+        self._reader = ContextReader(store, holding.job, holding.base)
+        self._contexts: dict[str, _Context] = {}
+        self._outputs: dict[str, OutputEntry] = {}
+        self._staged: dict[str, Staged] = {}
+        self._rows: dict[str, int | None] = {}
+        self._staging: list[str] = list(holding.base.staging)
+        self._has_item = False
+        self._is_over = False
+
+    # ---- begin
+
+    @classmethod
+    def begin(
+        cls,
+        store: BookmarkStore,
+        job: str,
+        caller: Caller,
+        machine: Machine,
+        *,
+        on_conflict: OnConflict = "fail",
+        wait_for: timedelta = timedelta(hours=1),
+        sinks: Mapping[str, CommittingSink] | None = None,
+    ) -> ActiveRun:
+        """Take the job, finish what is due, settle what is open.
+
+        Raises:
+            JobBusyError, AttemptRefusedError, PublishError, StoreError: nothing of this run has begun.
+        """
+        stopwatch = Stopwatch(machine.monotonic)
+        with stopwatch.measure("begin"):
+            holding = begin(store, job, caller, machine, on_conflict=on_conflict, wait_for=wait_for)
+            run = cls(store, holding, machine, stopwatch)
+            run._renewer.start(holding)
+            try:
+                holding, adopted = recover(store, holding, machine, sinks)
+                run._hold(holding)
+                if adopted is not None:
+                    run._commit_adopted(adopted)
+            except BaseException:
+                run._renewer.stop()
+                raise
+        return run
+
+    @property
+    def job(self) -> str:
+        return self._holding.job
+
+    @property
+    def run_number(self) -> int:
+        """The number under which this run will commit."""
+        return self._holding.run_number
+
+    @property
+    def token(self) -> str:
+        """What tells this run's output from that of any other: for sinks of the user's own, to write idempotently."""
+        h = self._holding
+        return f"{self._store.namespace}/{h.job}/{h.base.epoch}/{h.run_number}/{h.fence}"
+
+    # ---- positions
+
+    def position(self, ctx: str) -> bytes | None:
+        """Return the stored position of a context, None where it has none."""
+        return self._reader.found(ctx).position
+
+    def watermark(self, ctx: str) -> str | None:
+        """Return the committed watermark of a context, None where it has none."""
+        return self._reader.watermark(ctx)
+
+    def context_state(self, ctx: str) -> ContextState | None:
+        """Return where a context stands: before the commit as the runs before left it, after it as this run did."""
+        return self._reader.state(ctx)
+
+    def known_schema(self, ctx: str) -> str | None:
+        """Return the schema (JSON) with which the last run that moved this context read it."""
+        return self._reader.known_schema(ctx)
+
+    @property
+    def file_token(self) -> str:
+        """The part of published file names that tells this run, and each revision of it, from any other."""
+        return str(self._holding.key)
+
+    def _hold(self, holding: Holding) -> None:
+        """Go on with another holding of the job, and with what its head says."""
+        self._holding = holding
+        self._reader = ContextReader(self._store, holding.job, holding.base)
+        self._renewer.switch(holding)
+
+    # ---- plan
+
+    def plan(self, ctx: str, source: Source, *, on_missing: OnMissing = "error") -> FilePlan:
+        """Fix what this run reads from one context, and store it before the first byte is read.
+
+        Raises:
+            MisuseError: after the commit, or a context that this run has planned already.
+            SourceError: it can't be planned. FencedError: the job is not ours any more.
+        """
+        check_name("context", ctx)
+        self._check_running(f"read {ctx!r}")
+        if ctx in self._contexts:
+            raise MisuseError(
+                f"job {self.job!r}: context {ctx!r} is read twice in one run. Nothing was read by the second read, "
+                "nothing was committed. Give each source a name of its own."
+            )
+        with self._stopwatch.measure("plan"):
+            found, plan = self._plan_source(ctx, source)
+            self._machine.at(Point.LISTED)
+            facts = {**plan.facts(), STARTS_FROM: starts_from(self._holding.base, ctx)}
+            body = self._store.payloads({ctx: plan.encode()})[ctx]
+            entry = PlanEntry(source.kind, body, facts, source.fingerprint())
+            self._store.plan(self._holding, ctx, entry, option=self.option.value, is_last=True)
+            self._has_item = True
+            self._machine.at(Point.PLANNED)
+        self._contexts[ctx] = _Context(source, found, plan, on_missing)
+        log_planned(log, self.job, ctx, plan)
+        return plan
+
+    def _plan_source(self, ctx: str, source: Source) -> tuple[Found, FilePlan]:
+        found = self._reader.found(ctx)
+        log_found(log, self.job, ctx, source.kind, self.watermark(ctx), self._holding.base)
+        try:
+            return found, source.plan(found)
+        except RewindWanted as wanted:
+            if self._contexts or self._outputs:
+                raise MisuseError(
+                    f"job {self.job!r}: {wanted}, and on_upstream_rewind='rewind' has to take all contexts of this job "
+                    f"back, but {sorted([*self._contexts, *self._outputs])} of this run are planned already. Nothing "
+                    f"was committed. Read {ctx!r} before anything else in the script."
+                ) from wanted
+            self._hold(rewind_along(self._store, self._holding, wanted.upstream, wanted.target))
+            found = self._reader.found(ctx)
+            return found, source.plan(found)
+
+    def set_schema(self, ctx: str, schema: str) -> None:
+        """Keep the schema (JSON) with which a context was read, for later empty increments."""
+        self._contexts[ctx].schema = schema
+
+    def set_rows(self, ctx: str, rows: int | None) -> None:
+        """Keep how many rows were read from a context (None: not known)."""
+        self._rows[ctx] = rows
+
+    # ---- place, stage
+
+    def place(self, output: str, place: Place) -> str:
+        """Store where an output is staged, before its first byte is written; return that folder.
+
+        Raises:
+            MisuseError: after the commit, or an output of that name was placed already.
+            FencedError: the job is not ours any more.
+        """
+        check_name("output", output)
+        self._check_running(f"write {output!r}")
+        if output in self._outputs:
+            raise MisuseError(
+                f"job {self.job!r}: output {output!r} is written twice in one run. Nothing was committed. Give each "
+                "output a name of its own."
+            )
+        entry, root = place_entry(self._store.namespace, self._holding, output, place)
+        staging = self._staging if root in self._staging else [*self._staging, root]
+        self._store.place(self._holding, output, entry, staging, option=self.option.value, is_last=True)
+        self._staging, self._has_item = staging, True
+        self._outputs[output] = entry
+        self._machine.at(Point.PLACED)
+        return entry.place
+
+    def staged(self, output: str, staged: Staged) -> None:
+        """Say what lies staged for an output: nothing of it is visible before the commit."""
+        self._staged[output] = staged
+        self._machine.at(Point.STAGED)
+
+    # ---- commit
+
+    def commit(self) -> Summary:
+        """Commit, publish, mark, sweep.
+
+        Raises:
+            MisuseError: it is over already. SourceChangedError: planned input changed; nothing was committed.
+            FencedError, ChangedMeanwhileError: nothing was committed.
+            PublishError: committed; the publish stays due and is finished by whoever begins next.
+        """
+        self._check_running("commit")
+        unfinished = sorted(set(self._outputs) - set(self._staged))
+        if unfinished:
+            raise MisuseError(
+                f"job {self.job!r}: outputs {unfinished} were placed and not written. Nothing was committed."
+            )
+        self._stopwatch.measure_since("read_write", "plan")
+        with self._stopwatch.measure("commit"):
+            commit = self._commit_of(self._rechecked())
+            self._machine.at(Point.BEFORE_COMMIT)
+            self._store.commit(self._holding, commit)
+        self._is_over = True
+        self._reader = ContextReader(self._store, self.job, replace(self._holding.base, contexts=commit.contexts))
+        self._machine.at(Point.COMMITTED)
+        for ctx, state in commit.contexts.items():
+            log_committed(log, self.job, ctx, self._holding.run_number, state)
+        return self._publish()
+
+    def _publish(self) -> Summary:
+        run = self._store.run(self.job, self._holding.key)
+        if run is None:
+            raise MisuseError(f"job {self.job!r}: run {self._holding.key} was committed and has no item")
+        with self._stopwatch.measure("publish"):
+            publish_run(self._store, self.job, run, self._machine)
+        run = replace(run, metrics={**run.metrics, "seconds": self._stopwatch.seconds()})
+        self._store.mark(self._holding, run, is_own=True)
+        self._renewer.stop()
+        self._machine.at(Point.MARKED)
+        sweep(self._staging, self._holding.fence, self._machine)
+        return Summary.of(run, self._store.namespace, self.job)
+
+    def _rechecked(self) -> dict[str, FilePlan]:
+        return {
+            ctx: recheck_plan(self.job, ctx, context.source, context.plan, context.on_missing)
+            for ctx, context in self._contexts.items()
+        }
+
+    def _commit_of(self, plans: Mapping[str, FilePlan]) -> Commit:
+        is_empty = bool(plans) and all(plan.is_empty for plan in plans.values())
+        positions = {ctx: self._contexts[ctx].source.advance(plan) for ctx, plan in plans.items()}
+        moved = {ctx: position for ctx, position in positions.items() if position is not None}
+        stored = self._store_positions(moved)
+        contexts = dict(self._holding.base.contexts)
+        for ctx, position in moved.items():
+            source = self._contexts[ctx].source
+            contexts[ctx] = ContextState(source.kind, source.fingerprint(), self._holding.key, position.watermark)
+        schemas = {ctx: c.schema.encode() for ctx, c in self._contexts.items() if c.schema is not None}
+        return Commit(
+            contexts=contexts,
+            positions=stored,
+            outputs=self._output_entries(is_empty),
+            edges=edges_of(self.job, plans, self._holding.base.contexts),
+            schemas=self._store.payloads(schemas),
+            metrics=self._metrics(plans),
+            is_empty=is_empty,
+            has_item=self._has_item,
+        )
+
+    def _store_positions(self, moved: Mapping[str, Position]) -> dict[str, Payload]:
+        for position in moved.values():
+            for data in position.blobs.values():
+                self._store.blobs.put(data)
+        return self._store.payloads({ctx: position.body for ctx, position in moved.items()})
+
+    def _output_entries(self, is_empty: bool) -> dict[str, OutputEntry]:
+        entries: dict[str, OutputEntry] = {}
+        for name, entry in self._outputs.items():
+            staged = self._staged[name]
+            facts: dict[str, Any] = {
+                **entry.facts,
+                "rows": staged.rows,
+                "files": len(staged.moves),
+                "bytes": staged.bytes,
+            }
+            if is_empty:
+                # Nothing was new: an overwrite by an empty increment would wipe its target, and an append would leave
+                # files without rows. What was staged is swept.
+                facts |= {"files": 0, "bytes": 0, "discarded_files": len(staged.moves)}
+                entries[name] = replace(entry, facts=facts)
+                continue
+            lists = {"publish": encode_moves(staged.moves), "schema": (staged.schema or "").encode()}
+            if staged.deletes:
+                lists["delete"] = encode_paths(staged.deletes)
+            payloads = self._store.payloads(lists)
+            facts["deleted_files"] = len(staged.deletes)
+            entries[name] = replace(
+                entry,
+                facts=facts,
+                publish=payloads["publish"],
+                schema=payloads["schema"],
+                delete=payloads.get("delete"),
+            )
+        return entries
+
+    def _metrics(self, plans: Mapping[str, FilePlan]) -> dict[str, Any]:
+        contexts: dict[str, Any] = {}
+        for ctx, plan in plans.items():
+            facts = plan.facts()
+            facts["rows"] = self._rows.get(ctx)
+            facts["watermark_before"] = self.watermark(ctx)
+            contexts[ctx] = facts
+        return {"contexts": contexts, "seconds": self._stopwatch.seconds()}
+
+    def _commit_adopted(self, adopted: Run) -> None:
+        """Commit and publish a run that was taken over, as it was planned; then go on under the next fence."""
+        plans = {ctx: FilePlan.decode(self._store.blobs.get(p.body)) for ctx, p in adopted.plans.items()}
+        moved: dict[str, Position] = {}
+        contexts = dict(self._holding.base.contexts)
+        for ctx, plan in plans.items():
+            entry = adopted.plans[ctx]
+            position = advance_stored(entry.kind, plan, self._reader.found(ctx))
+            if position is not None:
+                moved[ctx] = position
+                contexts[ctx] = ContextState(entry.kind, entry.fingerprint, self._holding.key, position.watermark)
+        commit = Commit(
+            contexts=contexts,
+            positions=self._store_positions(moved),
+            outputs=adopted.outputs,
+            edges=edges_of(self.job, plans, self._holding.base.contexts),
+            schemas={},
+            metrics=self._metrics(plans),
+            is_empty=False,
+            is_last=False,
+        )
+        self._store.commit(self._holding, commit)
+        run = self._store.run(self.job, self._holding.key)
+        if run is None:
+            raise MisuseError(f"job {self.job!r}: run {self._holding.key} was committed and has no item")
+        publish_run(self._store, self.job, run, self._machine)
+        following = self._store.mark(self._holding, run, is_own=True, take_next=self._machine.lease_time)
+        if following is None:
+            raise MisuseError(f"job {self.job!r}: the mark of run {run.key} took no next fence")
+        self._hold(following)
+
+    # ---- abort
+
+    def abort(self, error: str) -> None:
+        """Give the job back without a commit: state and targets stay as they were. After the commit it does nothing."""
+        if self._is_over:
+            self._renewer.stop()
+            return
+        self._is_over = True
+        self._renewer.stop()
+        try:
+            self._store.fail(self._holding, error, has_item=self._has_item)
+        except BookmarkError as also:
+            # The reason for the abort is what the user has to see; the next begin settles the run in any case.
+            log.warning("bookmark %s: the failed run could not be marked: %s", self.job, also)
+
+    def _check_running(self, what: str) -> None:
+        if self._renewer.fenced is not None:
+            raise self._renewer.fenced
+        if self._is_over:
+            raise MisuseError(
+                f"job {self.job!r}: can't {what}, this run is over (committed or aborted). Nothing moved. Begin "
+                "another run."
+            )
+
+
+def edges_of(job: str, plans: Mapping[str, FilePlan], base: Mapping[str, ContextState]) -> dict[str, Edge]:
+    """Return per upstream job that this run read what `job` will have consumed of it, as seen at plan.
+
+    Contexts of the same upstream that this run did not read (`base`) stay where they are; the edge is at the lowest.
+    """
+    edges: dict[str, Edge] = {}
+    for ctx, plan in plans.items():
+        window = plan.upstream
+        if window is None:
+            continue
+        other = edges.get(window.job)
+        contexts = dict(other.contexts) if other else resting_contexts(window.job, base)
+        contexts[ctx] = window.until
+        # Two contexts of one upstream may have been planned across a rewind: the older view is the safe one.
+        epoch = min(window.epoch, other.epoch) if other else window.epoch
+        changes = min(window.changes, other.changes) if other else window.changes
+        edges[window.job] = Edge(job, min(contexts.values()), epoch, changes, contexts)
+    return edges

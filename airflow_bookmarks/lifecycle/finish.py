@@ -1,0 +1,100 @@
+"""Finish: what the worker does when the driver process has ended. It plans nothing."""
+
+from __future__ import annotations
+
+import logging
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import MisuseError, NotCommittedError, StateCorruptError
+from airflow_bookmarks.lifecycle.publish import publish_run, sweep
+from airflow_bookmarks.lifecycle.summary import Summary
+
+if TYPE_CHECKING:
+    from airflow_bookmarks.core.job import Caller
+    from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.lifecycle.lease import Machine
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore, Snapshot
+
+log = logging.getLogger(__name__)
+
+
+class Outcome(Enum):
+    """What an execution has come to."""
+
+    NOT_BEGUN = auto()
+    NOT_COMMITTED = auto()
+    DUE = auto()
+    FINISHED = auto()
+
+
+def outcome(store: BookmarkStore, job: str, run_id: str) -> tuple[Outcome, Snapshot]:
+    """Say what an execution has come to: whether it began, committed, and whether its publish is due or done."""
+    seen = store.look(job, run_id)
+    if seen.execution is None or seen.execution.attempt == 0 or seen.head is None:
+        return Outcome.NOT_BEGUN, seen
+    if seen.execution.is_finished:
+        return Outcome.FINISHED, seen
+    due = _due_run(store, job, seen)
+    return (Outcome.DUE if due is not None and due.run_id == run_id else Outcome.NOT_COMMITTED), seen
+
+
+def finish(store: BookmarkStore, job: str, caller: Caller, machine: Machine) -> Summary:
+    """Make sure that the execution has published, publishing what it committed; return its last run.
+
+    Call it only after the driver process has ended: the worker takes the lease of its attempt over.
+
+    Raises:
+        NotCommittedError: the driver never began, or ended without a commit: nothing moved.
+        PublishError: committed, and can't be published.
+    """
+    state, seen = outcome(store, job, caller.run_id)
+    if state is Outcome.NOT_BEGUN:
+        raise NotCommittedError(
+            f"job {job!r}: Spark ended and no bookmark run of {caller.run_id!r} ever began. Nothing was committed. "
+            "Does the script open `with BookmarkedJob(spark) as job:`, under this job's name? With "
+            "bookmark_option='disable' no commit is asked for."
+        )
+    if state is Outcome.NOT_COMMITTED:
+        raise NotCommittedError(
+            f"job {job!r}: Spark ended and {caller.run_id!r} (attempt {caller.attempt}) has not committed. State and "
+            "targets are as before; the next run reads that input again. The driver's log says why: an exception in "
+            "the block, sys.exit, or a script that never leaves the block."
+        )
+    if state is Outcome.DUE:
+        _publish_due(store, job, caller, machine, seen)
+        seen = store.look(job, caller.run_id)
+    return last_summary(store, job, seen)
+
+
+def _publish_due(store: BookmarkStore, job: str, caller: Caller, machine: Machine, seen: Snapshot) -> None:
+    due = _due_run(store, job, seen)
+    holding = store.take(job, caller, seen, machine.lease_time)
+    if due is None or holding is None:
+        raise NotCommittedError(
+            f"job {job!r} was taken over by another run, which publishes what is due; see its task."
+        )
+    log.warning("bookmark %s: run %s is committed and its driver is gone; the worker publishes it", job, due.key)
+    publish_run(store, job, due, machine)
+    store.mark(holding, due, is_own=True)
+    sweep(holding.base.staging, due.key.fence, machine)
+
+
+def _due_run(store: BookmarkStore, job: str, seen: Snapshot) -> Run | None:
+    if seen.head is None or seen.head.publishing is None:
+        return None
+    return store.run(job, seen.head.publishing)
+
+
+def last_summary(store: BookmarkStore, job: str, seen: Snapshot) -> Summary:
+    """Return the summary of the last run that an execution committed."""
+    if seen.execution is None or seen.execution.last_run is None:
+        raise MisuseError(f"job {job!r}: this execution has committed no run")
+    number = seen.execution.last_run
+    for run in store.runs(job, after=number - 1, until=number):
+        if run.state.is_committed:
+            return Summary.of(run, store.namespace, job)
+    raise StateCorruptError(
+        f"job {job!r}: execution {seen.execution.run_id!r} says that it committed run {number}, and there is no such "
+        "run item. Nothing was changed."
+    )

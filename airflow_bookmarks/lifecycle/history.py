@@ -1,0 +1,67 @@
+"""The history of a job as rows: every run item, with what became of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airflow_bookmarks.core.line import Ancestry
+    from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+UNDONE = "UNDONE"
+
+
+def history(
+    store: BookmarkStore, job: str, *, limit: int | None = None, with_open: bool = False
+) -> list[dict[str, Any]]:
+    """Return the committed runs of a job, oldest first (with `limit`: the newest so many), as plain values.
+
+    A run that a reset or rewind left out has the state UNDONE. `with_open` adds runs that did not commit.
+
+    Raises:
+        JobUnknownError: no such bookmark.
+    """
+    head = store.head(job)
+    living = store.ancestry(job, head.epoch)
+    rows: list[dict[str, Any]] = []
+    for run in store.runs(job, reverse=True):
+        if run.state.is_committed or with_open:
+            rows.append(row(run, living))
+        if limit is not None and len(rows) >= limit:
+            break
+    return rows[::-1]
+
+
+def row(run: Run, living: Ancestry) -> dict[str, Any]:
+    """Return one run as plain values."""
+    contexts = run.metrics.get("contexts", {})
+    is_undone = run.state.is_committed and not living.is_living(run.key.number, run.epoch)
+    return {
+        "number": run.key.number,
+        "fence": run.key.fence,
+        "epoch": run.epoch,
+        "state": UNDONE if is_undone else run.state.value,
+        "run_id": run.run_id,
+        "attempt": run.attempt,
+        "option": run.option,
+        "is_empty": run.is_empty,
+        "files": sum(facts.get("files", 0) for facts in contexts.values()),
+        "bytes": sum(facts.get("bytes", 0) for facts in contexts.values()),
+        "rows": _sum([facts.get("rows") for facts in contexts.values()]),
+        "rows_written": _sum([output.facts.get("rows") for output in run.outputs.values()]),
+        "watermark": {ctx: state.watermark for ctx, state in run.contexts.items()},
+        "version": run.version,
+        "planned_at": run.planned_at,
+        "committed_at": run.committed_at,
+        "published_at": run.published_at,
+        "seconds": dict(run.metrics.get("seconds", {})),
+        "contexts": {ctx: dict(facts) for ctx, facts in contexts.items()},
+        "outputs": {name: dict(output.facts) for name, output in run.outputs.items()},
+        "error": run.error,
+    }
+
+
+def _sum(values: list[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

@@ -1,0 +1,95 @@
+"""Places: where a run stages its outputs, and what becomes of them at the publish."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.errors import SourceMissingError
+from airflow_bookmarks.core.run import OutputEntry
+from airflow_bookmarks.lifecycle.publish import staging_root
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow_bookmarks.files.filesystem import FileSystem
+    from airflow_bookmarks.store.bookmark_store import Holding
+
+
+class Mode(StrEnum):
+    """What a publish does with what the target holds already."""
+
+    APPEND = "append"
+    OVERWRITE = "overwrite"
+    OVERWRITE_PARTITIONS = "overwrite_partitions"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a sink asks to be stored before it writes.
+
+    `target` is canonical; `staging` is where to stage instead of below the target (None: below it); `facts` are kept
+    with the output for those who read it: format, partition columns, reading options.
+    """
+
+    sink: str
+    target: str
+    staging: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """What lies staged: pairs (staged file, name in the target), files that the publish deletes, and counts.
+
+    `rows` is None where they were not counted; `schema` is the JSON of what was written.
+    """
+
+    moves: Sequence[tuple[str, str]]
+    deletes: Sequence[str] = ()
+    rows: int | None = None
+    bytes: int = 0
+    schema: str | None = None
+
+
+def place_entry(namespace: str, holding: Holding, output: str, place: Place) -> tuple[OutputEntry, str]:
+    """Return the output as it is stored before the write, and the staging root that it lies in."""
+    root = staging_root(place.target, place.staging, namespace, holding.job)
+    folder = f"{root}/{holding.key}/{output}"
+    return OutputEntry(place.sink, place.target, folder, dict(place.facts)), root
+
+
+def collect_staged(
+    files: FileSystem, folder: str, target: str, token: str, mode: Mode, *, rows: int | None, schema: str | None
+) -> Staged:
+    """List what was staged in `folder`, and say what publishing it to `target` moves and deletes.
+
+    `token` becomes part of each published name, so that no two runs or revisions ever share one. The delete list is
+    what the target holds now: for an overwrite of partitions, in the partitions that were written.
+    """
+    try:
+        listing = files.list(folder, recursive=True).files
+    except SourceMissingError:  # Spark writes no folder for a frame without partitions
+        return Staged((), (), rows, 0, schema)
+    moves = [(path, _published(path[len(folder) + 1 :], target, token)) for path in listing.paths]
+    deletes: list[str] = []
+    if mode is Mode.OVERWRITE:
+        deletes = _present(files, target, recursive=True)
+    elif mode is Mode.OVERWRITE_PARTITIONS:
+        for partition in sorted({published.rpartition("/")[0] for _, published in moves}):
+            deletes += _present(files, partition, recursive=False)
+    return Staged(moves, deletes, rows, listing.total_bytes, schema)
+
+
+def _published(relative: str, target: str, token: str) -> str:
+    folder, _, name = relative.rpartition("/")
+    return "/".join(part for part in (target, folder, f"run-{token}-{name}") if part)
+
+
+def _present(files: FileSystem, folder: str, *, recursive: bool) -> list[str]:
+    try:
+        paths = files.list(folder, recursive=recursive).files.paths
+    except SourceMissingError:
+        return []
+    return list(paths) if recursive else [path for path in paths if path.rpartition("/")[0] == folder]

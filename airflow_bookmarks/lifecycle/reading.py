@@ -1,0 +1,65 @@
+"""Reading a job's positions: what the head says of a context, and what the run item that holds its position says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.sources.source import Found
+
+if TYPE_CHECKING:
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.run import ContextState, Run
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+
+class ContextReader:
+    """Positions, watermarks and schemas of one head; each run item is fetched once."""
+
+    def __init__(self, store: BookmarkStore, job: str, head: Head) -> None:
+        self._store, self._job, self._head = store, job, head
+        self._runs: dict[str, Run | None] = {}
+
+    def state(self, ctx: str) -> ContextState | None:
+        """Return what the head says of a context."""
+        return self._head.contexts.get(ctx)
+
+    def watermark(self, ctx: str) -> str | None:
+        """Return the committed watermark of a context, None where it has none."""
+        state = self._head.contexts.get(ctx)
+        return None if state is None else state.watermark
+
+    def found(self, ctx: str) -> Found:
+        """Return what a source is planned from.
+
+        Raises:
+            StateCorruptError: the head names a position that is not there.
+        """
+        if ctx not in self._head.contexts:
+            return Found()
+        run = self._run(ctx)
+        payload = None if run is None else run.positions.get(ctx)
+        if run is None or payload is None:
+            raise StateCorruptError(
+                f"job {self._job!r}, context {ctx!r}: its position lies in run {self._head.contexts[ctx].run}, and "
+                "that item or the position in it is gone. Nothing was read or changed: an absent position is never "
+                "taken for an empty one. Restore the table from a backup, or reset the job: its next run then reads "
+                "everything."
+            )
+        plan = run.plans.get(ctx)
+        types = {} if plan is None else plan.facts.get("partition_types", {})
+        return Found(self._store.blobs.get(payload), self._store.blobs.get_named, types)
+
+    def known_schema(self, ctx: str) -> str | None:
+        """Return the schema (JSON) with which the run that holds the position read it, None where there is none."""
+        run = self._run(ctx) if ctx in self._head.contexts else None
+        payload = None if run is None else run.schemas.get(ctx)
+        return None if payload is None else self._store.blobs.get(payload).decode()
+
+    def _run(self, ctx: str) -> Run | None:
+        key = self._head.contexts[ctx].run
+        if str(key) not in self._runs:
+            wanted = list(dict.fromkeys(state.run for state in self._head.contexts.values()))
+            found = self._store.run_items(self._job, wanted)
+            self._runs = {str(k): found.get(k) for k in wanted}
+        return self._runs[str(key)]

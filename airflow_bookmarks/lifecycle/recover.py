@@ -1,0 +1,105 @@
+"""Recover: finish and settle what earlier drivers left, before anything new is planned."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Protocol
+
+from airflow_bookmarks.core.errors import PublishError, StateCorruptError
+from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.publish import publish_run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.lifecycle.lease import Machine
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore, Holding
+
+log = logging.getLogger(__name__)
+
+
+class CommittingSink(Protocol):
+    """A sink that commits by itself, as recovery sees it."""
+
+    def burn(self, holding: Holding, run: Run, output: str) -> None:
+        """Make every token with a fence below the holding's unusable."""
+        ...
+
+    def landed(self, run: Run, output: str) -> bool:
+        """Say whether rows lie under the run's token; asked only after `burn`."""
+        ...
+
+
+def recover(
+    store: BookmarkStore, holding: Holding, machine: Machine, sinks: Mapping[str, CommittingSink] | None = None
+) -> tuple[Holding, Run | None]:
+    """Publish what is due, then settle every open run.
+
+    Returns the holding as it is then, and the run that was taken over because its rows had landed in a sink that
+    commits by itself (None: there was none). The caller goes to commit with that one before it plans anything.
+
+    Raises:
+        PublishError: what is due can't be published.
+    """
+    if holding.base.publishing is not None:
+        holding = finish_publish(store, holding, machine)
+    adopted: Run | None = None
+    for run in store.open_runs(holding.job, holding.base):
+        if adopted is None and _has_landed(holding, run, sinks or {}) and _is_same_position(holding, run):
+            adopted = store.adopt(holding, run)
+            log.warning(
+                "bookmark %s: the rows of run %s had landed; it is taken over and committed", holding.job, run.key
+            )
+        else:
+            store.abandon(holding, run)
+            log.info("bookmark %s: run %s (%s) was left open and is given up", holding.job, run.key, run.run_id)
+    machine.at(Point.RECOVERED)
+    return holding, adopted
+
+
+def finish_publish(store: BookmarkStore, holding: Holding, machine: Machine) -> Holding:
+    """Publish and mark the run that the head names as due, in whatever epoch it was made."""
+    key = holding.base.publishing
+    if key is None:
+        raise PublishError(f"job {holding.job!r} has no publish due")
+    run = store.run(holding.job, key)
+    if run is None:
+        raise StateCorruptError(
+            f"job {holding.job!r}: the head says that run {key} is to be published, and there is no such run item. "
+            "Nothing was changed. Restore the table from a backup, or reset the job."
+        )
+    log.info("bookmark %s: run %s is committed and not published; publishing it", holding.job, key)
+    publish_run(store, holding.job, run, machine)
+    after = store.mark(holding, run, is_own=False)
+    if after is None:
+        raise StateCorruptError(f"job {holding.job!r}: the mark of run {key} released a lease that it must keep")
+    return after
+
+
+def _has_landed(holding: Holding, run: Run, sinks: Mapping[str, CommittingSink]) -> bool:
+    landed = False
+    for name, output in run.outputs.items():
+        sink = sinks.get(output.sink)
+        if sink is not None:
+            sink.burn(holding, run, name)
+            landed = sink.landed(run, name) or landed
+    return landed
+
+
+def _is_same_position(holding: Holding, run: Run) -> bool:
+    # By position and not by epoch or version: a rewind to the last run leaves the position where it was, and rows that
+    # have landed must be carried over it, or they come twice.
+    return run.key.number == holding.run_number and all(
+        plan.facts.get(STARTS_FROM) == starts_from(holding.base, ctx) for ctx, plan in run.plans.items()
+    )
+
+
+STARTS_FROM = "starts_from"
+
+
+def starts_from(head: Head, ctx: str) -> str | None:
+    """Return the name of the position from which a plan of `ctx` starts: the run that holds it, None for none."""
+    state = head.contexts.get(ctx)
+    return None if state is None else str(state.run)

@@ -1,0 +1,239 @@
+"""A paused or disabled run: it reads and writes, and changes nothing of the bookmark.
+
+It takes no lease, stages under places of its own that no enabled run sweeps or meets, publishes without a commit (so at
+least once), and leaves a side record that no run reads.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.errors import MisuseError, UpstreamRewoundError
+from airflow_bookmarks.core.head import Head
+from airflow_bookmarks.core.job import Caller, check_name
+from airflow_bookmarks.core.option import Choice, Option
+from airflow_bookmarks.core.plan import FilePlan, union
+from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.publish import staging_root
+from airflow_bookmarks.lifecycle.reading import ContextReader
+from airflow_bookmarks.lifecycle.recheck import OnMissing, recheck_plan
+from airflow_bookmarks.lifecycle.rewind import window_runs
+from airflow_bookmarks.lifecycle.stopwatch import Stopwatch
+from airflow_bookmarks.lifecycle.summary import Summary, log_found, log_planned
+from airflow_bookmarks.sources.source import Found, Source
+from airflow_bookmarks.sources.upstream import RewindWanted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow_bookmarks.core.run import ContextState, Run
+    from airflow_bookmarks.lifecycle.lease import Machine
+    from airflow_bookmarks.lifecycle.place import Place, Staged
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+log = logging.getLogger(__name__)
+
+
+class SideRun:
+    """A run under `pause` or `disable`. Made by `SideRun.begin`; ends with `commit` or `abort`."""
+
+    def __init__(
+        self, store: BookmarkStore, job: str, caller: Caller, choice: Choice, machine: Machine, head: Head | None
+    ) -> None:
+        self._store, self._job, self._caller, self._choice, self._machine = store, job, caller, choice, machine
+        self._head = head or Head()
+        self._reader = ContextReader(store, job, self._head)
+        self._id = store.new_id()
+        self._stopwatch = Stopwatch(machine.monotonic)
+        self._window: list[Run] | None = None
+        self._sources: dict[str, tuple[Source, FilePlan, OnMissing]] = {}
+        self._rows: dict[str, int | None] = {}
+        self._places: dict[str, tuple[Place, str]] = {}
+        self._staged: dict[str, Staged] = {}
+        self._is_over = False
+
+    @classmethod
+    def begin(cls, store: BookmarkStore, job: str, caller: Caller, choice: Choice, machine: Machine) -> SideRun:
+        """Look at the bookmark (pause) or only at the table's layout (disable); resolve the window of a pause.
+
+        Raises:
+            RunUnknownError, OptionError: the window names no run, or its ends are the wrong way round.
+        """
+        if choice.option is Option.DISABLE:
+            store.check_layout()
+            return cls(store, job, caller, choice, machine, None)
+        run = cls(store, job, caller, choice, machine, store.look(job).head)
+        if choice.from_run is not None and choice.to_run is not None:
+            run._window = window_runs(store, job, choice.from_run, choice.to_run)
+        return run
+
+    @property
+    def option(self) -> Option:
+        """`pause` or `disable`."""
+        return self._choice.option
+
+    @property
+    def job(self) -> str:
+        """The job's name."""
+        return self._job
+
+    @property
+    def run_number(self) -> int | None:
+        """None: the run takes no number."""
+        return None
+
+    @property
+    def token(self) -> str:
+        """What tells this run's output from that of any other; it can't meet an enabled run's."""
+        return f"{self._store.namespace}/{self._job}/side/{self._id}"
+
+    @property
+    def file_token(self) -> str:
+        """The part of published file names that tells this run from any other."""
+        return f"side-{self._id}"
+
+    def position(self, ctx: str) -> bytes | None:
+        """Return the stored position of a context; None under `disable`."""
+        return self._reader.found(ctx).position
+
+    def watermark(self, ctx: str) -> str | None:
+        """Return the committed watermark of a context; None under `disable`."""
+        return self._reader.watermark(ctx)
+
+    def context_state(self, ctx: str) -> ContextState | None:
+        """Return where a context stands: before the commit as the runs before left it, after it as this run did."""
+        return self._reader.state(ctx)
+
+    def known_schema(self, ctx: str) -> str | None:
+        """Return the schema with which the last run that moved this context read it; None under `disable`."""
+        return self._reader.known_schema(ctx)
+
+    def plan(self, ctx: str, source: Source, *, on_missing: OnMissing = "error") -> FilePlan:
+        """Fix what this run reads: what is new (pause), what earlier runs read (pause with a window), all (disable).
+
+        Raises:
+            MisuseError: the run is over, or the context is planned already. SourceError: it can't be planned.
+        """
+        check_name("context", ctx)
+        self._check_running(f"read {ctx!r}")
+        if ctx in self._sources:
+            raise MisuseError(f"job {self._job!r}: context {ctx!r} is read twice in one run. Nothing was changed.")
+        with self._stopwatch.measure("plan"):
+            plan = self._window_plan(ctx) if self._window is not None else self._new_plan(ctx, source)
+            self._machine.at(Point.PLANNED)
+        self._sources[ctx] = (source, plan, on_missing)
+        log_planned(log, self._job, ctx, plan)
+        return plan
+
+    def _new_plan(self, ctx: str, source: Source) -> FilePlan:
+        found = Found() if self.option is Option.DISABLE else self._reader.found(ctx)
+        log_found(log, self._job, ctx, source.kind, self.watermark(ctx), self._head)
+        try:
+            return source.plan(found)
+        except RewindWanted as wanted:
+            consumed = int(self.watermark(ctx) or 0)
+            raise UpstreamRewoundError(self._job, wanted.upstream, consumed, wanted.target) from wanted
+
+    def _window_plan(self, ctx: str) -> FilePlan:
+        stored = [run.plans[ctx] for run in self._window or () if ctx in run.plans]
+        plans = [FilePlan.decode(self._store.blobs.get(entry.body)) for entry in stored]
+        plan = union(plans)
+        runs = [run.key.number for run in self._window or ()]
+        log.info("bookmark %s, context %s: pause reads again what runs %s read", self._job, ctx, runs)
+        return plan
+
+    def set_schema(self, ctx: str, schema: str) -> None:
+        """Keep nothing: no later run reads what a side run left."""
+
+    def set_rows(self, ctx: str, rows: int | None) -> None:
+        """Keep how many rows were read from a context (None: not known)."""
+        self._rows[ctx] = rows
+
+    def place(self, output: str, place: Place) -> str:
+        """Return the folder in which to stage an output: below a root that enabled runs neither use nor sweep."""
+        check_name("output", output)
+        self._check_running(f"write {output!r}")
+        if output in self._places:
+            raise MisuseError(f"job {self._job!r}: output {output!r} is written twice in one run. Nothing was changed.")
+        root = staging_root(place.target, place.staging, self._store.namespace, self._job)
+        folder = f"{root}.side/{self._id}/{output}"
+        self._places[output] = (place, folder)
+        return folder
+
+    def staged(self, output: str, staged: Staged) -> None:
+        """Say what lies staged for an output."""
+        self._staged[output] = staged
+        self._machine.at(Point.STAGED)
+
+    def commit(self) -> Summary:
+        """Publish what was staged, and leave the side record; the bookmark does not move.
+
+        Raises:
+            SourceChangedError: planned input changed; nothing was published.
+        """
+        self._check_running("commit")
+        plans = {
+            ctx: recheck_plan(self._job, ctx, source, plan, on_missing)
+            for ctx, (source, plan, on_missing) in self._sources.items()
+        }
+        self._is_over = True
+        is_empty = bool(plans) and all(plan.is_empty for plan in plans.values())
+        outputs = {name: self._publish(name, is_empty) for name in self._staged}
+        contexts = {ctx: {**plan.facts(), "rows": self._rows.get(ctx)} for ctx, plan in plans.items()}
+        self._leave_record(contexts, outputs)
+        self._sweep()
+        return Summary(
+            job=self._job,
+            namespace=self._store.namespace,
+            run_id=self._caller.run_id,
+            option=self.option.value,
+            is_empty=is_empty,
+            is_published=True,
+            contexts=contexts,
+            outputs=outputs,
+            seconds=self._stopwatch.seconds(),
+        )
+
+    def _publish(self, name: str, is_empty: bool) -> dict[str, Any]:
+        place, _ = self._places[name]
+        staged = self._staged[name]
+        if is_empty:
+            return {"rows": staged.rows, "files": 0, "bytes": 0, "discarded_files": len(staged.moves)}
+        files = open_filesystem(place.target)
+        for source, target in staged.moves:
+            files.move(source, target)
+        for path in staged.deletes:
+            files.delete(path)
+        return {"rows": staged.rows, "files": len(staged.moves), "bytes": staged.bytes}
+
+    def _leave_record(self, contexts: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
+        record: dict[str, Any] = {
+            "option": self.option.value,
+            "run_id": self._caller.run_id,
+            "attempt": self._caller.attempt,
+            "from": self._choice.from_run,
+            "to": self._choice.to_run,
+            "contexts": contexts,
+            "outputs": outputs,
+        }
+        manifests = {ctx: plan.encode() for ctx, (_, plan, _) in self._sources.items()}
+        for ctx, payload in self._store.payloads(manifests).items():
+            record[f"plan:{ctx}"] = {"sha256": payload.sha256, "bytes": payload.size_bytes, "inline": payload.inline}
+        self._store.put_side(self._job, record)
+
+    def _sweep(self) -> None:
+        for place, folder in self._places.values():
+            open_filesystem(place.target).remove(folder.rpartition("/")[0])
+
+    def abort(self, error: str) -> None:
+        """Remove what was staged; nothing else was changed."""
+        if not self._is_over:
+            self._is_over = True
+            log.info("bookmark %s: %s run ends without publishing: %s", self._job, self.option.value, error)
+            self._sweep()
+
+    def _check_running(self, what: str) -> None:
+        if self._is_over:
+            raise MisuseError(f"job {self._job!r}: can't {what}, this run is over. Nothing moved. Begin another run.")

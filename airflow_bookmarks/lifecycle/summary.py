@@ -1,0 +1,141 @@
+"""What a run tells the world: its summary for XCom and callers, and its lines in the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import logging
+    from collections.abc import Mapping
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.core.run import ContextState, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a finished run did. `run_number`, `epoch` and `version` are None for pause and disable runs."""
+
+    job: str
+    namespace: str
+    run_id: str
+    option: str
+    run_number: int | None = None
+    epoch: int | None = None
+    version: int | None = None
+    is_empty: bool = False
+    is_published: bool = False
+    contexts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    outputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    seconds: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, run: Run, namespace: str, job: str) -> Summary:
+        """Return the summary of a committed run."""
+        measured = run.metrics.get("contexts", {})
+        return cls(
+            job=job,
+            namespace=namespace,
+            run_id=run.run_id,
+            option=run.option,
+            run_number=run.key.number,
+            epoch=run.epoch,
+            version=run.version,
+            is_empty=run.is_empty,
+            is_published=True,
+            contexts={ctx: _context_facts(facts, run.contexts.get(ctx)) for ctx, facts in measured.items()},
+            outputs={
+                name: {key: output.facts.get(key) for key in ("rows", "files", "bytes")}
+                for name, output in run.outputs.items()
+            },
+            seconds=run.metrics.get("seconds", {}),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as one plain dict. Numbers that other jobs compare are text, because XCom sends some through "
+        "float.
+        """
+        return {
+            "job": self.job,
+            "namespace": self.namespace,
+            "run_id": self.run_id,
+            "option": self.option,
+            "run_number": _text(self.run_number),
+            "epoch": _text(self.epoch),
+            "version": _text(self.version),
+            "is_empty": self.is_empty,
+            "is_published": self.is_published,
+            "contexts": {ctx: dict(facts) for ctx, facts in self.contexts.items()},
+            "outputs": {name: dict(facts) for name, facts in self.outputs.items()},
+            "seconds": dict(self.seconds),
+        }
+
+
+def _context_facts(facts: Mapping[str, Any], state: ContextState | None) -> dict[str, Any]:
+    kept = {key: facts.get(key) for key in ("files", "bytes", "rows", "listed", "known", "skipped")}
+    before = facts.get("watermark_before")
+    after = before if state is None else state.watermark
+    upstream = {"upstream": facts["upstream"]} if "upstream" in facts else {}
+    return {**kept, **upstream, "watermark_from": before, "watermark_to": after}
+
+
+def _text(number: int | None) -> str | None:
+    return None if number is None else str(number)
+
+
+# ---- the log: one line a step, each with the word bookmark, the job and the context
+
+
+def log_found(log: logging.Logger, job: str, ctx: str, kind: str, watermark: str | None, head: Head) -> None:
+    """Say where a context stands before it is planned."""
+    state = head.contexts.get(ctx)
+    if state is None:
+        log.info("bookmark %s, context %s (%s): no position yet, starting at the beginning", job, ctx, kind)
+        return
+    log.info(
+        "bookmark %s, context %s (%s): found position of run %s in epoch %d, watermark %s",
+        job,
+        ctx,
+        kind,
+        state.run.number,
+        head.epoch,
+        watermark,
+    )
+
+
+def log_planned(log: logging.Logger, job: str, ctx: str, plan: FilePlan) -> None:
+    """Say what a run will read of how much, and what it leaves."""
+    share = 100.0 * len(plan) / plan.listed if plan.listed else 0.0
+    window = ""
+    if plan.upstream is not None:
+        up = plan.upstream
+        window = f" of {up.job} runs ({up.after}, {up.until}] in epoch {up.epoch}"
+    left = "".join(f", {count} {reason}" for reason, count in sorted(plan.skipped.items()))
+    log.info(
+        "bookmark %s, context %s: processing %d of %d files (%.2f%%), %d bytes%s; %d known%s",
+        job,
+        ctx,
+        len(plan),
+        plan.listed,
+        share,
+        plan.files.total_bytes,
+        window,
+        plan.known,
+        left,
+    )
+
+
+def log_committed(log: logging.Logger, job: str, ctx: str, number: int, state: ContextState) -> None:
+    """Say where a context stands after the commit."""
+    moved = "moved to" if state.run.number == number else "stays at"
+    log.info(
+        "bookmark %s, context %s: run %d committed, position %s run %d, watermark %s",
+        job,
+        ctx,
+        number,
+        moved,
+        state.run.number,
+        state.watermark,
+    )

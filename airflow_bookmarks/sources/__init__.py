@@ -1,0 +1,1 @@
+"""What is new in a source: a planner per kind. No Spark."""

@@ -1,0 +1,34 @@
+"""The kinds of source: one line each. A new kind is a planner here and a reader under `spark/readers`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.sources.files import FileSource, advance_files
+from airflow_bookmarks.sources.upstream import UpstreamSource, advance_upstream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.core.position import Position
+    from airflow_bookmarks.sources.source import Found
+
+_ADVANCE: Mapping[str, Callable[[FilePlan, Found], Position | None]] = {
+    FileSource.kind: advance_files,
+    UpstreamSource.kind: advance_upstream,
+}
+
+
+def advance_stored(kind: str, plan: FilePlan, found: Found) -> Position | None:
+    """Return the position after a stored plan, without the source that made it (recovery has none).
+
+    Raises:
+        StateCorruptError: this version does not know the kind.
+    """
+    if kind not in _ADVANCE:
+        raise StateCorruptError(
+            f"a stored plan is of kind {kind!r}, and this version knows {sorted(_ADVANCE)}; upgrade"
+        )
+    return _ADVANCE[kind](plan, found)

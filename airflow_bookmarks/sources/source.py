@@ -1,0 +1,57 @@
+"""What a source is to the lifecycle: something that plans what is new, and says where that leaves the context."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.core.position import Position
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a source is planned from: the stored position of its context (None: none yet), and what goes with it.
+
+    `load` fetches stored blobs by content hash; `partition_types` are those settled in earlier runs.
+    """
+
+    position: bytes | None = None
+    load: Callable[[Sequence[str]], Mapping[str, bytes]] = lambda names: {}
+    partition_types: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Recheck:
+    """What a second look at planned files found: those that changed or went since planning."""
+
+    missing: tuple[str, ...] = ()
+
+
+class Source(Protocol):
+    """What is new in one place. `plan` fixes a window; `advance` says where it leads. Neither needs Spark."""
+
+    kind: str
+
+    def fingerprint(self) -> str:
+        """Return what tells this source from another under the same context: kind and place, readable, no secret."""
+        ...
+
+    def plan(self, found: Found) -> FilePlan:
+        """Fix what a run will read.
+
+        Raises:
+            SourceError: it can't be planned; nothing was changed.
+        """
+        ...
+
+    def advance(self, plan: FilePlan) -> Position | None:
+        """Return the position after `plan` (of the last `plan` call, or less of it); None where it does not move."""
+        ...
+
+    def recheck(self, plan: FilePlan) -> Recheck:
+        """Look at the planned input again, before the commit."""
+        ...

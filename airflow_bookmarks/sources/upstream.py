@@ -1,0 +1,245 @@
+"""What is new of another bookmarked job: its published runs that this consumer has not read.
+
+Progress here is runs, which have no clock, no ties and no late data. Runs are selected by their state, upwards from
+what was consumed, up to the first that is committed and not yet published.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from airflow_bookmarks.core.errors import (
+    JobUnknownError,
+    MisuseError,
+    OptionError,
+    SourceChangedError,
+    SourceMissingError,
+    UpstreamRewoundError,
+)
+from airflow_bookmarks.core.line import Ancestry, last_common_run
+from airflow_bookmarks.core.listing import FileInfo, Listing
+from airflow_bookmarks.core.plan import FilePlan, UpstreamWindow, decode_moves, decode_paths
+from airflow_bookmarks.core.position import Position, UpstreamPosition
+from airflow_bookmarks.core.run import OutputEntry, Run, RunState
+from airflow_bookmarks.files.filesystem import FileSystem, open_filesystem
+from airflow_bookmarks.sources.files import recheck_files
+from airflow_bookmarks.sources.source import Found, Recheck
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+OnRewind = Literal["fail", "rewind", "ignore"]
+
+
+class RewindWanted(Exception):
+    """Asks the lifecycle to take the consumer back, because its upstream went back to run `target` (no error)."""
+
+    def __init__(self, upstream: str, target: int) -> None:
+        super().__init__(f"upstream {upstream!r} went back to run {target}")
+        self.upstream, self.target = upstream, target
+
+
+@dataclass(frozen=True, slots=True)
+class _Selected:
+    """Runs of the upstream that a window covers, and all runs seen on the way (for what they deleted)."""
+
+    window: list[Run]
+    seen: list[Run]
+
+
+class UpstreamSource:
+    """The published, not yet consumed output of another job.
+
+    Args:
+        store: the store of both jobs.
+        consumer: the job that reads.
+        upstream: the job that is read.
+        output: which of its outputs; needed where a run has several.
+        on_rewind: what to do when runs that were consumed are undone: "fail", "rewind" along, or "ignore".
+    """
+
+    kind = "upstream"
+
+    def __init__(
+        self,
+        store: BookmarkStore,
+        consumer: str,
+        upstream: str,
+        *,
+        output: str | None = None,
+        on_rewind: OnRewind = "fail",
+    ) -> None:
+        if upstream == consumer:
+            raise OptionError(f"job {consumer!r} can't be its own upstream. Nothing was read or changed.")
+        self._store, self._consumer, self._upstream = store, consumer, upstream
+        self._wanted_output, self._on_rewind = output, on_rewind
+        self._before: UpstreamPosition | None = None
+
+    def fingerprint(self) -> str:
+        """Return the kind, the job and the output."""
+        return f"{self.kind}:{self._upstream}:{self._wanted_output or '*'}"
+
+    def plan(self, found: Found) -> FilePlan:
+        """Select the published runs above the position; see `Source.plan`."""
+        head = self._upstream_head()
+        before = (
+            UpstreamPosition(self._upstream, self._wanted_output or "", 0, head.epoch, head.changes)
+            if found.position is None
+            else UpstreamPosition.decode(found.position)
+        )
+        self._check_rewound(before, head)
+        selected = self._select(before.run_number, head)
+        output = self._output_of(selected.window) or before.output
+        files, replaced, roots = self._files(selected, output)
+        until = selected.window[-1].key.number if selected.window else before.run_number
+        runs = tuple((run.key.number, run.revision) for run in selected.window)
+        window = UpstreamWindow(
+            self._upstream, output, before.run_number, until, head.epoch, head.changes, runs, replaced
+        )
+        skipped = {"replaced": replaced} if replaced else {}
+        self._before = before
+        return FilePlan(files, roots, len(files) + replaced, 0, skipped, {}, window)
+
+    def _upstream_head(self) -> Head:
+        try:
+            return self._store.head(self._upstream)
+        except JobUnknownError as error:
+            raise SourceMissingError(
+                f"job {self._consumer!r} reads upstream {self._upstream!r}, and namespace {self._store.namespace!r} "
+                "has no such bookmark yet. Nothing was read or changed. Check the name ('airflow-bookmarks list'), "
+                "or run the upstream first (a BookmarkSensor waits for it)."
+            ) from error
+
+    def _check_rewound(self, before: UpstreamPosition, head: Head) -> None:
+        if before.epoch == head.epoch:
+            return
+        lines = self._store.lines(self._upstream)
+        target = last_common_run(before.epoch, head.epoch, before.run_number, lines)
+        if target is None or self._on_rewind == "ignore":
+            return  # what was consumed is still history; the new epoch is noted by the commit
+        if self._on_rewind == "rewind":
+            raise RewindWanted(self._upstream, target)
+        raise UpstreamRewoundError(self._consumer, self._upstream, before.run_number, target)
+
+    def _select(self, after: int, head: Head) -> _Selected:
+        seen = [r for r in self._store.runs(self._upstream, after=after, until=head.run_number) if r.state.is_committed]
+        living = self._living(seen, head)
+        window: list[Run] = []
+        for run in seen:
+            if not living.is_living(run.key.number, run.epoch):
+                continue
+            if run.state is RunState.COMMITTED:
+                break
+            window.append(run)
+        return _Selected(window, seen)
+
+    def _living(self, runs: Iterable[Run], head: Head) -> Ancestry:
+        if all(run.epoch == head.epoch for run in runs):
+            return Ancestry({head.epoch: None})
+        return self._store.ancestry(self._upstream, head.epoch)
+
+    def _output_of(self, window: Sequence[Run]) -> str:
+        names = sorted({name for run in window for name in run.outputs})
+        if self._wanted_output is not None:
+            if names and self._wanted_output not in names:
+                raise OptionError(
+                    f"upstream {self._upstream!r} has no output {self._wanted_output!r}; it has {names}. Nothing was "
+                    "read or changed."
+                )
+            return self._wanted_output
+        if len(names) > 1:
+            raise OptionError(
+                f"upstream {self._upstream!r} has several outputs: {names}. Nothing was read or changed. Say which "
+                f"with .upstream({self._upstream!r}, output=...)."
+            )
+        return names[0] if names else ""
+
+    def _files(self, selected: _Selected, output: str) -> tuple[Listing, int, tuple[str, ...]]:
+        deleted_by = _deletions(self._store, selected.seen)
+        paths: list[str] = []
+        roots: dict[str, None] = {}
+        replaced = 0
+        for run in selected.window:
+            entry = run.outputs.get(output)
+            if entry is None or entry.publish is None:
+                continue
+            roots[entry.target] = None
+            for _, path in decode_moves(self._store.blobs.get(entry.publish)):
+                if deleted_by.get(path, 0) > run.key.number:
+                    replaced += 1
+                else:
+                    paths.append(path)
+        if not roots:
+            return Listing.of([]), replaced, ()
+        found = _filesystem(roots).stat(paths)
+        return Listing.of(self._present(paths, found)), replaced, tuple(roots)
+
+    def _present(self, paths: Sequence[str], found: Sequence[FileInfo | None]) -> list[FileInfo]:
+        gone = [path for path, info in zip(paths, found, strict=True) if info is None]
+        if gone:
+            raise SourceChangedError(
+                f"{len(gone)} file(s) that upstream {self._upstream!r} published are gone, the first: {gone[0]!r}. "
+                f"Nothing was read or changed. Somebody else removed them: rewind {self._upstream!r} to before the "
+                "run that wrote them, so that it publishes them again."
+            )
+        return [info for info in found if info is not None]
+
+    def entry_of(self, plan: FilePlan) -> OutputEntry | None:
+        """Return how the newest run of a plan's window with that output wrote it: format, partitions, schema.
+
+        For an empty plan: how the newest run with data did. None where the upstream never wrote the output.
+        """
+        window = plan.upstream
+        if window is None:
+            return None
+        until = window.until if window.runs else self._upstream_head().data_run_number
+        for run in self._store.runs(self._upstream, until=until, reverse=True):
+            entry = next((e for name, e in run.outputs.items() if window.output in ("", name)), None)
+            if run.state.is_committed and entry is not None and entry.schema is not None:
+                return entry
+        return None
+
+    def advance(self, plan: FilePlan) -> Position | None:
+        """Return the position after the window; also an empty window notes a new epoch. See `Source.advance`."""
+        if self._before is None:
+            raise MisuseError("advance() before plan(): an upstream source knows its window only after planning")
+        return _advance(self._before, plan)
+
+    def recheck(self, plan: FilePlan) -> Recheck:
+        """Look at the files, and whether the planned runs are still what they were; see `Source.recheck`."""
+        if plan.is_empty:
+            return Recheck()
+        return recheck_files(_filesystem(plan.roots), plan)
+
+
+def advance_upstream(plan: FilePlan, found: Found) -> Position | None:
+    """Return the position after a stored plan that started from `found`."""
+    before = None if found.position is None else UpstreamPosition.decode(found.position)
+    return _advance(before, plan)
+
+
+def _advance(before: UpstreamPosition | None, plan: FilePlan) -> Position | None:
+    window = plan.upstream
+    if window is None:
+        raise MisuseError("the plan of an upstream context has no window")
+    after = UpstreamPosition(window.job, window.output, window.until, window.epoch, window.changes)
+    return None if after == before else Position(after.encode(), str(after.run_number))
+
+
+def _filesystem(roots: Iterable[str]) -> FileSystem:
+    return open_filesystem(next(iter(roots)))
+
+
+def _deletions(store: BookmarkStore, runs: Sequence[Run]) -> Mapping[str, int]:
+    """Return for each file that these runs deleted the number of the last run that did."""
+    deleted: dict[str, int] = {}
+    for run in runs:
+        for entry in run.outputs.values():
+            if entry.delete is not None:
+                for path in decode_paths(store.blobs.get(entry.delete)):
+                    deleted[path] = max(deleted.get(path, 0), run.key.number)
+    return deleted

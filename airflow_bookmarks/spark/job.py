@@ -1,0 +1,378 @@
+"""`BookmarkedJob`: what a PySpark script sees of the bookmark."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from dataclasses import replace
+from datetime import timedelta
+from random import SystemRandom
+from typing import TYPE_CHECKING, Any, get_args
+
+from airflow_bookmarks.core.errors import MisuseError, OptionError
+from airflow_bookmarks.core.instant import utc_now
+from airflow_bookmarks.core.job import check_name, check_run_id
+from airflow_bookmarks.core.option import Choice, Option
+from airflow_bookmarks.core.settings import PREFIX, Settings, check_versions
+from airflow_bookmarks.core.ulid import new_ulid
+from airflow_bookmarks.lifecycle.active_run import ActiveRun
+from airflow_bookmarks.lifecycle.begin import OnConflict
+from airflow_bookmarks.lifecycle.lease import Machine
+from airflow_bookmarks.lifecycle.point import fault_from_environment
+from airflow_bookmarks.lifecycle.recheck import OnMissing
+from airflow_bookmarks.lifecycle.side_run import SideRun
+from airflow_bookmarks.sources.files import OnOverwrite
+from airflow_bookmarks.sources.upstream import OnRewind
+from airflow_bookmarks.spark.reader import BookmarkedReader
+from airflow_bookmarks.spark.readers.files import Way
+from airflow_bookmarks.spark.session import RowCount, active_session, check_pyspark_packages, session_conf
+from airflow_bookmarks.spark.writer import BookmarkedWriter
+from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
+from airflow_bookmarks.version import __version__
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from airflow_bookmarks.core.run import ContextState
+    from airflow_bookmarks.lifecycle.summary import Summary
+
+log = logging.getLogger(__name__)
+
+
+class BookmarkedJob:
+    """One run of a bookmarked job: reads what is new, writes staged output, commits and publishes on leaving the block.
+
+    Every argument may come from the operator as `spark.bookmarks.<name>` instead; given in both places with different
+    values it is an error.
+
+    Args:
+        spark: the session; default: the active one.
+        name: the job, the key of its bookmark.
+        store: a store URI, or an open `BookmarkStore`.
+        option: "enable" (default), "pause" or "disable", or Glue's spellings.
+        from_run, to_run: run numbers or run ids, with "pause" only: read again what the runs in (from, to] read.
+        run_id, attempt: the name of the execution and its try; default: a new name, and 1.
+        on_conflict: "fail" (default) when another run holds the job, or "wait" for it up to `wait_for` (1 hour).
+
+    Raises:
+        OptionError: an unknown or contradictory argument or setting; nothing was read or changed.
+        VersionMismatchError: worker and driver, or pyspark and pyspark-client, have versions that do not go together.
+
+    Example:
+        with BookmarkedJob(spark, name="flights.clean", store="sqlite:////var/lib/bookmarks.db") as job:
+            flights = job.read("flights").format("csv").schema(FLIGHTS).load("/lake/raw/flights")
+            job.write(flights, "clean").partitionBy("month").save("/lake/clean/flights")
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession | None = None,
+        name: str | None = None,
+        *,
+        store: str | BookmarkStore | None = None,
+        option: str | None = None,
+        from_run: str | int | None = None,
+        to_run: str | int | None = None,
+        run_id: str | None = None,
+        attempt: int | None = None,
+        on_conflict: OnConflict | None = None,
+        wait_for: timedelta = timedelta(hours=1),
+    ) -> None:
+        _show_log()
+        check_pyspark_packages()
+        self.spark = active_session(spark)
+        settings = Settings.from_conf(session_conf(self.spark))
+        check_versions(settings.version, __version__)
+        self.name = check_name("job", _required("job", _one("name", name, "job", settings.job)))
+        chosen = _one("option", option, "option", settings.option)
+        self._choice = Choice.of(
+            chosen or Option.ENABLE,
+            _one("from_run", _text(from_run), "from", settings.from_run),
+            _one("to_run", _text(to_run), "to", settings.to_run),
+        )
+        log.info("bookmark %s: option %s (%s)", self.name, self._choice.option.value, "given" if chosen else "default")
+        self._on_conflict = _conflict(_one("on_conflict", on_conflict, "on_conflict", settings.on_conflict))
+        self._wait_for = wait_for
+        _one("run_id", run_id, "run_id", settings.run_id)
+        _one("attempt", _text(attempt), "attempt", settings.attempt)
+        fallback = run_id or f"local/{new_ulid(utc_now(), SystemRandom())}"
+        caller = settings.caller(check_run_id(fallback))
+        self._caller = caller if attempt is None else replace(caller, attempt=attempt)
+        self._declared = settings.upstreams()
+        self._read_upstreams: set[str] = set()
+        self.store = _open(store, settings.store)
+        self._machine = Machine(at=fault_from_environment(self._caller.attempt))
+        self._run: ActiveRun | SideRun | None = None
+        self._counts: dict[str, RowCount] = {}
+        self._summary: Summary | None = None
+
+    # ---- life
+
+    def begin(self) -> BookmarkedJob:
+        """Take the job, finish what earlier runs left, and be ready to read. The `with` block does it.
+
+        Raises:
+            JobBusyError: another run holds the job. AttemptRefusedError: this attempt was killed.
+            MisuseError: begun already.
+        """
+        if self._run is not None:
+            raise MisuseError(f"job {self.name!r} has begun already. Nothing moved. Make another BookmarkedJob.")
+        if self._choice.option is Option.ENABLE:
+            self._run = ActiveRun.begin(
+                self.store,
+                self.name,
+                self._caller,
+                self._machine,
+                on_conflict=self._on_conflict,
+                wait_for=self._wait_for,
+            )
+        else:
+            self._run = SideRun.begin(self.store, self.name, self._caller, self._choice, self._machine)
+        return self
+
+    def commit(self) -> dict[str, Any]:
+        """Commit, publish, and return the summary as a plain dict. The end of the `with` block does it.
+
+        Raises:
+            MisuseError: not begun, or over already. SourceChangedError: planned input changed under the run.
+            FencedError: another run has taken over. In these cases nothing was committed.
+        """
+        run = self.active_run
+        for ctx, count in self._counts.items():
+            run.set_rows(ctx, count.rows())
+        unread = [job for job in self._declared if job not in self._read_upstreams]
+        if unread:
+            log.warning("bookmark %s: declared upstream jobs %s were not read by this run", self.name, unread)
+        self._summary = run.commit()
+        log.info("bookmark %s: done, %s", self.name, _in_words(self._summary))
+        return self._summary.as_dict()
+
+    def abort(self, reason: str) -> None:
+        """Give the job back without a commit: state and targets stay as they were."""
+        if self._run is not None:
+            self._run.abort(reason)
+
+    def __enter__(self) -> BookmarkedJob:
+        return self if self._run is not None else self.begin()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            if self._summary is None:
+                self._commit_or_abort()
+            return
+        if isinstance(error, SystemExit):
+            log.warning(
+                "bookmark %s: the script called sys.exit(%r) inside the block: nothing is committed. Leave the block first.",
+                self.name,
+                error.code,
+            )
+        self.abort(f"{type(error).__name__}: {error}")
+
+    def _commit_or_abort(self) -> None:
+        try:
+            self.commit()
+        except BaseException as error:
+            self.abort(f"{type(error).__name__}: {error}")
+            raise
+
+    # ---- reading and writing
+
+    def read(
+        self,
+        ctx: str,
+        *,
+        on_overwrite: OnOverwrite = "reprocess",
+        on_missing: OnMissing = "error",
+        on_upstream_rewind: OnRewind = "fail",
+        count_rows: bool = False,
+        read_by: Way | None = None,
+    ) -> BookmarkedReader:
+        """Return a reader for what is new in the context `ctx`, with the method names of `spark.read`.
+
+        Args:
+            ctx: names the source within the job; its position is kept under that name.
+            on_overwrite: a file that was read and changed since is read again whole ("reprocess"), left ("ignore",
+                counted) or stops the run ("error").
+            on_missing: a planned file that changes or goes before the commit stops the run ("error") or is left,
+            counted,
+                to the next run ("skip").
+            on_upstream_rewind: with `.upstream`: "fail", "rewind" this job along, or "ignore".
+            count_rows: count the rows as the first action of the script reads them; it may hold back filter pushdown.
+            read_by: "paths" or "directory"; default: chosen from the counts.
+
+        Raises:
+            OptionError: an unknown choice.
+        """
+        _check_choice("on_overwrite", on_overwrite, OnOverwrite)
+        _check_choice("on_missing", on_missing, OnMissing)
+        _check_choice("on_upstream_rewind", on_upstream_rewind, OnRewind)
+        if read_by is not None:
+            _check_choice("read_by", read_by, Way)
+        return BookmarkedReader(
+            self,
+            check_name("context", ctx),
+            on_overwrite=on_overwrite,
+            on_missing=on_missing,
+            on_upstream_rewind=on_upstream_rewind,
+            count_rows=count_rows,
+            read_by=read_by,
+        )
+
+    def write(
+        self, frame: DataFrame, name: str = "output", *, staging: str | None = None, count_rows: bool = True
+    ) -> BookmarkedWriter:
+        """Return a writer for the output `name`, with the method names of `DataFrame.write`.
+
+        Args:
+            staging: a folder on the same file system to stage in, for targets whose readers would see `_bookmarks/`.
+            count_rows: count the rows that are written.
+        """
+        check_name("output", name)
+        return BookmarkedWriter(self, frame, name, staging=staging, count_rows=count_rows)
+
+    # ---- looking
+
+    @property
+    def active_run(self) -> ActiveRun | SideRun:
+        """The run between begin and its end.
+
+        Raises:
+            MisuseError: not begun.
+        """
+        if self._run is None:
+            raise MisuseError(
+                f"job {self.name!r} has not begun: use `with BookmarkedJob(...) as job:` or job.begin(). Nothing moved."
+            )
+        return self._run
+
+    @property
+    def option(self) -> str:
+        """The option in force: "enable", "pause" or "disable"."""
+        return self._choice.option.value
+
+    @property
+    def run_number(self) -> int | None:
+        """The number under which this run commits; None for pause and disable."""
+        return self.active_run.run_number
+
+    @property
+    def run_token(self) -> str:
+        """What tells this run's output from that of any other: for sinks of your own, to make them idempotent."""
+        return self.active_run.token
+
+    @property
+    def summary(self) -> dict[str, Any] | None:
+        """What the run did, once it is committed and published."""
+        return None if self._summary is None else self._summary.as_dict()
+
+    def watermark(self, ctx: str) -> str | None:
+        """Return the committed watermark of a context: before the commit that of the runs before, after it the new "
+        "one.
+        """
+        return self.active_run.watermark(ctx)
+
+    def position(self, ctx: str) -> dict[str, Any] | None:
+        """Return where a context stands: kind, run that moved it last, watermark, source. None where it never was "
+        "read.
+        """
+        state: ContextState | None = self.active_run.context_state(ctx)
+        if state is None:
+            return None
+        return {
+            "kind": state.kind,
+            "run_number": state.run.number,
+            "watermark": state.watermark,
+            "source": state.fingerprint,
+        }
+
+    # ---- for reader and writer
+
+    def counted(self, ctx: str, frame: DataFrame) -> DataFrame:
+        """Return the frame with its rows counted under `ctx`."""
+        count = RowCount()
+        self._counts[ctx] = count
+        return count.of(frame)
+
+    def check_upstream(self, job: str) -> None:
+        """Make sure that an upstream that is read is one that the operator declared, if it declared any.
+
+        Raises:
+            OptionError: it is not.
+        """
+        check_name("job", job)
+        if self._declared and job not in self._declared:
+            raise OptionError(
+                f"job {self.name!r} reads upstream {job!r}, and its operator declares bookmark_upstream="
+                f"{list(self._declared)}. Nothing was read or changed. Add it there: edges and lineage follow from it."
+            )
+        self._read_upstreams.add(job)
+
+
+def _one(argument: str, given: str | None, setting: str, travelled: str | None) -> str | None:
+    """Return the one value of an argument that may come from the script and from the operator."""
+    given = given or None
+    if given is not None and travelled is not None and given != travelled:
+        raise OptionError(
+            f"the script says {argument}={given!r} and the operator {PREFIX}{setting}={travelled!r}. Nothing was "
+            "read or changed. Leave one of them out."
+        )
+    return given if given is not None else travelled
+
+
+def _required(setting: str, value: str | None) -> str:
+    if value is None:
+        raise OptionError(
+            f"no {setting}: give BookmarkedJob(name=...) or let the operator set {PREFIX}{setting}. On Spark Connect "
+            "settings come by argument. Nothing was read or changed."
+        )
+    return value
+
+
+def _open(given: str | BookmarkStore | None, travelled: str | None) -> BookmarkStore:
+    if isinstance(given, BookmarkStore):
+        return given
+    uri = _one("store", given, "store", travelled)
+    if uri is None:
+        raise OptionError(
+            f"no store: give BookmarkedJob(store=...) or let the operator set {PREFIX}store, e.g. "
+            "'dynamodb://bookmarks?region=eu-west-1'. Nothing was read or changed."
+        )
+    return open_store(uri)
+
+
+def _conflict(value: str | None) -> OnConflict:
+    _check_choice("on_conflict", value or "fail", OnConflict)
+    return "wait" if value == "wait" else "fail"
+
+
+def _check_choice(name: str, value: str, choices: Any) -> None:
+    if value not in get_args(choices):
+        valid = ", ".join(repr(v) for v in get_args(choices))
+        raise OptionError(f"{name}={value!r}: expected one of {valid}. Nothing was read or changed.")
+
+
+def _text(value: str | int | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _in_words(summary: Summary) -> str:
+    parts = [f"run {summary.run_number}" if summary.run_number is not None else f"a {summary.option} run"]
+    parts += [f"{ctx}: {facts['files']} files" for ctx, facts in summary.contexts.items()]
+    parts += [f"{name}: {facts['rows']} rows written" for name, facts in summary.outputs.items()]
+    return ", ".join(parts)
+
+
+def _show_log() -> None:
+    """Send our log lines to stderr where nobody configured logging: spark-submit does not, and they tell what was "
+    "read.
+    """
+    ours = logging.getLogger("airflow_bookmarks")
+    if not ours.handlers and not logging.getLogger().handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        ours.addHandler(handler)
+        ours.setLevel(logging.INFO)

@@ -1,0 +1,1 @@
+"""Readers: from a plan to a DataFrame."""

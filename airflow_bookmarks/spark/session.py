@@ -1,0 +1,115 @@
+"""What the runtime needs of a Spark session, through its public API: its kind, its conf, its versions."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from airflow_bookmarks.core.errors import MisuseError, VersionMismatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+try:
+    from py4j.protocol import Py4JError
+except ImportError:  # pyspark-client alone has no py4j
+    Py4JError = PySparkException
+
+_OBSERVATION_WAIT_S = 20.0
+
+
+def active_session(spark: SparkSession | None) -> SparkSession:
+    """Return the given session, or the active one.
+
+    Raises:
+        MisuseError: neither is there.
+    """
+    found = spark if spark is not None else SparkSession.getActiveSession()
+    if found is None:
+        raise MisuseError("no Spark session: pass one to BookmarkedJob(spark). Nothing was read or changed.")
+    return found
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Whether the session is a Spark Connect client: its frames are planned anew at each action."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def session_conf(spark: SparkSession) -> dict[str, str]:
+    """Return the whole conf of a session."""
+    if hasattr(spark.conf, "getAll"):  # PySpark 4.0 and later, classic and Connect
+        return dict(spark.conf.getAll)
+    return dict(spark.sparkContext.getConf().getAll())
+
+
+@contextlib.contextmanager
+def changed_conf(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
+    """Set conf values for the block, and put back what was there."""
+    before = {key: spark.conf.get(key, None) for key in values}
+    for key, value in values.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            if old is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, old)
+
+
+def check_pyspark_packages() -> None:
+    """Make sure that `pyspark` and `pyspark-client`, which write the same folder, have one version.
+
+    Raises:
+        VersionMismatchError: they differ: Python UDFs and more would break in odd ways.
+    """
+    found = {name: _installed(name) for name in ("pyspark", "pyspark-client")}
+    versions = {v for v in found.values() if v is not None}
+    if len(versions) > 1:
+        raise VersionMismatchError(
+            f"pyspark {found['pyspark']} and pyspark-client {found['pyspark-client']} are installed together and "
+            "write the same folder. Nothing was read or changed. Install one version of both in one command, e.g. "
+            "pip install --force-reinstall 'airflow-provider-bookmarks[spark]'."
+        )
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+class RowCount:
+    """Counts the rows of a frame while an action of the user runs it (`DataFrame.observe`), at no extra pass."""
+
+    def __init__(self) -> None:
+        self._observation = Observation()
+
+    def of(self, frame: DataFrame) -> DataFrame:
+        """Return the frame that counts."""
+        return frame.observe(self._observation, F.count(F.lit(1)).alias("rows"))
+
+    def rows(self) -> int | None:
+        """Return the count of the first action that ran the frame, None where none did."""
+        # Observation.get waits for ever when no action ran the frame, and has no limit of its own: so it waits in a
+        # thread.
+        result: dict[str, Any] = {}
+
+        def wait() -> None:
+            # No action ran it (Connect says so by an error), or the optimizer proved it empty and dropped the count.
+            with contextlib.suppress(PySparkException, Py4JError):
+                result.update(self._observation.get)
+
+        thread = threading.Thread(target=wait, name="bookmark-rows", daemon=True)
+        thread.start()
+        thread.join(_OBSERVATION_WAIT_S)
+        rows = result.get("rows")
+        return None if rows is None else int(rows)

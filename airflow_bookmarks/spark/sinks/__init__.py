@@ -1,0 +1,1 @@
+"""Sinks: from a DataFrame to a place."""

@@ -1,0 +1,76 @@
+"""From a DataFrame to staged files: any format that Spark writes as files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.lifecycle.place import Mode, Place, Staged, collect_staged
+from airflow_bookmarks.spark.session import RowCount
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from airflow_bookmarks.files.filesystem import FileSystem
+
+KIND = "files"
+
+# What a later reader of the output needs. Only these are kept with the run: an option may hold a secret.
+_READING_OPTIONS = frozenset(
+    [
+        "header",
+        "sep",
+        "delimiter",
+        "quote",
+        "escape",
+        "encoding",
+        "charset",
+        "nullvalue",
+        "emptyvalue",
+        "dateformat",
+        "timestampformat",
+        "timestampntzformat",
+        "linesep",
+        "multiline",
+        "comment",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FileSink:
+    """Files of one format below `target`, staged first.
+
+    `partition_by` are the partition columns, `options` go to Spark's writer as they are.
+    """
+
+    format: str
+    target: str
+    mode: Mode
+    partition_by: Sequence[str]
+    options: Mapping[str, str]
+    staging: str | None
+
+    def place(self) -> Place:
+        """Return what is stored before the first byte is written."""
+        kept = {k: v for k, v in self.options.items() if k.lower() in _READING_OPTIONS}
+        facts: dict[str, Any] = {
+            "format": self.format,
+            "mode": self.mode.value,
+            "partition_by": list(self.partition_by),
+            "options": kept,
+        }
+        return Place(KIND, self.target, self.staging, facts)
+
+    def write(self, frame: DataFrame, files: FileSystem, folder: str, token: str, *, count_rows: bool) -> Staged:
+        """Write the frame to `folder`, and list what publishing it moves and deletes."""
+        count = RowCount() if count_rows else None
+        counted = count.of(frame) if count is not None else frame
+        writer = counted.write.format(self.format).options(**self.options)
+        if self.partition_by:
+            writer = writer.partitionBy(*self.partition_by)
+        writer.save(files.uri(folder))
+        rows = count.rows() if count is not None else None
+        return collect_staged(files, folder, self.target, token, self.mode, rows=rows, schema=frame.schema.json())

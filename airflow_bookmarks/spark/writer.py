@@ -1,0 +1,139 @@
+"""`job.write(df, name)`: Spark's DataFrameWriter, by the same names, into a managed sink."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.lifecycle.place import Mode
+from airflow_bookmarks.spark.reader import FORMATS
+from airflow_bookmarks.spark.sinks.files import FileSink
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from airflow_bookmarks.spark.job import BookmarkedJob
+
+_MODES = {"append": Mode.APPEND, "overwrite": Mode.OVERWRITE}
+_DYNAMIC = "spark.sql.sources.partitionOverwriteMode"
+
+
+class BookmarkedWriter:
+    """Writes one output of the run: staged now, visible after the commit. Made by `BookmarkedJob.write`."""
+
+    def __init__(
+        self, job: BookmarkedJob, frame: DataFrame, name: str, *, staging: str | None, count_rows: bool
+    ) -> None:
+        self._job, self._frame, self._name = job, frame, name
+        self._staging, self._count_rows = staging, count_rows
+        self._format = "parquet"
+        self._mode = Mode.APPEND
+        self._partition_by: tuple[str, ...] = ()
+        self._options: dict[str, str] = {}
+        self._overwrite_mode: str | None = None
+
+    def format(self, source: str) -> BookmarkedWriter:
+        """Set the format: csv, json, orc, parquet (default) or text.
+
+        Raises:
+            OptionError: another format.
+        """
+        if source.lower() not in FORMATS:
+            raise self._refused(f"format {source!r} is no managed sink; known are {', '.join(FORMATS)}")
+        self._format = source.lower()
+        return self
+
+    def mode(self, save_mode: str) -> BookmarkedWriter:
+        """Set the mode: "append" (default) or "overwrite".
+
+        With "overwrite" the publish replaces the whole target, or, with the option `partitionOverwriteMode=dynamic`,
+        the partitions that this run wrote. A run without new input replaces nothing.
+
+        Raises:
+            OptionError: another mode.
+        """
+        if save_mode.lower() not in _MODES:
+            raise self._refused(f"mode {save_mode!r} has no meaning for a bookmarked job; use 'append' or 'overwrite'")
+        self._mode = _MODES[save_mode.lower()]
+        return self
+
+    def option(self, key: str, value: Any) -> BookmarkedWriter:
+        """Set an option of the format; `partitionOverwriteMode` is obeyed at the publish."""
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        if key.lower() == "partitionoverwritemode":
+            if text.lower() not in ("static", "dynamic"):
+                raise self._refused(f"partitionOverwriteMode={value!r}: expected 'static' or 'dynamic'")
+            self._overwrite_mode = text.lower()
+        else:
+            self._options[key] = text
+        return self
+
+    def options(self, **options: Any) -> BookmarkedWriter:
+        """Set several options of the format."""
+        for key, value in options.items():
+            self.option(key, value)
+        return self
+
+    def partitionBy(self, *columns: str | list[str]) -> BookmarkedWriter:
+        """Partition the output by these columns."""
+        self._partition_by = tuple(c for column in columns for c in ([column] if isinstance(column, str) else column))
+        return self
+
+    def save(self, path: str) -> None:
+        """Stage the frame for `path`; the commit makes it visible.
+
+        Raises:
+            OptionError: a path that is empty, relative or a pattern. MisuseError: an output of that name exists
+            already.
+        """
+        files = open_filesystem(path)
+        staging = None if self._staging is None else files.canonical(self._staging)
+        sink = FileSink(
+            self._format, files.canonical(path), self._publish_mode(), self._partition_by, self._options, staging
+        )
+        run = self._job.active_run
+        folder = run.place(self._name, sink.place())
+        run.staged(self._name, sink.write(self._frame, files, folder, run.file_token, count_rows=self._count_rows))
+
+    def csv(self, path: str, mode: str | None = None, **options: Any) -> None:
+        """Stage as CSV; see `save`."""
+        self._shortcut("csv", path, mode, options)
+
+    def json(self, path: str, mode: str | None = None, **options: Any) -> None:
+        """Stage as JSON lines; see `save`."""
+        self._shortcut("json", path, mode, options)
+
+    def text(self, path: str, **options: Any) -> None:
+        """Stage as text; see `save`."""
+        self._shortcut("text", path, None, options)
+
+    def parquet(self, path: str, mode: str | None = None, **options: Any) -> None:
+        """Stage as Parquet; see `save`."""
+        self._shortcut("parquet", path, mode, options)
+
+    def orc(self, path: str, mode: str | None = None, **options: Any) -> None:
+        """Stage as ORC; see `save`."""
+        self._shortcut("orc", path, mode, options)
+
+    def saveAsTable(self, name: str, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse: a table's files would be visible before the commit."""
+        raise self._refused(f"saveAsTable({name!r}) can't be staged; save to the table's folder with .save(path)")
+
+    def insertInto(self, name: str, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse: a table's files would be visible before the commit."""
+        raise self._refused(f"insertInto({name!r}) can't be staged; save to the table's folder with .save(path)")
+
+    def _shortcut(self, name: str, path: str, mode: str | None, options: dict[str, Any]) -> None:
+        if mode is not None:
+            self.mode(mode)
+        self.format(name).options(**{k: v for k, v in options.items() if v is not None}).save(path)
+
+    def _publish_mode(self) -> Mode:
+        if self._mode is not Mode.OVERWRITE or not self._partition_by:
+            return self._mode
+        chosen = self._overwrite_mode or (self._job.spark.conf.get(_DYNAMIC, "static") or "static").lower()
+        return Mode.OVERWRITE_PARTITIONS if chosen == "dynamic" else Mode.OVERWRITE
+
+    def _refused(self, what: str) -> OptionError:
+        return OptionError(f"job {self._job.name!r}, output {self._name!r}: {what}. Nothing was written or committed.")

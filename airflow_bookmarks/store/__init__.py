@@ -1,0 +1,1 @@
+"""Where the state lies: the table protocol, its implementations, and the transitions on any of them."""

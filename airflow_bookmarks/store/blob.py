@@ -1,0 +1,90 @@
+"""Blobs: immutable bytes named by their content hash, cut into chunks that fit a DynamoDB item."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.instant import to_text, utc_now
+from airflow_bookmarks.core.run import Payload
+from airflow_bookmarks.store.table import Attributes, Key, Put, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+CHUNK_BYTES = 350_000  # an item holds 400 KB, its names included
+INLINE_BYTES = 16_384
+
+
+class BlobStore:
+    """Puts and gets blobs of one namespace. A blob is written before the transaction that refers to it."""
+
+    def __init__(self, table: Table, namespace: str) -> None:
+        self._table = table
+        self._namespace = namespace
+
+    def put(self, data: bytes) -> Payload:
+        """Store `data` as chunks and return the reference. Repeating it is harmless: same content, same name."""
+        sha256 = hashlib.sha256(data).hexdigest()
+        pieces = [data[i : i + CHUNK_BYTES] for i in range(0, len(data), CHUNK_BYTES)] or [b""]
+        stamp = to_text(utc_now())
+        for number, piece in enumerate(pieces):
+            attributes: Attributes = {"data": piece, "chunks": len(pieces), "stamped_at": stamp}
+            self._table.transact([Put(self._key(sha256, number), attributes)])
+        return Payload(sha256, len(data), chunks=len(pieces))
+
+    def payload(self, data: bytes, inline_bytes: int = INLINE_BYTES) -> Payload:
+        """Return `data` inline when it has `inline_bytes` or less, else put it."""
+        if len(data) <= inline_bytes:
+            return Payload(hashlib.sha256(data).hexdigest(), len(data), inline=data)
+        return self.put(data)
+
+    def get(self, payload: Payload) -> bytes:
+        """Return the bytes of a payload, checked.
+
+        Raises:
+            StateCorruptError: a chunk is missing, or the bytes do not match their hash.
+        """
+        if payload.inline is not None:
+            return _checked(payload.inline, payload.sha256)
+        return self.get_named([payload.sha256])[payload.sha256]
+
+    def get_named(self, names: Sequence[str]) -> Mapping[str, bytes]:
+        """Return the bytes of the blobs with these hashes, checked.
+
+        Raises:
+            StateCorruptError: a chunk is missing, or the bytes do not match their hash.
+        """
+        return {name: self._whole(name) for name in names}
+
+    def _whole(self, sha256: str) -> bytes:
+        pieces: list[bytes] = []
+        chunks = 1
+        for _, item in self._table.query(self._partition(sha256)):
+            data, count = item.get("data"), item.get("chunks")
+            if not isinstance(data, bytes) or not isinstance(count, int):
+                raise StateCorruptError(f"blob {sha256} has a chunk without data. Nothing was changed.")
+            pieces.append(data)
+            chunks = count
+        if len(pieces) != chunks:
+            raise StateCorruptError(
+                f"blob {sha256} has {len(pieces)} of {chunks} chunks. Nothing was changed. Restore the table from a "
+                "backup, or reset the job: its next run then reads everything."
+            )
+        return _checked(b"".join(pieces), sha256)
+
+    def _partition(self, sha256: str) -> str:
+        return f"{self._namespace}#BLOB#{sha256}"
+
+    def _key(self, sha256: str, number: int) -> Key:
+        return Key(self._partition(sha256), f"{number:010d}")
+
+
+def _checked(data: bytes, sha256: str) -> bytes:
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise StateCorruptError(
+            f"stored bytes do not match their checksum {sha256}: the state was changed from outside. Nothing was "
+            "changed now. Restore the table from a backup, or reset the job: its next run then reads everything."
+        )
+    return data

@@ -1,0 +1,801 @@
+"""The upper layer of the state store: the state transitions of DESIGN.md, each one transaction, on any `Table`.
+
+    take      HEAD lease, fence + 1 | EXEC attempt
+    plan      check fence | RUN plan            place     HEAD staging | RUN output
+    commit    HEAD version + 1, publishing | RUN COMMITTED | EXEC | index | one edge per upstream
+    mark      HEAD published, lease released (or: fence + 1, the next run) | RUN PUBLISHED | EXEC finished
+    fail, abandon, adopt, fence, reset, rewind
+
+Every transition is read back when a condition failed, because that may be the trace of an own success whose reply was
+lost: by the RUN item and HEAD, never by the lease, which success itself releases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from random import Random, SystemRandom
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.errors import (
+    BookmarkError,
+    ChangedMeanwhileError,
+    ConditionFailedError,
+    FencedError,
+    JobUnknownError,
+    MisuseError,
+    TableLayoutError,
+)
+from airflow_bookmarks.core.head import Head, Lease
+from airflow_bookmarks.core.instant import to_text, utc_now
+from airflow_bookmarks.core.job import Caller, check_name
+from airflow_bookmarks.core.line import Ancestry, Line
+from airflow_bookmarks.core.run import (
+    ContextState,
+    Execution,
+    OutputEntry,
+    Payload,
+    PlanEntry,
+    Run,
+    RunKey,
+    RunState,
+)
+from airflow_bookmarks.core.ulid import new_ulid
+from airflow_bookmarks.store import item
+from airflow_bookmarks.store.blob import INLINE_BYTES, BlobStore
+from airflow_bookmarks.store.item import Keys
+from airflow_bookmarks.store.table import (
+    MAX_OPERATIONS,
+    Attributes,
+    Check,
+    Condition,
+    Equals,
+    Exists,
+    Lacks,
+    Missing,
+    Operation,
+    Put,
+    Table,
+    Update,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from airflow_bookmarks.core.edge import Edge
+
+LAYOUT_VERSION = 1
+SIDE_RETENTION = timedelta(days=30)
+MAX_UPSTREAMS = MAX_OPERATIONS - 4  # a commit also writes HEAD, RUN, EXEC and the index
+_ITEM_BUDGET = 250_000  # inline payloads of one RUN item together; the item may have 400 KB
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What the table says of a job at one look: None where there is no item."""
+
+    head: Head | None
+    execution: Execution | None
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What a driver holds after a take: the job, its fence, and the head as it was then.
+
+    `run_number` is the number that its run will commit under; `first_run` the first one that its execution committed.
+    """
+
+    job: str
+    caller: Caller
+    fence: int
+    nonce: str
+    base: Head
+    begun_at: datetime
+    first_run: int | None = None
+
+    @property
+    def run_number(self) -> int:
+        return self.base.run_number + 1
+
+    @property
+    def key(self) -> RunKey:
+        return RunKey(self.run_number, self.fence)
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What a commit writes: per context the new state and position, per output its lists, edges, and what was measured.
+
+    `contexts` is the whole map after the run; `positions` and `edges` only what this run moved. `has_item` tells
+    whether a plan or place was stored before.
+    """
+
+    contexts: Mapping[str, ContextState]
+    positions: Mapping[str, Payload]
+    outputs: Mapping[str, OutputEntry]
+    edges: Mapping[str, Edge]
+    schemas: Mapping[str, Payload]
+    metrics: Attributes
+    is_empty: bool
+    is_last: bool = True
+    has_item: bool = True
+    option: str = "enable"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What starts a line: the last run kept (0: none), the state as after it, edges to put back, and the audit "
+    "event.
+    """
+
+    kept: int
+    contexts: Mapping[str, ContextState]
+    data_run_number: int
+    keep_publishing: bool
+    edges: Mapping[str, Edge]
+    event: Attributes
+
+
+class BookmarkStore:
+    """The bookmarks of one namespace of one table.
+
+    Args:
+        table: where the items are.
+        namespace: isolates environments that share a table; part of every key.
+        clock: returns the present time, aware; for leases and stamps only, never for positions.
+        random: for identifiers and backoff.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        namespace: str,
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        random: Random | None = None,
+    ) -> None:
+        self.table = table
+        self.namespace = check_name("namespace", namespace)
+        self.blobs = BlobStore(table, namespace)
+        self._clock = clock
+        self._random = random or SystemRandom()
+
+    # ---- the table itself
+
+    def init(self) -> bool:
+        """Create the table and its schema item where they are absent; return whether anything was created.
+
+        Raises:
+            TableLayoutError: the table has another layout or version.
+        """
+        created = self.table.create()
+        schema: Attributes = {"layout_version": LAYOUT_VERSION, "created_at": to_text(self._clock())}
+        try:
+            self.table.transact([Put(item.SCHEMA, schema, [Missing()])])
+        except ConditionFailedError:
+            self.check_layout()
+        return created
+
+    def check_layout(self) -> None:
+        """Make sure that this version knows the table's layout.
+
+        Raises:
+            TableLayoutError: no schema item, or another version.
+        """
+        self._check_schema(self.table.get([item.SCHEMA]).get(item.SCHEMA))
+
+    def _check_schema(self, schema: Mapping[str, Any] | None) -> None:
+        where = ", ".join(f"{k} {v}" for k, v in self.table.describe().items())
+        if schema is None:
+            raise TableLayoutError(
+                f"the table ({where}) has no schema item: it was not made by 'airflow-bookmarks init', or is another "
+                "table. Nothing was read or changed. Run 'airflow-bookmarks init' on it, or name the right table."
+            )
+        if schema.get("layout_version") != LAYOUT_VERSION:
+            raise TableLayoutError(
+                f"the table ({where}) has layout version {schema.get('layout_version')}, and this package knows "
+                f"version {LAYOUT_VERSION}. Nothing was read or changed. Use the package version that made the "
+                "table, or upgrade."
+            )
+
+    # ---- looking
+
+    def keys(self, job: str) -> Keys:
+        """Return the keys of a job."""
+        return Keys(self.namespace, check_name("job", job))
+
+    def look(self, job: str, run_id: str | None = None) -> Snapshot:
+        """Return head and execution of a job, in one request that also checks the table's layout."""
+        keys = self.keys(job)
+        wanted = [item.SCHEMA, keys.head] + ([keys.execution(run_id)] if run_id else [])
+        found = self.table.get(wanted)
+        self._check_schema(found.get(item.SCHEMA))
+        head = found.get(keys.head)
+        execution = found.get(keys.execution(run_id)) if run_id else None
+        return Snapshot(
+            None if head is None else item.head_of(head),
+            None if execution is None or run_id is None else item.execution_of(run_id, execution),
+        )
+
+    def head(self, job: str) -> Head:
+        """Return the head of a job.
+
+        Raises:
+            JobUnknownError: this namespace has no bookmark of that name.
+        """
+        head = self.look(job).head
+        if head is None:
+            raise JobUnknownError(
+                f"no bookmark named {job!r} in namespace {self.namespace!r}. 'airflow-bookmarks list' shows those "
+                "that are."
+            )
+        return head
+
+    def heads(self, jobs: Sequence[str]) -> dict[str, Head]:
+        """Return the heads of those of `jobs` that have one; one request per hundred."""
+        found: dict[str, Head] = {}
+        for start in range(0, len(jobs), MAX_OPERATIONS):
+            keys = {self.keys(job).head: job for job in jobs[start : start + MAX_OPERATIONS]}
+            found |= {keys[k]: item.head_of(v) for k, v in self.table.get(list(keys)).items()}
+        return found
+
+    def execution(self, job: str, run_id: str) -> Execution | None:
+        """Return one execution, None where it never took the job."""
+        key = self.keys(job).execution(run_id)
+        attributes = self.table.get([key]).get(key)
+        return None if attributes is None else item.execution_of(run_id, attributes)
+
+    def run(self, job: str, key: RunKey) -> Run | None:
+        """Return one run item."""
+        return self.run_items(job, [key]).get(key)
+
+    def run_items(self, job: str, keys: Sequence[RunKey]) -> dict[RunKey, Run]:
+        """Return those of the run items that exist, in one request (100 at most)."""
+        wanted = {self.keys(job).run(key): key for key in dict.fromkeys(keys)}
+        if not wanted:
+            return {}
+        return {wanted[k]: item.run_of(wanted[k], v) for k, v in self.table.get(list(wanted)).items()}
+
+    def runs(
+        self, job: str, *, after: int = 0, until: int | None = None, reverse: bool = False, limit: int | None = None
+    ) -> Iterator[Run]:
+        """Yield run items by number and fence; run numbers in (after, until]."""
+        low = f"{item.RUN_PREFIX}{after:010d}#~"
+        high = f"{item.RUN_PREFIX}{'9' * 10 if until is None else format(until, '010d')}#~"
+        rows = self.table.query(self.keys(job).partition, after=low, until=high, reverse=reverse, limit=limit)
+        for key, attributes in rows:
+            run_key = item.run_key(key.sk)
+            yield item.run_of(run_key, attributes)
+
+    def open_runs(self, job: str, head: Head) -> list[Run]:
+        """Return the runs that were planned and neither committed nor given up, oldest first.
+
+        All of them carry the number that comes next: whoever commits has settled every open run before.
+        """
+        return [r for r in self.runs(job, after=head.run_number, until=head.run_number + 1) if r.state.is_open]
+
+    def lines(self, job: str) -> list[Line]:
+        """Return the lines of a job, oldest first; the first one (epoch 1) has no item."""
+        rows = self.table.query(self.keys(job).partition, prefix=item.LINE_PREFIX)
+        return [item.line_of(attributes) for _, attributes in rows]
+
+    def ancestry(self, job: str, epoch: int) -> Ancestry:
+        """Return which runs are living history in `epoch`."""
+        return Ancestry.of(epoch, self.lines(job) if epoch > 1 else [])
+
+    def edge(self, job: str, consumer: str) -> Edge | None:
+        """Return what `consumer` has consumed of `job`."""
+        key = self.keys(job).edge(consumer)
+        attributes = self.table.get([key]).get(key)
+        return None if attributes is None else item.edge_of(consumer, attributes)
+
+    def edges(self, job: str) -> list[Edge]:
+        """Return what each consumer has consumed of `job`."""
+        rows = self.table.query(self.keys(job).partition, prefix=item.EDGE_PREFIX)
+        return [item.edge_of(key.sk.removeprefix(item.EDGE_PREFIX), attributes) for key, attributes in rows]
+
+    def events(self, job: str) -> list[Attributes]:
+        """Return the audit events of a job, oldest first, as plain attributes."""
+        return [a for _, a in self.table.query(self.keys(job).partition, prefix=item.EVENT_PREFIX)]
+
+    def sides(self, job: str) -> list[Attributes]:
+        """Return the side records of a job (pause and disable runs), oldest first, as plain attributes."""
+        return [a for _, a in self.table.query(self.keys(job).partition, prefix=item.SIDE_PREFIX)]
+
+    def jobs(self) -> list[tuple[str, Attributes]]:
+        """Return the names of all jobs of the namespace with their index entries, by name."""
+        return [(key.sk, attributes) for key, attributes in self.table.query(f"{self.namespace}#JOBS")]
+
+    def index_entry(self, job: str) -> Attributes | None:
+        """Return the index entry of one job: which DAG and task made it, its last commit."""
+        key = self.keys(job).index
+        return self.table.get([key]).get(key)
+
+    # ---- take, renew, release
+
+    def take(self, job: str, caller: Caller, seen: Snapshot, lease_for: timedelta) -> Holding | None:
+        """Take the lease under a new fence, if the job is still as `seen`; None where it moved meanwhile.
+
+        The caller has asked `core.head.may_take` before.
+        """
+        keys, now = self.keys(job), self._clock()
+        base = seen.head or Head()
+        nonce = self._token()
+        lease = Lease(caller.run_id, caller.attempt, now, now + lease_for, nonce)
+        after = replace(base, fence=base.fence + 1, lease=lease)
+        operations: list[Operation] = []
+        if seen.head is None:
+            operations.append(Put(keys.head, item.head_attributes(after), [Missing()]))
+            operations.append(Update(keys.index, set=self._index_base(caller, now)))
+        else:
+            changes: Attributes = {"fence": after.fence, **item.lease_attributes(lease)}
+            operations.append(Update(keys.head, set=changes, conditions=_same_lease(seen.head)))
+        operations.append(self._take_execution(keys, caller, seen.execution, base.run_number, nonce))
+        try:
+            self.table.transact(operations, token=nonce)
+        except ConditionFailedError:
+            found = self.look(job).head
+            if found is None or found.lease is None or found.lease.nonce != nonce:
+                return None
+        first_run = seen.execution.first_run if seen.execution else None
+        return Holding(job, caller, after.fence, nonce, replace(after, lease=None), now, first_run)
+
+    def _take_execution(
+        self, keys: Keys, caller: Caller, seen: Execution | None, run_number: int, nonce: str
+    ) -> Operation:
+        conditions = _same_execution(seen)
+        changes: Attributes = {"attempt": caller.attempt, "killed_attempt": seen.killed_attempt if seen else 0}
+        changes["taken_nonce"] = nonce
+        changes |= {"dag_id": caller.dag_id, "task_id": caller.task_id, "dag_run_id": caller.dag_run_id}
+        changes |= {"logical_date": caller.logical_date, "taken_at": to_text(self._clock()), "finished": False}
+        if seen is None or seen.attempt == 0:
+            changes["base_run"] = run_number
+        return Update(keys.execution(caller.run_id), set=changes, conditions=conditions)
+
+    def _index_base(self, caller: Caller, now: datetime) -> Attributes:
+        return {
+            "dag_id": caller.dag_id,
+            "task_id": caller.task_id,
+            "map_index": caller.map_index,
+            "first_seen_at": to_text(now),
+        }
+
+    def renew(self, holding: Holding, lease_for: timedelta) -> None:
+        """Move the end of the lease.
+
+        Raises:
+            FencedError: the job was taken over, or the attempt killed, or the job reset.
+        """
+        until = to_text(self._clock() + lease_for)
+        conditions = [Equals("fence", holding.fence), Equals("lease_nonce", holding.nonce)]
+        try:
+            self.table.transact(
+                [Update(self.keys(holding.job).head, set={"lease_until": until}, conditions=conditions)]
+            )
+        except ConditionFailedError as error:
+            raise self._fenced(holding, "keep the lease") from error
+
+    def release(self, holding: Holding) -> None:
+        """Give the lease back without a run.
+
+        Raises:
+            FencedError: it is not ours any more.
+        """
+        operation = Update(
+            self.keys(holding.job).head, remove=item.LEASE_ATTRIBUTES, conditions=[Equals("fence", holding.fence)]
+        )
+        try:
+            self.table.transact([operation], token=self._token())
+        except ConditionFailedError as error:
+            raise self._fenced(holding, "release the lease") from error
+
+    # ---- plan, place
+
+    def plan(self, holding: Holding, ctx: str, entry: PlanEntry, *, option: str, is_last: bool) -> None:
+        """Store the plan of one context on the run item, before the first byte is read.
+
+        Raises:
+            FencedError: the job is not ours any more; nothing was written.
+        """
+        keys = self.keys(holding.job)
+        run = Update(
+            keys.run(holding.key), set=self._run_base(holding, option, is_last) | item.plan_attribute(ctx, entry)
+        )
+        self._held(holding, [Check(keys.head, [Equals("fence", holding.fence)]), run], f"store the plan of {ctx!r}")
+
+    def place(
+        self, holding: Holding, name: str, entry: OutputEntry, staging: Sequence[str], *, option: str, is_last: bool
+    ) -> None:
+        """Store where an output will be staged, before the first byte is written; `staging` are all roots known so far.
+
+        Raises:
+            FencedError: the job is not ours any more; nothing was written.
+        """
+        keys = self.keys(holding.job)
+        head = Update(keys.head, set={"staging": list(staging)}, conditions=[Equals("fence", holding.fence)])
+        run = Update(
+            keys.run(holding.key), set=self._run_base(holding, option, is_last) | item.output_attribute(name, entry)
+        )
+        self._held(holding, [head, run], f"store the place of output {name!r}")
+
+    def _run_base(self, holding: Holding, option: str, is_last: bool) -> Attributes:
+        from airflow_bookmarks.version import __version__
+
+        return item.run_attributes(
+            Run(
+                key=holding.key,
+                state=RunState.PLANNED,
+                epoch=holding.base.epoch,
+                run_id=holding.caller.run_id,
+                attempt=holding.caller.attempt,
+                planned_at=to_text(holding.begun_at),
+                base_version=holding.base.version,
+                changes=holding.base.changes,
+                fences=(holding.fence,),
+                is_last=is_last,
+                option=option,
+                runtime_version=__version__,
+            )
+        )
+
+    def payloads(self, datas: Mapping[str, bytes], used_bytes: int = 0) -> dict[str, Payload]:
+        """Return references for several bodies of one item: inline while they are small and fit together, else "
+        "blobs.
+        """
+        result: dict[str, Payload] = {}
+        for name, data in datas.items():
+            room = INLINE_BYTES if used_bytes + len(data) <= _ITEM_BUDGET else 0
+            result[name] = self.blobs.payload(data, room)
+            used_bytes += len(data) if result[name].inline is not None else 0
+        return result
+
+    # ---- commit, mark
+
+    def commit(self, holding: Holding, commit: Commit) -> None:
+        """Make the plans of the run part of the bookmark: the one atomic step.
+
+        Raises:
+            FencedError: the job is not ours any more. ChangedMeanwhileError: its version moved. Nothing was written.
+            MisuseError: more upstreams than a transaction holds.
+        """
+        if len(commit.edges) > MAX_UPSTREAMS:
+            raise MisuseError(
+                f"job {holding.job!r} reads {len(commit.edges)} upstream jobs in one run; {MAX_UPSTREAMS} is the "
+                "most that one DynamoDB transaction can commit. Nothing was committed. Split the job."
+            )
+        try:
+            self.table.transact(self._commit_operations(holding, commit), token=self._token())
+        except ConditionFailedError as error:
+            found = self.run(holding.job, holding.key)
+            if found is not None and found.state.is_committed and holding.fence in found.fences:
+                return  # our own success: the reply was lost
+            now = self.look(holding.job).head
+            if now is not None and now.fence == holding.fence:
+                raise ChangedMeanwhileError(
+                    f"job {holding.job!r} moved from version {holding.base.version} to {now.version} under this run. "
+                    "Nothing was committed. Run it again."
+                ) from error
+            raise self._fenced(holding, "commit") from error
+
+    def _commit_operations(self, holding: Holding, commit: Commit) -> list[Operation]:
+        keys, now, key = self.keys(holding.job), to_text(self._clock()), holding.key
+        data_run = holding.base.data_run_number if commit.is_empty else key.number
+        version = holding.base.version + 1
+        head: Attributes = {"version": version, "run_number": key.number, "publishing": str(key)}
+        head |= {"contexts": item.contexts_value(commit.contexts), "data_run_number": data_run}
+        run = {} if commit.has_item else self._run_base(holding, commit.option, commit.is_last)
+        run |= {"state": RunState.COMMITTED.value, "version": version, "committed_at": now}
+        run |= {"contexts": item.contexts_value(commit.contexts), "data_run_number": data_run}
+        run |= {"is_empty": commit.is_empty, "metrics": commit.metrics, "is_last": commit.is_last}
+        run["edges"] = {
+            job: {"run_number": e.run_number, "epoch": e.epoch, "changes": e.changes, "contexts": dict(e.contexts)}
+            for job, e in commit.edges.items()
+        }
+        for ctx, position in commit.positions.items():
+            run |= item.position_attribute(ctx, position)
+        for ctx, schema in commit.schemas.items():
+            run |= item.schema_attribute(ctx, schema)
+        for name, output in commit.outputs.items():
+            run |= item.output_attribute(name, output)
+        operations: list[Operation] = [
+            Update(
+                keys.head,
+                set=head,
+                conditions=[Equals("fence", holding.fence), Equals("version", holding.base.version)],
+            ),
+            Update(keys.run(key), set=run),
+            Update(keys.execution(holding.caller.run_id), set=self._execution_runs(holding)),
+            Update(keys.index, set={"last_commit_at": now, "run_number": key.number}),
+        ]
+        operations += [
+            Put(self.keys(upstream).edge(holding.job), item.edge_attributes(replace(edge, updated_at=now)))
+            for upstream, edge in commit.edges.items()
+        ]
+        return operations
+
+    def _execution_runs(self, holding: Holding) -> Attributes:
+        return {"last_run": holding.run_number, "first_run": holding.first_run or holding.run_number}
+
+    def mark(self, holding: Holding, run: Run, *, is_own: bool, take_next: timedelta | None = None) -> Holding | None:
+        """Record that a committed run is published, and release the lease if the run is the publisher's own.
+
+        Returns what the driver holds after that: None when the lease was released. With `take_next` (a lease time) the
+        own lease is not released: the same transaction takes the next fence, for the next run of the same execution.
+
+        Raises:
+            FencedError: the job is not ours any more; whoever took it over finishes the publication.
+        """
+        keys, now = self.keys(holding.job), self._clock()
+        published = max(holding.base.published, run.key.number)
+        head: Attributes = {"published": published}
+        remove = ["publishing"]
+        following: Holding | None = None
+        if is_own and take_next is not None:
+            nonce = self._token()
+            lease = Lease(holding.caller.run_id, holding.caller.attempt, now, now + take_next, nonce)
+            head |= {"fence": holding.fence + 1, **item.lease_attributes(lease)}
+            first_run = holding.first_run or run.key.number
+            following = replace(holding, fence=holding.fence + 1, nonce=nonce, begun_at=now, first_run=first_run)
+        elif is_own:
+            remove += item.LEASE_ATTRIBUTES
+        operations: list[Operation] = [
+            Update(keys.head, set=head, remove=remove, conditions=[Equals("fence", holding.fence)]),
+            Update(
+                keys.run(run.key),
+                set={"state": RunState.PUBLISHED.value, "published_at": to_text(now), "metrics": dict(run.metrics)},
+                conditions=[Equals("state", RunState.COMMITTED.value)],
+            ),
+            Update(keys.execution(run.run_id), set={"finished": run.is_last}),
+        ]
+        try:
+            self.table.transact(operations, token=self._token())
+        except ConditionFailedError as error:
+            if not self._is_marked(holding, run, following):
+                raise self._fenced(holding, f"mark run {run.key.number} as published") from error
+        if following is not None:
+            return replace(following, base=replace(self.head(holding.job), lease=None))
+        if is_own:
+            return None
+        return replace(holding, base=replace(holding.base, published=published, publishing=None))
+
+    def _is_marked(self, holding: Holding, run: Run, following: Holding | None) -> bool:
+        found, head = self.run(holding.job, run.key), self.head(holding.job)
+        if following is not None:
+            return head.lease is not None and head.lease.nonce == following.nonce
+        return found is not None and found.state is RunState.PUBLISHED and head.published >= run.key.number
+
+    # ---- fail, abandon, adopt
+
+    def fail(self, holding: Holding, error: str, *, has_item: bool) -> None:
+        """Mark the own run as FAILED, if it has an item, and release the lease.
+
+        Raises:
+            FencedError: the job is not ours any more.
+        """
+        keys = self.keys(holding.job)
+        operations: list[Operation] = [
+            Update(keys.head, remove=item.LEASE_ATTRIBUTES, conditions=[Equals("fence", holding.fence)])
+        ]
+        if has_item:
+            failed: Attributes = {
+                "state": RunState.FAILED.value,
+                "error": error[:2000],
+                "failed_at": to_text(self._clock()),
+            }
+            operations.append(
+                Update(keys.run(holding.key), set=failed, conditions=[Equals("state", RunState.PLANNED.value)])
+            )
+        self._held(holding, operations, "mark the run as failed")
+
+    def abandon(self, holding: Holding, run: Run) -> None:
+        """Give up an open run: its token is burned by then, and its plan is free again.
+
+        Raises:
+            FencedError: the job is not ours any more.
+        """
+        keys = self.keys(holding.job)
+        changes: Attributes = {"state": RunState.ABANDONED.value, "abandoned_by": holding.caller.run_id}
+        operations: list[Operation] = [
+            Check(keys.head, [Equals("fence", holding.fence)]),
+            Update(keys.run(run.key), set=changes, conditions=[Exists()]),
+        ]
+        self._held(holding, operations, f"abandon run {run.key}")
+
+    def adopt(self, holding: Holding, run: Run) -> Run:
+        """Take over the plan, places and output of an open run whose rows have landed; return the new run item.
+
+        One transaction: the old item becomes ABANDONED, a new one under the own fence carries everything on.
+
+        Raises:
+            FencedError: the job is not ours any more.
+        """
+        keys = self.keys(holding.job)
+        adopted = replace(
+            run,
+            key=holding.key,
+            state=RunState.PLANNED,
+            epoch=holding.base.epoch,
+            run_id=holding.caller.run_id,
+            attempt=holding.caller.attempt,
+            base_version=holding.base.version,
+            fences=(*run.fences, holding.fence),
+        )
+        new = item.run_attributes(adopted) | {"adopted_from": str(run.key)}
+        old: Attributes = {"state": RunState.ABANDONED.value, "adopted_by": str(holding.key)}
+        operations: list[Operation] = [
+            Check(keys.head, [Equals("fence", holding.fence)]),
+            Update(keys.run(run.key), set=old, conditions=[Equals("state", run.state.value)]),
+            Put(keys.run(holding.key), new, [Missing()]),
+        ]
+        try:
+            self.table.transact(operations, token=self._token())
+        except ConditionFailedError as error:
+            found = self.run(holding.job, holding.key)
+            if found is None or holding.fence not in found.fences:
+                raise self._fenced(holding, f"take over run {run.key}") from error
+        return adopted
+
+    # ---- kill
+
+    def fence(self, job: str, run_id: str, attempt: int) -> bool:
+        """Kill an attempt: it, and lower ones, can't begin any more; if it holds the job, it is fenced.
+
+        Returns whether it held the job. Its open run stays and is settled by whoever begins next.
+        """
+        keys = self.keys(job)
+        for _ in range(_RACES):
+            seen = self.look(job, run_id)
+            killed = max(attempt, seen.execution.killed_attempt if seen.execution else 0)
+            changes: Attributes = {"killed_attempt": killed, "killed_at": to_text(self._clock())}
+            if seen.execution is None:
+                changes |= {"attempt": 0}
+            conditions = _same_execution(seen.execution)
+            operations: list[Operation] = [Update(keys.execution(run_id), set=changes, conditions=conditions)]
+            lease = seen.head.lease if seen.head else None
+            is_holder = lease is not None and lease.run_id == run_id and lease.attempt <= attempt
+            if seen.head is not None and is_holder:
+                fenced = Update(
+                    keys.head,
+                    set={"fence": seen.head.fence + 1},
+                    remove=item.LEASE_ATTRIBUTES,
+                    conditions=[Equals("fence", seen.head.fence)],
+                )
+                operations.append(fenced)
+            try:
+                self.table.transact(operations, token=self._token())
+            except ConditionFailedError:
+                continue
+            return is_holder
+        raise ChangedMeanwhileError(
+            f"job {job!r} kept changing while attempt {attempt} of {run_id!r} was killed; try again."
+        )
+
+    # ---- reset, rewind: a new line
+
+    def begin_line(self, job: str, seen: Head, turn: Turn, *, keep: Holding | None = None) -> Head | None:
+        """Start a line: epoch, fence and version grow, positions become those of the run that is kept.
+
+        One transaction. Returns the head after it, None where the job moved since `seen`. The lease is removed, unless
+        `keep` names the driver that does this within its own run: its lease then goes on under the new fence.
+        """
+        keys, now = self.keys(job), to_text(self._clock())
+        event = keys.event(self.new_id())
+        line = Line(seen.epoch + 1, seen.epoch, turn.kept, seen.run_number)
+        after = replace(
+            seen,
+            version=seen.version + 1,
+            epoch=line.epoch,
+            fence=seen.fence + 1,
+            contexts=turn.contexts,
+            data_run_number=turn.data_run_number,
+            publishing=seen.publishing if turn.keep_publishing else None,
+            lease=seen.lease if keep else None,
+        )
+        changes: Attributes = {"version": after.version, "epoch": after.epoch, "fence": after.fence}
+        changes |= {"contexts": item.contexts_value(turn.contexts), "data_run_number": turn.data_run_number}
+        remove = [] if keep else list(item.LEASE_ATTRIBUTES)
+        remove += [] if turn.keep_publishing else ["publishing"]
+        operations: list[Operation] = [
+            Update(
+                keys.head,
+                set=changes,
+                remove=remove,
+                conditions=[Equals("fence", seen.fence), Equals("version", seen.version)],
+            ),
+            Put(keys.line(line.epoch), item.line_attributes(line), [Missing()]),
+            Put(event, {**turn.event, "at": now, "epoch_after": after.epoch}),
+        ]
+        operations += [
+            Put(self.keys(upstream).edge(job), item.edge_attributes(replace(edge, updated_at=now)))
+            for upstream, edge in turn.edges.items()
+        ]
+        try:
+            self.table.transact(operations, token=self._token())
+        except ConditionFailedError:
+            if event not in self.table.get([event]):  # it is there when only our reply was lost
+                return None
+        return after
+
+    # ---- side records
+
+    def put_side(self, job: str, record: Attributes) -> str:
+        """Keep what a pause or disable run did; returns its id. No later run reads it; it expires by TTL."""
+        now = self._clock()
+        ulid = new_ulid(now, self._random)
+        expires = int((now + SIDE_RETENTION).timestamp())
+        attributes = record | {"made_at": to_text(now), "expires_at": expires}
+        self.table.transact([Put(self.keys(job).side(ulid), attributes)])
+        return ulid
+
+    def new_id(self) -> str:
+        """Return a new identifier that sorts by time."""
+        return new_ulid(self._clock(), self._random)
+
+    # ---- within
+
+    def _held(self, holding: Holding, operations: Sequence[Operation], what: str) -> None:
+        """Write `operations`, of which the conditions say that the fence is ours. Repeating them is harmless."""
+        try:
+            self.table.transact(operations, token=self._token())
+        except ConditionFailedError as error:
+            raise self._fenced(holding, what) from error
+
+    def _fenced(self, holding: Holding, what: str) -> BookmarkError:
+        head = self.look(holding.job).head
+        lease = head.lease if head is not None else None
+        fence = head.fence if head is not None else "none"
+        taken = (
+            f"taken over by {lease.run_id!r} (attempt {lease.attempt}) at {to_text(lease.since)}"
+            if lease is not None and lease.nonce != holding.nonce
+            else "killed, reset or rewound"
+        )
+        return FencedError(
+            f"job {holding.job!r}: this run ({holding.caller.run_id!r}, attempt {holding.caller.attempt}, fence "
+            f"{holding.fence}) could not {what}: the job was {taken} (fence {fence}). This run changed nothing further "
+            "in the state; what it staged is swept by the run that has the job now."
+        )
+
+    def _token(self) -> str:
+        return f"{self._random.getrandbits(128):032x}"
+
+
+_RACES = 20
+
+
+def _same_lease(head: Head) -> list[Condition]:
+    conditions: list[Condition] = [Equals("fence", head.fence)]
+    if head.lease is None:
+        return [*conditions, Lacks("lease_nonce")]
+    # A lease that was renewed since we looked is alive: its end is part of what must not have moved.
+    until = to_text(head.lease.expires_at)
+    return [*conditions, Equals("lease_nonce", head.lease.nonce), Equals("lease_until", until)]
+
+
+def _same_execution(seen: Execution | None) -> list[Condition]:
+    if seen is None:
+        return [Missing()]
+    conditions: list[Condition] = [Equals("attempt", seen.attempt), Equals("killed_attempt", seen.killed_attempt)]
+    taken = Equals("taken_nonce", seen.taken_nonce) if seen.taken_nonce is not None else Lacks("taken_nonce")
+    return [*conditions, taken]
+
+
+def open_store(uri: str, *, session: Any = None) -> BookmarkStore:
+    """Open the bookmarks that a store URI names.
+
+    Args:
+        uri: `dynamodb://<table>?region=...&namespace=...&endpoint=...` or `sqlite:////<absolute path>?namespace=...`.
+        session: a boto3 session whose credentials are used (DynamoDB only); default: boto3's own chain.
+
+    Raises:
+        OptionError: the URI has an unknown scheme or parameter.
+        TableMissingError: an SQLite file that does not exist, unless `create=true`.
+
+    Example:
+        >>> store = open_store("sqlite:///:memory:")
+        >>> store.init(), store.jobs()
+        (True, [])
+    """
+    from airflow_bookmarks.store.address import open_table
+
+    table, namespace = open_table(uri, session=session)
+    return BookmarkStore(table, namespace)

@@ -1,0 +1,140 @@
+"""Airflow finds the provider, its connection type and its commands, and is not slowed by it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import distribution, entry_points
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from airflow_bookmarks import __version__
+from airflow_bookmarks.get_provider_info import get_provider_info
+
+_DISTRIBUTION = "airflow-provider-bookmarks"
+_HEAVY = ("boto3", "botocore", "numpy", "pyspark")
+
+_VERSION_COMMAND = """
+import sys
+from airflow.__main__ import main
+sys.argv = ["airflow", "version"]
+main()
+print("loaded", [name for name in {heavy!r} if name in sys.modules])
+"""
+
+_CONNECTION_TYPE = """
+import json
+from airflow.providers_manager import ProvidersManager
+manager = ProvidersManager()
+hook = manager.hooks["bookmarks"]
+prefix = "extra__bookmarks__"
+print(json.dumps({
+    "package": hook.package_name,
+    "class": hook.hook_class_name,
+    "name": hook.hook_name,
+    "fields": sorted(f.removeprefix(prefix) for f in manager.connection_form_widgets if f.startswith(prefix)),
+    "hidden": sorted(manager.field_behaviours["bookmarks"]["hidden_fields"]),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def airflow_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("airflow")
+
+
+def _run(arguments: list[str], airflow_home: Path) -> str:
+    environment = {**os.environ, "AIRFLOW_HOME": str(airflow_home), "AIRFLOW__LOGGING__LOGGING_LEVEL": "ERROR"}
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def _modules_named() -> list[str]:
+    info = get_provider_info()
+    entries = [entry for kind in ("hooks", "operators", "sensors") for entry in info[kind]]
+    return [module for entry in entries for module in entry["python-modules"]]
+
+
+def test_provider_info_holds_to_the_schema_of_airflow() -> None:
+    schema = json.loads((files("airflow") / "provider_info.schema.json").read_text())
+
+    jsonschema.validate(get_provider_info(), schema)
+
+
+def test_every_key_is_one_that_airflow_reads() -> None:
+    # Airflow ignores what it doesn't know, snake_case spellings of its own keys among it.
+    known = {*json.loads((files("airflow") / "provider_info.schema.json").read_text())["properties"], "versions"}
+
+    assert get_provider_info().keys() <= known
+
+
+def test_package_name_is_that_of_the_distribution() -> None:
+    # Airflow compares the two in canonical form; where they differ, every `airflow` command dies.
+    info = get_provider_info()
+
+    assert info["package-name"] == distribution(_DISTRIBUTION).metadata["Name"] == _DISTRIBUTION
+    assert info["versions"] == [distribution(_DISTRIBUTION).version] == [__version__]
+
+
+def test_entry_point_leads_to_the_provider_info() -> None:
+    (found,) = [e for e in entry_points(group="apache_airflow_provider") if e.dist and e.dist.name == _DISTRIBUTION]
+
+    assert found.load() is get_provider_info
+
+
+@pytest.mark.parametrize("module", _modules_named())
+def test_module_that_the_provider_names_exists(module: str) -> None:
+    assert find_spec(module) is not None
+
+
+def test_every_module_with_hooks_operators_or_sensors_is_named() -> None:
+    package = files("airflow_bookmarks")
+    present = {
+        f"airflow_bookmarks.{kind}.{entry.name.removesuffix('.py')}"
+        for kind in ("hooks", "operators", "sensors")
+        for entry in (package / kind).iterdir()
+        if entry.name.endswith(".py") and not entry.name.startswith("_")
+    }
+
+    assert present == set(_modules_named())
+
+
+def test_default_option_is_one_of_the_three() -> None:
+    (connection,) = get_provider_info()["connection-types"]
+
+    assert connection["conn-fields"]["default_option"]["schema"]["enum"] == ["enable", "pause", "disable"]
+
+
+def test_airflow_shows_connection_type_and_hook(airflow_home: Path) -> None:
+    shown: dict[str, Any] = json.loads(_run([sys.executable, "-c", _CONNECTION_TYPE], airflow_home).splitlines()[-1])
+
+    assert shown == {
+        "package": _DISTRIBUTION,
+        "class": "airflow_bookmarks.hooks.bookmark.BookmarkHook",
+        "name": "Bookmarks",
+        "fields": ["aws_conn_id", "default_option", "endpoint", "namespace", "region", "state_uri", "store"],
+        "hidden": ["host", "login", "password", "port", "schema"],
+    }
+
+
+def test_airflow_lists_the_provider(airflow_home: Path) -> None:
+    command = str(Path(sys.executable).with_name("airflow"))
+
+    listed = json.loads(_run([command, "providers", "list", "--output", "json"], airflow_home))
+
+    (entry,) = [provider for provider in listed if provider["package_name"] == _DISTRIBUTION]
+    assert entry["version"] == __version__
+
+
+def test_airflow_command_loads_nothing_heavy(airflow_home: Path) -> None:
+    printed = _run([sys.executable, "-c", _VERSION_COMMAND.format(heavy=_HEAVY)], airflow_home)
+
+    assert printed.splitlines()[-1] == "loaded []"

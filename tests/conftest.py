@@ -1,0 +1,102 @@
+"""Servers and state tables for all tests. Each worker process starts a server when its first test asks for it."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3.session
+import pytest
+
+from airflow_bookmarks.store.dynamodb import DynamoTable
+from airflow_bookmarks.store.sqlite import SqliteTable
+from airflow_bookmarks.store.table import Table
+from tools.servers import dynamodb_local, moto_server
+
+REGION = "eu-west-1"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def aws_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Give credentials that open nothing, and hide those of whoever runs the tests."""
+    absent = str(tmp_path_factory.mktemp("aws") / "absent")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL"):
+            patch.delenv(name, raising=False)
+        patch.setenv("AWS_ACCESS_KEY_ID", "testing")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+        patch.setenv("AWS_CONFIG_FILE", absent)
+        patch.setenv("AWS_SHARED_CREDENTIALS_FILE", absent)
+        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        yield
+
+
+@pytest.fixture(scope="session")
+def aws_session(aws_environment: None) -> boto3.session.Session:
+    """Share what a session loads, which takes longer than most tests."""
+    return boto3.session.Session()
+
+
+@pytest.fixture(scope="session")
+def dynamodb_local_url() -> Iterator[str]:
+    """Run DynamoDB Local, and return its endpoint."""
+    with dynamodb_local() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def moto_url() -> Iterator[str]:
+    """Run a moto server, and return its endpoint."""
+    with moto_server() as url:
+        yield url
+
+
+@pytest.fixture(
+    params=[
+        "sqlite-memory",
+        "sqlite-file",
+        "moto",
+        pytest.param("dynamodb-local", marks=pytest.mark.dynamodb_local),
+    ]
+)
+def backend(request: pytest.FixtureRequest) -> str:
+    """Name what keeps the table of this test."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def empty_table(backend: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Table]:
+    """Open a table that was not created yet."""
+    match backend:
+        case "sqlite-memory":
+            table: Table = SqliteTable(":memory:")
+            yield table
+        case "sqlite-file":
+            table = SqliteTable(tmp_path / "bookmarks.db")
+            yield table
+        case _:
+            url: str = request.getfixturevalue("moto_url" if backend == "moto" else "dynamodb_local_url")
+            name = f"bookmarks-{uuid.uuid4().hex}"
+            session: boto3.session.Session = request.getfixturevalue("aws_session")
+            table = DynamoTable(name=name, region=REGION, endpoint=url, session=session)
+            yield table
+            _drop(name, url, session)
+    table.close()
+
+
+@pytest.fixture
+def table(empty_table: Table) -> Table:
+    """Open a new, empty table."""
+    empty_table.create()
+    return empty_table
+
+
+def _drop(name: str, url: str, session: boto3.session.Session) -> None:
+    # moto copies all of its tables in each transaction: those of earlier tests would slow the later ones.
+    client = session.client("dynamodb", region_name=REGION, endpoint_url=url)
+    with contextlib.suppress(client.exceptions.ResourceNotFoundException):
+        client.delete_table(TableName=name)
+    client.close()

@@ -1,0 +1,122 @@
+"""What is imported when: layers point one way, the root is light, the wheel says what the code says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from email.message import Message
+from email.parser import HeaderParser
+from pathlib import Path
+
+import pytest
+
+import airflow_bookmarks
+
+_ROOT = Path(__file__).parents[2]
+_HEAVY = {"airflow", "boto3", "botocore", "numpy", "pandas", "pyarrow", "pyspark"}
+
+
+def _loaded_by(statement: str) -> set[str]:
+    """Return the top-level modules that a new interpreter has loaded after `statement`."""
+    script = f"{statement}\nimport sys\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=_ROOT)
+    return set(done.stdout.split())
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    subprocess.run(command, capture_output=True, check=True, cwd=_ROOT)
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+def _metadata(wheel: Path) -> Message:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        return HeaderParser().parsestr(archive.read(name).decode())
+
+
+def test_imports_point_one_way() -> None:
+    lint = Path(sys.executable).with_name("lint-imports")
+
+    done = subprocess.run([lint, "--no-cache", "--no-logo"], capture_output=True, text=True, check=False, cwd=_ROOT)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import airflow_bookmarks; airflow_bookmarks.__version__; dir(airflow_bookmarks)",
+        "from airflow_bookmarks.get_provider_info import get_provider_info; get_provider_info()",
+        "from airflow_bookmarks.cli import airflow_commands",
+    ],
+    ids=["root", "provider info", "command line"],
+)
+def test_what_airflow_imports_at_discovery_is_light(statement: str) -> None:
+    assert _loaded_by(statement) & _HEAVY == set()
+
+
+@pytest.mark.parametrize("name", sorted(set(airflow_bookmarks.__all__) - {"__version__"}))
+def test_public_name_comes_from_the_root(name: str) -> None:
+    value = getattr(airflow_bookmarks, name)
+
+    assert value.__name__ == name
+    assert name in dir(airflow_bookmarks)
+
+
+def test_store_is_opened_without_spark_and_airflow() -> None:
+    assert _loaded_by("from airflow_bookmarks import open_store") & {"airflow", "pyspark"} == set()
+
+
+def test_unknown_name_of_the_root_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="BookmarkedJobs"):
+        _ = airflow_bookmarks.BookmarkedJobs
+
+
+def test_wheel_has_the_name_and_version_of_the_package(wheel: Path) -> None:
+    metadata = _metadata(wheel)
+
+    assert metadata["Name"] == "airflow-provider-bookmarks"
+    assert metadata["Version"] == airflow_bookmarks.__version__
+    assert metadata["License-Expression"] == "Apache-2.0"
+
+
+def test_wheel_requires_what_the_worker_needs_and_spark_only_as_an_extra(wheel: Path) -> None:
+    required = _metadata(wheel).get_all("Requires-Dist", [])
+
+    assert sorted(r for r in required if "extra ==" not in r) == [
+        "apache-airflow-providers-amazon",
+        "apache-airflow-providers-apache-spark",
+        "apache-airflow>=3.2",
+        "boto3",
+        "numpy",
+    ]
+    assert sorted(r.partition(";")[0] for r in required if "extra == 'spark'" in r) == [
+        "pyspark-client==4.1.3",
+        "pyspark==4.1.3",
+    ]
+
+
+def test_wheel_is_typed_and_holds_the_package_alone(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+
+    assert "airflow_bookmarks/py.typed" in names
+    assert {name.partition("/")[0] for name in names} == {
+        "airflow_bookmarks",
+        f"airflow_provider_bookmarks-{airflow_bookmarks.__version__}.dist-info",
+    }
+
+
+def test_wheel_is_found_by_airflow_and_has_its_command(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith("entry_points.txt")]
+        entry_points = archive.read(name).decode()
+
+    assert "[apache_airflow_provider]" in entry_points
+    assert "= airflow_bookmarks.get_provider_info:get_provider_info" in entry_points
+    assert "airflow-bookmarks = airflow_bookmarks.cli:main" in entry_points
