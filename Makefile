@@ -73,7 +73,7 @@ containers: setup
 # The wheel is built from the sdist, so this also shows that the sdist is complete.
 .PHONY: package
 package: setup
-	@rm -rf $(BUILD)/dist
+	@rm -rf $(BUILD)/dist && mkdir -p $(BUILD)
 	$(BIN)/python -m build --no-isolation --outdir $(BUILD)/dist . >$(BUILD)/package.log || { cat $(BUILD)/package.log; exit 1; }
 
 .PHONY: fmt

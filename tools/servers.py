@@ -1,6 +1,7 @@
 """Servers for tests and the demo, without Docker: DynamoDB Local and moto, on a free port of the loopback.
 
-Each is a context manager that yields an endpoint URL and ends its own process, and no other.
+Each is a context manager that yields an endpoint URL and ends its own process, and no other. On Linux the server ends
+with the thread that started it, so that none is left behind; start it from a thread that lives as long as it is needed.
 """
 
 from __future__ import annotations

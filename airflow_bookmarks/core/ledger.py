@@ -27,8 +27,9 @@ Of paths that share their bits, these cases are left, and none of them for a pat
   entries with probability n / 2^64: at a million entries 5e-14 for each new file. Not to be read, its version bits must
   be the same as well: 2^-32 of that, or all of that where both files are copies of one (one etag).
 - Both are listed together for the first time after one was read alone. Where only one of them fits the entry, that one
-  is KNOWN, and the other is NEW, also where it was overwritten. Where both fit (copies again), both are NEW: one of
-  them is read twice rather than the other never.
+  is KNOWN, and the other is NEW, also where it was overwritten. (A new copy of what the other was before an overwrite
+  in the same interval is not read.) Where both fit, both are NEW: one is read twice rather than the other never.
+- One that was read alone and is not listed when others with its bits get their names: it is NEW when it comes back.
 
 Apart from that, an overwrite whose new version has the same 32 bits is not seen: 2^-32 for each overwrite.
 """

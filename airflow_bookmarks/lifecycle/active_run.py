@@ -142,7 +142,7 @@ class ActiveRun:
     @property
     def file_token(self) -> str:
         """The part of published file names that tells this run, and each revision of it, from any other."""
-        return str(self._holding.key)
+        return f"run-{self._holding.key}"
 
     def _hold(self, holding: Holding) -> None:
         """Go on with another holding of the job, and with what its head says."""

@@ -84,7 +84,7 @@ def collect_staged(
 
 def _published(relative: str, target: str, token: str) -> str:
     folder, _, name = relative.rpartition("/")
-    return "/".join(part for part in (target, folder, f"run-{token}-{name}") if part)
+    return "/".join(part for part in (target, folder, f"{token}-{name}") if part)
 
 
 def _present(files: FileSystem, folder: str, *, recursive: bool) -> list[str]:

@@ -49,6 +49,7 @@ class FileSource:
         self._recursive = recursive
         self._on_overwrite = on_overwrite
         self._ledger: Ledger | None = None
+        self._listing: Listing | None = None
 
     def fingerprint(self) -> str:
         """Return the kind and the roots."""
@@ -75,7 +76,7 @@ class FileSource:
         types = {}
         if not self._recursive:
             types = settle_types(zip(listing.paths, root_of, strict=True), found.partition_types)
-        self._ledger = ledger
+        self._ledger, self._listing = ledger, listing
         known = int(np.count_nonzero(verdicts == Known.KNOWN))
         return FilePlan(files, self._roots, len(listing), known, skipped, types)
 
@@ -101,7 +102,7 @@ class FileSource:
         """Return the ledger with the planned files in it; see `Source.advance`."""
         if self._ledger is None:
             raise MisuseError("advance() before plan(): a file source knows its ledger only after planning")
-        return _advance(self._ledger, plan)
+        return _advance(self._ledger, plan, self._listing)
 
     def recheck(self, plan: FilePlan) -> Recheck:
         """Look at the planned files again; see `Source.recheck`."""
@@ -111,13 +112,13 @@ class FileSource:
 def advance_files(plan: FilePlan, found: Found) -> Position | None:
     """Return the position after a stored plan that started from `found`."""
     ledger = Ledger.empty() if found.position is None else Ledger.from_root(found.position, found.load)
-    return _advance(ledger, plan)
+    return _advance(ledger, plan, None)
 
 
-def _advance(ledger: Ledger, plan: FilePlan) -> Position | None:
+def _advance(ledger: Ledger, plan: FilePlan, listing: Listing | None) -> Position | None:
     if plan.is_empty:
         return None  # an empty run writes no ledger
-    after = ledger.add(plan.files)
+    after = ledger.add(plan.files, among=listing)
     newest = after.newest_ms
     watermark = None if newest is None else to_text(instant(newest))
     return Position(after.root(), watermark, after.unsaved())

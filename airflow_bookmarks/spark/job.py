@@ -166,7 +166,7 @@ class BookmarkedJob:
             return
         if isinstance(error, SystemExit):
             log.warning(
-                "bookmark %s: the script called sys.exit(%r) inside the block: nothing is committed. Leave the block first.",
+                "bookmark %s: sys.exit(%r) inside the block: nothing is committed. Leave the block first.",
                 self.name,
                 error.code,
             )

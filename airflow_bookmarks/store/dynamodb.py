@@ -182,7 +182,7 @@ class DynamoTable:
                 self._transact(operations, token or str(uuid.uuid4()))
 
     def create(self) -> bool:
-        """See `Table.create`. Asks for time to live and point-in-time recovery as well."""
+        """See `Table.create`. Time to live is part of the layout; who makes the table asks for recovery as well."""
         created = self._create()
         self._wait_until_active()
         self._check_layout()
@@ -209,8 +209,8 @@ class DynamoTable:
         left = limit
         start: Wire = {}
         while left is None or left > 0:
-            # One more than wanted: the bound of `after` may come along, and is dropped.
-            size = {} if left is None else {"Limit": left + 1}
+            # The bound of `after` may come along, and is dropped.
+            size = {} if left is None else {"Limit": left + (after is not None)}
             page = self._page(request | size | start)
             rows = [row for row in map(item_of, page["Items"]) if row[0].sk != after][:left]
             yield from rows

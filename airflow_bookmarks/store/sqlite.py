@@ -453,9 +453,9 @@ def _from_json(value: object) -> Value:
             return value
         case list():
             return [_from_json(element) for element in value]
-        case dict():
-            if _BYTES_TAG in value:
-                return base64.b64decode(value[_BYTES_TAG], validate=True)
+        case {"$bytes": str(text), **others} if not others:
+            return base64.b64decode(text, validate=True)
+        case dict() if _BYTES_TAG not in value:
             return {name.removeprefix("$"): _from_json(element) for name, element in value.items()}
         case _:
-            raise ValueError(f"a {type(value).__name__} is no value of a table")
+            raise ValueError(f"{value!r} is no value of a table")

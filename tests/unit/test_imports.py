@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -61,11 +62,14 @@ def test_what_airflow_imports_at_discovery_is_light(statement: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(airflow_bookmarks.__all__) - {"__version__"}))
-def test_public_name_comes_from_the_root(name: str) -> None:
-    value = getattr(airflow_bookmarks, name)
+def test_public_name_comes_from_the_root(name: str, tmp_path: Path) -> None:
+    script = f"import airflow_bookmarks as root; print(root.{name}.__name__, {name!r} in dir(root))"
+    environment = {**os.environ, "AIRFLOW_HOME": str(tmp_path)}
 
-    assert value.__name__ == name
-    assert name in dir(airflow_bookmarks)
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=_ROOT, env=environment)
+
+    assert done.stdout.split() == [name, "True"]
 
 
 def test_store_is_opened_without_spark_and_airflow() -> None:

@@ -250,18 +250,44 @@ def test_copies_that_share_bits_are_read_rather_than_lost() -> None:
     assert known(ledger, file("/a", etag="copy"), file("/b", etag="copy")) == [NEW, NEW]
 
 
-def test_what_remains_is_a_path_listed_alone_with_the_bits_and_version_of_another() -> None:
-    """Not a wish but the limit that the module states, 64 and 32 equal bits: here so that a change of it is seen."""
+# The next three are no wishes but the limits that the module states: here so that a change of them is seen.
+
+
+def test_limit_path_listed_alone_is_judged_by_the_entry_of_another_with_its_bits() -> None:
     ledger = added(Ledger.empty(hasher=everything_collides), file("/a", etag="copy"))
 
     assert known(ledger, file("/b", etag="copy")) == [KNOWN]
     assert known(ledger, file("/b", etag="other")) == [CHANGED]
 
 
+def test_limit_new_copy_of_what_an_overwritten_path_with_its_bits_was_is_taken_for_it() -> None:
+    ledger = added(Ledger.empty(hasher=everything_collides), file("/a", etag="v1"))
+
+    assert known(ledger, file("/a", etag="v2"), file("/copy-of-a", etag="v1")) == [NEW, KNOWN]
+
+
+def test_limit_path_that_was_away_when_others_got_names_for_its_bits_is_read_again() -> None:
+    ledger = added(Ledger.empty(hasher=everything_collides), file("/away"))
+
+    ledger = added(ledger, file("/a"), file("/b"))
+
+    assert known(ledger, file("/away"), file("/a"), file("/b")) == [NEW, KNOWN, KNOWN]
+
+
 def test_touch_of_a_named_path_is_seen() -> None:
     ledger = added(Ledger.empty(hasher=everything_collides), file("/a", etag="x"), file("/b", etag="x"))
 
     assert ledger.touched(Listing.of([file("/a", 10, 5_000, "x"), file("/b", etag="x")])).tolist() == [True, False]
+
+
+def test_touch_of_a_named_path_stays_seen_while_others_are_read() -> None:
+    ledger = added(Ledger.empty(hasher=everything_collides), file("/a", etag="x"), file("/b", etag="x"))
+    later = Listing.of([file("/a", 10, 5_000, "x"), file("/b", 10, 5_000, "y")])
+
+    ledger = ledger.add(later.take(np.array([1])), among=later)
+
+    assert ledger.classify(later).tolist() == [KNOWN, KNOWN]
+    assert ledger.touched(later).tolist() == [True, False]
 
 
 def test_names_that_are_no_utf8_survive_the_root() -> None:

@@ -9,7 +9,7 @@ The same histories run with paths of few bits, so that many share them. What hol
 - exact where paths that share their bits are listed together;
 - exact for a path whose bits no other has, whatever the others do;
 - exact from the moment at which the paths that share bits were read while listed together;
-- nothing is lost as long as no two paths have one version;
+- nothing is lost as long as no two paths have one version, nor while files are only added;
 - what a run has read, the next one finds read.
 """
 
@@ -328,7 +328,7 @@ def test_what_a_run_has_read_the_next_one_finds_read(steps: list[Step], shape: S
 def test_of_copies_with_shared_bits_none_is_lost_while_files_are_only_added(
     steps: list[Step], shape: Shape, bits: int
 ) -> None:
-    """The hardest case for bits: one version everywhere. A copy that was read alone may be read once more, no oftener."""
+    """One version everywhere is hardest to tell apart: a copy that was read alone may be read twice, no oftener."""
     job = Job(truncated(bits), shape)
     for step in steps:
         match step:

@@ -1,0 +1,62 @@
+"""Keep how late each carrier was on each day. A Spark script: it reads what another job has published and it has not read.
+
+    spark-submit flight_delays.py DELAYS [--upstream flights_clean.clean] [--on-upstream-rewind fail|rewind|ignore]
+
+DELAYS gets Parquet, partitioned by month and day: per carrier the flights, those that arrived, and their mean and largest
+delay in minutes. The upstream publishes whole days, so the days that were read are replaced.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Literal, cast
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from airflow_bookmarks.spark import BookmarkedJob
+
+OnRewind = Literal["fail", "rewind", "ignore"]
+
+
+def delays(flights: DataFrame) -> DataFrame:
+    """Return the delays per day and carrier, all of one day together, so that each day becomes one file."""
+    per_carrier = flights.groupBy("month", "day", "carrier").agg(
+        F.count(F.lit(1)).alias("flights"),
+        F.count("arr_delay").alias("arrived"),
+        F.avg("arr_delay").alias("mean_arr_delay"),
+        F.max("arr_delay").alias("max_arr_delay"),
+    )
+    return per_carrier.repartition("month", "day")
+
+
+def run(spark: SparkSession, target: str, upstream: str, on_upstream_rewind: OnRewind) -> None:
+    """Bring the delays in `target` up to what `upstream` has published."""
+    with BookmarkedJob(spark) as job:
+        reader = job.read("flights", on_upstream_rewind=on_upstream_rewind, count_rows=True)
+        (
+            job.write(delays(reader.upstream(upstream)), "delays")
+            .format("parquet")
+            .mode("overwrite")
+            .option("partitionOverwriteMode", "dynamic")
+            .partitionBy("month", "day")
+            .save(target)
+        )
+
+
+def main() -> None:
+    """Run with what the command line says."""
+    parser = argparse.ArgumentParser(description="Bring the delays up to the flights that were cleaned since.")
+    parser.add_argument("delays", help="folder of the delays")
+    parser.add_argument("--upstream", default="flights_clean.clean", help="job whose output is read")
+    parser.add_argument("--on-upstream-rewind", choices=("fail", "rewind", "ignore"), default="fail")
+    arguments = parser.parse_args()
+    spark = SparkSession.builder.appName("flight_delays").config("spark.sql.session.timeZone", "UTC").getOrCreate()
+    try:
+        run(spark, arguments.delays, arguments.upstream, cast(OnRewind, arguments.on_upstream_rewind))
+    finally:
+        spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""A driver process for the kill tests: one run of the copy job, without Spark, on an SQLite store.
+
+python -m tests.lifecycle.driver <root> <attempt> <append|overwrite_partitions> [<job> [<upstream>]]
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from airflow_bookmarks.lifecycle.lease import Machine
+from airflow_bookmarks.lifecycle.place import Mode
+from airflow_bookmarks.lifecycle.point import fault_from_environment
+from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from airflow_bookmarks.store.sqlite import SqliteTable
+from tests.lifecycle.shop import Shop
+
+
+def main(root: str, attempt: str, mode: str, job: str = "copy", upstream: str | None = None) -> None:
+    """Make one run as attempt `attempt` of the execution `task`."""
+    store = BookmarkStore(SqliteTable(Path(root) / "bookmarks.db"), "test")
+    machine = replace(Machine(), at=fault_from_environment(int(attempt)))
+    shop = Shop(Path(root), store, machine, Mode(mode))
+    shop.run(job, run_id="task", attempt=int(attempt), upstream=upstream)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

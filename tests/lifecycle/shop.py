@@ -1,0 +1,131 @@
+"""A small world for lifecycle tests: a raw folder, a target, and a job that copies lines, without Spark."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.option import Choice
+from airflow_bookmarks.files.local import LocalFileSystem
+from airflow_bookmarks.lifecycle.active_run import ActiveRun
+from airflow_bookmarks.lifecycle.lease import Machine
+from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
+from airflow_bookmarks.lifecycle.side_run import SideRun
+from airflow_bookmarks.lifecycle.summary import Summary
+from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+FILES = LocalFileSystem()
+
+
+@dataclass
+class Shop:
+    """Raw files under `root/raw`, one job per name, each copying the lines of new files to `root/<job>`."""
+
+    root: Path
+    store: BookmarkStore
+    machine: Machine = field(default_factory=Machine)
+    mode: Mode = Mode.APPEND
+    runs_made: int = 0
+
+    @property
+    def raw(self) -> Path:
+        return self.root / "raw"
+
+    def put(self, name: str, *lines: str, seconds: int = 1_700_000_000) -> Path:
+        """Write a raw file that is dated `seconds`."""
+        path = self.raw / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{line}\n" for line in lines))
+        os.utime(path, (seconds, seconds))
+        return path
+
+    def caller(self, run_id: str | None = None, attempt: int = 1) -> Caller:
+        self.runs_made += 1
+        return Caller(run_id or f"manual/{self.runs_made}", attempt)
+
+    def begin(self, job: str = "copy", run_id: str | None = None, attempt: int = 1, **kwargs: Any) -> ActiveRun:
+        return ActiveRun.begin(self.store, job, self.caller(run_id, attempt), self.machine, **kwargs)
+
+    def side(
+        self, job: str = "copy", option: str = "pause", from_run: str | None = None, to_run: str | None = None
+    ) -> SideRun:
+        choice = Choice.of(option, from_run, to_run)
+        return SideRun.begin(self.store, job, self.caller(), choice, self.machine)
+
+    def copy(
+        self,
+        run: ActiveRun | SideRun,
+        *,
+        upstream: str | None = None,
+        on_missing: Any = "error",
+        on_rewind: Any = "fail",
+        between: Callable[[], None] | None = None,
+    ) -> list[str]:
+        """Read what is planned and stage it; return the lines read."""
+        source = (
+            FileSource(FILES, [str(self.raw)])
+            if upstream is None
+            else UpstreamSource(self.store, run.job, upstream, on_rewind=on_rewind)
+        )
+        plan = run.plan("raw", source, on_missing=on_missing)
+        lines: list[str] = []
+        target = self.root / run.job
+        folder = Path(run.place("out", Place("files", str(target), facts={"format": "text"})))
+        for i, path in enumerate(plan.files.paths):
+            text = Path(path).read_text()
+            lines += text.splitlines()
+            parent = Path(path).parent.name
+            partition = parent if "=" in parent else f"file={Path(path).stem}"
+            part = folder / partition / f"part-{i}.txt"
+            part.parent.mkdir(parents=True, exist_ok=True)
+            part.write_text(text)
+        if between is not None:
+            between()
+        run.staged(
+            "out",
+            collect_staged(
+                FILES, str(folder), str(target), run.file_token, self.mode, rows=len(lines), schema='{"fields":[]}'
+            ),
+        )
+        return lines
+
+    def run(
+        self, job: str = "copy", run_id: str | None = None, attempt: int = 1, **kwargs: Any
+    ) -> tuple[list[str], Summary]:
+        """Make one whole run; return the lines read and the summary."""
+        run = self.begin(job, run_id, attempt)
+        lines = self.copy(run, **kwargs)
+        return lines, run.commit()
+
+    def side_lines(
+        self, option: str, from_run: str | None = None, to_run: str | None = None, job: str = "copy"
+    ) -> list[str]:
+        run = self.side(job, option, from_run, to_run)
+        lines = self.copy(run)
+        run.commit()
+        return lines
+
+    def target_lines(self, job: str = "copy") -> Counter[str]:
+        """Return the visible lines of a job's target, with how often each is there."""
+        target = self.root / job
+        if not target.exists():
+            return Counter()
+        paths = FILES.list(str(target), recursive=True).files.paths
+        return Counter(line for path in paths for line in Path(path).read_text().splitlines())
+
+    def staged_files(self, job: str = "copy") -> Sequence[Path]:
+        staging = self.root / job / "_bookmarks"
+        return [path for path in staging.rglob("*") if path.is_file()] if staging.exists() else []
+
+
+def short_lease() -> Machine:
+    """Return a machine whose leases have run out as soon as they are taken."""
+    return Machine(lease_time=timedelta(seconds=0))

@@ -1,0 +1,69 @@
+"""Promise RUN-9 without Spark: a driver killed at any named point, started again, leaves each row in the target once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.lifecycle.finish import Outcome, finish, outcome
+from airflow_bookmarks.lifecycle.lease import Machine
+from airflow_bookmarks.lifecycle.place import Mode
+from airflow_bookmarks.lifecycle.point import FAULT_VARIABLE, Point, fault_from_environment, no_fault
+from tests.lifecycle.shop import Shop
+
+ROOT = Path(__file__).parents[2]
+NOTHING_COMMITTED = {p for p in Point if list(Point).index(p) < list(Point).index(Point.COMMITTED)}
+
+
+def drive(shop: Shop, attempt: int, mode: Mode, fault: str = "") -> int:
+    """Run a driver process; return its exit code."""
+    command = [sys.executable, "-m", "tests.lifecycle.driver", str(shop.root), str(attempt), mode.value]
+    environment = {**os.environ, FAULT_VARIABLE: fault, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True).returncode
+
+
+@pytest.mark.parametrize("mode", [Mode.APPEND, Mode.OVERWRITE_PARTITIONS])
+@pytest.mark.parametrize("point", Point)
+def test_killed_at_a_point_and_retried_each_row_is_there_once(shop: Shop, point: Point, mode: Mode) -> None:
+    shop.mode = mode
+    shop.put("a.txt", "a1")
+    shop.put("b.txt", "b")
+    shop.run()
+    if mode is Mode.OVERWRITE_PARTITIONS:
+        shop.put("a.txt", "a2", seconds=1_700_000_500)
+    shop.put("c.txt", "c", "cc")
+    assert drive(shop, 1, mode, f"{point}@1") == -signal.SIGKILL
+    assert drive(shop, 2, mode) == 0
+    first = "a2" if mode is Mode.OVERWRITE_PARTITIONS else "a1"
+    assert shop.target_lines() == {first: 1, "b": 1, "c": 1, "cc": 1}
+    assert shop.staged_files() == []
+    head = shop.store.head("copy")
+    assert (head.publishing, head.lease, head.published) == (None, None, head.run_number)
+
+
+@pytest.mark.parametrize("point", [Point.COMMITTED, Point.PUBLISHING, Point.MOVED, Point.PUBLISHED])
+def test_worker_publishes_what_a_dead_driver_committed(shop: Shop, point: Point) -> None:
+    shop.put("a.txt", "a")
+    shop.put("b.txt", "b")
+    assert drive(shop, 1, Mode.APPEND, f"{point}@1") == -signal.SIGKILL
+    assert outcome(shop.store, "copy", "task")[0] is Outcome.DUE
+    summary = finish(shop.store, "copy", Caller("task", 1), Machine())
+    assert (summary.run_number, summary.is_published) == (1, True)
+    assert shop.target_lines() == {"a": 1, "b": 1}
+    assert shop.staged_files() == []
+    assert outcome(shop.store, "copy", "task")[0] is Outcome.FINISHED
+
+
+def test_fault_kills_only_the_attempt_it_names() -> None:
+    assert fault_from_environment(2, {FAULT_VARIABLE: "staged@1"}) is no_fault
+    assert fault_from_environment(1, {FAULT_VARIABLE: "staged@1"}) is not no_fault
+    assert fault_from_environment(1, {}) is no_fault
+    with pytest.raises(OptionError, match="expected"):
+        fault_from_environment(1, {FAULT_VARIABLE: "nowhere"})

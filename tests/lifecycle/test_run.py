@@ -1,0 +1,509 @@
+"""Promises of the life of a run: RUN-1 to RUN-8, RUN-10, RUN-14, RUN-17, RUN-24, FILE-2 to FILE-8, FILE-14, SINK-3."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from airflow_bookmarks.core.errors import (
+    AttemptRefusedError,
+    ConditionFailedError,
+    FencedError,
+    JobBusyError,
+    MisuseError,
+    OverwrittenError,
+    SourceChangedError,
+    SourceMissingError,
+)
+from airflow_bookmarks.core.head import Head
+from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.lifecycle.history import history
+from airflow_bookmarks.lifecycle.lease import Machine
+from airflow_bookmarks.lifecycle.place import Mode
+from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from airflow_bookmarks.store.table import Operation, Table
+from tests.lifecycle.shop import FILES, Shop
+
+
+def source(shop: Shop, **kwargs: Any) -> FileSource:
+    return FileSource(FILES, [str(shop.raw)], **kwargs)
+
+
+# ---- plan and commit
+
+
+def test_file_added_after_the_plan_is_read_by_the_next_run(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    lines, _ = shop.run(between=lambda: shop.put("b.txt", "b") and None)
+    assert lines == ["a"]
+    assert shop.run()[0] == ["b"]
+
+
+def test_without_a_commit_nothing_moved(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    run = shop.begin()
+    shop.copy(run)
+    run.abort("an exception in the block")
+    head = shop.store.head("copy")
+    assert (head.version, head.run_number, head.contexts, head.lease) == (0, 0, {}, None)
+    assert shop.target_lines() == {}
+    shop.put("b.txt", "b")
+    assert sorted(shop.run()[0]) == ["a", "b"]
+    assert shop.target_lines() == {"a": 1, "b": 1}
+
+
+def test_failed_run_keeps_its_error_in_the_history(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    run = shop.begin()
+    shop.copy(run)
+    run.abort("ValueError: bad row")
+    (row,) = history(shop.store, "copy", with_open=True)
+    assert (row["state"], row["error"]) == ("FAILED", "ValueError: bad row")
+    shop.run()
+    states = [row["state"] for row in history(shop.store, "copy", with_open=True)]
+    assert states == ["ABANDONED", "PUBLISHED"]
+
+
+def test_empty_run_takes_a_number_and_writes_no_ledger(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    _, summary = shop.run()
+    assert (summary.run_number, summary.is_empty) == (2, True)
+    head = shop.store.head("copy")
+    assert (head.run_number, head.published, head.data_run_number) == (2, 2, 1)
+    assert head.contexts["raw"].run.number == 1
+    run = next(r for r in shop.store.runs("copy", after=1))
+    assert run.positions == {}
+
+
+def test_empty_run_does_not_wipe_an_overwritten_target(shop: Shop) -> None:
+    shop.mode = Mode.OVERWRITE
+    shop.put("a.txt", "a")
+    shop.run()
+    shop.run()
+    assert shop.target_lines() == {"a": 1}
+
+
+def test_context_that_a_run_does_not_use_keeps_its_position(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    run = shop.begin()
+    run.plan("one", source(shop))
+    run.plan("two", source(shop))
+    run.commit()
+    shop.put("b.txt", "b")
+    run = shop.begin()
+    run.plan("one", source(shop))
+    run.commit()
+    run = shop.begin()
+    assert len(run.plan("one", source(shop))) == 0
+    assert run.plan("two", source(shop)).files.paths == [str(shop.raw / "b.txt")]
+    run.abort("done looking")
+
+
+def test_run_without_any_source_commits(shop: Shop) -> None:
+    run = shop.begin()
+    assert run.commit().run_number == 1
+    (row,) = history(shop.store, "copy")
+    assert (row["state"], row["is_empty"]) == ("PUBLISHED", False)
+
+
+def test_one_context_read_twice_is_an_error(shop: Shop) -> None:
+    run = shop.begin()
+    run.plan("raw", source(shop))
+    with pytest.raises(MisuseError, match="twice"):
+        run.plan("raw", source(shop))
+    run.abort("a test")
+
+
+def test_commit_twice_and_read_after_commit_are_errors(shop: Shop) -> None:
+    run = shop.begin()
+    run.commit()
+    with pytest.raises(MisuseError, match="over"):
+        run.commit()
+    with pytest.raises(MisuseError, match="over"):
+        run.plan("raw", source(shop))
+    assert shop.store.head("copy").run_number == 1
+
+
+def test_output_that_was_placed_and_not_written_blocks_the_commit(shop: Shop) -> None:
+    from airflow_bookmarks.lifecycle.place import Place
+
+    run = shop.begin()
+    run.place("out", Place("files", str(shop.root / "copy")))
+    with pytest.raises(MisuseError, match="placed and not written"):
+        run.commit()
+    run.abort("a test")
+
+
+def test_run_sees_its_own_bookmark_before_and_after(shop: Shop) -> None:
+    shop.put("a.txt", "a", seconds=1_700_000_000)
+    shop.run()
+    shop.put("b.txt", "b", seconds=1_700_000_100)
+    run = shop.begin()
+    assert run.watermark("raw") == "2023-11-14T22:13:20.000000Z"
+    shop.copy(run)
+    run.commit()
+    assert run.watermark("raw") == "2023-11-14T22:15:00.000000Z"
+    assert run.context_state("raw").run.number == 2  # type: ignore[union-attr]
+
+
+def test_run_records_counts_watermarks_and_durations(shop: Shop) -> None:
+    shop.put("a.txt", "a", "b")
+    shop.put("_hidden.txt", "x")
+    shop.run()
+    (row,) = history(shop.store, "copy")
+    facts = row["contexts"]["raw"]
+    assert (facts["files"], facts["bytes"], facts["listed"], facts["skipped"]) == (1, 4, 1, {"hidden": 1})
+    assert (facts["watermark_before"], row["watermark"]["raw"]) == (None, "2023-11-14T22:13:20.000000Z")
+    assert row["outputs"]["out"]["rows"] == 2
+    assert set(row["seconds"]) == {"begin", "plan", "read_write", "commit", "publish"}
+
+
+# ---- which files
+
+
+def test_renamed_or_copied_file_is_a_new_file(shop: Shop) -> None:
+    path = shop.put("a.txt", "a")
+    shop.run()
+    path.rename(shop.raw / "b.txt")
+    assert shop.run()[0] == ["a"]
+
+
+def test_overwritten_file_is_read_again_whole(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    shop.put("a.txt", "a", "b")
+    assert shop.run()[0] == ["a", "b"]
+    assert shop.run()[0] == []
+
+
+def test_overwritten_file_can_be_ignored_and_is_counted(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    shop.put("a.txt", "a", "b")
+    run = shop.begin()
+    plan = run.plan("raw", source(shop, on_overwrite="ignore"))
+    assert (len(plan), plan.skipped) == (0, {"overwritten": 1})
+    run.abort("a test")
+
+
+def test_overwritten_file_can_stop_the_run(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    shop.put("a.txt", "a", "b")
+    run = shop.begin()
+    with pytest.raises(OverwrittenError, match=r"a\.txt"):
+        run.plan("raw", source(shop, on_overwrite="error"))
+    run.abort("a test")
+
+
+def test_deleted_file_is_ignored(shop: Shop) -> None:
+    path = shop.put("a.txt", "a")
+    shop.run()
+    path.unlink()
+    assert shop.run()[0] == []
+    assert shop.target_lines() == {"a": 1}
+
+
+def test_files_of_one_timestamp_are_each_read_once(shop: Shop) -> None:
+    for i in range(30):
+        shop.put(f"{i}.txt", str(i))
+        if i % 7 == 0:
+            shop.run()
+    shop.run()
+    assert shop.target_lines() == {str(i): 1 for i in range(30)}
+
+
+def test_file_with_an_older_time_than_the_watermark_is_still_read(shop: Shop) -> None:
+    shop.put("a.txt", "a", seconds=1_700_000_000)
+    shop.run()
+    shop.put("late.txt", "late", seconds=1_600_000_000)
+    lines, summary = shop.run()
+    assert lines == ["late"]
+    assert summary.contexts["raw"]["watermark_to"] == "2023-11-14T22:13:20.000000Z"
+
+
+def test_hidden_and_temporary_names_are_not_input(shop: Shop) -> None:
+    for name in ("_SUCCESS", ".x.crc", "_temporary/0/part.txt", "a.txt._COPYING_"):
+        shop.put(name, "no")
+    shop.put("_day=1/a.txt", "yes")
+    lines, summary = shop.run()
+    assert lines == ["yes"]
+    assert summary.contexts["raw"]["skipped"] == {"hidden": 4}
+
+
+def test_path_that_does_not_exist_is_an_error_and_nothing_moved(shop: Shop) -> None:
+    run = shop.begin()
+    with pytest.raises(SourceMissingError, match="does not exist"):
+        run.plan("raw", FileSource(FILES, [str(shop.root / "absent")]))
+    run.abort("a test")
+    assert shop.store.head("copy").version == 0
+
+
+# ---- planned files that change
+
+
+def test_planned_file_that_changed_stops_the_run_before_the_commit(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    run = shop.begin()
+    shop.copy(run, between=lambda: shop.put("a.txt", "a", "b") and None)
+    with pytest.raises(SourceChangedError, match=r"a\.txt"):
+        run.commit()
+    run.abort("a test")
+    assert shop.target_lines() == {}
+    assert shop.run()[0] == ["a", "b"]
+    assert shop.target_lines() == {"a": 1, "b": 1}
+
+
+def test_planned_file_that_went_can_be_left_to_the_next_run(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    path = shop.put("b.txt", "b")
+    run = shop.begin()
+    shop.copy(run, on_missing="skip", between=path.unlink)
+    summary = run.commit()
+    assert summary.contexts["raw"]["skipped"] == {"missing": 1}
+    shop.put("b.txt", "b")
+    assert shop.run()[0] == ["b"]
+
+
+# ---- overwrite
+
+
+def test_overwrite_replaces_the_target_in_the_publish(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    shop.mode = Mode.OVERWRITE
+    shop.put("b.txt", "b")
+    shop.run()
+    assert shop.target_lines() == {"b": 1}
+
+
+def test_overwrite_of_partitions_replaces_only_those_written(shop: Shop) -> None:
+    shop.mode = Mode.OVERWRITE_PARTITIONS
+    shop.put("a.txt", "a")
+    shop.put("b.txt", "b")
+    shop.run()
+    shop.put("a.txt", "a2")
+    shop.run()
+    assert shop.target_lines() == {"a2": 1, "b": 1}
+
+
+# ---- two at once
+
+
+def test_second_run_fails_before_it_reads_and_names_the_holder(shop: Shop) -> None:
+    run = shop.begin(run_id="first")
+    with pytest.raises(JobBusyError, match="first") as caught:
+        shop.begin(run_id="second")
+    assert caught.value.holder == "first"
+    assert caught.value.until > caught.value.since
+    run.commit()
+    shop.run(run_id="second")
+
+
+def test_second_run_can_wait_for_the_first(shop: Shop) -> None:
+    run = shop.begin(run_id="first")
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        run.commit()
+
+    waiting = replace(shop, machine=replace(shop.machine, sleep=sleep))
+    waiting.begin(run_id="second", on_conflict="wait").commit()
+    assert len(slept) == 1
+    assert shop.store.head("copy").run_number == 2
+
+
+def test_wait_has_an_end(shop: Shop) -> None:
+    shop.begin(run_id="first")
+    now = [0.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    machine = replace(shop.machine, sleep=sleep, monotonic=lambda: now[0])
+    waiting = replace(shop, machine=machine)
+    with pytest.raises(JobBusyError, match="first"):
+        waiting.begin(run_id="second", on_conflict="wait", wait_for=timedelta(minutes=10))
+    assert now[0] >= 600
+
+
+def test_run_that_lost_its_lease_cannot_plan_commit_or_mark(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.machine = Machine(lease_time=timedelta(seconds=0), start_thread=lambda target: None)
+    stale = shop.begin(run_id="stale")
+    shop.copy(stale)
+    shop.run(run_id="fresh")
+    with pytest.raises(FencedError, match="fence"):
+        stale.commit()
+    with pytest.raises(FencedError):
+        stale.plan("other", source(shop))
+    stale.abort("a test")
+    assert shop.target_lines() == {"a": 1}
+    assert shop.staged_files() == []
+
+
+def test_fenced_run_is_told_who_has_taken_over(shop: Shop) -> None:
+    shop.machine = Machine(lease_time=timedelta(seconds=0), start_thread=lambda target: None)
+    stale = shop.begin(run_id="stale")
+    shop.begin(run_id="fresh")
+    with pytest.raises(FencedError, match="'fresh'"):
+        stale.commit()
+
+
+def test_higher_attempt_takes_the_lease_of_a_dead_one_at_once(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.copy(shop.begin(run_id="task", attempt=1))
+    lines, _ = shop.run(run_id="task", attempt=2)
+    assert lines == ["a"]
+    assert shop.target_lines() == {"a": 1}
+    assert shop.staged_files() == []
+
+
+def test_lower_attempt_than_one_seen_is_refused(shop: Shop) -> None:
+    shop.run(run_id="task", attempt=2)
+    with pytest.raises(AttemptRefusedError, match="lower"):
+        shop.begin(run_id="task", attempt=1)
+
+
+def test_killed_attempt_is_fenced_and_cannot_begin_again(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    run = shop.begin(run_id="task", attempt=1)
+    shop.copy(run)
+    assert shop.store.fence("copy", "task", 1)
+    with pytest.raises(FencedError, match="killed"):
+        run.commit()
+    with pytest.raises(AttemptRefusedError, match="killed"):
+        shop.begin(run_id="task", attempt=1)
+    assert shop.run(run_id="task", attempt=2)[0] == ["a"]
+
+
+def test_kill_of_an_attempt_that_never_began_keeps_it_out(shop: Shop) -> None:
+    assert not shop.store.fence("copy", "task", 1)
+    with pytest.raises(AttemptRefusedError):
+        shop.begin(run_id="task", attempt=1)
+    shop.run(run_id="task", attempt=2)
+
+
+def test_late_kill_does_not_fence_an_innocent_attempt(shop: Shop) -> None:
+    run = shop.begin(run_id="task", attempt=2)
+    assert not shop.store.fence("copy", "task", 1)
+    run.commit()
+
+
+def test_lease_is_renewed_while_the_run_lasts(shop: Shop) -> None:
+    threads: list[Any] = []
+    shop.machine = replace(shop.machine, start_thread=threads.append)
+    run = shop.begin()
+    before = head_of(shop).lease
+    run._renewer.renew_once()  # what the thread does each quarter of the lease
+    after = head_of(shop).lease
+    assert before is not None
+    assert after is not None
+    assert after.expires_at > before.expires_at
+    assert len(threads) == 1
+    run.commit()
+
+
+def head_of(shop: Shop) -> Head:
+    return shop.store.head("copy")
+
+
+# ---- replies that got lost
+
+
+class Echo:
+    """A table that carries each transaction out twice, as a client does that lost the first reply: the second fails."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self.doubled = 0
+
+    def transact(self, operations: Sequence[Operation], *, token: str | None = None) -> None:
+        self._table.transact(operations)
+        try:
+            self._table.transact(operations)
+        except ConditionFailedError:
+            self.doubled += 1
+            raise
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._table, name)
+
+
+def test_lost_reply_is_recognised_as_an_own_success(shop: Shop) -> None:
+    echo = Echo(shop.store.table)
+    echoing = replace(shop, store=BookmarkStore(echo, "test"))
+    shop.put("a.txt", "a")
+    lines, summary = echoing.run()
+    assert (lines, summary.run_number) == (["a"], 1)
+    shop.put("b.txt", "b")
+    assert echoing.run()[0] == ["b"]
+    assert echo.doubled >= 4  # take, commit and mark of the two runs
+    assert shop.target_lines() == {"a": 1, "b": 1}
+
+
+# ---- one committer per number
+
+
+def test_run_numbers_are_never_reused(shop: Shop) -> None:
+    numbers = []
+    for i in range(5):
+        shop.put(f"{i}.txt", str(i))
+        failing = shop.begin()
+        shop.copy(failing)
+        failing.abort("a test")
+        numbers.append(shop.run()[1].run_number)
+    assert numbers == [1, 2, 3, 4, 5]
+    committed = [r for r in shop.store.runs("copy") if r.state is RunState.PUBLISHED]
+    assert [r.key.number for r in committed] == numbers
+
+
+# ---- what a steady run costs
+
+
+class Counting:
+    """A table that counts its requests."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self.requests: dict[str, int] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._table, name)
+        if name not in ("get", "query", "transact"):
+            return method
+
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            self.requests[name] = self.requests.get(name, 0) + 1
+            return method(*args, **kwargs)
+
+        return counted
+
+
+def test_requests_of_a_steady_run_do_not_grow_with_history(shop: Shop) -> None:
+    costs: list[Mapping[str, int]] = []
+    for i in range(40):
+        shop.put(f"{i}.txt", str(i))
+        counting = Counting(shop.store.table)
+        replace(shop, store=BookmarkStore(counting, "test"), runs_made=i).run()
+        costs.append(counting.requests)
+    # take, plan, place, commit, mark; head with execution, open runs, position, own run after the commit
+    assert costs[-1] == {"get": 3, "query": 1, "transact": 5}
+    assert costs[-1] == costs[2]
+    head = shop.store.table.get([shop.store.keys("copy").head])
+    assert len(str(head)) < 4096
+
+
+def test_directory_times_do_not_matter(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    os.utime(shop.raw, (0, 0))
+    assert shop.run()[0] == []

@@ -1,0 +1,203 @@
+"""Promises DEP-4, DEP-5 and DEP-6: a consumer reads each published run once, and is told when history changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from airflow_bookmarks.core.errors import MisuseError, OptionError, SourceMissingError, UpstreamRewoundError
+from airflow_bookmarks.lifecycle.place import Mode
+from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.rewind import reset, rewind
+from airflow_bookmarks.sources.upstream import UpstreamSource
+from tests.lifecycle.shop import Shop
+
+
+class Stopped(BaseException):
+    """Stands for a process that ended at a point."""
+
+
+def stopping_at(shop: Shop, point: Point) -> Shop:
+    def stop(at: Point) -> None:
+        if at is point:
+            raise Stopped
+
+    return replace(shop, machine=replace(shop.machine, at=stop))
+
+
+def test_consumer_reads_what_was_published_and_not_consumed(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run("up")
+    assert shop.run("down", upstream="up")[0] == ["a"]
+    shop.put("b.txt", "b")
+    shop.run("up")
+    shop.put("c.txt", "c")
+    shop.run("up")
+    assert sorted(shop.run("down", upstream="up")[0]) == ["b", "c"]
+    assert shop.run("down", upstream="up")[0] == []
+    assert shop.target_lines("down") == {"a": 1, "b": 1, "c": 1}
+
+
+def test_edge_moves_with_the_commit_and_says_what_was_seen(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run("up")
+    run = shop.begin("down")
+    shop.copy(run, upstream="up")
+    assert shop.store.edge("up", "down") is None
+    run.commit()
+    edge = shop.store.edge("up", "down")
+    assert edge is not None
+    assert (edge.run_number, edge.epoch, edge.changes, edge.contexts) == (1, 1, 0, {"raw": 1})
+
+
+def test_consumer_that_failed_reads_the_same_again(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run("up")
+    run = shop.begin("down")
+    assert shop.copy(run, upstream="up") == ["a"]
+    run.abort("a test")
+    assert shop.run("down", upstream="up")[0] == ["a"]
+
+
+def test_consumer_stops_before_a_run_whose_publish_is_due(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run("up")
+    shop.put("b.txt", "b")
+    with pytest.raises(Stopped):
+        stopping_at(shop, Point.COMMITTED).run("up", run_id="dies", attempt=1)
+    assert shop.run("down", upstream="up")[0] == ["a"]
+    shop.put("c.txt", "c")
+    shop.run("up", run_id="dies", attempt=2)
+    assert sorted(shop.run("down", upstream="up")[0]) == ["b", "c"]
+
+
+def test_file_that_a_later_run_replaced_is_not_part_of_the_window_and_is_counted(shop: Shop) -> None:
+    shop.mode = Mode.OVERWRITE_PARTITIONS
+    shop.put("a.txt", "a1")
+    shop.put("b.txt", "b")
+    shop.run("up")
+    shop.put("a.txt", "a2", "x")
+    shop.run("up")
+    lines, summary = shop.run("down", upstream="up")
+    assert sorted(lines) == ["a2", "b", "x"]
+    assert summary.contexts["raw"]["skipped"] == {"replaced": 1}
+
+
+def test_rewound_upstream_stops_the_consumer_with_its_name(shop: Shop) -> None:
+    chain_of_three(shop)
+    rewind(shop.store, "up", 1, reason="bad day", who="me")
+    run = shop.begin("down")
+    with pytest.raises(UpstreamRewoundError, match="REWOUND.*'up' went back to run 1") as caught:
+        shop.copy(run, upstream="up")
+    assert (caught.value.consumed, caught.value.target) == (3, 1)
+    run.abort("a test")
+    assert shop.store.head("down").version == 3
+
+
+def chain_of_three(shop: Shop) -> None:
+    shop.mode = Mode.OVERWRITE_PARTITIONS
+    for name in "abc":
+        shop.put(f"{name}.txt", name)
+        shop.run("up")
+        shop.run("down", upstream="up")
+
+
+def test_consumer_can_rewind_along_and_reads_the_new_history(shop: Shop) -> None:
+    chain_of_three(shop)
+    rewind(shop.store, "up", 1, reason="bad day", who="me")
+    shop.put("b.txt", "b2")
+    shop.run("up")
+    lines, summary = shop.run("down", upstream="up", on_rewind="rewind")
+    assert sorted(lines) == ["b2", "c"]
+    assert (summary.run_number, summary.epoch) == (4, 2)
+    assert shop.target_lines("down") == {"a": 1, "b2": 1, "c": 1}
+    edge = shop.store.edge("up", "down")
+    assert edge is not None
+    assert (edge.run_number, edge.epoch) == (4, 2)
+    assert shop.store.events("down")[0]["kind"] == "rewind"
+
+
+def test_consumer_can_ignore_a_rewind_and_takes_note(shop: Shop) -> None:
+    chain_of_three(shop)
+    rewind(shop.store, "up", 1, reason="bad day", who="me")
+    assert shop.run("down", upstream="up", on_rewind="ignore")[0] == []
+    shop.run("up")
+    lines, _ = shop.run("down", upstream="up")
+    assert sorted(lines) == ["b", "c"]
+
+
+def test_rewind_above_what_was_consumed_only_changes_the_epoch(shop: Shop) -> None:
+    shop.mode = Mode.OVERWRITE_PARTITIONS
+    shop.put("a.txt", "a")
+    shop.run("up")
+    shop.run("down", upstream="up")
+    shop.put("b.txt", "b")
+    shop.run("up")
+    rewind(shop.store, "up", 1, reason="bad day", who="me")
+    shop.run("up")
+    assert shop.run("down", upstream="up")[0] == ["b"]
+
+
+def test_undone_run_is_never_read_by_a_consumer(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run("up")
+    shop.put("b.txt", "undone")
+    shop.run("up")
+    rewind(shop.store, "up", 1, reason="bad day", who="me")
+    (shop.raw / "b.txt").unlink()
+    shop.put("c.txt", "c")
+    shop.run("up")
+    assert sorted(shop.run("down", upstream="up")[0]) == ["a", "c"]
+
+
+def test_reset_of_a_consumer_moves_its_edge_back(shop: Shop) -> None:
+    chain_of_three(shop)
+    reset(shop.store, "down", reason="again", who="me")
+    edge = shop.store.edge("up", "down")
+    assert edge is not None
+    assert (edge.run_number, edge.contexts) == (0, {"raw": 0})
+    assert sorted(shop.run("down", upstream="up")[0]) == ["a", "b", "c"]
+
+
+def test_rewind_along_has_to_come_before_other_reads(shop: Shop) -> None:
+    chain_of_three(shop)
+    rewind(shop.store, "up", 1, reason="bad day", who="me")
+    run = shop.begin("down")
+    run.plan("first", UpstreamSource(shop.store, "down", "up", on_rewind="ignore"))
+    with pytest.raises(MisuseError, match="before anything else"):
+        run.plan("raw", UpstreamSource(shop.store, "down", "up", on_rewind="rewind"))
+    run.abort("a test")
+
+
+def test_paused_consumer_cannot_rewind_along(shop: Shop) -> None:
+    chain_of_three(shop)
+    rewind(shop.store, "up", 1, reason="bad day", who="me")
+    with pytest.raises(UpstreamRewoundError):
+        shop.copy(shop.side("down"), upstream="up", on_rewind="rewind")
+
+
+def test_upstream_that_does_not_exist_is_an_error(shop: Shop) -> None:
+    run = shop.begin("down")
+    with pytest.raises(SourceMissingError, match="'absent'"):
+        shop.copy(run, upstream="absent")
+    run.abort("a test")
+
+
+def test_job_cannot_be_its_own_upstream(shop: Shop) -> None:
+    with pytest.raises(OptionError, match="own upstream"):
+        UpstreamSource(shop.store, "down", "down")
+
+
+def test_chain_of_three_jobs_reads_each_row_once_at_each_stage(shop: Shop) -> None:
+    for day in range(6):
+        shop.put(f"{day}.txt", f"row {day}")
+        shop.run("a")
+        if day % 2:
+            shop.run("b", upstream="a")
+        if day % 3 == 2:
+            shop.run("c", upstream="b")
+    shop.run("b", upstream="a")
+    shop.run("c", upstream="b")
+    for job in "abc":
+        assert shop.target_lines(job) == {f"row {day}": 1 for day in range(6)}
