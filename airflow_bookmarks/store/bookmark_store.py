@@ -791,11 +791,14 @@ def open_store(uri: str, *, session: Any = None) -> BookmarkStore:
         TableMissingError: an SQLite file that does not exist, unless `create=true`.
 
     Example:
-        >>> store = open_store("sqlite:///:memory:")
-        >>> store.init(), store.jobs()
-        (True, [])
+        >>> store = open_store("sqlite:///:memory:?create=true")
+        >>> store.jobs()
+        []
     """
-    from airflow_bookmarks.store.address import open_table
+    from airflow_bookmarks.store.address import StoreAddress, open_table
 
     table, namespace = open_table(uri, session=session)
-    return BookmarkStore(table, namespace)
+    store = BookmarkStore(table, namespace)
+    if StoreAddress.parse(uri).create:
+        store.init()
+    return store

@@ -53,7 +53,7 @@ def main() -> None:
     arguments = parser.parse_args()
     spark = SparkSession.builder.appName("flight_delays").config("spark.sql.session.timeZone", "UTC").getOrCreate()
     try:
-        run(spark, arguments.delays, arguments.upstream, cast(OnRewind, arguments.on_upstream_rewind))
+        run(spark, arguments.delays, arguments.upstream, cast("OnRewind", arguments.on_upstream_rewind))
     finally:
         spark.stop()
 

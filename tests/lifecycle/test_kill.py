@@ -1,4 +1,4 @@
-"""Promise RUN-9 without Spark: a driver killed at any named point, started again, leaves each row in the target once."""
+"""Promise RUN-9 without Spark: killed at any named point and started again, each row is in the target once."""
 
 from __future__ import annotations
 

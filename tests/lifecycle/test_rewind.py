@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from airflow_bookmarks.core.errors import (
@@ -130,6 +132,6 @@ def test_numbers_only_grow_through_resets(shop: Shop) -> None:
             reset(shop.store, "copy", reason="x", who="ada")
             head = shop.store.head("copy")
             seen.append((head.version, head.epoch, head.fence, head.run_number))
-    for before, after in zip(seen, seen[1:], strict=False):
+    for before, after in itertools.pairwise(seen):
         assert all(b <= a for b, a in zip(before, after, strict=True))
         assert before != after

@@ -88,7 +88,7 @@ def test_rewound_upstream_stops_the_consumer_with_its_name(shop: Shop) -> None:
     chain_of_three(shop)
     rewind(shop.store, "up", 1, reason="bad day", who="me")
     run = shop.begin("down")
-    with pytest.raises(UpstreamRewoundError, match="REWOUND.*'up' went back to run 1") as caught:
+    with pytest.raises(UpstreamRewoundError, match=r"REWOUND.*'up' went back to run 1") as caught:
         shop.copy(run, upstream="up")
     assert (caught.value.consumed, caught.value.target) == (3, 1)
     run.abort("a test")

@@ -1,0 +1,84 @@
+"""An Airflow of the demo's own: its home, its settings, its connections. All by environment, nothing in files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+
+from demo.cache import cache_folder
+from demo.folders import PROJECT, Folders, dags
+from demo.store import AWS_ENVIRONMENT, AWS_HIDDEN
+
+_DATABASE = "airflow.db"
+_SPARK_OPTIONS = "-Dspark.ui.enabled=false -Dspark.ui.showConsoleProgress=false -Dspark.sql.shuffle.partitions=4"
+
+
+def environment(folders: Folders, store: str, spark_java_options: str) -> dict[str, str]:
+    """Return the environment in which Airflow, and the Spark that it starts, know nothing but this demo."""
+    inherited = {name: value for name, value in os.environ.items() if not _is_foreign(name)}
+    return {**inherited, **AWS_ENVIRONMENT, **_airflow(folders, store), **_spark(spark_java_options)}
+
+
+def _is_foreign(name: str) -> bool:
+    return name.startswith(("AIRFLOW", "SPARK_", "PYSPARK_")) or name in (*AWS_HIDDEN, "PYTHONPATH", "PYTHONHOME")
+
+
+def _airflow(folders: Folders, store: str) -> dict[str, str]:
+    return {
+        "AIRFLOW_HOME": str(folders.airflow),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(dags()),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__DEFAULT_TASK_RETRY_DELAY": "0",
+        "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(folders.logs / "airflow"),
+        "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
+        "AIRFLOW_CONN_BOOKMARKS_DEFAULT": json.dumps({"conn_type": "bookmarks", "extra": {"store": store}}),
+        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
+        "AIRFLOW_VAR_FLIGHTS_DATA": str(folders.data),
+        "PYTHONPATH": str(PROJECT),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def _spark(java_options: str) -> dict[str, str]:
+    # spark-submit finds Spark and Python through PATH, and executors take PYSPARK_PYTHON.
+    programs = Path(sys.executable).parent
+    return {
+        "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_SUBMIT_OPTS": f"{_SPARK_OPTIONS} {java_options}".strip(),
+    }
+
+
+def migrate(folders: Folders, settings: Mapping[str, str]) -> None:
+    """Put Airflow's empty metadata database in place: migrated once for each version, copied after that.
+
+    Raises:
+        RuntimeError: the migration failed.
+    """
+    database = folders.airflow / _DATABASE
+    cached = cache_folder("airflow") / f"airflow-{version('apache-airflow-core')}.db"
+    if cached.exists():
+        shutil.copyfile(cached, database)
+        return
+    done = subprocess.run(
+        [sys.executable, "-m", "airflow", "db", "migrate"],
+        env=dict(settings),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"'airflow db migrate' ended with {done.returncode}:\n{done.stdout[-4000:]}")
+    beside = cached.with_suffix(f".{os.getpid()}.part")
+    shutil.copyfile(database, beside)
+    os.replace(beside, cached)
