@@ -18,7 +18,7 @@ from demo import session
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What became of a DAG run: per task its state, its tries, what it pushed; where its log is, and how long it took."""
+    """What became of a DAG run: per task its state, its tries, what it pushed; where its log is, how long it took."""
 
     dag_id: str
     run_id: str

@@ -1,4 +1,4 @@
-"""An archive of Spark's loaded classes: with it a driver starts in half the time (Java's application class-data sharing).
+"""An archive of Spark's loaded classes: with it a driver starts in half the time (Java's class-data sharing).
 
 It is made once for each version of Spark and Java, and kept in the user's cache.
 """

@@ -69,8 +69,8 @@ class Landing:
     def land(self, count: int, stamps: Mapping[date, datetime] | None = None) -> list[date]:
         """Deliver the next `count` days, and return them.
 
-        A file is stamped with four o'clock of the morning after, or with what `stamps` says: a copy that keeps times, or
-        a clock that is wrong.
+        A file is stamped with four o'clock of the morning after, or with what `stamps` says: a copy that keeps times,
+        or a clock that is wrong.
         """
         days, self._waiting = self._waiting[:count], self._waiting[count:]
         for day in days:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from typing import IO, TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import OptionError, SourceMissingError
+from airflow_bookmarks.core.errors import OptionError, SourceError, SourceMissingError
 from airflow_bookmarks.core.listing import FileInfo, Listing
 from airflow_bookmarks.core.partition import is_partition
 from airflow_bookmarks.files.filesystem import Listed
@@ -32,6 +33,11 @@ class LocalFileSystem:
                 f"{root!r} does not exist (or went while it was listed). Nothing was read or changed. Check the "
                 "path; a folder that is only empty so far has to be there."
             ) from error
+        except PermissionError as error:
+            raise SourceError(
+                f"{error.filename!r} can't be read: permission denied. Nothing was read or changed; what could be "
+                "listed is not taken for the whole. Give this user the right to list and read it."
+            ) from error
 
     def stat(self, paths: Sequence[str]) -> Sequence[FileInfo | None]:
         """Return each file as it is now; see `FileSystem.stat`."""
@@ -48,6 +54,10 @@ class LocalFileSystem:
             os.rename(source, target)
         except FileNotFoundError:
             return False
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            _move_across(source, target)
         return True
 
     def delete(self, path: str) -> bool:
@@ -118,6 +128,15 @@ def _walk(folder: str, recursive: bool, is_nested: bool, skipped: dict[str, int]
             info = _stat(entry.path)
             if info is not None:  # it went while we listed: it was not there
                 yield info
+
+
+def _move_across(source: str, target: str) -> None:
+    """Move between two mounts: the copy gets its name only when it is whole, and the source goes last."""
+    folder, name = os.path.split(target)
+    part = os.path.join(folder, f".{name}.part")
+    shutil.copy2(source, part)
+    os.rename(part, target)
+    os.unlink(source)
 
 
 def _is_hidden(name: str) -> bool:

@@ -71,6 +71,7 @@ class ActiveRun:
         self._staging: list[str] = list(holding.base.staging)
         self._has_item = False
         self._is_over = False
+        self._is_marked = False
 
     # ---- begin
 
@@ -102,7 +103,7 @@ class ActiveRun:
                 if adopted is not None:
                     run._commit_adopted(adopted)
             except BaseException:
-                run._renewer.stop()
+                run._give_back()
                 raise
         return run
 
@@ -268,6 +269,7 @@ class ActiveRun:
             publish_run(self._store, self.job, run, self._machine)
         run = replace(run, metrics={**run.metrics, "seconds": self._stopwatch.seconds()})
         self._store.mark(self._holding, run, is_own=True)
+        self._is_marked = True
         self._renewer.stop()
         self._machine.at(Point.MARKED)
         sweep(self._staging, self._holding.fence, self._machine)
@@ -379,9 +381,13 @@ class ActiveRun:
     # ---- abort
 
     def abort(self, error: str) -> None:
-        """Give the job back without a commit: state and targets stay as they were. After the commit it does nothing."""
+        """Give the job back without a commit: state and targets stay as they were.
+
+        After the commit nothing is taken back: a publish that failed stays due, for whoever begins next.
+        """
         if self._is_over:
-            self._renewer.stop()
+            if not self._is_marked:
+                self._give_back()
             return
         self._is_over = True
         self._renewer.stop()
@@ -390,6 +396,14 @@ class ActiveRun:
         except BookmarkError as also:
             # The reason for the abort is what the user has to see; the next begin settles the run in any case.
             log.warning("bookmark %s: the failed run could not be marked: %s", self.job, also)
+
+    def _give_back(self) -> None:
+        """Release the lease, so that nobody has to wait for its end; what is due or open stays on the head."""
+        self._renewer.stop()
+        try:
+            self._store.release(self._holding)
+        except BookmarkError as also:
+            log.warning("bookmark %s: the lease could not be released and runs out by itself: %s", self.job, also)
 
     def _check_running(self, what: str) -> None:
         if self._renewer.fenced is not None:

@@ -41,12 +41,18 @@ def publish_run(store: BookmarkStore, job: str, run: Run, machine: Machine) -> i
     total = 0
     for name, output in run.outputs.items():
         files = open_filesystem(output.target)
-        if output.publish is not None:
-            moves = decode_moves(store.blobs.get(output.publish))
+        moves = [] if output.publish is None else decode_moves(store.blobs.get(output.publish))
+        deletes = [] if output.delete is None else decode_paths(store.blobs.get(output.delete))
+        try:
             total += _move_all(files, job, run, name, moves, machine)
-        if output.delete is not None:
-            for path in decode_paths(store.blobs.get(output.delete)):
+            for path in deletes:
                 files.delete(path)
+        except OSError as error:
+            raise PublishError(
+                f"job {job!r}, run {run.key}, output {name!r}: {error}. The run stays committed and its publish "
+                "stays due: what was moved stays, the rest is still staged. Mend the cause (disk, rights); the next run "
+                "of the job, or a retry of this one, finishes it."
+            ) from error
     machine.at(Point.PUBLISHED)
     return total
 

@@ -1,9 +1,9 @@
-"""Keep how late each carrier was on each day. A Spark script: it reads what another job has published and it has not read.
+"""Keep how late each carrier was on each day. A Spark script: it reads what another job has published since its last run.
 
     spark-submit flight_delays.py DELAYS [--upstream flights_clean.clean] [--on-upstream-rewind fail|rewind|ignore]
 
-DELAYS gets Parquet, partitioned by month and day: per carrier the flights, those that arrived, and their mean and largest
-delay in minutes. The upstream publishes whole days, so the days that were read are replaced.
+DELAYS gets Parquet, partitioned by month and day: per carrier the flights, those that arrived, and their mean and
+largest delay in minutes. The upstream publishes whole days, so the days that were read are replaced.
 """
 
 from __future__ import annotations

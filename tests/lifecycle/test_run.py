@@ -17,6 +17,7 @@ from airflow_bookmarks.core.errors import (
     JobBusyError,
     MisuseError,
     OverwrittenError,
+    PublishError,
     SourceChangedError,
     SourceMissingError,
 )
@@ -507,3 +508,37 @@ def test_directory_times_do_not_matter(shop: Shop) -> None:
     shop.run()
     os.utime(shop.raw, (0, 0))
     assert shop.run()[0] == []
+
+
+# ---- a publish that fails
+
+
+def test_failed_publish_stays_due_and_the_next_run_finishes_it(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    run = shop.begin()
+    shop.copy(run)
+    (shop.root / "copy" / "file=a").write_text("in the way of the folder")
+    with pytest.raises(PublishError, match="stays due"):
+        run.commit()
+    run.abort("a test")
+    head = shop.store.head("copy")
+    assert (head.run_number, head.published, head.lease) == (1, 0, None)
+    assert head.publishing is not None
+    (shop.root / "copy" / "file=a").unlink()
+    assert shop.run()[0] == []
+    assert shop.target_lines() == {"a": 1}
+    assert shop.store.head("copy").publishing is None
+
+
+def test_staged_file_that_somebody_removed_is_never_taken_for_published(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    run = shop.begin()
+    shop.copy(run)
+    for path in shop.staged_files():
+        path.unlink()
+    with pytest.raises(PublishError, match="are gone and were not published"):
+        run.commit()
+    run.abort("a test")
+    with pytest.raises(PublishError):
+        shop.begin()
+    assert shop.store.head("copy").lease is None
