@@ -8,13 +8,26 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-_HEADINGS = ("step", "what", "DAG", "state", "files new", "known", "rows read", "in target", "watermark", "run", "epoch", "s")
+_HEADINGS = (
+    "step",
+    "what",
+    "DAG",
+    "state",
+    "files new",
+    "known",
+    "rows read",
+    "in target",
+    "watermark",
+    "run",
+    "epoch",
+    "s",
+)
 _NUMBERS = (0, 4, 5, 6, 7, 9, 10, 11)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What one DAG run did. Counts are of what it read; `rows_in_target`, `watermark`, `epoch` are as they were after it.
+    """What one DAG run did. Counts are of what it read; `rows_in_target`, `watermark`, `epoch` are as after it.
 
     `run_number` is the run that it committed, None where it failed. `files_known` is None for a job that reads another.
     """

@@ -2,12 +2,12 @@
 
     spark-submit clean_flights.py RAW CLEAN
 
-RAW holds one CSV file per day, CLEAN gets Parquet, partitioned by month and day. A file holds all flights of its day, so what
-was read of a day replaces that day: a file that is delivered again, corrected, leaves no row of the former one.
+RAW holds one CSV file per day, CLEAN gets Parquet, partitioned by month and day. A file holds all flights of its day,
+so it replaces that day: one that is delivered again, corrected, leaves no row of the former one.
 
 `NA` stands for a value that there is none of (a cancelled flight never departed) and becomes null; the flight stays. A
-bad row is left out: one that does not fit the columns, or does not say which flight of which day it is. Bad rows are the
-difference between the rows read and the rows written, and both counts are kept with the run.
+bad row is left out: one that does not fit the columns, or does not say which flight of which day it is. Bad rows are
+what lies between the rows read and the rows written, and both counts are kept with the run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Keep how late each carrier was on each day. A Spark script: it reads what another job has published since its last run.
+"""Keep how late each carrier was on each day. A Spark script: it reads what another job has published and it has not.
 
     spark-submit flight_delays.py DELAYS [--upstream flights_clean.clean] [--on-upstream-rewind fail|rewind|ignore]
 

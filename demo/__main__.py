@@ -1,0 +1,47 @@
+"""`python -m demo`: play; `python -m demo up`: a running Airflow; `python -m demo down`: stop it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from types import FrameType
+
+from demo.folders import PROJECT
+from demo.play import play
+from demo.store import KINDS
+from demo.up import down, up
+
+ROOT = PROJECT / "build" / "demo"
+
+
+def main() -> int:
+    """Do what the command line says; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m demo", description="The example DAGs on real data.")
+    parser.add_argument("command", nargs="?", choices=("play", "up", "down"), default="play")
+    arguments = parser.parse_args()
+    store = os.environ.get("STORE") or "dynamodb"
+    if store not in KINDS:
+        parser.error(f"STORE={store!r} in the environment: expected one of {', '.join(KINDS)}")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _stop)
+    match arguments.command:
+        case "up":
+            return up(ROOT, store)
+        case "down":
+            return down(ROOT)
+        case _:
+            return play(ROOT, store)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    """Leave through all `with` blocks, which end what they started; a second signal does not cut that short."""
+    for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(other, signal.SIG_IGN)
+    print(f"\ndemo: stopped by {signal.Signals(number).name}", file=sys.stderr)
+    raise SystemExit(128 + number)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+"""Play: the whole demo, from an empty folder to its table."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from airflow_bookmarks.lifecycle.history import history
+from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
+from demo.airflow import Airflow, PlayerError
+from demo.airflow_home import environment, migrate
+from demo.check import clean_stage, delays_stage
+from demo.class_archive import archive_path, java_options, make_archive
+from demo.count import Difference
+from demo.folders import Folders
+from demo.landing import Flights, Landing
+from demo.report import write_json
+from demo.step import Demonstration
+from demo.store import AWS_ENVIRONMENT, AWS_HIDDEN, running_store
+
+_TAIL_LINES = 40
+
+
+class Console:
+    """Progress for people: what happens now, and after how many seconds."""
+
+    def __init__(self) -> None:
+        self._begun = time.monotonic()
+
+    def say(self, text: str) -> None:
+        """Print a line at once."""
+        print(f"[{time.monotonic() - self._begun:6.1f} s] {text}", flush=True)
+
+
+def play(root: Path, store_kind: str) -> int:
+    """Play the demo below `root`; return 0 if all was as expected, else 1."""
+    console = Console()
+    folders = Folders.make(root)
+    console.say(f"everything lies in {root}, logs in {folders.logs}, the state is in {store_kind}")
+    use_aws_environment()
+    with running_store(store_kind, folders.bookmarks) as uri:
+        store = open_bookmarks(uri)
+        settings = prepare(folders, uri, console.say)
+        console.say("Airflow: starting")
+        with Airflow(settings, folders.logs) as airflow:
+            landing = Landing(folders.raw, Flights.of_2013())
+            demo = Demonstration(landing, store, airflow, clean_stage(folders), delays_stage(folders), console.say)
+            try:
+                demo.play()
+            except Difference as difference:
+                return _failed(demo, f"{_where(demo)}: {difference}", demo.played.log if demo.played else None)
+            except PlayerError as error:
+                return _failed(demo, str(error), error.log)
+            finally:
+                _write(demo, folders)
+    print(f"\n{demo.report.table()}\n\ndemo: ok", flush=True)
+    return 0
+
+
+def use_aws_environment() -> None:
+    """Let this process, too, know no AWS account."""
+    for name in AWS_HIDDEN:
+        os.environ.pop(name, None)
+    os.environ.update(AWS_ENVIRONMENT)
+
+
+def open_bookmarks(uri: str) -> BookmarkStore:
+    """Open the store, and make what it keeps state in."""
+    store = open_store(uri)
+    store.init()
+    return store
+
+
+def prepare(folders: Folders, uri: str, say: Callable[[str], None]) -> dict[str, str]:
+    """Make Airflow's home and Spark's class archive; return the environment for both."""
+    archive = archive_path()
+    if not archive.exists():
+        say("Spark: keeping its classes in an archive; once on this machine, takes half a minute")
+        make_archive(archive, environment(folders, uri, ""))
+    settings = environment(folders, uri, java_options(archive))
+    say("Airflow: making its home")
+    migrate(folders, settings)
+    return settings
+
+
+def _write(demo: Demonstration, folders: Folders) -> None:
+    demo.report.write(folders.root / "summary.json")
+    known = [name for name, _ in demo.store.jobs()]
+    rows = {job: history(demo.store, job, with_open=True) for job in sorted(known)}
+    write_json(folders.root / "history.json", rows)
+
+
+def _where(demo: Demonstration) -> str:
+    return "before the first DAG run" if demo.played is None else f"{demo.played.dag_id}, {demo.played.run_id}"
+
+
+def _failed(demo: Demonstration, reason: str, log: Path | None) -> int:
+    if demo.report.lines:
+        print(f"\n{demo.report.table()}")
+    if log is not None:
+        print(f"\nthe end of {log}:\n")
+        print("\n".join(log.read_text(errors="replace").splitlines()[-_TAIL_LINES:]))
+    print(f"\ndemo: failed: {reason}", flush=True)
+    return 1

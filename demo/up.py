@@ -1,0 +1,215 @@
+"""Up and down: the example DAGs in a running Airflow, for looking at; it runs until `down` stops it."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+import psutil  # type: ignore[import-untyped]
+
+from demo import session
+from demo.folders import Folders
+from demo.landing import Flights, Landing
+from demo.play import Console, open_bookmarks, prepare, use_aws_environment
+from demo.store import running_store
+from tools.servers import free_port
+
+USER = "admin"
+
+_PORT = 8080
+_READY_LIMIT_S = 300.0
+_STOP_LIMIT_S = 30.0
+_POLL_S = 0.5
+_FIRST_DAG_RUN = "first_month"
+_DAGS = ("flights_clean", "flights_delays")
+
+
+def up(root: Path, store_kind: str) -> int:
+    """Start Airflow, let a month land, start both DAGs, and say where to look; return the exit code."""
+    folders = Folders(root)
+    if _holder(folders) is not None:
+        print(f"demo: it runs already: {_state(folders)['url']}; 'python -m demo down' stops it")
+        return 1
+    console = Console()
+    folders = Folders.make(root)
+    port = _free_port()
+    url = f"http://127.0.0.1:{port}"
+    _write_password(folders)
+    Landing(folders.raw, Flights.of_2013()).land(31)
+    console.say(f"Airflow: starting, its log is {_log(folders)}")
+    with _log(folders).open("wb") as log:
+        command = [sys.executable, "-m", "demo.up", str(root), store_kind, str(port)]
+        holder = session.start(command, os.environ, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        _start_dags(url, folders, holder)
+    except (RuntimeError, SystemExit) as error:
+        _stop(psutil.Process(holder.pid))
+        print(f"demo: Airflow did not start: {error}; the end of its log:\n{_tail(_log(folders))}")
+        return 1
+    console.say("Airflow: ready; 31 days have landed, and both DAGs run")
+    print(f"\n  {url}\n  user      {USER}\n  password  in {folders.passwords}\n\n'python -m demo down' stops it")
+    return 0
+
+
+def down(root: Path) -> int:
+    """Stop what `up` started, and nothing else; return the exit code."""
+    folders = Folders(root)
+    holder = _holder(folders)
+    if holder is None:
+        print("demo: it does not run")
+        folders.pid_file.unlink(missing_ok=True)
+        return 0
+    _stop(holder)
+    folders.pid_file.unlink(missing_ok=True)
+    print("demo: stopped")
+    return 0
+
+
+# ---- the process that holds the store and Airflow until it is told to stop
+
+
+def hold(root: Path, store_kind: str, port: int) -> None:
+    """Run the state store and Airflow until a signal comes."""
+    folders = Folders(root)
+    me = psutil.Process()
+    document = {"pid": me.pid, "created": me.create_time(), "url": f"http://127.0.0.1:{port}"}
+    folders.pid_file.write_text(json.dumps(document), encoding="utf-8")
+    use_aws_environment()
+    with running_store(store_kind, folders.bookmarks) as uri:
+        open_bookmarks(uri)
+        settings = {**prepare(folders, uri, print), **_web_settings(folders, port)}
+        airflow = session.start([sys.executable, "-m", "airflow", "standalone"], settings, stdout=None, stderr=None)
+        try:
+            airflow.wait()
+        finally:
+            session.end(airflow, grace_s=_STOP_LIMIT_S / 2)
+
+
+def _web_settings(folders: Folders, port: int) -> dict[str, str]:
+    return {
+        "AIRFLOW__API__HOST": "127.0.0.1",
+        "AIRFLOW__API__PORT": str(port),
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(folders.passwords),
+        "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
+        "AIRFLOW__CORE__PARALLELISM": "4",
+    }
+
+
+# ---- its files
+
+
+def _state(folders: Folders) -> dict[str, Any]:
+    state: dict[str, Any] = json.loads(folders.pid_file.read_text(encoding="utf-8"))
+    return state
+
+
+def _holder(folders: Folders) -> psutil.Process | None:
+    """Return the process that `up` left running; None where there is none, or another one has its number by now."""
+    try:
+        state = _state(folders)
+        process = psutil.Process(state["pid"])
+        return process if process.create_time() == state["created"] else None
+    except (FileNotFoundError, psutil.NoSuchProcess):
+        return None
+
+
+def _stop(holder: psutil.Process) -> None:
+    holder.terminate()
+    try:
+        holder.wait(_STOP_LIMIT_S)
+    except psutil.TimeoutExpired:
+        holder.kill()
+        holder.wait()
+
+
+def _log(folders: Folders) -> Path:
+    return folders.logs / "standalone.log"
+
+
+def _tail(path: Path) -> str:
+    return "\n".join(path.read_text(errors="replace").splitlines()[-40:])
+
+
+def _write_password(folders: Folders) -> None:
+    descriptor = os.open(folders.passwords, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump({USER: secrets.token_urlsafe(12)}, file)
+
+
+def _free_port() -> int:
+    import socket
+
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", _PORT))
+        except OSError:
+            return free_port()
+    return _PORT
+
+
+# ---- its API
+
+
+def _start_dags(url: str, folders: Folders, holder: subprocess.Popen[bytes]) -> None:
+    """Start one run of each DAG, under one run id, as soon as Airflow knows them.
+
+    Raises:
+        RuntimeError: it does not come up.
+    """
+    deadline = time.monotonic() + _READY_LIMIT_S
+    waiting = list(_DAGS)
+    while waiting:
+        if holder.poll() is not None:
+            raise RuntimeError(f"it ended with exit code {holder.returncode}")
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"it was not ready after {_READY_LIMIT_S:.0f} s")
+        if _start_dag(url, folders, waiting[0]):
+            waiting.pop(0)
+        else:
+            time.sleep(_POLL_S)
+
+
+def _start_dag(url: str, folders: Folders, dag_id: str) -> bool:
+    """Start a run; False where Airflow does not answer yet, or has not read the DAG yet."""
+    login = {"username": USER, "password": json.loads(folders.passwords.read_text(encoding="utf-8"))[USER]}
+    try:
+        token = _post(f"{url}/auth/token", login)["access_token"]
+        wanted = {"dag_run_id": _FIRST_DAG_RUN, "logical_date": None}
+        _post(f"{url}/api/v2/dags/{dag_id}/dagRuns", wanted, token)
+    except HTTPError as error:
+        if error.code in (404, 503):
+            return False
+        raise RuntimeError(f"{error.url} answered {error.code}: {error.read().decode(errors='replace')}") from error
+    except (URLError, ConnectionError, TimeoutError):
+        return False
+    return True
+
+
+def _post(url: str, document: dict[str, Any], token: str | None = None) -> dict[str, Any]:
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+    request = Request(url, json.dumps(document).encode(), headers)  # noqa: S310 - a URL of our own
+    with urlopen(request, timeout=30) as answer:  # noqa: S310
+        answered: dict[str, Any] = json.load(answer)
+        return answered
+
+
+def _leave(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)
+
+
+if __name__ == "__main__":
+    for stop_signal in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop_signal, _leave)
+    hold(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
