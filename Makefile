@@ -8,7 +8,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 BIN := .venv/bin
 BUILD := build
 CODE := $(wildcard airflow_bookmarks benchmarks dags_examples demo tests tools)
-STORE ?= sqlite
+STORE ?= dynamodb
 WORKERS ?= 2
 TESTS ?= tests
 
@@ -28,7 +28,7 @@ setup: ## Create .venv with all that constraints.txt pins (at once when it is th
 	@tools/setup.sh
 
 .PHONY: demo
-demo: setup ## Run the demonstration; STORE=sqlite (default) or STORE=dynamodb
+demo: setup ## Run the demonstration; STORE=dynamodb (default, a local server) or STORE=sqlite
 	@$(BIN)/python -m demo
 
 .PHONY: up

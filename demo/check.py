@@ -37,7 +37,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One of the two jobs: its task, its target, what a delivered day becomes there, of which day a file is that it reads."""
+    """One of the two jobs: its task, its target, what a delivered day becomes there, the day that an input is of."""
 
     dag_id: str
     task_id: str

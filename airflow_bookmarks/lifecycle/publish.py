@@ -50,8 +50,8 @@ def publish_run(store: BookmarkStore, job: str, run: Run, machine: Machine) -> i
         except OSError as error:
             raise PublishError(
                 f"job {job!r}, run {run.key}, output {name!r}: {error}. The run stays committed and its "
-                "publish stays due: what was moved stays, the rest is still staged. Mend the cause (disk, rights); the next run "
-                "of the job, or a retry of this one, finishes it."
+                "publish stays due: what was moved stays, the rest is still staged. Mend the cause (disk, rights); the "
+                "next run of the job, or a retry of this one, finishes it."
             ) from error
     machine.at(Point.PUBLISHED)
     return total
