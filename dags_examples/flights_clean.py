@@ -20,7 +20,7 @@ with DAG(
     "flights_clean",
     description="Deliveries of flights, one CSV file per day, to clean Parquet: each file is read once",
     schedule="@daily",
-    start_date=datetime(2026, 1, 1, tzinfo=UTC),
+    start_date=datetime(2013, 1, 1, tzinfo=UTC),
     catchup=False,  # a run reads all that is new, whenever it starts: there is nothing to catch up with
     max_active_runs=1,
     default_args={"retries": 2},

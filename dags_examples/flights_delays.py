@@ -25,7 +25,7 @@ with DAG(
     "flights_delays",
     description="Delays per carrier and day, from what flights_clean has published and this DAG has not read",
     schedule="@daily",
-    start_date=datetime(2026, 1, 1, tzinfo=UTC),
+    start_date=datetime(2013, 1, 1, tzinfo=UTC),
     catchup=False,
     max_active_runs=1,
     default_args={"retries": 2},

@@ -80,6 +80,7 @@ def check(store: BookmarkStore, stage: Stage, played: Played, expected: Expected
         Difference: the first that is found.
     """
     compare("state of the DAG run", "success", played.state)
+    compare(f"state of the task {stage.task_id}", "success", played.states.get(stage.task_id))
     row = _row(store, stage, played)
     compare("days whose files were read", _text(expected.days), _text(days_read(store, stage, row)))
     compare("files read", len(expected.days), row["files"])

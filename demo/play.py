@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from airflow_bookmarks.core.errors import BookmarkError
 from airflow_bookmarks.lifecycle.history import history
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
 from demo.airflow import Airflow, PlayerError
@@ -49,7 +50,7 @@ def play(root: Path, store_kind: str) -> int:
             demo = Demonstration(landing, store, airflow, clean_stage(folders), delays_stage(folders), console.say)
             try:
                 demo.play()
-            except Difference as difference:
+            except (Difference, BookmarkError) as difference:
                 return _failed(demo, f"{_where(demo)}: {difference}", demo.played.log if demo.played else None)
             except PlayerError as error:
                 return _failed(demo, str(error), error.log)

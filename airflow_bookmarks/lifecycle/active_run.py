@@ -70,6 +70,7 @@ class ActiveRun:
         self._rows: dict[str, int | None] = {}
         self._staging: list[str] = list(holding.base.staging)
         self._has_item = False
+        self._inline_bytes = 0
         self._is_over = False
         self._is_marked = False
 
@@ -145,6 +146,12 @@ class ActiveRun:
         """The part of published file names that tells this run, and each revision of it, from any other."""
         return f"run-{self._holding.key}"
 
+    def _payloads(self, bodies: Mapping[str, bytes]) -> dict[str, Payload]:
+        """Return references for bodies of the run item, inline while all of the item's fit together."""
+        payloads = self._store.payloads(bodies, self._inline_bytes)
+        self._inline_bytes += sum(p.size_bytes for p in payloads.values() if p.inline is not None)
+        return payloads
+
     def _hold(self, holding: Holding) -> None:
         """Go on with another holding of the job, and with what its head says."""
         self._holding = holding
@@ -171,7 +178,7 @@ class ActiveRun:
             found, plan = self._plan_source(ctx, source)
             self._machine.at(Point.LISTED)
             facts = {**plan.facts(), STARTS_FROM: starts_from(self._holding.base, ctx)}
-            body = self._store.payloads({ctx: plan.encode()})[ctx]
+            body = self._payloads({ctx: plan.encode()})[ctx]
             entry = PlanEntry(source.kind, body, facts, source.fingerprint())
             self._store.plan(self._holding, ctx, entry, option=self.option.value, is_last=True)
             self._has_item = True
@@ -296,7 +303,7 @@ class ActiveRun:
             positions=stored,
             outputs=self._output_entries(is_empty),
             edges=edges_of(self.job, plans, self._holding.base.contexts),
-            schemas=self._store.payloads(schemas),
+            schemas=self._payloads(schemas),
             metrics=self._metrics(plans),
             is_empty=is_empty,
             has_item=self._has_item,
@@ -306,7 +313,7 @@ class ActiveRun:
         for position in moved.values():
             for data in position.blobs.values():
                 self._store.blobs.put(data)
-        return self._store.payloads({ctx: position.body for ctx, position in moved.items()})
+        return self._payloads({ctx: position.body for ctx, position in moved.items()})
 
     def _output_entries(self, is_empty: bool) -> dict[str, OutputEntry]:
         entries: dict[str, OutputEntry] = {}
@@ -327,7 +334,7 @@ class ActiveRun:
             lists = {"publish": encode_moves(staged.moves), "schema": (staged.schema or "").encode()}
             if staged.deletes:
                 lists["delete"] = encode_paths(staged.deletes)
-            payloads = self._store.payloads(lists)
+            payloads = self._payloads(lists)
             facts["deleted_files"] = len(staged.deletes)
             entries[name] = replace(
                 entry,

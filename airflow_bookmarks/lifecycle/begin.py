@@ -13,7 +13,8 @@ from airflow_bookmarks.lifecycle.point import Point
 if TYPE_CHECKING:
     from airflow_bookmarks.core.job import Caller
     from airflow_bookmarks.lifecycle.lease import Machine
-    from airflow_bookmarks.store.bookmark_store import BookmarkStore, Holding, Snapshot
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore, Holding
+    from airflow_bookmarks.store.state_reader import Snapshot
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.job import Caller
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.lifecycle.lease import Machine
-    from airflow_bookmarks.store.bookmark_store import BookmarkStore, Snapshot
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.state_reader import Snapshot
 
 log = logging.getLogger(__name__)
 

@@ -542,3 +542,15 @@ def test_staged_file_that_somebody_removed_is_never_taken_for_published(shop: Sh
     with pytest.raises(PublishError):
         shop.begin()
     assert shop.store.head("copy").lease is None
+
+
+def test_run_of_many_contexts_fits_into_one_item(shop: Shop) -> None:
+    for i in range(900):
+        shop.put(f"{i:04d}-{hash(str(i)) % 10**12:012d}.txt", str(i))
+    run = shop.begin()
+    for i in range(40):
+        run.plan(f"context-{i}", source(shop))
+    run.commit()
+    run = shop.begin()
+    assert all(run.plan(f"context-{i}", source(shop)).is_empty for i in range(40))
+    run.abort("a test")
