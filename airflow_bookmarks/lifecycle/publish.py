@@ -40,6 +40,8 @@ def publish_run(store: BookmarkStore, job: str, run: Run, machine: Machine) -> i
     machine.at(Point.PUBLISHING)
     total = 0
     for name, output in run.outputs.items():
+        if output.publish is None and output.delete is None:
+            continue  # nothing staged: an empty run, or a sink that commits by itself
         files = open_filesystem(output.target)
         moves = [] if output.publish is None else decode_moves(store.blobs.get(output.publish))
         deletes = [] if output.delete is None else decode_paths(store.blobs.get(output.delete))

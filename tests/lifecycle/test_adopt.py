@@ -1,0 +1,125 @@
+"""Recovery with a sink that commits by itself: what has landed is taken over, what has not is burned and done again."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from airflow_bookmarks.core.errors import FencedError
+from airflow_bookmarks.core.run import Run, RunState
+from airflow_bookmarks.lifecycle.active_run import ActiveRun
+from airflow_bookmarks.lifecycle.place import Place, Staged
+from airflow_bookmarks.lifecycle.rewind import reset, rewind
+from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.store.bookmark_store import Holding
+from tests.lifecycle.shop import FILES, Shop
+
+
+class Rows:
+    """A database table that takes rows under a fence, once; a burned fence, and all below, take none."""
+
+    kind = "rows"
+
+    def __init__(self, path: Path) -> None:
+        self._db = sqlite3.connect(path)
+        self._db.execute("CREATE TABLE IF NOT EXISTS rows (fence INT, line TEXT)")
+        self._db.execute("CREATE TABLE IF NOT EXISTS tokens (fence INT PRIMARY KEY)")
+
+    def write(self, fence: int, lines: list[str]) -> bool:
+        with self._db:
+            (top,) = self._db.execute("SELECT coalesce(max(fence), 0) FROM tokens").fetchone()
+            if top >= 2 * fence:
+                return False
+            self._db.execute("INSERT INTO tokens VALUES (?)", (2 * fence,))
+            self._db.executemany("INSERT INTO rows VALUES (?, ?)", [(fence, line) for line in lines])
+        return True
+
+    def burn(self, holding: Holding, run: Run, output: str) -> None:
+        with self._db:
+            self._db.execute("INSERT OR IGNORE INTO tokens VALUES (?)", (2 * holding.fence - 1,))
+
+    def landed(self, run: Run, output: str) -> bool:
+        (count,) = self._db.execute("SELECT count(*) FROM rows WHERE fence = ?", (run.key.fence,)).fetchone()
+        return bool(count)
+
+    def lines(self) -> list[str]:
+        return sorted(line for (line,) in self._db.execute("SELECT line FROM rows"))
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Rows:
+    """Open an empty sink."""
+    return Rows(tmp_path / "rows.db")
+
+
+def begin(shop: Shop, rows: Rows, attempt: int, run_id: str = "task") -> ActiveRun:
+    return shop.begin(run_id=run_id, attempt=attempt, sinks={Rows.kind: rows})
+
+
+def plan_and_place(shop: Shop, run: ActiveRun) -> list[str]:
+    plan = run.plan("raw", FileSource(FILES, [str(shop.raw)]))
+    run.place("out", Place(Rows.kind, str(shop.root / "rows")))
+    return [line for path in plan.files.paths for line in Path(path).read_text().splitlines()]
+
+
+def fence_of(run: ActiveRun) -> int:
+    return int(run.token.rsplit("/", 1)[1])
+
+
+def finish(shop: Shop, rows: Rows, run: ActiveRun) -> list[str]:
+    lines = plan_and_place(shop, run)
+    assert rows.write(fence_of(run), lines)
+    run.staged("out", Staged((), rows=len(lines)))
+    run.commit()
+    return lines
+
+
+def test_landed_rows_are_committed_as_planned_and_not_read_again(shop: Shop, rows: Rows) -> None:
+    shop.put("a.txt", "a")
+    dead = begin(shop, rows, 1)
+    rows.write(fence_of(dead), plan_and_place(shop, dead))
+    shop.put("b.txt", "b")
+    heir = begin(shop, rows, 2)
+    assert shop.store.head("copy").run_number == 1
+    assert finish(shop, rows, heir) == ["b"]
+    assert rows.lines() == ["a", "b"]
+    states = [run.state for run in shop.store.runs("copy")]
+    assert states == [RunState.ABANDONED, RunState.PUBLISHED, RunState.PUBLISHED]
+
+
+def test_late_write_of_a_dead_driver_finds_its_token_burned(shop: Shop, rows: Rows) -> None:
+    shop.put("a.txt", "a")
+    late = begin(shop, rows, 1)
+    lines = plan_and_place(shop, late)
+    heir = begin(shop, rows, 2)
+    assert not rows.write(fence_of(late), lines)
+    assert finish(shop, rows, heir) == ["a"]
+    late.staged("out", Staged(()))
+    with pytest.raises(FencedError):
+        late.commit()
+    assert rows.lines() == ["a"]
+
+
+def test_landed_rows_are_carried_over_a_rewind_that_moved_nothing(shop: Shop, rows: Rows) -> None:
+    shop.put("a.txt", "a")
+    finish(shop, rows, begin(shop, rows, 1, "first"))
+    shop.put("b.txt", "b")
+    dead = begin(shop, rows, 1)
+    rows.write(fence_of(dead), plan_and_place(shop, dead))
+    rewind(shop.store, "copy", 1, reason="a test", who="me", force=True)
+    heir = begin(shop, rows, 2)
+    assert finish(shop, rows, heir) == []
+    assert rows.lines() == ["a", "b"]
+
+
+def test_landed_rows_of_another_position_are_given_up(shop: Shop, rows: Rows) -> None:
+    shop.put("a.txt", "a")
+    finish(shop, rows, begin(shop, rows, 1, "first"))
+    shop.put("b.txt", "b")
+    dead = begin(shop, rows, 1)
+    rows.write(fence_of(dead), plan_and_place(shop, dead))
+    reset(shop.store, "copy", reason="a test", who="me", force=True)
+    heir = begin(shop, rows, 2)
+    assert sorted(finish(shop, rows, heir)) == ["a", "b"]

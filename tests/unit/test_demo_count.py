@@ -1,0 +1,78 @@
+"""The counting of the demo, without Spark: it finds what is missing, and what is there twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pyarrow as arrow  # type: ignore[import-untyped]
+import pyarrow.parquet as parquet  # type: ignore[import-untyped]
+import pytest
+
+from demo.check import check_target, clean_stage
+from demo.count import Difference, count_flights, count_sources
+from demo.folders import Folders
+from demo.landing import Flights, Landing
+
+HEADER = "year,month,day,carrier,flight,origin,dest,sched_dep_time,arr_delay\n"
+DAY = date(2013, 1, 31)
+LINES = ("2013,1,31,UA,1545,EWR,IAH,515,11\n", "2013,1,31,UA,1546,EWR,IAH,600,NA\n", "2013,1,31,AA,7,JFK,MIA,540,-3\n")
+ROWS = [("UA", 1545, "EWR", "IAH", 515, 11), ("UA", 1546, "EWR", "IAH", 600, None), ("AA", 7, "JFK", "MIA", 540, -3)]
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Folders:
+    """One day with three flights has landed."""
+    folders = Folders.make(tmp_path / "demo")
+    landing = Landing(folders.raw, Flights(HEADER, {DAY: LINES}))
+    landing.land(1)
+    return folders
+
+
+def write(folder: Path, rows: Sequence[tuple[object, ...]], name: str = "part.parquet") -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    columns = ("carrier", "flight", "origin", "dest", "sched_dep_time", "arr_delay")
+    table = arrow.table({column: [row[i] for row in rows] for i, column in enumerate(columns)})
+    parquet.write_table(table, folder / name)
+
+
+def test_target_that_holds_each_row_of_its_source_once_passes(folders: Folders) -> None:
+    write(folders.clean / "month=1" / "day=31", ROWS)
+
+    assert check_target(clean_stage(folders), count_sources(folders.raw)) == 3
+
+
+def test_row_that_is_there_twice_is_found_though_another_is_missing(folders: Folders) -> None:
+    write(folders.clean / "month=1" / "day=31", [ROWS[0], ROWS[1], ROWS[1]])
+
+    with pytest.raises(Difference, match=r"2013-01-31 in the target \(1 missing, 1 too many\)"):
+        check_target(clean_stage(folders), count_sources(folders.raw))
+
+
+def test_value_that_was_not_corrected_is_found(folders: Folders) -> None:
+    write(folders.clean / "month=1" / "day=31", [*ROWS[:2], ("AA", 7, "JFK", "MIA", 540, -4)])
+
+    with pytest.raises(Difference, match="1 missing, 1 too many"):
+        check_target(clean_stage(folders), count_sources(folders.raw))
+
+
+def test_day_that_is_missing_is_named(folders: Folders) -> None:
+    with pytest.raises(Difference, match="days in the target: expected '2013-01-31', found 'none'"):
+        check_target(clean_stage(folders), count_sources(folders.raw))
+
+
+def test_staged_file_is_no_part_of_the_target_and_must_not_be_left(folders: Folders) -> None:
+    write(folders.clean / "month=1" / "day=31", ROWS)
+    write(folders.clean / "_bookmarks" / "demo" / "job" / "1.1" / "clean" / "month=1" / "day=31", ROWS)
+
+    assert count_flights(folders.clean)[DAY].total() == 3
+    with pytest.raises(Difference, match="files left staged"):
+        check_target(clean_stage(folders), count_sources(folders.raw))
+
+
+def test_source_file_knows_its_delays_and_its_time(folders: Folders) -> None:
+    source = count_sources(folders.raw)[DAY]
+
+    assert source.modified_at == datetime(2013, 2, 1, 4, tzinfo=UTC)
+    assert dict(source.delays()) == {("UA", 2, 1, 11): 1, ("AA", 1, 1, -3): 1}
