@@ -31,11 +31,7 @@ class Played:
 
 
 class PlayerError(Exception):
-    """Raised when the process that plays the DAGs ended, with the log that says why."""
-
-    def __init__(self, message: str, log: Path) -> None:
-        super().__init__(message)
-        self.log = log
+    """Raised when the process that plays the DAGs ended; its newest log says why."""
 
 
 class Airflow:
@@ -52,12 +48,15 @@ class Airflow:
         self._played = 0
 
     def __enter__(self) -> Airflow:
-        self._log = self._logs / "00-player.log"
-        with self._log.open("wb") as log:
+        with (self._logs / "00-player.log").open("wb") as log:
             command = [sys.executable, "-m", "demo.player"]
             pipe = subprocess.PIPE
             self._player = session.start(command, self._environment, stdin=pipe, stdout=pipe, stderr=log)
-        self._answer()
+        try:
+            self._answer()
+        except BaseException:
+            session.end(self._player)
+            raise
         return self
 
     def __exit__(
@@ -83,18 +82,18 @@ class Airflow:
             PlayerError: the player ended.
         """
         self._played += 1
-        self._log = self._logs / f"{self._played:02d}-{dag_id}.log"
+        log = self._logs / f"{self._played:02d}-{dag_id}.log"
         request = {
             "dag_id": dag_id,
             "logical_date": logical_date.isoformat(),
             "conf": dict(conf or {}),
             "fault": fault,
-            "log": str(self._log),
+            "log": str(log),
         }
         begun = time.monotonic()
         self._ask(request)
         answer = self._answer()
-        return Played(dag_id=dag_id, log=self._log, seconds=time.monotonic() - begun, **answer)
+        return Played(dag_id=dag_id, log=log, seconds=time.monotonic() - begun, **answer)
 
     def _ask(self, request: Mapping[str, Any]) -> None:
         if self._player is None or self._player.stdin is None:
@@ -107,6 +106,6 @@ class Airflow:
             raise RuntimeError("the player was not started: enter `with Airflow(...) as airflow:` first")
         line = self._player.stdout.readline()
         if not line:
-            raise PlayerError(f"the process that plays the DAGs ended with exit code {self._player.wait()}", self._log)
+            raise PlayerError(f"the process that plays the DAGs ended with exit code {self._player.wait()}")
         answer: dict[str, Any] = json.loads(line)
         return answer

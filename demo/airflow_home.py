@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
+from demo import session
 from demo.cache import cache_folder
 from demo.folders import PROJECT, Folders, dags
 from demo.store import AWS_ENVIRONMENT, AWS_HIDDEN
@@ -68,17 +68,7 @@ def migrate(folders: Folders, settings: Mapping[str, str]) -> None:
     if cached.exists():
         shutil.copyfile(cached, database)
         return
-    done = subprocess.run(
-        [sys.executable, "-m", "airflow", "db", "migrate"],
-        env=dict(settings),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise RuntimeError(f"'airflow db migrate' ended with {done.returncode}:\n{done.stdout[-4000:]}")
+    session.run([sys.executable, "-m", "airflow", "db", "migrate"], settings)
     beside = cached.with_suffix(f".{os.getpid()}.part")
     shutil.copyfile(database, beside)
     os.replace(beside, cached)

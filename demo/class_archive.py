@@ -15,9 +15,9 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from demo import session
 from demo.cache import cache_folder
 
-_LIMIT_S = 300
 _WARM_UP = """
 import sys
 from pyspark.sql import SparkSession
@@ -50,17 +50,8 @@ def make_archive(path: Path, environment: Mapping[str, str]) -> None:
         made, script = Path(folder) / "classes.jsa", Path(folder) / "warm_up.py"
         script.write_text(_WARM_UP, encoding="ascii")
         options = f"{environment.get('SPARK_SUBMIT_OPTS', '')} -XX:ArchiveClassesAtExit={made}"
-        done = subprocess.run(
-            ["spark-submit", "--master", "local[2]", str(script), folder],
-            env={**environment, "SPARK_SUBMIT_OPTS": options},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=_LIMIT_S,
-            check=False,
-        )
-        if done.returncode != 0:
-            raise RuntimeError(f"spark-submit ended with {done.returncode}:\n{done.stdout[-4000:]}")
+        command = ["spark-submit", "--master", "local[2]", str(script), folder]
+        session.run(command, {**environment, "SPARK_SUBMIT_OPTS": options})
         if made.exists():  # a Java without class-data sharing makes none, and does without
             beside = path.with_suffix(f".{os.getpid()}.part")
             shutil.move(made, beside)

@@ -23,6 +23,11 @@ class Difference(Exception):
 
     def __init__(self, what: str, expected: object, found: object) -> None:
         super().__init__(f"{what}: expected {expected!r}, found {found!r}")
+        self.what, self.expected, self.found = what, expected, found
+
+    def at(self, where: str) -> Difference:
+        """Return the same, with where it was found."""
+        return Difference(f"{where}: {self.what}", self.expected, self.found)
 
 
 def compare(what: str, expected: object, found: object) -> None:

@@ -17,7 +17,7 @@ from demo.class_archive import archive_path, java_options, make_archive
 from demo.count import Difference
 from demo.folders import Folders
 from demo.landing import Flights, Landing
-from demo.report import write_json
+from demo.report import Report, write_json
 from demo.step import Demonstration
 from demo.store import AWS_ENVIRONMENT, AWS_HIDDEN, running_store
 
@@ -41,23 +41,30 @@ def play(root: Path, store_kind: str) -> int:
     folders = Folders.make(root)
     console.say(f"everything lies in {root}, logs in {folders.logs}, the state is in {store_kind}")
     use_aws_environment()
-    with running_store(store_kind, folders.bookmarks) as uri:
-        store = open_bookmarks(uri)
-        settings = prepare(folders, uri, console.say)
-        console.say("Airflow: starting")
-        with Airflow(settings, folders.logs) as airflow:
-            landing = Landing(folders.raw, Flights.of_2013())
-            demo = Demonstration(landing, store, airflow, clean_stage(folders), delays_stage(folders), console.say)
-            try:
-                demo.play()
-            except (Difference, BookmarkError) as difference:
-                return _failed(demo, f"{_where(demo)}: {difference}", demo.played.log if demo.played else None)
-            except PlayerError as error:
-                return _failed(demo, str(error), error.log)
-            finally:
-                _write(demo, folders)
-    print(f"\n{demo.report.table()}\n\ndemo: ok", flush=True)
+    report = Report()
+    try:
+        with running_store(store_kind, folders.bookmarks) as uri:
+            store = open_bookmarks(uri)
+            settings = prepare(folders, uri, console.say)
+            console.say("Airflow: starting")
+            with Airflow(settings, folders.logs) as airflow:
+                _play_steps(folders, store, airflow, report, console)
+    except (Difference, PlayerError, BookmarkError, RuntimeError) as error:
+        _show_failure(folders, report, error)
+        return 1
+    print(f"\n{report.table()}\n\ndemo: ok", flush=True)
     return 0
+
+
+def _play_steps(folders: Folders, store: BookmarkStore, airflow: Airflow, report: Report, console: Console) -> None:
+    landing = Landing(folders.raw, Flights.of_2013())
+    stages = clean_stage(folders), delays_stage(folders)
+    try:
+        Demonstration(landing, store, airflow, *stages, console.say, report).play()
+    finally:
+        report.write(folders.root / "summary.json")
+        jobs = sorted(name for name, _ in store.jobs())
+        write_json(folders.root / "history.json", {job: history(store, job, with_open=True) for job in jobs})
 
 
 def use_aws_environment() -> None:
@@ -86,22 +93,12 @@ def prepare(folders: Folders, uri: str, say: Callable[[str], None]) -> dict[str,
     return settings
 
 
-def _write(demo: Demonstration, folders: Folders) -> None:
-    demo.report.write(folders.root / "summary.json")
-    known = [name for name, _ in demo.store.jobs()]
-    rows = {job: history(demo.store, job, with_open=True) for job in sorted(known)}
-    write_json(folders.root / "history.json", rows)
-
-
-def _where(demo: Demonstration) -> str:
-    return "before the first DAG run" if demo.played is None else f"{demo.played.dag_id}, {demo.played.run_id}"
-
-
-def _failed(demo: Demonstration, reason: str, log: Path | None) -> int:
-    if demo.report.lines:
-        print(f"\n{demo.report.table()}")
-    if log is not None:
-        print(f"\nthe end of {log}:\n")
-        print("\n".join(log.read_text(errors="replace").splitlines()[-_TAIL_LINES:]))
-    print(f"\ndemo: failed: {reason}", flush=True)
-    return 1
+def _show_failure(folders: Folders, report: Report, error: Exception) -> None:
+    """Say on one line what failed, below what was done before and the end of the newest log."""
+    if report.lines:
+        print(f"\n{report.table()}")
+    logs = sorted(folders.logs.glob("*.log"))
+    if logs:
+        print(f"\nthe end of {logs[-1]}:\n")
+        print("\n".join(logs[-1].read_text(errors="replace").splitlines()[-_TAIL_LINES:]))
+    print(f"\ndemo: failed: {error}", flush=True)

@@ -70,7 +70,7 @@ def write_json(path: Path, document: Sequence[Any] | Mapping[str, Any]) -> None:
 
 
 def _cells(line: Line) -> tuple[str, ...]:
-    watermark = "-" if line.watermark is None else line.watermark.removesuffix(".000000Z")
+    watermark = "-" if line.watermark is None else line.watermark.replace(".000000Z", "Z")
     known, number = ("-" if value is None else f"{value}" for value in (line.files_known, line.run_number))
     return (
         f"{line.step}", line.what, line.dag_id, line.state, f"{line.files_read}", known, f"{line.rows_read:,}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from typing import IO
@@ -12,6 +13,7 @@ from typing import IO
 import psutil  # type: ignore[import-untyped]
 
 _POLL_S = 0.1
+_SAID_CHARS = 4000
 
 
 def start(
@@ -26,6 +28,24 @@ def start(
     return subprocess.Popen(
         list(command), env=dict(environment), stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
     )
+
+
+def run(command: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Run a program to its end; whatever it started ends with it, also where the caller is interrupted.
+
+    Raises:
+        RuntimeError: it failed; the message holds the end of what it said.
+    """
+    with tempfile.TemporaryFile() as output:
+        leader = start(command, environment, stdout=output, stderr=subprocess.STDOUT)
+        try:
+            code = leader.wait()
+        finally:
+            end(leader)
+        if code != 0:
+            output.seek(0)
+            said = output.read().decode(errors="replace")[-_SAID_CHARS:]
+            raise RuntimeError(f"'{' '.join(command)}' ended with exit code {code}:\n{said}")
 
 
 def end(leader: subprocess.Popen[bytes], *, grace_s: float = 0.0) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -31,10 +31,7 @@ _CORRECTED_AT = datetime(2013, 3, 15, 9, 30, tzinfo=UTC)
 
 @dataclass(slots=True)
 class Demonstration:
-    """Plays the steps, keeps what is expected of the next one, and checks after each DAG run.
-
-    `played` is the newest DAG run, for whoever has to show its log.
-    """
+    """Plays the steps, keeps what is expected of the next one, and checks after each DAG run."""
 
     landing: Landing
     store: BookmarkStore
@@ -42,20 +39,23 @@ class Demonstration:
     clean: Stage
     delays: Stage
     say: Say
-    report: Report = field(default_factory=Report)
-    played: Played | None = None
+    report: Report
     clean_expected: Expected = _NOTHING_YET
     delays_expected: Expected = _NOTHING_YET
     dag_runs: int = 0
+    playing: str = "no DAG yet"
 
     def play(self) -> None:
         """Play all steps.
 
         Raises:
-            Difference: what was found is not what was expected.
+            Difference: what was found is not what was expected; it names step and DAG.
         """
         for number, step in enumerate((arrive, rest, arrive_late, die, correct, go_back), 1):
-            step(self, number)
+            try:
+                step(self, number)
+            except Difference as found:
+                raise found.at(f"step {number}, {self.playing}") from found
 
     # ---- one DAG run each
 
@@ -132,9 +132,9 @@ class Demonstration:
         self, stage: Stage, moment: datetime, *, fault: str | None = None, on_upstream_rewind: str | None = None
     ) -> Played:
         self.say(f"  {stage.dag_id}: playing" + (f", its driver is killed at {fault}" if fault else ""))
+        self.playing = stage.dag_id
         conf = {} if on_upstream_rewind is None else {"on_upstream_rewind": on_upstream_rewind}
-        self.played = self.airflow.play(stage.dag_id, moment, conf=conf, fault=fault)
-        return self.played
+        return self.airflow.play(stage.dag_id, moment, conf=conf, fault=fault)
 
     def _check(self, step: int, what: str, stage: Stage, played: Played, expected: Expected, sources: Days) -> None:
         row = check(self.store, stage, played, expected, sources)

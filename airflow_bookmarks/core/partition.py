@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from airflow_bookmarks.core.errors import SchemaChangedError, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 NULL_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _INTEGER = re.compile(r"-?\d{1,18}")
@@ -40,11 +40,31 @@ def is_partition(folder: str) -> bool:
     return bool(name) and bool(sign)
 
 
-def settle_types(paths: Iterable[tuple[str, str]], settled: Mapping[str, str]) -> dict[str, str]:
+def root_of(path: str, roots: Sequence[str], *, recursive: bool = False) -> str:
+    """Return the first of `roots` whose listing holds the file `path`.
+
+    Example:
+        >>> root_of("/d/raw/month=1/f", ["/d", "/d/raw"])
+        '/d/raw'
+    """
+    below = [root for root in roots if path == root or path.startswith(root.rstrip("/") + "/")]
+    for root in below:
+        folders = path[len(root) :].strip("/").split("/")[:-1]
+        if recursive or all(is_partition(folder) for folder in folders):
+            return root
+    if not below:
+        raise ValueError(f"{path!r} lies below none of {list(roots)}")
+    return below[0]  # planned by a run that looked into all folders
+
+
+def settle_types(
+    paths: Iterable[tuple[str, str]], settled: Mapping[str, str], named: Collection[str] = ()
+) -> dict[str, str]:
     """Return the Spark type of each partition column over all `(path, root)` given: int, bigint, date or string.
 
     A type that was settled before stays: a value that it can't take is an error, because the same column would have
-    another type from this run on.
+    another type from this run on. Not so for the columns that the user's schema names (`named`, in any case): their
+    type is the user's.
 
     Raises:
         SchemaChangedError: a value does not fit its settled type.
@@ -71,12 +91,18 @@ def settle_types(paths: Iterable[tuple[str, str]], settled: Mapping[str, str]) -
             f"the partition columns were {sorted(settled)} in the runs before, and are {sorted(names)} now. Nothing "
             "was read or changed. Read the new layout under a context of its own, or reset the job."
         )
-    return {name: _settle(name, seen, settled.get(name)) for name, seen in values.items()}
+    free = {name.lower() for name in named}
+    return {
+        name: _settle(name, seen - {NULL_VALUE}, settled.get(name), is_free=name.lower() in free)
+        for name, seen in values.items()
+    }
 
 
-def _settle(name: str, values: set[str], settled: str | None) -> str:
-    fits = _narrowest(values - {NULL_VALUE})
-    if settled is None:
+def _settle(name: str, values: set[str], settled: str | None, *, is_free: bool) -> str:
+    if settled is not None and not values:
+        return settled  # nothing but nulls is there now
+    fits = _narrowest(values)
+    if settled is None or (is_free and not _takes(settled, fits)):
         return fits
     if not _takes(settled, fits):
         example = next(v for v in sorted(values) if not _takes(settled, _narrowest({v})))

@@ -26,7 +26,10 @@ class LocalFileSystem:
         skipped: dict[str, int] = {}
         try:
             if not os.path.isdir(root):
-                return Listed(Listing.of([_info(root, os.stat(root))]))
+                status = os.stat(root)
+                if _is_hidden(os.path.basename(root)):  # Spark reads no row of it, also when it is named
+                    return Listed(Listing.of([]), {"hidden": 1})
+                return Listed(Listing.of([_info(root, status)]))
             return Listed(Listing.of(_walk(root, recursive, False, skipped)), skipped)
         except FileNotFoundError as error:
             raise SourceMissingError(
@@ -101,7 +104,7 @@ class LocalFileSystem:
                 f"{path!r} is a pattern, and patterns are not planned by this version. Nothing was read or changed. "
                 "Name the folder, or several folders as a list."
             )
-        return os.path.normpath(plain)
+        return os.path.normpath("/" + plain.lstrip("/"))  # normpath keeps two slashes at the start
 
     def uri(self, path: str) -> str:
         """Return the path with its scheme; see `FileSystem.uri`."""

@@ -32,6 +32,7 @@ class FileSource:
         recursive: whether folders that are no partition are descended into (Spark's `recursiveFileLookup`).
         on_overwrite: a known path with another version is read again whole ("reprocess", as Glue), left alone
             ("ignore", counted) or stops the run ("error").
+        named: columns that the user's schema names: the types of such partition columns are the user's.
     """
 
     kind = "files"
@@ -43,11 +44,13 @@ class FileSource:
         *,
         recursive: bool = False,
         on_overwrite: OnOverwrite = "reprocess",
+        named: Sequence[str] = (),
     ) -> None:
         self._files = files
         self._roots = tuple(dict.fromkeys(roots))
         self._recursive = recursive
         self._on_overwrite = on_overwrite
+        self._named = tuple(named)
         self._ledger: Ledger | None = None
         self._listing: Listing | None = None
 
@@ -75,7 +78,7 @@ class FileSource:
         files = listing.take(np.flatnonzero(wanted)).in_reading_order()
         types = {}
         if not self._recursive:
-            types = settle_types(zip(listing.paths, root_of, strict=True), found.partition_types)
+            types = settle_types(zip(listing.paths, root_of, strict=True), found.partition_types, self._named)
         self._ledger, self._listing = ledger, listing
         known = int(np.count_nonzero(verdicts == Known.KNOWN))
         return FilePlan(files, self._roots, len(listing), known, skipped, types)

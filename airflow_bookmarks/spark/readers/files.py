@@ -1,6 +1,6 @@
 """From a plan of files to a DataFrame that reads exactly these files.
 
-Two ways, both exact and with the same column types:
+Two ways, both exact and with the same columns and types:
 
 by paths       the planned files are named; for few files, or few of many
 by directory   the roots are read, and what is not in the plan is filtered out by `_metadata.file_path`, which prunes
@@ -10,22 +10,39 @@ by directory   the roots are read, and what is not in the plan is filtered out b
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import logging
+import unicodedata
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
+import numpy as np
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, DateType, IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DateType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
 
-from airflow_bookmarks.core.errors import SchemaUnknownError
+from airflow_bookmarks.core.errors import SchemaUnknownError, SourceChangedError
+from airflow_bookmarks.core.partition import root_of
 from airflow_bookmarks.spark.session import changed_conf, is_connect
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.files.filesystem import FileSystem
+
+log = logging.getLogger(__name__)
 
 Way = Literal["paths", "directory"]
 
@@ -40,19 +57,26 @@ _TYPES: Mapping[str, DataType] = {
 
 # Spark lists explicit paths by a job of its own above 32 of them; eight tasks do what 10,000 would (23 s against 1 s
 # for 10,000 paths).
-_LISTING_CONF = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "8"}
+LISTING_CONF = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "8"}
+
+# What java.net.URI leaves as it is in a path, besides letters, digits and `_.-~`.
+_LEGAL_IN_URI = "/!$&'()*+,;=:@"
+_SPACES_AND_CONTROLS = frozenset(["Zs", "Zl", "Zp", "Cc"])
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How the files of a source are read: Spark's format name, options, the user's schema, and whether folders that are
-    no partition are descended into.
+    """How the files of a source are read.
+
+    `name` and `options` are Spark's, `schema` is the user's (None: Spark infers it), `recursive` says whether folders
+    that are no partition are descended into, `skips_missing` whether a planned file that went is left out.
     """
 
     name: str
     options: Mapping[str, str]
     schema: StructType | None
     recursive: bool = False
+    skips_missing: bool = False
 
 
 def choose_way(plan: FilePlan, connect: bool) -> Way:
@@ -62,7 +86,9 @@ def choose_way(plan: FilePlan, connect: bool) -> Way:
     paths.
     """
     few = len(plan) <= _FEW_FILES or 2 * len(plan) < plan.listed
-    return "paths" if connect or few else "directory"
+    # A root that is a file has no folder to read, and Spark refuses a partitioned folder with other folders in it.
+    odd = "nested" in plan.skipped or not set(plan.roots).isdisjoint(plan.files.paths)
+    return "paths" if connect or few or odd else "directory"
 
 
 def read_plan(
@@ -70,85 +96,173 @@ def read_plan(
     files: FileSystem,
     plan: FilePlan,
     fmt: Format,
-    known_schema: str | None,
+    known_schema: Callable[[], str | None],
     way: Way | None = None,
 ) -> DataFrame:
     """Return a frame over exactly the planned files.
 
     Args:
-        known_schema: the schema (JSON) of the run before, for an empty plan without a schema.
+        known_schema: returns the schema (JSON) of the run before: for an empty plan, and for files without content.
         way: how to read; default: `choose_way`.
 
     Raises:
-        SchemaUnknownError: the plan is empty, and neither the user nor an earlier run gave a schema.
+        SchemaUnknownError: there is nothing to take a schema from: not the user, no earlier run, no content.
+        SourceChangedError: a planned file went, and the format does not skip what is missing.
     """
     if plan.is_empty:
-        return spark.createDataFrame([], _empty_schema(plan, fmt, known_schema))
-    chosen = way or choose_way(plan, is_connect(spark))
-    with changed_conf(spark, _LISTING_CONF):
-        if chosen == "directory":
-            return _by_directory(spark, files, plan, fmt)
-        return _by_paths(spark, files, plan, fmt)
+        return spark.createDataFrame([], _empty_schema(spark, plan, fmt, known_schema()))
+    try:
+        with changed_conf(spark, LISTING_CONF):
+            frame = _read(spark, files, plan, fmt, way or choose_way(plan, is_connect(spark)))
+            if frame.columns:  # the first look at the columns is what makes Spark Connect analyse
+                return frame
+    except AnalysisException as error:
+        left = _without_missing(files, plan, fmt, error)
+        if left is not None:
+            return read_plan(spark, files, left, fmt, known_schema, way)
+        if fmt.schema is not None or "UNABLE_TO_INFER_SCHEMA" not in str(error):
+            raise
+    known = known_schema()
+    if known is None:
+        raise SchemaUnknownError(
+            f"{len(plan)} file(s) at {', '.join(plan.roots)} have no content to take columns from, none were given, "
+            "and no earlier run recorded them. Nothing was committed. Give them with .schema(...)."
+        )
+    return read_plan(spark, files, plan, replace(fmt, schema=StructType.fromJson(json.loads(known))), known_schema, way)
 
 
-def _by_paths(spark: SparkSession, files: FileSystem, plan: FilePlan, fmt: Format) -> DataFrame:
-    frames = []
-    for root in plan.roots:
-        paths = [files.pattern(p) for p in plan.files.paths if p == root or p.startswith(root.rstrip("/") + "/")]
-        if paths:
-            reader = _reader(spark, files, root, fmt, plan.partition_types)
-            schema = _full_schema(reader, paths, plan, fmt)
-            frames.append(reader.schema(schema).load(paths))
+def _without_missing(files: FileSystem, plan: FilePlan, fmt: Format, error: AnalysisException) -> FilePlan | None:
+    """Return the plan without files that went since it was made, None where all are there."""
+    found = files.stat(plan.files.paths)
+    there = np.array([i for i, info in enumerate(found) if info is not None], np.intp)
+    gone = [path for path, info in zip(plan.files.paths, found, strict=True) if info is None]
+    if not gone:
+        return None
+    if not fmt.skips_missing:
+        raise SourceChangedError(
+            f"{len(gone)} planned file(s) went before they were read, the first: {gone[0]!r}. Nothing was read or "
+            "committed. Run it again: it plans anew. With on_missing='skip' such files are left out and counted."
+        ) from error
+    log.warning("bookmark: %d planned files went before they were read, the first: %s", len(gone), gone[0])
+    return replace(plan, files=plan.files.take(there))
+
+
+def _read(spark: SparkSession, files: FileSystem, plan: FilePlan, fmt: Format, way: Way) -> DataFrame:
+    paths_of = _paths_by_root(plan, fmt)
+    if way == "directory" and not plan.skipped.get("nested"):
+        frame = _by_directory(spark, files, plan, fmt, paths_of)
+        if frame is not None:
+            return frame
+    return _by_paths(spark, files, plan, fmt, paths_of)
+
+
+def _paths_by_root(plan: FilePlan, fmt: Format) -> dict[str, list[str]]:
+    """Return the planned files of each root that has some; one that lies below several belongs to the first."""
+    paths_of: dict[str, list[str]] = {}
+    for path in plan.files.paths:
+        paths_of.setdefault(root_of(path, plan.roots, recursive=fmt.recursive), []).append(path)
+    return paths_of
+
+
+def _by_paths(
+    spark: SparkSession, files: FileSystem, plan: FilePlan, fmt: Format, paths_of: Mapping[str, Sequence[str]]
+) -> DataFrame:
+    if not plan.partition_types:
+        reader, paths = _reader(spark, fmt), [files.pattern(p) for p in plan.files.paths]
+        if fmt.schema is not None:
+            return reader.schema(fmt.schema).load(paths)
+        frame = reader.load(paths)
+        # Spark Connect would infer again at each action: from what lies there then.
+        return _reader(spark, fmt).schema(frame.schema).load(paths) if is_connect(spark) else frame
+    schema = _schema(spark, files, plan, fmt)
+    frames = [
+        _reader(spark, fmt, files.uri(root)).schema(schema).load([files.pattern(p) for p in paths])
+        for root, paths in paths_of.items()
+    ]
     return _union(frames)
 
 
-def _by_directory(spark: SparkSession, files: FileSystem, plan: FilePlan, fmt: Format) -> DataFrame:
+def _by_directory(
+    spark: SparkSession, files: FileSystem, plan: FilePlan, fmt: Format, paths_of: Mapping[str, Sequence[str]]
+) -> DataFrame | None:
+    """Return the frame, None where the folders hold something that only naming the files keeps out."""
+    if any(files.stat([root])[0] is None or list(paths) == [root] for root, paths in paths_of.items()):
+        return None
+    schema = _schema(spark, files, plan, fmt)
+    if "_metadata" in schema.fieldNames():  # a column of the user's hides Spark's
+        return None
     planned = set(plan.files.paths)
     frames = []
-    for root in plan.roots:
-        reader = _reader(spark, files, root, fmt, plan.partition_types)
-        sample = [files.pattern(p) for p in plan.files.paths if p.startswith(root.rstrip("/") + "/")]
-        schema = _full_schema(reader, sample if fmt.schema is None else [], plan, fmt)
-        frame = reader.schema(schema).load(files.pattern(root))
+    for root in paths_of:
+        frame = _reader(spark, fmt, files.uri(root) if plan.partition_types else None).schema(schema)
+        try:
+            loaded = frame.load(files.pattern(root))
+        except AnalysisException as error:
+            log.info("bookmark: %s can't be read as one folder and is read file by file: %s", root, error)
+            return None
         # Spark has listed by now (classic sessions list when the frame is made): a listing taken after that holds
         # whatever else the frame could read.
-        others = [p for p in files.list(root, recursive=fmt.recursive).files.paths if p not in planned]
+        listed = files.list(root, recursive=True)
+        others = [p for p in listed.files.paths if p not in planned or p not in paths_of[root]]
         if len(others) > _MAX_EXCLUDED:
-            return _by_paths(spark, files, plan, fmt)
-        frames.append(
-            frame.where(~F.col("_metadata.file_path").isin([_metadata_path(p) for p in others])) if others else frame
-        )
+            return None
+        names = [_metadata_path(p) for p in others]
+        frames.append(loaded.where(~F.col("_metadata.file_path").isin(names)) if names else loaded)
     return _union(frames)
 
 
-def _reader(
-    spark: SparkSession, files: FileSystem, root: str, fmt: Format, types: Mapping[str, str]
-) -> DataFrameReader:
-    reader = spark.read.format(fmt.name).options(**fmt.options)
+def _reader(spark: SparkSession, fmt: Format, base_path: str | None = None) -> DataFrameReader:
+    options = {
+        **fmt.options,
+        # The session may say otherwise (spark.sql.files.*): files would be dropped without a word.
+        "ignoreCorruptFiles": "false",
+        "ignoreMissingFiles": "true" if fmt.skips_missing else "false",  # the look before the commit counts them
+    }
     if fmt.recursive:
-        return reader.option("recursiveFileLookup", "true")
-    return reader.option("basePath", files.uri(root)) if types else reader
+        options["recursiveFileLookup"] = "true"
+    elif base_path is not None:
+        options["basePath"] = base_path
+    return spark.read.format(fmt.name).options(**options)
 
 
-def _full_schema(reader: DataFrameReader, paths: list[str], plan: FilePlan, fmt: Format) -> StructType:
-    """Return the schema with the settled types of the partition columns, which Spark would infer from what it sees."""
-    base = fmt.schema if fmt.schema is not None else reader.load(paths).schema
-    given = set(base.fieldNames()) if fmt.schema is not None else set()
-    columns = {f.name: f for f in base.fields if f.name in given or f.name not in plan.partition_types}
-    fields = [columns[f.name] for f in base.fields if f.name in columns]
-    fields += [StructField(n, _TYPES[t]) for n, t in plan.partition_types.items() if n not in columns]
+# ---- columns
+
+
+def _schema(spark: SparkSession, files: FileSystem, plan: FilePlan, fmt: Format) -> StructType:
+    """Return the columns of the data, then those of the partitions with their settled types.
+
+    The data's own are inferred from all planned files at once, so that no way of reading and no root sees others.
+    """
+    if fmt.schema is not None:
+        return _with_partitions(spark, fmt.schema, plan, keep_given=True)
+    inferred = _reader(spark, fmt).load([files.pattern(p) for p in plan.files.paths]).schema
+    return _with_partitions(spark, inferred, plan, keep_given=False)
+
+
+def _with_partitions(spark: SparkSession, base: StructType, plan: FilePlan, *, keep_given: bool) -> StructType:
+    """Put partition columns last, in the order of the path, as Spark does; a type that the user gives wins."""
+    fold = _case_rule(spark)
+    given = {fold(field.name): field for field in base.fields}
+    names = {fold(name) for name in plan.partition_types}
+    fields = [field for field in base.fields if fold(field.name) not in names]
+    for name, type_name in plan.partition_types.items():
+        found = given.get(fold(name)) if keep_given else None
+        fields.append(found if found is not None else StructField(name, _TYPES[type_name]))
     return StructType(fields)
 
 
-def _empty_schema(plan: FilePlan, fmt: Format, known_schema: str | None) -> StructType:
+def _case_rule(spark: SparkSession) -> Callable[[str], str]:
+    exact = (spark.conf.get("spark.sql.caseSensitive", "false") or "false").lower() == "true"
+    return (lambda name: name) if exact else str.lower
+
+
+def _empty_schema(spark: SparkSession, plan: FilePlan, fmt: Format, known_schema: str | None) -> StructType:
     if fmt.schema is not None:
-        names = set(fmt.schema.fieldNames())
-        extra = [StructField(n, _TYPES[t]) for n, t in plan.partition_types.items() if n not in names]
-        return StructType([*fmt.schema.fields, *extra])
+        return _nullable(_with_partitions(spark, fmt.schema, plan, keep_given=True))
     if known_schema is not None:
         return StructType.fromJson(json.loads(known_schema))
     if fmt.name == "text":
-        return StructType([StructField("value", StringType())])
+        return _with_partitions(spark, StructType([StructField("value", StringType())]), plan, keep_given=False)
     raise SchemaUnknownError(
         f"nothing is there to read at {', '.join(plan.roots) or 'this source'}, and no schema is known: none was "
         "given, and no earlier run recorded one. Nothing was read or changed. Give one with .schema(...), so that an "
@@ -156,9 +270,34 @@ def _empty_schema(plan: FilePlan, fmt: Format, known_schema: str | None) -> Stru
     )
 
 
+def _nullable(schema: StructType) -> StructType:
+    """Return the schema as Spark gives it to what it reads from files: everything may be null."""
+    return StructType([StructField(f.name, _nullable_type(f.dataType), True, f.metadata) for f in schema.fields])
+
+
+def _nullable_type(kind: DataType) -> DataType:
+    if isinstance(kind, StructType):
+        return _nullable(kind)
+    if isinstance(kind, ArrayType):
+        return ArrayType(_nullable_type(kind.elementType), True)
+    if isinstance(kind, MapType):
+        return MapType(_nullable_type(kind.keyType), _nullable_type(kind.valueType), True)
+    return kind
+
+
+# ---- names
+
+
 def _metadata_path(path: str) -> str:
-    # As Spark shows it in _metadata.file_path: one slash after the scheme, percent-encoded.
-    return "file:" + quote(path, safe="/!$&'()*+,;=:@~-._")
+    # As Spark shows it in _metadata.file_path, which is java.net.URI's spelling: one slash after the scheme, in percent
+    # what is not legal there, but letters of other scripts as they are.
+    return "file:" + "".join(_in_uri(character) for character in path)
+
+
+def _in_uri(character: str) -> str:
+    if character.isascii() or unicodedata.category(character) in _SPACES_AND_CONTROLS:
+        return quote(character, safe=_LEGAL_IN_URI)
+    return character
 
 
 def _union(frames: list[DataFrame]) -> DataFrame:

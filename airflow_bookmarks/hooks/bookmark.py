@@ -1,0 +1,240 @@
+"""The hook: the bookmarks behind an Airflow connection."""
+
+from __future__ import annotations
+
+import getpass
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from airflow.sdk import BaseHook, get_current_context
+from airflow.sdk.exceptions import AirflowNotFoundException
+from airflow.sdk.log import mask_secret
+
+from airflow_bookmarks.core.errors import BookmarkError, OptionError, StoreAccessError
+from airflow_bookmarks.core.job import airflow_run_id
+from airflow_bookmarks.hooks.connection import ConnectionFields
+from airflow_bookmarks.store.bookmark_store import open_store
+
+if TYPE_CHECKING:
+    from boto3.session import Session
+
+    from airflow_bookmarks.store.address import StoreAddress
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+Row: TypeAlias = dict[str, Any]
+Rows: TypeAlias = list[Row]  # `list` is a method below
+
+DEFAULT_CONNECTION = "bookmarks_default"
+_CONN_TYPE = "bookmarks"
+_UNUSED_FIELDS = ("host", "port", "schema", "login", "password")
+
+
+class BookmarkHook(BaseHook):
+    """Look at bookmarks and change them, inside a task or outside.
+
+    What it returns are plain dicts, which can be pushed to XCom. Watermarks are text.
+
+    Args:
+        bookmarks_conn_id: an Airflow connection of the type `bookmarks`; its extra says where the store is.
+
+    Raises:
+        OptionError: at the first use, if the connection is missing or says something unknown or contradictory.
+
+    Example:
+        BookmarkHook().rewind("flights.clean", to_run=41, reason="carrier code was wrong in the delivery of 3 May")
+    """
+
+    conn_name_attr = "bookmarks_conn_id"
+    default_conn_name = DEFAULT_CONNECTION
+    conn_type = _CONN_TYPE
+    hook_name = "Bookmarks"
+
+    def __init__(self, bookmarks_conn_id: str = DEFAULT_CONNECTION) -> None:
+        super().__init__()
+        self.bookmarks_conn_id = bookmarks_conn_id
+
+    # ---- what the connection says
+
+    @cached_property
+    def _fields(self) -> ConnectionFields:
+        try:
+            connection = self.get_connection(self.bookmarks_conn_id)
+        except AirflowNotFoundException as error:
+            raise OptionError(_missing(self.bookmarks_conn_id)) from error
+        if connection.conn_type != _CONN_TYPE:
+            raise OptionError(
+                f"the connection {self.bookmarks_conn_id!r} is of type {connection.conn_type!r} and not {_CONN_TYPE!r}."
+                " Nothing was read or changed. Name another one with bookmarks_conn_id."
+            )
+        misplaced = [name for name in _UNUSED_FIELDS if getattr(connection, name)]
+        if misplaced:
+            raise OptionError(
+                f"the connection {self.bookmarks_conn_id!r} has a value in {', '.join(misplaced)}, which a store has "
+                "no use for. Nothing was read or changed. Its extra fields say where the store is; credentials belong "
+                "to the AWS connection that aws_conn_id names."
+            )
+        return ConnectionFields.of(self.bookmarks_conn_id, connection.extra_dejson)
+
+    @cached_property
+    def _session(self) -> Session | None:
+        conn_id = self._fields.aws_conn_id
+        if conn_id is None:
+            return None
+        # Imported where it is needed: the amazon provider takes a second.
+        from airflow.providers.amazon.aws.hooks.base_aws import AwsGenericHook
+
+        try:
+            # The amazon provider only warns about a missing connection, and goes on with other credentials.
+            self.get_connection(conn_id)
+        except AirflowNotFoundException as error:
+            raise OptionError(
+                f"the connection {self.bookmarks_conn_id!r} names the AWS connection {conn_id!r}, which does not exist."
+                f" Nothing was read or changed. Create it (airflow connections add {conn_id} --conn-type aws ...), or "
+                "leave aws_conn_id empty to take the credentials that boto3 finds."
+            ) from error
+        session: Session = AwsGenericHook(aws_conn_id=conn_id, client_type="dynamodb").get_session(self._fields.region)
+        return session
+
+    @cached_property
+    def address(self) -> StoreAddress:
+        """Where the store is, with the region that boto3 would take where the connection names none."""
+        address = self._fields.address
+        if address.scheme != "dynamodb" or address.region is not None:
+            return address
+        # Worker and driver must not each take the region of their own surroundings: that would be two tables.
+        from boto3.session import Session
+
+        session = self._session if self._session is not None else Session()
+        return replace(address, region=session.region_name)
+
+    @property
+    def store_uri(self) -> str:
+        """The store as one line of text, with region and namespace; it never holds a credential."""
+        return str(self.address)
+
+    @property
+    def default_option(self) -> str | None:
+        """The option of tasks that name none, None where the connection says nothing of it."""
+        return self._fields.default_option
+
+    def open_store(self) -> BookmarkStore:
+        """Open the store anew, with clients of its own."""
+        return open_store(self.store_uri, session=self._session)
+
+    @cached_property
+    def _store(self) -> BookmarkStore:
+        return self.open_store()
+
+    def get_conn(self) -> BookmarkStore:
+        """Return the store, opened at the first call."""
+        return self._store
+
+    def credentials_environment(self) -> dict[str, str]:
+        """Return the credentials of the AWS connection as environment variables; empty where it names none.
+
+        Those of an assumed role end with its session: a driver that works for longer needs an identity of its own.
+
+        Raises:
+            StoreAccessError: the AWS connection leads to no credentials.
+        """
+        if self._session is None:
+            return {}
+        found = self._session.get_credentials()
+        if found is None:
+            raise StoreAccessError(
+                f"the AWS connection {self._fields.aws_conn_id!r} leads to no credentials. Nothing was read or "
+                "changed. Give it a key, a role or a profile."
+            )
+        frozen = found.get_frozen_credentials()
+        key, secret = frozen.access_key or "", frozen.secret_key or ""
+        for hidden in (secret, frozen.token):
+            if hidden:
+                mask_secret(hidden)
+        return {
+            "AWS_ACCESS_KEY_ID": key,
+            "AWS_SECRET_ACCESS_KEY": secret,
+            # Empty counts as none, and hides a token of the worker's own that does not go with this key.
+            "AWS_SESSION_TOKEN": frozen.token or "",
+        }
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Say whether the store answers and its table is one of ours; for the button in Airflow's UI."""
+        try:
+            self.get_conn().check_layout()
+        except BookmarkError as error:
+            return False, str(error)
+        return True, f"{self.store_uri} answers, and its layout is known"
+
+    # ---- looking
+
+    def get(self, job: str) -> Row:
+        """Return where a job stands: numbers, contexts with watermarks, lease, consumers.
+
+        Raises:
+            JobUnknownError: no such bookmark.
+        """
+        from airflow_bookmarks.lifecycle.bookmark import bookmark
+
+        return bookmark(self.get_conn(), job)
+
+    def history(self, job: str, limit: int | None = None) -> Rows:
+        """Return the committed runs of a job, oldest first (with `limit`: the newest so many).
+
+        Raises:
+            JobUnknownError: no such bookmark.
+        """
+        from airflow_bookmarks.lifecycle.history import history
+
+        return history(self.get_conn(), job, limit=limit)
+
+    def list(self) -> Rows:
+        """Return all jobs of the namespace, by name."""
+        from airflow_bookmarks.lifecycle.bookmark import bookmarks
+
+        return bookmarks(self.get_conn())
+
+    # ---- changing
+
+    def reset(self, job: str, *, reason: str, force: bool = False, who: str | None = None) -> Row:
+        """Take a job back to before its first run: the next enabled run reads everything. Written data stays.
+
+        Args:
+            reason: why; kept with who and when.
+            force: also while a run holds the job: that run is fenced.
+            who: who asks for it; default: the task that calls this, else the user of the operating system.
+
+        Raises:
+            OptionError: no reason. JobUnknownError. JobBusyError: a run holds the job, and `force` is False.
+        """
+        from airflow_bookmarks.lifecycle.rewind import reset
+
+        return reset(self.get_conn(), job, reason=reason, who=who or _who(), force=force).as_dict()
+
+    def rewind(self, job: str, *, to_run: str | int, reason: str, force: bool = False, who: str | None = None) -> Row:
+        """Take a job back to its state after an earlier run, given by run number or run id; see `reset` for the rest.
+
+        Raises:
+            RunUnknownError: no such run in the living history. Besides those of `reset`.
+        """
+        from airflow_bookmarks.lifecycle.rewind import rewind
+
+        return rewind(self.get_conn(), job, to_run, reason=reason, who=who or _who(), force=force).as_dict()
+
+
+def _missing(conn_id: str) -> str:
+    extra = '{"store": "dynamodb://bookmarks?region=eu-west-1"}'
+    variable = f"AIRFLOW_CONN_{conn_id.upper()}"
+    return (
+        f"there is no Airflow connection {conn_id!r}. Nothing was read or changed. Create it in the UI (type "
+        f"Bookmarks), or by: airflow connections add {conn_id} --conn-type {_CONN_TYPE} --conn-extra '{extra}' , or by "
+        f'the environment of all components: {variable}=\'{{"conn_type": "{_CONN_TYPE}", "extra": {extra}}}\''
+    )
+
+
+def _who() -> str:
+    try:
+        ti = get_current_context()["ti"]
+    except RuntimeError:  # not inside a task
+        return getpass.getuser()
+    return airflow_run_id(ti.dag_id, ti.run_id, ti.task_id, -1 if ti.map_index is None else ti.map_index)

@@ -1,0 +1,93 @@
+"""The connection type `bookmarks`: its fields, checked, as one store address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.option import Option
+from airflow_bookmarks.store.address import StoreAddress
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionFields:
+    """The fields of a connection of type `bookmarks`; None where a field is empty.
+
+    `store` is a store URI; `namespace`, `region` and `endpoint` may stand there or here. `aws_conn_id` names the
+    Airflow connection with the AWS credentials (None: boto3's own chain). `default_option` is what tasks do that name
+    none.
+    """
+
+    store: str
+    namespace: str | None = None
+    aws_conn_id: str | None = None
+    region: str | None = None
+    endpoint: str | None = None
+    state_uri: str | None = None
+    default_option: str | None = None
+
+    @classmethod
+    def of(cls, conn_id: str, extra: Mapping[str, Any]) -> ConnectionFields:
+        """Check the extra fields of a connection.
+
+        Raises:
+            OptionError: an unknown field, no store, a value that is no text, or an option that does not exist.
+        """
+        known = {f.name for f in fields(cls)}
+        unknown = sorted(set(extra) - known)
+        if unknown:
+            raise OptionError(
+                f"connection {conn_id!r} has an unknown field {unknown[0]!r}; known are {', '.join(sorted(known))}. "
+                "Nothing was read or changed."
+            )
+        odd = sorted(name for name, value in extra.items() if value is not None and not isinstance(value, str))
+        if odd:
+            raise OptionError(f"connection {conn_id!r}: field {odd[0]!r} has to be text. Nothing was read or changed.")
+        given = {name: value for name, value in extra.items() if value}
+        if "store" not in given:
+            raise OptionError(
+                f"connection {conn_id!r} names no store; set its field 'store', e.g. "
+                "dynamodb://bookmarks?region=eu-west-1. Nothing was read or changed."
+            )
+        if "state_uri" in given:
+            raise OptionError(
+                f"connection {conn_id!r}: 'state_uri' is not supported by this version; leave it empty. "
+                "Nothing was read or changed."
+            )
+        if "default_option" in given:
+            Option.parse(given["default_option"])
+        connection = cls(**given)
+        connection._merged(conn_id)
+        return connection
+
+    @property
+    def address(self) -> StoreAddress:
+        """Where the store is, from URI and fields together."""
+        return self._merged("")
+
+    def _merged(self, conn_id: str) -> StoreAddress:
+        address = StoreAddress.parse(self.store)
+        # From the URI's own text: an address does not tell a default that was left out from one that was written.
+        in_uri = dict(parse_qsl(urlsplit(self.store).query))
+        changes: dict[str, str] = {}
+        for name in ("namespace", "region", "endpoint"):
+            here, there = getattr(self, name), in_uri.get(name)
+            if here is None or here == there:
+                continue
+            if there is not None:
+                raise OptionError(
+                    f"connection {conn_id!r}: the field {name!r} says {here!r}, and the store URI says {there!r}. "
+                    "Nothing was read or changed. Leave one of them out."
+                )
+            if address.scheme == "sqlite" and name != "namespace":
+                raise OptionError(
+                    f"connection {conn_id!r}: an SQLite store has no {name!r}; leave the field empty. Nothing was "
+                    "read or changed."
+                )
+            changes[name] = here
+        return StoreAddress.parse(str(replace(address, **changes)))  # type: ignore[arg-type]

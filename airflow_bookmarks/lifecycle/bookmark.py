@@ -1,0 +1,71 @@
+"""The bookmark of a job as plain values: where it stands, who works on it, who reads from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.instant import to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow_bookmarks.core.head import Head, Lease
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+_INDEX = ("dag_id", "task_id", "map_index", "first_seen_at", "last_commit_at")
+
+
+def bookmark(store: BookmarkStore, job: str) -> dict[str, Any]:
+    """Return where a job stands: its numbers, its contexts with their watermarks, its lease and its consumers.
+
+    Raises:
+        JobUnknownError: no such bookmark.
+    """
+    head = store.head(job)
+    contexts = {
+        ctx: {
+            "kind": state.kind,
+            "watermark": state.watermark,
+            "run_number": state.run.number,
+            "source": state.fingerprint,
+        }
+        for ctx, state in head.contexts.items()
+    }
+    consumers = {
+        edge.consumer: {"run_number": edge.run_number, "epoch": edge.epoch, "updated_at": edge.updated_at}
+        for edge in store.edges(job)
+    }
+    row = _row(store.namespace, job, head, store.index_entry(job) or {})
+    return {**row, "contexts": contexts, "consumers": consumers}
+
+
+def bookmarks(store: BookmarkStore) -> list[dict[str, Any]]:
+    """Return all jobs of the namespace by name: their numbers and watermarks."""
+    index = dict(store.jobs())
+    heads = store.heads(list(index))
+    return [_row(store.namespace, job, heads[job], index[job]) for job in index if job in heads]
+
+
+def _row(namespace: str, job: str, head: Head, index: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "job": job,
+        "namespace": namespace,
+        "run_number": head.run_number,
+        "published": head.published,
+        "data_run_number": head.data_run_number,
+        "due_run_number": None if head.publishing is None else head.publishing.number,
+        "epoch": head.epoch,
+        "version": head.version,
+        "watermark": {ctx: state.watermark for ctx, state in head.contexts.items()},
+        "lease": None if head.lease is None else _lease(head.lease),
+        **{name: index.get(name) for name in _INDEX},
+    }
+
+
+def _lease(lease: Lease) -> dict[str, Any]:
+    return {
+        "run_id": lease.run_id,
+        "attempt": lease.attempt,
+        "since": to_text(lease.since),
+        "until": to_text(lease.expires_at),
+    }
