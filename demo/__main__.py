@@ -13,7 +13,7 @@ from demo.play import play
 from demo.store import KINDS
 from demo.up import down, up
 
-ROOT = PROJECT / "build" / "demo"
+BUILD = PROJECT / "build"
 
 
 def main() -> int:
@@ -28,11 +28,11 @@ def main() -> int:
         signal.signal(number, _stop)
     match arguments.command:
         case "up":
-            return up(ROOT, store)
+            return up(BUILD / "up", store)
         case "down":
-            return down(ROOT)
+            return down(BUILD / "up")
         case _:
-            return play(ROOT, store)
+            return play(BUILD / "demo", store)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

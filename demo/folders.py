@@ -1,8 +1,11 @@
-"""Folders of the demo: everything it writes lies in `build/demo`, which is emptied when it starts."""
+"""Folders of the demo: all that it writes lies below one of them, which is emptied when it starts."""
 
 from __future__ import annotations
 
+import fcntl
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +27,24 @@ class Folders:
         for folder in (folders.data, folders.logs, folders.airflow):
             folder.mkdir(parents=True)
         return folders
+
+    @classmethod
+    @contextmanager
+    def claimed(cls, root: Path) -> Iterator[Folders]:
+        """Yield the folders below `root`, empty, for the block alone.
+
+        Raises:
+            RuntimeError: another process is at work there.
+        """
+        root.parent.mkdir(parents=True, exist_ok=True)
+        with root.with_name(f".{root.name}.lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise RuntimeError(
+                    f"another demo is at work in {root}; nothing was touched. Wait, or end it"
+                ) from error
+            yield cls.make(root)
 
     @property
     def data(self) -> Path:

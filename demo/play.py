@@ -37,9 +37,17 @@ class Console:
 
 def play(root: Path, store_kind: str) -> int:
     """Play the demo below `root`; return 0 if all was as expected, else 1."""
+    try:
+        with Folders.claimed(root) as folders:
+            return _play_in(folders, store_kind)
+    except RuntimeError as error:
+        print(f"demo: failed: {error}")
+        return 1
+
+
+def _play_in(folders: Folders, store_kind: str) -> int:
     console = Console()
-    folders = Folders.make(root)
-    console.say(f"everything lies in {root}, logs in {folders.logs}, the state is in {store_kind}")
+    console.say(f"everything lies in {folders.root}, logs in {folders.logs}, the state is in {store_kind}")
     use_aws_environment()
     report = Report()
     try:

@@ -105,8 +105,9 @@ class Demonstration:
             watermark=str(self.clean_expected.run_number),
         )
         played = self._played(self.delays, moment, on_upstream_rewind=on_upstream_rewind)
-        sources = count_sources(self.landing.folder)
-        self._check(step, what, self.delays, played, self.delays_expected, sources)
+        self._check(step, what, self.delays, played, self.delays_expected, count_sources(self.landing.folder))
+        released_by = played.xcom["wait"]["run_number"]
+        compare("run that released it, empty or not", str(self.clean_expected.run_number), released_by)
 
     def refused_delays(self, step: int, what: str, moment: datetime) -> None:
         """Play the DAG that keeps delays, and make sure that it fails, names the rewind, and leaves all as it was."""

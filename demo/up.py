@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -52,7 +53,8 @@ def up(root: Path, store_kind: str) -> int:
     try:
         _start_dags(url, folders, holder)
     except (RuntimeError, SystemExit) as error:
-        _stop(psutil.Process(holder.pid))
+        if holder.poll() is None:
+            _stop(psutil.Process(holder.pid))
         print(f"demo: Airflow did not start: {error}; the end of its log:\n{_tail(_log(folders))}")
         return 1
     console.say("Airflow: ready; 31 days have landed, and both DAGs run")
@@ -148,8 +150,6 @@ def _write_password(folders: Folders) -> None:
 
 
 def _free_port() -> int:
-    import socket
-
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -206,6 +206,8 @@ def _post(url: str, document: dict[str, Any], token: str | None = None) -> dict[
 
 
 def _leave(number: int, frame: object) -> None:
+    for other in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(other, signal.SIG_IGN)  # a second one must not cut short what ends the others
     raise SystemExit(128 + number)
 
 

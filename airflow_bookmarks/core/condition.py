@@ -36,6 +36,9 @@ class Verdict:
     rewound_to: int | None = None
 
 
+UNKNOWN = Verdict(False, "no bookmark of that name yet")
+
+
 def newest_published(runs: Iterable[Run], living: Ancestry, *, with_data: bool = False) -> Run | None:
     """Return the first of `runs` (newest first) that is published and living history, and not empty if so wanted."""
     for run in runs:
@@ -69,7 +72,7 @@ def news_for_consumer(
         rewound_to: see `rewound_below`.
     """
     if head is None:
-        return _unknown()
+        return UNKNOWN
     consumed = 0 if edge is None else edge.run_number
     if rewound_to is not None:
         return Verdict(True, f"went back to run {rewound_to}, and {consumer!r} is at {consumed}", newest, rewound_to)
@@ -81,22 +84,20 @@ def news_for_consumer(
 def run_reached(number: int, head: Head | None, newest: Run | None) -> Verdict:
     """Say whether run `number` or a later one is published and living; `newest` is the newest run that is both."""
     if head is None:
-        return _unknown()
+        return UNKNOWN
     if newest is not None and newest.key.number >= number:
         return Verdict(True, f"published run {newest.key.number}", newest)
     return Verdict(False, _standing(head))
 
 
-def dag_run_done(run_id: str | None, execution: Execution | None, last: Run | None, living: Ancestry) -> Verdict:
+def dag_run_done(run_id: str, execution: Execution | None, last: Run | None, living: Ancestry) -> Verdict:
     """Say whether the execution of one DAG run is finished and its last run published.
 
     Args:
-        run_id: the name of that execution; None where no DAG has made the job yet.
+        run_id: the name of that execution.
         last: the last run that the execution committed.
         living: the history of the job now: a run that was undone since releases nobody.
     """
-    if run_id is None:
-        return Verdict(False, "no task of a DAG has run it yet")
     if execution is None or execution.attempt == 0:
         return Verdict(False, f"{run_id!r} has not begun")
     if last is None or not execution.is_finished:
@@ -106,10 +107,6 @@ def dag_run_done(run_id: str | None, execution: Execution | None, last: Run | No
     if not living.is_living(last.key.number, last.epoch):
         return Verdict(False, f"run {last.key.number} of {run_id!r} was undone by a reset or rewind")
     return Verdict(True, f"published run {last.key.number} of {run_id!r}", last)
-
-
-def _unknown() -> Verdict:
-    return Verdict(False, "no bookmark of that name yet")
 
 
 def _standing(head: Head) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from airflow.sdk import BaseSensorOperator, PokeReturnValue
 from airflow.sdk.exceptions import AirflowSensorTimeout
 
 from airflow_bookmarks.core.condition import (
+    UNKNOWN,
     Verdict,
     dag_run_done,
     newest_published,
@@ -168,54 +170,55 @@ class _Look:
         return Summary(self.job, self.store.namespace, "", "enable", epoch=epoch, version=version).as_dict()
 
 
-class _Condition:
-    def verdict(self, look: _Look) -> Verdict:
-        raise NotImplementedError
+class _Condition(Protocol):
+    """What is waited for: `str()` says it in words."""
+
+    def verdict(self, look: _Look) -> Verdict: ...
 
 
-class _News(_Condition):
-    def __init__(self, consumer: str) -> None:
-        self._consumer = consumer
+@dataclass(frozen=True)
+class _News:
+    consumer: str
 
     def __str__(self) -> str:
-        return f"something that {self._consumer!r} has not consumed"
+        return f"something that {self.consumer!r} has not consumed"
 
     def verdict(self, look: _Look) -> Verdict:
         if look.head is None:
-            return news_for_consumer(self._consumer, None, None, None, None)
-        edge = look.store.edge(look.job, self._consumer)
+            return UNKNOWN
+        edge = look.store.edge(look.job, self.consumer)
         has_moved = edge is not None and edge.epoch != look.head.epoch
         rewound_to = rewound_below(edge, look.head, look.store.lines(look.job)) if has_moved else None
         after = 0 if edge is None or rewound_to is not None else edge.run_number
         newest = look.newest(after=after, with_data=True) if look.head.data_run_number > after else None
-        return news_for_consumer(self._consumer, look.head, edge, newest, rewound_to)
+        return news_for_consumer(self.consumer, look.head, edge, newest, rewound_to)
 
 
-class _Number(_Condition):
-    def __init__(self, number: int) -> None:
-        self._number = number
+@dataclass(frozen=True)
+class _Number:
+    number: int
 
     def __str__(self) -> str:
-        return f"run {self._number} or a later one"
+        return f"run {self.number} or a later one"
 
     def verdict(self, look: _Look) -> Verdict:
-        return run_reached(self._number, look.head, look.newest(after=self._number - 1))
+        return run_reached(self.number, look.head, look.newest(after=self.number - 1))
 
 
-class _DagRun(_Condition):
-    def __init__(self, dag_run_id: str) -> None:
-        self._dag_run_id = dag_run_id
+@dataclass(frozen=True)
+class _DagRun:
+    dag_run_id: str
 
     def __str__(self) -> str:
-        return f"the run of DAG run {self._dag_run_id!r}"
+        return f"the run of DAG run {self.dag_run_id!r}"
 
     def verdict(self, look: _Look) -> Verdict:
         if look.head is None:
-            return dag_run_done(None, None, None, look.living)
-        made_by = look.store.index_entry(look.job) or {}
+            return UNKNOWN
+        made_by: Mapping[str, Any] = look.store.index_entry(look.job) or {}
         if made_by.get("dag_id") is None:
-            return dag_run_done(None, None, None, look.living)
+            return Verdict(False, "it was not made by a task of a DAG")
         map_index = made_by.get("map_index", -1)
-        run_id = airflow_run_id(made_by["dag_id"], self._dag_run_id, made_by["task_id"], map_index)
+        run_id = airflow_run_id(made_by["dag_id"], self.dag_run_id, made_by["task_id"], map_index)
         execution = look.store.execution(look.job, check_run_id(run_id))
         return dag_run_done(run_id, execution, look.last_run(execution), look.living)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
 from random import SystemRandom
@@ -24,8 +25,15 @@ from airflow_bookmarks.lifecycle.side_run import SideRun
 from airflow_bookmarks.sources.files import OnOverwrite
 from airflow_bookmarks.sources.upstream import OnRewind
 from airflow_bookmarks.spark.reader import BookmarkedReader
-from airflow_bookmarks.spark.readers.files import Way
-from airflow_bookmarks.spark.session import RowCount, active_session, check_pyspark_packages, session_conf
+from airflow_bookmarks.spark.readers.files import LISTING_CONF, Way
+from airflow_bookmarks.spark.session import (
+    RowCount,
+    active_session,
+    changed_conf,
+    check_pyspark_packages,
+    is_connect,
+    session_conf,
+)
 from airflow_bookmarks.spark.writer import BookmarkedWriter
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
 from airflow_bookmarks.version import __version__
@@ -95,11 +103,12 @@ class BookmarkedJob:
         log.info("bookmark %s: option %s (%s)", self.name, self._choice.option.value, "given" if chosen else "default")
         self._on_conflict = _conflict(_one("on_conflict", on_conflict, "on_conflict", settings.on_conflict))
         self._wait_for = wait_for
-        _one("run_id", run_id, "run_id", settings.run_id)
-        _one("attempt", _text(attempt), "attempt", settings.attempt)
-        fallback = run_id or f"local/{new_ulid(utc_now(), SystemRandom())}"
-        caller = settings.caller(check_run_id(fallback))
-        self._caller = caller if attempt is None else replace(caller, attempt=attempt)
+        settings = replace(
+            settings,
+            run_id=_one("run_id", run_id, "run_id", settings.run_id) or _new_run_id(),
+            attempt=_one("attempt", _text(attempt), "attempt", settings.attempt),
+        )
+        self._caller = settings.caller(check_run_id(settings.run_id or ""))
         self._declared = settings.upstreams()
         self._read_upstreams: set[str] = set()
         self.store = _open(store, settings.store)
@@ -107,6 +116,8 @@ class BookmarkedJob:
         self._run: ActiveRun | SideRun | None = None
         self._counts: dict[str, RowCount] = {}
         self._summary: Summary | None = None
+        self._is_aborted = False
+        self._session_conf = ExitStack()
 
     # ---- life
 
@@ -130,6 +141,9 @@ class BookmarkedJob:
             )
         else:
             self._run = SideRun.begin(self.store, self.name, self._caller, self._choice, self._machine)
+        if is_connect(self.spark):
+            # There each action plans its frames anew and lists their files again: so this holds as long as the run.
+            self._session_conf.enter_context(changed_conf(self.spark, LISTING_CONF))
         return self
 
     def commit(self) -> dict[str, Any]:
@@ -146,13 +160,16 @@ class BookmarkedJob:
         if unread:
             log.warning("bookmark %s: declared upstream jobs %s were not read by this run", self.name, unread)
         self._summary = run.commit()
+        self._session_conf.close()
         log.info("bookmark %s: done, %s", self.name, _in_words(self._summary))
         return self._summary.as_dict()
 
     def abort(self, reason: str) -> None:
         """Give the job back without a commit: state and targets stay as they were."""
         if self._run is not None:
+            self._is_aborted = True
             self._run.abort(reason)
+            self._session_conf.close()
 
     def __enter__(self) -> BookmarkedJob:
         return self if self._run is not None else self.begin()
@@ -161,7 +178,7 @@ class BookmarkedJob:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is None:
-            if self._summary is None:
+            if self._summary is None and not self._is_aborted:
                 self._commit_or_abort()
             return
         if isinstance(error, SystemExit):
@@ -197,9 +214,8 @@ class BookmarkedJob:
             ctx: names the source within the job; its position is kept under that name.
             on_overwrite: a file that was read and changed since is read again whole ("reprocess"), left ("ignore",
                 counted) or stops the run ("error").
-            on_missing: a planned file that changes or goes before the commit stops the run ("error") or is left,
-            counted,
-                to the next run ("skip").
+            on_missing: a planned file that changes or goes before the commit stops the run ("error") or is left to the
+                next run, counted ("skip").
             on_upstream_rewind: with `.upstream`: "fail", "rewind" this job along, or "ignore".
             count_rows: count the rows as the first action of the script reads them; it may hold back filter pushdown.
             read_by: "paths" or "directory"; default: chosen from the counts.
@@ -212,6 +228,11 @@ class BookmarkedJob:
         _check_choice("on_upstream_rewind", on_upstream_rewind, OnRewind)
         if read_by is not None:
             _check_choice("read_by", read_by, Way)
+        if read_by == "directory" and is_connect(self.spark):
+            raise OptionError(
+                f"job {self.name!r}, context {ctx!r}: read_by='directory' on Spark Connect, which lists a folder "
+                "anew at each action and would read what came later. Nothing was read or changed. Leave read_by out."
+            )
         return BookmarkedReader(
             self,
             check_name("context", ctx),
@@ -270,15 +291,11 @@ class BookmarkedJob:
         return None if self._summary is None else self._summary.as_dict()
 
     def watermark(self, ctx: str) -> str | None:
-        """Return the committed watermark of a context: before the commit that of the runs before, after it the new "
-        "one.
-        """
+        """Return the committed watermark of a context: before the commit that of the runs before, then the new one."""
         return self.active_run.watermark(ctx)
 
     def position(self, ctx: str) -> dict[str, Any] | None:
-        """Return where a context stands: kind, run that moved it last, watermark, source. None where it never was "
-        "read.
-        """
+        """Return where a context stands: kind, run that moved it last, watermark, source; None: it never was read."""
         state: ContextState | None = self.active_run.context_state(ctx)
         if state is None:
             return None
@@ -321,6 +338,10 @@ def _one(argument: str, given: str | None, setting: str, travelled: str | None) 
             "read or changed. Leave one of them out."
         )
     return given if given is not None else travelled
+
+
+def _new_run_id() -> str:
+    return f"local/{new_ulid(utc_now(), SystemRandom())}"
 
 
 def _required(setting: str, value: str | None) -> str:
@@ -367,9 +388,7 @@ def _in_words(summary: Summary) -> str:
 
 
 def _show_log() -> None:
-    """Send our log lines to stderr where nobody configured logging: spark-submit does not, and they tell what was "
-    "read.
-    """
+    """Send our log lines to stderr where nobody configured logging: spark-submit does not."""
     ours = logging.getLogger("airflow_bookmarks")
     if not ours.handlers and not logging.getLogger().handlers:
         handler = logging.StreamHandler(sys.stderr)

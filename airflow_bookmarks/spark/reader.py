@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from pyspark.errors import ParseException
 from pyspark.sql.types import StructType
 
 from airflow_bookmarks.core.errors import OptionError, SchemaUnknownError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.core.run import OutputEntry
     from airflow_bookmarks.lifecycle.recheck import OnMissing
     from airflow_bookmarks.spark.job import BookmarkedJob
 
@@ -27,6 +29,8 @@ FORMATS = ("csv", "json", "orc", "parquet", "text")
 # What Spark would silently leave out, or look for elsewhere, is not in the plan: refuse it instead of half obeying it.
 _REFUSED = {
     "basepath": "it is set to the folder that you load",
+    "path": "give the path to .load(path)",
+    "paths": "give the paths to .load([...])",
     "pathglobfilter": "load the folders that hold what you want",
     "modifiedbefore": "the bookmark decides what is new",
     "modifiedafter": "the bookmark decides what is new",
@@ -86,16 +90,12 @@ class BookmarkedReader:
             OptionError: an option that would change which files are read.
         """
         name = key.lower()
-        if name in _REFUSED:
-            raise OptionError(
-                f"job {self._job.name!r}, context {self._ctx!r}: option {key!r} can't be used under a bookmark; "
-                f"{_REFUSED[name]}. Nothing was read or changed."
-            )
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        if name == "recursivefilelookup":
-            self._recursive = text == "true"
+        if name in _REFUSED and value is not None:
+            raise self._refused(f"option {key!r} can't be used under a bookmark; {_REFUSED[name]}")
+        if name == "recursivefilelookup" and value is not None:
+            self._recursive = str(value).lower() == "true"
         else:
-            self._options[key] = text
+            set_option(self._options, key, value)
         return self
 
     def options(self, **options: Any) -> BookmarkedReader:
@@ -104,33 +104,45 @@ class BookmarkedReader:
             self.option(key, value)
         return self
 
-    def load(self, path: str | Sequence[str], format: str | None = None) -> DataFrame:
+    def load(
+        self,
+        path: str | Sequence[str],
+        format: str | None = None,
+        schema: StructType | str | None = None,
+        **options: Any,
+    ) -> DataFrame:
         """Plan what is new at `path` (one or several folders or files), store the plan, and return a frame over it.
 
         Raises:
-            OptionError: no format, or a path that is empty, relative or a pattern. SourceMissingError: nothing is
-            there.
+            OptionError: no format, or a path that is empty, relative or a pattern.
+            SourceMissingError: nothing is there. SourceChangedError: a planned file went before it was read.
+            SchemaUnknownError: nothing is new, and no schema was given or is known from an earlier run.
         """
         if format is not None:
             self.format(format)
+        if schema is not None:
+            self.schema(schema)
+        self.options(**options)
         if self._format is None:
-            raise OptionError(
-                f"job {self._job.name!r}, context {self._ctx!r}: no format; use .format(...) or "
-                ".csv/.json/.parquet(...). Nothing was read or changed."
-            )
-        paths = [path] if isinstance(path, str) else list(path)
+            raise self._refused("no format; use .format(...) or .csv/.json/.parquet(...)")
+        files, roots = self._roots([path] if isinstance(path, str) else path)
+        named = self._schema.fieldNames() if self._schema is not None else []
+        source = FileSource(files, roots, recursive=self._recursive, on_overwrite=self._on_overwrite, named=named)
+        run = self._job.active_run
+        plan = run.plan(self._ctx, source, on_missing=self._on_missing)
+        fmt = Format(
+            self._format, self._options, self._schema, self._recursive, skips_missing=self._on_missing == "skip"
+        )
+        frame = read_plan(self._job.spark, files, plan, fmt, lambda: run.known_schema(self._ctx), self._read_by)
+        return self._finish(plan, frame)
+
+    def _roots(self, paths: Sequence[str]) -> tuple[FileSystem, list[str]]:
+        if not isinstance(paths, (list, tuple)) or not all(isinstance(path, str) for path in paths):
+            raise self._refused(f"path {paths!r} is neither text nor a list of it")
         if not paths:
-            raise OptionError(f"job {self._job.name!r}, context {self._ctx!r}: no path. Nothing was read or changed.")
-        files = open_filesystem(paths[0])
-        roots = [files.canonical(p) for p in paths if open_filesystem(p) is not None]
-        source = FileSource(files, roots, recursive=self._recursive, on_overwrite=self._on_overwrite)
-        plan = self._job.active_run.plan(self._ctx, source, on_missing=self._on_missing)
-        options = dict(self._options)
-        if self._on_missing == "skip":
-            options["ignoreMissingFiles"] = "true"  # the look before the commit counts them
-        fmt = Format(self._format, options, self._schema, self._recursive)
-        known = self._job.active_run.known_schema(self._ctx) if plan.is_empty and self._schema is None else None
-        return self._finish(plan, read_plan(self._job.spark, files, plan, fmt, known, self._read_by))
+            raise self._refused("no path")
+        files = [open_filesystem(path) for path in paths]
+        return files[0], [system.canonical(path) for system, path in zip(files, paths, strict=True)]
 
     def upstream(self, job: str, *, output: str | None = None) -> DataFrame:
         """Return what `job` has published and this job has not consumed.
@@ -146,49 +158,60 @@ class BookmarkedReader:
         source = UpstreamSource(self._job.store, self._job.name, job, output=output, on_rewind=self._on_rewind)
         plan = self._job.active_run.plan(self._ctx, source)
         entry = source.entry_of(plan)
-        schema = self._schema
-        if schema is None and entry is not None and entry.schema is not None:
-            schema = StructType.fromJson(json.loads(self._job.store.blobs.get(entry.schema)))
-        options = {**(entry.facts.get("options", {}) if entry else {}), **self._options}
-        name = self._format or (entry.facts["format"] if entry else "parquet")
-        known = self._job.active_run.known_schema(self._ctx) if schema is None else None
+        written = self._written_schema(entry)
+        known = None if written is not None else self._job.active_run.known_schema(self._ctx)
+        partitions = tuple(entry.facts.get("partition_by", ())) if entry else ()
+        schema = written if self._schema is None else _with_missing(self._schema, written, partitions)
         if plan.is_empty and schema is None and known is None:
             raise SchemaUnknownError(
                 f"job {self._job.name!r}, context {self._ctx!r}: upstream {job!r} has published nothing yet, so the "
                 "columns are not known. Nothing was read or changed. Wait for it with a BookmarkSensor, or give "
                 ".schema(...)."
             )
-        types = _partition_placeholders(entry.facts.get("partition_by", []) if entry else [])
+        options = dict(entry.facts.get("options", {})) if entry else {}
+        for key, value in self._options.items():
+            set_option(options, key, value)
+        name = self._format or (entry.facts["format"] if entry else "parquet")
+        # The types are in the schema; that there are names only says that the paths carry partitions.
+        plan_of_names = plan.with_partition_types(dict.fromkeys(partitions, "string"))
         fmt = Format(name, options, schema)
-        frame = read_plan(self._job.spark, _files_of(plan.roots), plan.with_partition_types(types), fmt, known, "paths")
+        frame = read_plan(
+            self._job.spark,
+            open_filesystem(plan.roots[0] if plan.roots else "/"),
+            plan_of_names,
+            fmt,
+            lambda: known,
+            "paths",
+        )
         return self._finish(plan, frame)
+
+    def _written_schema(self, entry: OutputEntry | None) -> StructType | None:
+        if entry is None or entry.schema is None:
+            return None
+        return StructType.fromJson(json.loads(self._job.store.blobs.get(entry.schema)))
 
     def csv(self, path: str | Sequence[str], schema: StructType | str | None = None, **options: Any) -> DataFrame:
         """Read CSV files; see `load`."""
-        return self._shortcut("csv", path, schema, options)
+        return self.load(path, "csv", schema, **options)
 
     def json(self, path: str | Sequence[str], schema: StructType | str | None = None, **options: Any) -> DataFrame:
         """Read JSON files; see `load`."""
-        return self._shortcut("json", path, schema, options)
+        return self.load(path, "json", schema, **options)
 
     def text(self, path: str | Sequence[str], **options: Any) -> DataFrame:
         """Read text files by line; see `load`."""
-        return self._shortcut("text", path, None, options)
+        return self.load(path, "text", **options)
 
     def parquet(self, *paths: str, **options: Any) -> DataFrame:
         """Read Parquet files; see `load`."""
-        return self._shortcut("parquet", paths, None, options)
+        return self.load(paths, "parquet", **options)
 
     def orc(self, path: str | Sequence[str], **options: Any) -> DataFrame:
         """Read ORC files; see `load`."""
-        return self._shortcut("orc", path, None, options)
+        return self.load(path, "orc", **options)
 
-    def _shortcut(
-        self, name: str, path: str | Sequence[str], schema: StructType | str | None, options: dict[str, Any]
-    ) -> DataFrame:
-        if schema is not None:
-            self.schema(schema)
-        return self.options(**{k: v for k, v in options.items() if v is not None}).load(path, name)
+    def _refused(self, what: str) -> OptionError:
+        return OptionError(f"job {self._job.name!r}, context {self._ctx!r}: {what}. Nothing was read or changed.")
 
     def _finish(self, plan: FilePlan, frame: DataFrame) -> DataFrame:
         run = self._job.active_run
@@ -199,17 +222,31 @@ class BookmarkedReader:
         return self._job.counted(self._ctx, frame) if self._count_rows else frame
 
 
-def _files_of(roots: Sequence[str]) -> FileSystem:
-    return open_filesystem(roots[0] if roots else "/")
+def set_option(options: dict[str, str], key: str, value: Any) -> None:
+    """Set an option as Spark does: names in any case are one option, the last wins, None says nothing."""
+    if value is None:
+        return
+    for name in [name for name in options if name.lower() == key.lower()]:
+        del options[name]
+    options[key] = str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _parsed(ddl: str) -> StructType:
-    schema = StructType.fromDDL(ddl)
+    try:
+        schema = StructType.fromDDL(ddl)
+    except ParseException as error:
+        raise OptionError(
+            f"the schema {ddl!r} is no list of columns. Nothing was read or changed. Write it as 'a INT, b STRING'."
+        ) from error
     if not isinstance(schema, StructType):
-        raise OptionError(f"{ddl!r} is no list of columns. Nothing was read or changed. Write it as 'a INT, b STRING'.")
+        raise OptionError(
+            f"the schema {ddl!r} is one type. Nothing was read or changed. Write it as 'a INT, b STRING'."
+        )
     return schema
 
 
-def _partition_placeholders(columns: Sequence[str]) -> dict[str, str]:
-    # The types are in the written schema; the names only say that the paths carry partitions.
-    return dict.fromkeys(columns, "string")
+def _with_missing(given: StructType, written: StructType | None, partitions: Sequence[str]) -> StructType:
+    """Return the user's schema with the partition columns that it does not name, typed as they were written."""
+    wanted = {name.lower() for name in partitions} - {name.lower() for name in given.fieldNames()}
+    missing = [field for field in written or () if field.name.lower() in wanted]
+    return StructType([*given.fields, *missing])

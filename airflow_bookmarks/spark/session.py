@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from importlib.metadata import PackageNotFoundError, version
+from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
@@ -21,7 +21,8 @@ try:
 except ImportError:  # pyspark-client alone has no py4j
     Py4JError = PySparkException
 
-_OBSERVATION_WAIT_S = 20.0
+_SOON_S = 0.5
+_AT_LAST_S = 20.0
 
 
 def active_session(spark: SparkSession | None) -> SparkSession:
@@ -82,8 +83,8 @@ def check_pyspark_packages() -> None:
 
 def _installed(name: str) -> str | None:
     try:
-        return version(name)
-    except PackageNotFoundError:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
         return None
 
 
@@ -92,24 +93,36 @@ class RowCount:
 
     def __init__(self) -> None:
         self._observation = Observation()
+        self._session: SparkSession | None = None
+        self._found: dict[str, Any] = {}
+        self._waiting: threading.Thread | None = None
 
     def of(self, frame: DataFrame) -> DataFrame:
         """Return the frame that counts."""
+        self._session = frame.sparkSession
         return frame.observe(self._observation, F.count(F.lit(1)).alias("rows"))
 
     def rows(self) -> int | None:
         """Return the count of the first action that ran the frame, None where none did."""
-        # Observation.get waits for ever when no action ran the frame, and has no limit of its own: so it waits in a
-        # thread.
-        result: dict[str, Any] = {}
-
-        def wait() -> None:
-            # No action ran it (Connect says so by an error), or the optimizer proved it empty and dropped the count.
-            with contextlib.suppress(PySparkException, Py4JError):
-                result.update(self._observation.get)
-
-        thread = threading.Thread(target=wait, name="bookmark-rows", daemon=True)
-        thread.start()
-        thread.join(_OBSERVATION_WAIT_S)
-        rows = result.get("rows")
+        if self._session is not None and not self._has_ended(_SOON_S):
+            # Classic sessions tell counts in the order in which actions ended. So one of our own, made now, is told
+            # after all others: what is not there by then never comes.
+            last = RowCount()
+            last.of(self._session.range(1)).collect()
+            last._has_ended(_AT_LAST_S)
+            self._has_ended(_SOON_S)
+        rows = self._found.get("rows")
         return None if rows is None else int(rows)
+
+    def _has_ended(self, timeout_s: float) -> bool:
+        # Observation.get waits for ever when no action ran the frame, and has no limit of its own: so a thread waits.
+        if self._waiting is None:
+            self._waiting = threading.Thread(target=self._wait, name="bookmark-rows", daemon=True)
+            self._waiting.start()
+        self._waiting.join(timeout_s)
+        return not self._waiting.is_alive()
+
+    def _wait(self) -> None:
+        # The optimizer proved the frame empty and dropped the count, or no action ran it: an error, or no rows in it.
+        with contextlib.suppress(PySparkException, Py4JError):
+            self._found.update(self._observation.get)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.lifecycle.place import Mode
-from airflow_bookmarks.spark.reader import FORMATS
+from airflow_bookmarks.spark.reader import FORMATS, set_option
 from airflow_bookmarks.spark.sinks.files import FileSink
 
 if TYPE_CHECKING:
@@ -59,14 +59,19 @@ class BookmarkedWriter:
         return self
 
     def option(self, key: str, value: Any) -> BookmarkedWriter:
-        """Set an option of the format; `partitionOverwriteMode` is obeyed at the publish."""
-        text = str(value).lower() if isinstance(value, bool) else str(value)
+        """Set an option of the format; `partitionOverwriteMode` is obeyed at the publish.
+
+        Raises:
+            OptionError: `path`, which `save` takes, or an unknown `partitionOverwriteMode`.
+        """
+        if key.lower() == "path":
+            raise self._refused("option 'path' can't be used with a managed sink; give the path to .save(path)")
         if key.lower() == "partitionoverwritemode":
-            if text.lower() not in ("static", "dynamic"):
+            if str(value).lower() not in ("static", "dynamic"):
                 raise self._refused(f"partitionOverwriteMode={value!r}: expected 'static' or 'dynamic'")
-            self._overwrite_mode = text.lower()
+            self._overwrite_mode = str(value).lower()
         else:
-            self._options[key] = text
+            set_option(self._options, key, value)
         return self
 
     def options(self, **options: Any) -> BookmarkedWriter:
@@ -80,41 +85,69 @@ class BookmarkedWriter:
         self._partition_by = tuple(c for column in columns for c in ([column] if isinstance(column, str) else column))
         return self
 
-    def save(self, path: str) -> None:
+    def save(
+        self,
+        path: str,
+        format: str | None = None,
+        mode: str | None = None,
+        partitionBy: str | list[str] | None = None,
+        **options: Any,
+    ) -> None:
         """Stage the frame for `path`; the commit makes it visible.
 
         Raises:
-            OptionError: a path that is empty, relative or a pattern. MisuseError: an output of that name exists
-            already.
+            OptionError: a path that is empty, relative or a pattern; a staging folder that readers of the target see.
+            MisuseError: an output of that name exists already.
         """
+        if format is not None:
+            self.format(format)
+        if mode is not None:
+            self.mode(mode)
+        if partitionBy is not None:
+            self.partitionBy(partitionBy)
+        self.options(**options)
         files = open_filesystem(path)
-        staging = None if self._staging is None else files.canonical(self._staging)
-        sink = FileSink(
-            self._format, files.canonical(path), self._publish_mode(), self._partition_by, self._options, staging
-        )
+        target = files.canonical(path)
+        staging = None if self._staging is None else self._hidden(files.canonical(self._staging), target)
+        sink = FileSink(self._format, target, self._publish_mode(), self._partition_by, self._options, staging)
         run = self._job.active_run
         folder = run.place(self._name, sink.place())
         run.staged(self._name, sink.write(self._frame, files, folder, run.file_token, count_rows=self._count_rows))
 
+    def _hidden(self, staging: str, target: str) -> str:
+        """Return the staging folder if no reader of the target sees it, and no overwrite of the target deletes it."""
+        if staging != target and not staging.startswith(target.rstrip("/") + "/"):
+            return staging
+        folders = staging[len(target) :].strip("/").split("/")
+        if not any(folder.startswith((".", "_")) and "=" not in folder for folder in folders):
+            raise self._refused(
+                f"staging={staging!r} lies in the target, where readers see it; stage beside the target"
+            )
+        return staging
+
     def csv(self, path: str, mode: str | None = None, **options: Any) -> None:
         """Stage as CSV; see `save`."""
-        self._shortcut("csv", path, mode, options)
+        self.save(path, "csv", mode, **options)
 
     def json(self, path: str, mode: str | None = None, **options: Any) -> None:
         """Stage as JSON lines; see `save`."""
-        self._shortcut("json", path, mode, options)
+        self.save(path, "json", mode, **options)
 
     def text(self, path: str, **options: Any) -> None:
         """Stage as text; see `save`."""
-        self._shortcut("text", path, None, options)
+        self.save(path, "text", **options)
 
-    def parquet(self, path: str, mode: str | None = None, **options: Any) -> None:
+    def parquet(
+        self, path: str, mode: str | None = None, partitionBy: str | list[str] | None = None, **options: Any
+    ) -> None:
         """Stage as Parquet; see `save`."""
-        self._shortcut("parquet", path, mode, options)
+        self.save(path, "parquet", mode, partitionBy, **options)
 
-    def orc(self, path: str, mode: str | None = None, **options: Any) -> None:
+    def orc(
+        self, path: str, mode: str | None = None, partitionBy: str | list[str] | None = None, **options: Any
+    ) -> None:
         """Stage as ORC; see `save`."""
-        self._shortcut("orc", path, mode, options)
+        self.save(path, "orc", mode, partitionBy, **options)
 
     def saveAsTable(self, name: str, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: a table's files would be visible before the commit."""
@@ -123,11 +156,6 @@ class BookmarkedWriter:
     def insertInto(self, name: str, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: a table's files would be visible before the commit."""
         raise self._refused(f"insertInto({name!r}) can't be staged; save to the table's folder with .save(path)")
-
-    def _shortcut(self, name: str, path: str, mode: str | None, options: dict[str, Any]) -> None:
-        if mode is not None:
-            self.mode(mode)
-        self.format(name).options(**{k: v for k, v in options.items() if v is not None}).save(path)
 
     def _publish_mode(self) -> Mode:
         if self._mode is not Mode.OVERWRITE or not self._partition_by:

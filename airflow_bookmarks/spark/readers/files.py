@@ -191,9 +191,9 @@ def _by_directory(
     schema = _schema(spark, files, plan, fmt)
     if "_metadata" in schema.fieldNames():  # a column of the user's hides Spark's
         return None
-    planned = set(plan.files.paths)
     frames = []
-    for root in paths_of:
+    for root, paths in paths_of.items():
+        planned = set(paths)
         frame = _reader(spark, fmt, files.uri(root) if plan.partition_types else None).schema(schema)
         try:
             loaded = frame.load(files.pattern(root))
@@ -203,7 +203,7 @@ def _by_directory(
         # Spark has listed by now (classic sessions list when the frame is made): a listing taken after that holds
         # whatever else the frame could read.
         listed = files.list(root, recursive=True)
-        others = [p for p in listed.files.paths if p not in planned or p not in paths_of[root]]
+        others = [p for p in listed.files.paths if p not in planned]
         if len(others) > _MAX_EXCLUDED:
             return None
         names = [_metadata_path(p) for p in others]

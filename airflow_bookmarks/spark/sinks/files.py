@@ -35,6 +35,9 @@ _READING_OPTIONS = frozenset(
         "linesep",
         "multiline",
         "comment",
+        "chartoescapequoteescaping",
+        "locale",
+        "timezone",
     ]
 )
 

@@ -1,0 +1,67 @@
+"""What the command line prints: plain tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+FORMATS = ("table", "json")
+_GAP = "  "
+
+
+def as_json(value: Any) -> str:
+    """Return plain values as JSON, two blanks deep, with letters of any script as they are."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def as_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    """Return rows below their headings, numbers to the right.
+
+    Example:
+        >>> rows = [{"number": 1, "state": "PUBLISHED"}, {"number": 12, "state": "UNDONE"}]
+        >>> print(as_table(rows, ["number", "state"]))
+        NUMBER  STATE
+             1  PUBLISHED
+            12  UNDONE
+    """
+    cells = [[in_words(row.get(name)) for name in columns] for row in rows]
+    heads = [name.replace("_", " ").upper() for name in columns]
+    widths = [max(len(line[i]) for line in [heads, *cells]) for i in range(len(columns))]
+    is_number = [all(isinstance(row.get(name), int | None) for row in rows) for name in columns]
+    lines = [heads, *cells]
+    return "\n".join(
+        _GAP.join(
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(line, widths, is_number, strict=True)
+        ).rstrip()
+        for line in lines
+    )
+
+
+def as_list(facts: Mapping[str, Any], indent: str = "") -> str:
+    """Return one thing as a list of names and values; what a value holds itself is set in below its name."""
+    width = max((len(name) for name in facts), default=0)
+    lines: list[str] = []
+    for name, value in facts.items():
+        if isinstance(value, dict) and value:
+            lines += [f"{indent}{name}", as_list(value, indent + _GAP)]
+        else:
+            lines.append(f"{indent}{name.ljust(width)}{_GAP}{in_words(value)}")
+    return "\n".join(lines)
+
+
+def in_words(value: Any) -> str:
+    """Return one value as a cell: what is None or empty as `-`.
+
+    Example:
+        >>> in_words({"flights": "2013-01-31", "people": None}), in_words(None), in_words(True)
+        ('flights=2013-01-31 people=-', '-', 'yes')
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return " ".join(f"{name}={in_words(inner)}" for name, inner in value.items()) or "-"
+    return "-" if value is None or value == "" else str(value)

@@ -1,0 +1,156 @@
+"""The hook: from a connection to a store, and plain dicts back."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+from datetime import UTC, datetime
+
+import pytest
+from airflow.sdk import DAG, task
+
+from airflow_bookmarks.core.errors import JobBusyError, JobUnknownError, OptionError, RunUnknownError
+from airflow_bookmarks.hooks.bookmark import BookmarkHook
+
+from .conftest import Player, World, connect
+
+
+def test_connection_leads_to_the_store(world: World) -> None:
+    world.shop.run("copy")
+
+    hook = BookmarkHook()
+
+    assert hook.store_uri == world.store_uri
+    assert hook.default_option is None
+    assert hook.get_conn() is hook.get_conn()
+    assert [row["job"] for row in hook.list()] == ["copy"]
+
+
+def test_missing_connection_says_how_to_make_it() -> None:
+    with pytest.raises(OptionError) as raised:
+        BookmarkHook("no_such").get_conn()
+
+    assert "airflow connections add no_such --conn-type bookmarks" in str(raised.value)
+    assert "AIRFLOW_CONN_NO_SUCH" in str(raised.value)
+
+
+def test_connection_of_another_type_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_OTHER", json.dumps({"conn_type": "aws"}))
+
+    with pytest.raises(OptionError, match="of type 'aws'"):
+        BookmarkHook("other").get_conn()
+
+
+def test_password_in_the_connection_is_refused_and_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    value = {"conn_type": "bookmarks", "password": "hunter-22", "extra": {"store": "sqlite:////b.db"}}
+    monkeypatch.setenv("AIRFLOW_CONN_OTHER", json.dumps(value))
+
+    with pytest.raises(OptionError, match="has a value in password") as raised:
+        BookmarkHook("other").get_conn()
+
+    assert "hunter" not in str(raised.value)
+
+
+def test_credentials_come_from_the_aws_connection(world: World, monkeypatch: pytest.MonkeyPatch, moto_url: str) -> None:
+    aws = {"conn_type": "aws", "login": "AKIAEXAMPLE", "password": "secret-key", "extra": {"region_name": "eu-west-3"}}
+    monkeypatch.setenv("AIRFLOW_CONN_AWS_MINE", json.dumps(aws))
+    connect(monkeypatch, store=f"dynamodb://hook-{os.getpid()}?endpoint={moto_url}", aws_conn_id="aws_mine")
+    hook = BookmarkHook()
+
+    hook.get_conn().init()
+
+    assert hook.credentials_environment() == {
+        "AWS_ACCESS_KEY_ID": "AKIAEXAMPLE",
+        "AWS_SECRET_ACCESS_KEY": "secret-key",
+        "AWS_SESSION_TOKEN": "",
+    }
+    # The driver has another environment: the region travels, the credentials do not.
+    assert "region=eu-west-3" in hook.store_uri
+    assert "secret" not in hook.store_uri
+    assert hook.test_connection()[0]
+
+
+def test_aws_connection_that_does_not_exist_is_not_replaced_by_other_credentials(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(monkeypatch, store="dynamodb://bookmarks?region=eu-west-1", aws_conn_id="no_such")
+
+    with pytest.raises(OptionError, match="names the AWS connection 'no_such', which does not exist"):
+        BookmarkHook().get_conn()
+
+
+def test_without_an_aws_connection_there_are_no_credentials_to_hand_on(world: World) -> None:
+    assert BookmarkHook().credentials_environment() == {}
+
+
+def test_button_in_the_ui_says_what_is_wrong(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert BookmarkHook().test_connection() == (True, f"{world.store_uri} answers, and its layout is known")
+
+    connect(monkeypatch, store=f"sqlite:///{world.folder}/absent.db")
+
+    is_fine, said = BookmarkHook().test_connection()
+    assert (is_fine, "absent.db" in said) == (False, True)
+
+
+def test_what_it_tells_of_a_job_is_plain(world: World) -> None:
+    world.shop.put("a.txt", "a")
+    world.shop.run("copy")
+    world.shop.run("copy")
+    world.shop.run("down", upstream="copy")
+    hook = BookmarkHook()
+
+    told = hook.get("copy")
+
+    assert (told["job"], told["namespace"], told["run_number"], told["published"]) == ("copy", "test", 2, 2)
+    assert told["contexts"]["raw"]["kind"] == "files"
+    assert (told["lease"], told["consumers"]["down"]["run_number"]) == (None, 2)
+    assert json.loads(json.dumps(told)) == told
+    assert [row["number"] for row in hook.history("copy")] == [1, 2]
+    assert [row["number"] for row in hook.history("copy", limit=1)] == [2]
+    assert [row["job"] for row in hook.list()] == ["copy", "down"]
+
+
+def test_job_that_does_not_exist_is_an_error(world: World) -> None:
+    with pytest.raises(JobUnknownError):
+        BookmarkHook().get("no.such")
+
+
+def test_rewind_and_reset_say_what_they_did_and_who_did_it(world: World) -> None:
+    world.shop.run("copy")
+    world.shop.run("copy")
+    hook = BookmarkHook()
+
+    assert (hook.rewind("copy", to_run=1, reason="wrong rows")["undone_runs"]) == 1
+    assert hook.reset("copy", reason="all over", who="ops@example")["epoch"] == {"before": 2, "after": 3}
+
+    events = [(event["kind"], event["who"], event["why"]) for event in world.store.events("copy")]
+    assert events == [("rewind", getpass.getuser(), "wrong rows"), ("reset", "ops@example", "all over")]
+
+
+def test_change_is_refused_while_a_run_holds_the_job_unless_forced(world: World) -> None:
+    world.shop.begin("copy")
+    hook = BookmarkHook()
+
+    with pytest.raises(JobBusyError):
+        hook.reset("copy", reason="now")
+    with pytest.raises(RunUnknownError):
+        hook.rewind("copy", to_run=7, reason="now", force=True)
+
+    assert hook.reset("copy", reason="now", force=True)["change"] == "reset"
+
+
+def test_task_that_changes_a_bookmark_is_named_in_its_history(world: World, player: Player) -> None:
+    world.shop.run("copy")
+    with DAG("ops", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
+
+        @task
+        def go_back() -> None:
+            BookmarkHook().reset("copy", reason="asked for")
+
+        go_back()
+
+    played = player.play(dag)
+
+    assert played.state == "success"
+    assert world.store.events("copy")[0]["who"] == f"ops/{played.run.run_id}/go_back"

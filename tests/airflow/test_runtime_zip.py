@@ -1,0 +1,72 @@
+"""The zip of the runtime: what the driver gets."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from airflow_bookmarks.operators.runtime_zip import RuntimeZipError, runtime_zip
+from airflow_bookmarks.version import __version__
+
+
+def test_zip_holds_what_the_driver_needs_and_nothing_of_airflow(tmp_path: Path) -> None:
+    with zipfile.ZipFile(runtime_zip(tmp_path)) as archive:
+        folders = {name.split("/")[1] for name in archive.namelist()}
+
+    assert folders == {
+        "__init__.py", "version.py", "py.typed", "core", "store", "files", "sources", "lifecycle", "spark"
+    }  # fmt: skip
+
+
+def test_same_content_gives_the_same_bytes_and_name(tmp_path: Path) -> None:
+    first = runtime_zip(tmp_path)
+    content, made = first.read_bytes(), first.stat().st_mtime_ns
+    again = runtime_zip(tmp_path)
+    other = tmp_path / "other"
+    other.mkdir()
+
+    assert (again, again.stat().st_mtime_ns) == (first, made)
+    assert runtime_zip(other).read_bytes() == content
+    assert first.name.startswith(f"airflow_bookmarks-{__version__}-")
+
+
+def test_zip_that_was_cut_short_is_written_anew(tmp_path: Path) -> None:
+    path = runtime_zip(tmp_path)
+    content = path.read_bytes()
+    path.write_bytes(content[:1000])
+
+    assert runtime_zip(tmp_path).read_bytes() == content
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_runtime_is_imported_from_the_zip_without_airflow(tmp_path: Path) -> None:
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from airflow_bookmarks import open_store, __version__\n"
+        "from airflow_bookmarks.lifecycle.active_run import ActiveRun\n"
+        "import airflow_bookmarks\n"
+        "assert sys.argv[1] in airflow_bookmarks.__file__\n"
+        "assert 'airflow' not in sys.modules\n"
+        "print(__version__, open_store('sqlite:///:memory:?create=true').jobs())\n"
+    )
+    command = [sys.executable, "-c", script, str(runtime_zip(tmp_path))]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+
+    assert done.stdout.split() == [__version__, "[]"]
+
+
+def test_folder_that_others_can_write_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    folder = runtime_zip().parent
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+    folder.chmod(0o777)
+
+    with pytest.raises(RuntimeZipError, match="can be written by others"):
+        runtime_zip()

@@ -1,0 +1,82 @@
+"""Promise FILE-11: an empty increment has the columns of the source and no rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_bookmarks.core.errors import SchemaUnknownError
+from tests.spark.lake import Lake, columns_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+
+@pytest.mark.parametrize(
+    ("source", "schema"),
+    [
+        ("csv", "month STRING, carrier STRING NOT NULL, delay INT"),
+        ("csv", "delay INT"),
+        ("json", None),
+        ("json", "nested STRUCT<a: ARRAY<STRUCT<b: DECIMAL(20, 3)>>, m: MAP<STRING, DATE>>, t TIMESTAMP"),
+        ("text", None),
+        ("text", "line STRING"),
+    ],
+)
+def test_empty_increment_has_the_columns_of_a_full_one(lake: Lake, source: str, schema: str | None) -> None:
+    lake.put("month=01/day=2013-01-01/a", '{"carrier": "AA"}')
+
+    def columns() -> tuple[Any, int]:
+        with lake.job() as job:
+            reader = job.read("raw").format(source)
+            frame = (reader if schema is None else reader.schema(schema)).load(lake.path("raw"))
+            return columns_of(frame), frame.count()
+
+    full, rows = columns()
+    assert (rows, {"month", "day"} < {name for name, _, _ in full}) == (1, True)
+    assert columns() == (full, 0)
+
+
+def test_schema_of_the_last_run_with_data_outlives_empty_runs(lake: Lake) -> None:
+    lake.spark.createDataFrame([(1, "x")], "a INT, b STRING").write.parquet(lake.path("raw", "k=1"))
+    seen = []
+    for _ in range(3):
+        with lake.job() as job:
+            frame = job.read("raw").parquet(lake.path("raw"))
+            seen.append(columns_of(frame))
+    assert seen[0] == seen[1] == seen[2]
+    assert lake.head().contexts["raw"].run.number == 1
+
+
+def test_paused_windows_without_files_have_columns_too(lake: Lake) -> None:
+    lake.put("k=1/a.json", '{"a": 1}')
+    with lake.job() as job:
+        full = columns_of(job.read("raw").json(lake.path("raw")))
+    with lake.job(option="pause", from_run=1, to_run=1) as job:
+        frame = job.read("raw").json(lake.path("raw"))
+        assert (columns_of(frame), frame.count()) == (full, 0)
+
+
+def test_text_has_its_column_before_anything_is_there(lake: Lake) -> None:
+    assert lake.run() == []
+
+
+@pytest.mark.parametrize("option", ["enable", "pause", "disable"])
+def test_no_schema_known_is_an_error_that_asks_for_one(lake: Lake, option: str) -> None:
+    with pytest.raises(SchemaUnknownError, match=r"no schema is known.*Nothing was.*\.schema"):  # noqa: SIM117
+        with lake.job(option=option) as job:
+            job.read("raw").json(lake.path("raw"))
+
+
+@pytest.mark.parametrize("source", ["csv", "json"])
+def test_files_without_content_take_the_columns_of_earlier_runs(lake: Lake, source: str) -> None:
+    lake.put("a")
+    with pytest.raises(SchemaUnknownError, match=r"no content.*\.schema"), lake.job() as job:
+        job.read("raw").format(source).load(lake.path("raw"))
+    with lake.job() as job:
+        frame = job.read("raw").format(source).schema("a INT").load(lake.path("raw"))
+        assert frame.collect() == []
+    lake.put("b")
+    with lake.job() as job:
+        frame = job.read("raw").format(source).load(lake.path("raw"))
+        assert (columns_of(frame), frame.collect()) == ([("a", "int", True)], [])
