@@ -32,6 +32,8 @@ def _is_foreign(name: str) -> bool:
 def _airflow(folders: Folders, store: str) -> dict[str, str]:
     return {
         "AIRFLOW_HOME": str(folders.airflow),
+        # Several processes of one Airflow write to it: they wait for each other, and don't fail after five seconds.
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{folders.airflow / _DATABASE}?timeout=60",
         "AIRFLOW__CORE__DAGS_FOLDER": str(dags()),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__DEFAULT_TASK_RETRY_DELAY": "0",

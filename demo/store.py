@@ -9,7 +9,6 @@ from pathlib import Path
 from tools.servers import moto_server
 
 KINDS = ("dynamodb", "sqlite")
-NAMESPACE = "demo"
 
 # Credentials that open nothing; those of whoever starts the demo are hidden from it.
 AWS_ENVIRONMENT = {
@@ -26,7 +25,7 @@ AWS_HIDDEN = ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REG
 def running_store(kind: str, bookmarks: Path) -> Iterator[str]:
     """Yield the URI of an empty store; a server that is needed for it ends with the block."""
     if kind == "sqlite":
-        yield f"sqlite:///{bookmarks}?namespace={NAMESPACE}"
+        yield f"sqlite:///{bookmarks}"
         return
     with moto_server() as url:
-        yield f"dynamodb://bookmarks?region=us-east-1&endpoint={url}&namespace={NAMESPACE}"
+        yield f"dynamodb://bookmarks?region=us-east-1&endpoint={url}"

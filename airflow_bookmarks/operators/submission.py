@@ -407,7 +407,7 @@ class BookmarkedSubmission:
         try:
             submit(context)
         finally:
-            # The same object may run the next try (dag.test does that): its conf is the user's alone.
+            # Whoever executes this object again finds what the user gave, without the settings of this try.
             self.conf, self.py_files = conf, py_files
 
     def fence_attempt(self) -> None:

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -96,7 +95,7 @@ class Played:
         return str(self.run.state)
 
     def tries(self, task_id: str) -> int:
-        return self._task(task_id).try_number
+        return int(self._task(task_id).try_number)
 
     def xcom(self, task_id: str) -> Any:
         return self._task(task_id).xcom_pull(task_ids=task_id)
@@ -113,7 +112,7 @@ class Player:
         from airflow.dag_processing.bundles.manager import DagBundlesManager
         from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
 
-        DagBundlesManager().sync_bundles_to_db()
+        DagBundlesManager().sync_bundles_to_db()  # type: ignore[no-untyped-call]
         bag = DagBag(dag_folder=os.devnull, collect_dags=False)
         bag.bag_dag(dag)
         sync_bag_to_db(bag, "dags-folder", None)
@@ -121,6 +120,6 @@ class Player:
 
 
 @pytest.fixture
-def player(airflow_database: None) -> Iterator[Player]:
+def player(airflow_database: None) -> Player:
     """Return what plays DAGs."""
-    yield Player()
+    return Player()

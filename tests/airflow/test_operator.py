@@ -27,7 +27,6 @@ from airflow_bookmarks.core.errors import (
     NotCommittedError,
     OptionError,
 )
-from airflow_bookmarks.core.head import Lease
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.core.settings import PREFIX, Settings
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
@@ -472,6 +471,13 @@ def test_task_that_is_cleared_after_success_runs_again(world: World) -> None:
     assert summary["run_number"] == "2"
 
 
+def test_dag_run_that_was_deleted_and_made_again_runs_again(world: World) -> None:
+    operator().run_bookmarked(context(), drive(world))
+    world.shop.put("b.txt", "b")
+
+    assert operator().run_bookmarked(context(), drive(world))["run_number"] == "2"
+
+
 def test_cleared_task_whose_driver_never_begins_does_not_pass_for_its_earlier_run(world: World) -> None:
     operator(retries=1).run_bookmarked(context(retries=1), drive(world))
 
@@ -491,13 +497,9 @@ def test_retry_in_a_cleared_task_does_not_pass_for_the_run_before_the_clear(worl
 def test_due_publish_is_left_to_a_living_run_that_holds_the_job(world: World) -> None:
     world.shop.put("a.txt", "a")
     commit_only(world)
-    seen = world.store.look(JOB, "somebody/else")
-    assert seen.head is not None
-    holder = Lease("somebody/else", 1, datetime.now(UTC), datetime.max.replace(tzinfo=UTC), "n")
-    world.store.fence(JOB, caller().run_id, 1)
-    assert world.store.take(
-        JOB, Caller(holder.run_id), world.store.look(JOB, holder.run_id), world.shop.machine.lease_time
-    )
+    world.store.fence(JOB, caller().run_id, 1)  # as if the lease of the dead driver had run out
+    other = Caller("somebody/else")
+    assert world.store.take(JOB, other, world.store.look(JOB, other.run_id), world.shop.machine.lease_time)
 
     with pytest.raises(JobBusyError):
         operator(retries=1).run_bookmarked(context(attempt=2, retries=1), refuse)
@@ -625,7 +627,7 @@ def test_operator_survives_serialisation() -> None:
         bookmark_on_conflict="wait",
     )
 
-    again = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag)).get_task("copy")
+    again: Any = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag)).get_task("copy")
 
     assert again.bookmark_job == "j"
     assert again.bookmark_option == "{{ params.option }}"
@@ -644,6 +646,15 @@ def test_arguments_may_come_from_default_args() -> None:
 def test_task_is_not_durable_unless_asked() -> None:
     assert operator().durable is False
     assert operator(durable=True).durable is True
+
+
+def test_operator_that_is_executed_again_submits_with_the_settings_of_that_try(world: World, submits: Submits) -> None:
+    task = BookmarkSparkSubmitOperator(task_id="copy", application=submits.script(), retries=1)
+
+    for attempt in (1, 2):
+        task.execute(context(attempt, retries=1, first=attempt))
+
+    assert [call["conf"][f"{PREFIX}attempt"] for call in submits.calls] == ["1", "2"]
 
 
 def test_settings_of_one_try_do_not_stay_on_the_operator(world: World) -> None:

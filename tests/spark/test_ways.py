@@ -144,7 +144,7 @@ def test_value_that_does_not_fit_the_settled_type_is_an_error_until_the_schema_n
 @pytest.mark.parametrize("source", ["parquet", "json"])
 def test_columns_inside_and_outside_of_files_come_in_one_order(lake: Lake, source: str) -> None:
     frame = lake.spark.createDataFrame([("AA", 1, "x"), ("BA", 2, "y")], "carrier STRING, delay INT, b STRING")
-    frame.write.partitionBy("b", "delay").format(source).save(lake.path("raw"))
+    frame.write.mode("append").partitionBy("b", "delay").format(source).save(lake.path("raw"))
     columns, rows = read(lake, source)
     assert [name for name, _, _ in columns] == ["carrier", "b", "delay"]
     assert rows == [("AA", "x", 1), ("BA", "y", 2)]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 import numpy as np
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, SparkRuntimeException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -197,7 +197,7 @@ def _by_directory(
         frame = _reader(spark, fmt, files.uri(root) if plan.partition_types else None).schema(schema)
         try:
             loaded = frame.load(files.pattern(root))
-        except AnalysisException as error:
+        except (AnalysisException, SparkRuntimeException) as error:
             log.info("bookmark: %s can't be read as one folder and is read file by file: %s", root, error)
             return None
         # Spark has listed by now (classic sessions list when the frame is made): a listing taken after that holds

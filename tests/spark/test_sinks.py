@@ -1,0 +1,266 @@
+"""Promises SINK-1, SINK-2, SINK-3, SINK-6: staged out of sight, visible after the commit, under the run's token."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from airflow_bookmarks.core.errors import MisuseError, OptionError
+from tests.spark.lake import Lake, lines_of, rows_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+
+def days(lake: Lake, *days: int) -> None:
+    """Add one raw file a day: `<day> <version>`, where the version grows with each call."""
+    version = len(list((lake.root / "raw").glob("*")))
+    for day in days:
+        lake.put(f"{day}-{version}.txt", f"{day} {version}")
+
+
+def write_days(lake: Lake, mode: str, **options: Any) -> None:
+    with lake.job() as job:
+        split = F.split("value", " ")
+        frame = lake.read(job).select(split[1].cast("int").alias("version"), split[0].alias("day"))
+        job.write(frame, "out").mode(mode).partitionBy("day").options(**options).save(lake.path("copy"))
+
+
+def day_versions(lake: Lake) -> list[tuple[Any, ...]]:
+    return rows_of(lake.spark.read.parquet(lake.path("copy")).select("day", "version"))
+
+
+@pytest.mark.parametrize("target", ["csv", "json", "text", "parquet", "orc"])
+def test_append_is_seen_after_the_commit_and_not_before(lake: Lake, target: str) -> None:
+    seen = []
+
+    def run() -> None:
+        with lake.job() as job:
+            job.write(lake.read(job), "out").format(target).save(lake.path("copy"))
+            seen.append(look())
+            assert len(lake.staged("copy/_bookmarks")) >= 1
+
+    def look() -> list[str]:
+        frame = lake.spark.read.format(target).schema("value STRING").load(lake.path("copy"))
+        below = lake.spark.read.format(target).schema("value STRING").option("recursiveFileLookup", True)
+        assert lines_of(below.load(lake.path("copy"))) == lines_of(frame)
+        return lines_of(frame)
+
+    lake.put("a.txt", "a")
+    run()
+    lake.put("b.txt", "b")
+    run()
+    assert seen == [[], ["a"]]
+    assert look() == ["a", "b"]
+    assert lake.staged("copy/_bookmarks") == []
+
+
+def test_names_carry_the_token_of_the_run(lake: Lake) -> None:
+    lake.put("a.txt", "a")
+    with lake.job() as job:
+        job.write(lake.read(job), "out").text(lake.path("copy"))
+        assert job.run_token == "test/copy/1/1/1"
+    assert all(re.fullmatch(r"run-0000000001\.0000000001-part-.*\.txt", name) for name in lake.visible())
+    assert len(lake.visible()) == 1
+
+
+def test_compression_and_format_options_are_seen_in_the_files(lake: Lake) -> None:
+    lake.put("a.txt", "a")
+    with lake.job() as job:
+        frame = lake.read(job)
+        job.write(frame, "csv").csv(lake.path("csv"), header=True, compression="gzip", sep=None)
+        job.write(frame, "parquet").option("compression", "zstd").parquet(lake.path("parquet"))
+        job.write(frame, "orc").orc(lake.path("orc"), compression="zlib")
+    endings = {"csv": ".csv.gz", "parquet": ".zstd.parquet", "orc": ".zlib.orc"}
+    for target, ending in endings.items():
+        assert [name.endswith(ending) for name in lake.visible(target)] == [True]
+    assert rows_of(lake.spark.read.csv(lake.path("csv"), header=True)) == [("a",)]
+
+
+def test_overwrite_replaces_the_target_in_the_publish(lake: Lake) -> None:
+    days(lake, 1, 2)
+    write_days(lake, "overwrite")
+    days(lake, 3)
+    write_days(lake, "OVERWRITE")
+    assert day_versions(lake) == [(3, 2)]
+
+
+@pytest.mark.parametrize("by", ["option", "conf"])
+def test_dynamic_overwrite_replaces_the_partitions_that_were_written(lake: Lake, by: str) -> None:
+    options = {"partitionOverwriteMode": "DYNAMIC"} if by == "option" else {}
+    if by == "conf":
+        lake.spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    days(lake, 1, 2)
+    write_days(lake, "overwrite", **options)
+    days(lake, 2, 3)
+    write_days(lake, "overwrite", **options)
+    assert day_versions(lake) == [(1, 0), (2, 2), (3, 2)]
+
+
+def test_overwrite_shows_the_old_until_the_commit(lake: Lake) -> None:
+    days(lake, 1)
+    write_days(lake, "overwrite")
+    days(lake, 2)
+    with lake.job() as job:
+        job.write(lake.read(job), "out").mode("overwrite").parquet(lake.path("copy"))
+        assert day_versions(lake) == [(1, 0)]
+    assert lines_of(lake.spark.read.parquet(lake.path("copy"))) == ["2 1"]
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_run_without_new_input_publishes_and_deletes_nothing(lake: Lake, mode: str) -> None:
+    days(lake, 1)
+    write_days(lake, mode)
+    before = lake.visible()
+    write_days(lake, mode)
+    assert (lake.visible(), lake.head().run_number, lake.head().data_run_number) == (before, 2, 1)
+
+
+def test_two_outputs_become_visible_together_and_two_of_one_name_are_an_error(lake: Lake) -> None:
+    lake.put("a.txt", "a")
+    with lake.job() as job:
+        frame = lake.read(job)
+        job.write(frame, "one").text(lake.path("one"))
+        job.write(frame, "two").json(lake.path("two"))
+        with pytest.raises(MisuseError, match="written twice"):
+            job.write(frame, "one").text(lake.path("three"))
+        assert lake.visible("one") + lake.visible("two") == []
+    assert (len(lake.visible("one")), len(lake.visible("two"))) == (1, 1)
+    assert job.summary is not None
+    assert {name: facts["rows"] for name, facts in job.summary["outputs"].items()} == {"one": 1, "two": 1}
+
+
+def test_partition_values_with_odd_characters_come_back_as_they_were(lake: Lake) -> None:
+    values = [
+        "a/b",
+        "a b",
+        "é",
+        "50%",
+        "x=y",
+        "c:d",
+        "[e]",
+        "{f}",
+        "g#h",
+        "i?j",
+        "k*l",
+        "_m",
+        ".n",
+        "back\\s",
+        None,
+        "",
+    ]
+    frame = lake.spark.createDataFrame([(str(i), v) for i, v in enumerate(values)], "value STRING, p STRING")
+    with lake.job() as job:
+        job.write(frame, "out").parquet(lake.path("copy"), partitionBy="p")
+    read = lake.spark.read.schema("value STRING, p STRING").parquet(lake.path("copy"))
+    expected = sorted(((str(i), v or None) for i, v in enumerate(values)), key=repr)
+    assert rows_of(read) == expected
+    with lake.job("next") as job:
+        assert rows_of(job.read("copy").upstream("copy")) == expected
+    with lake.job("beside") as job:
+        assert rows_of(job.read("copy", read_by="directory").parquet(lake.path("copy"))) == expected
+
+
+def test_success_marker_and_checksums_of_the_staging_are_not_published(lake: Lake) -> None:
+    lake.put("a.txt", "a")
+    with lake.job() as job:
+        job.write(lake.read(job), "out").text(lake.path("copy"))
+        beside = {path.name for path in (lake.root / "copy").rglob("*") if path.is_file()}
+        assert "_SUCCESS" in beside
+    left = [path for path in (lake.root / "copy").rglob("*") if path.is_file()]
+    assert len(left) == 1
+
+
+def test_frame_without_rows_or_partitions_publishes_no_partition(lake: Lake) -> None:
+    lake.put("a.txt", "a")
+    with lake.job() as job:
+        frame = lake.read(job).where("value = 'nothing'").withColumn("p", F.lit(1))
+        job.write(frame, "out").parquet(lake.path("copy"), partitionBy=["p"])
+    assert lake.visible() == []
+    assert job.summary is not None
+    assert job.summary["outputs"]["out"] == {"rows": 0, "files": 0, "bytes": 0}
+
+
+# ---- staging elsewhere
+
+
+def test_staging_elsewhere_leaves_nothing_in_the_target_before_the_commit(lake: Lake) -> None:
+    lake.put("a.txt", "a")
+    with lake.job() as job:
+        job.write(lake.read(job), "out", staging=lake.path("staging")).text(lake.path("copy"))
+        assert not (lake.root / "copy").exists()
+        assert lake.staged("staging") != []
+    assert len(lake.visible()) == 1
+    assert lake.staged("staging") == []
+    again = lake.copy("other")
+    assert again["outputs"]["out"]["files"] == 1
+
+
+@pytest.mark.parametrize("inside", ["", "staging", "day=_1"])
+def test_staging_where_readers_of_the_target_see_it_is_refused(lake: Lake, inside: str) -> None:
+    lake.put("a.txt", "a")
+    with pytest.raises(OptionError, match=r"lies in the target.*Nothing was written"), lake.job() as job:
+        job.write(lake.read(job), "out", staging=lake.path("copy", inside)).text(lake.path("copy"))
+    assert lake.head().run_number == 0
+
+
+def test_staging_in_a_hidden_folder_of_the_target_is_good(lake: Lake) -> None:
+    lake.put("a.txt", "a")
+    with lake.job() as job:
+        job.write(lake.read(job), "out", staging=lake.path("copy", "_own")).text(lake.path("copy"))
+        assert lake.staged("copy/_own") != []
+    assert len(lake.visible()) == 1
+
+
+# ---- refused
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda w, p: w.saveAsTable("t"), r"saveAsTable\('t'\).*\.save\(path\)"),
+        (lambda w, p: w.insertInto("t"), r"insertInto\('t'\).*\.save\(path\)"),
+        (lambda w, p: w.mode("ignore").save(p), "mode 'ignore'.*'append' or 'overwrite'"),
+        (lambda w, p: w.save(p, mode="error"), "mode 'error'"),
+        (lambda w, p: w.format("delta").save(p), "format 'delta' is no managed sink; known are csv"),
+        (lambda w, p: w.save(p, "jdbc"), "format 'jdbc'"),
+        (lambda w, p: w.option("path", p).save(p), r"option 'path'.*\.save\(path\)"),
+        (lambda w, p: w.option("partitionOverwriteMode", "some").save(p), "expected 'static' or 'dynamic'"),
+        (lambda w, p: w.save("relative"), "not an absolute path"),
+        (lambda w, p: w.save(""), "path is empty"),
+        (lambda w, p: w.save(p + "/*"), "is a pattern"),
+        (lambda w, p: w.save("ftp://host/x"), "no file system for scheme 'ftp'"),
+    ],
+)
+def test_what_cannot_be_staged_is_refused_before_anything_is_written(lake: Lake, wrong: Any, says: str) -> None:
+    lake.put("a.txt", "a")
+    with pytest.raises(OptionError, match=says) as caught, lake.job() as job:
+        wrong(job.write(lake.read(job), "out"), lake.path("copy"))
+    assert "Nothing was" in str(caught.value)
+    assert (lake.head().run_number, lake.head().staging, (lake.root / "copy").exists()) == (0, (), False)
+
+
+def test_failed_write_leaves_target_and_bookmark_as_they_were(lake: Lake) -> None:
+    lake.put("a.txt", "a")
+    lake.copy()
+    lake.put("b.txt", "b")
+    before = (lake.state(), lake.visible())
+    with pytest.raises(Exception, match="b is no number"), lake.job() as job:  # noqa: PT012
+        wrong = F.raise_error(F.concat("value", F.lit(" is no number"))).cast("string")
+        job.write(lake.read(job).select(wrong.alias("value")), "out").text(lake.path("copy"))
+    assert (lake.state(), lake.visible()) == before
+    assert lake.copy()["outputs"]["out"]["rows"] == 1
+    assert lines_of(lake.spark.read.text(lake.path("copy"))) == ["a", "b"]
+    assert lake.staged("copy/_bookmarks") == []
+
+
+def test_overwrite_leaves_what_is_hidden_in_the_target(lake: Lake) -> None:
+    days(lake, 1)
+    write_days(lake, "overwrite")
+    Path(lake.path("copy", "_note")).write_text("keep")
+    days(lake, 2)
+    write_days(lake, "overwrite")
+    assert Path(lake.path("copy", "_note")).read_text() == "keep"

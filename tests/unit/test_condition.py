@@ -1,0 +1,152 @@
+"""What one may wait for, as rules on the state alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from airflow_bookmarks.core.condition import (
+    UNKNOWN,
+    dag_run_done,
+    newest_published,
+    news_for_consumer,
+    rewound_below,
+    run_reached,
+)
+from airflow_bookmarks.core.edge import Edge
+from airflow_bookmarks.core.head import Head
+from airflow_bookmarks.core.line import Ancestry, Line
+from airflow_bookmarks.core.run import Execution, Run, RunKey, RunState
+
+FIRST = Ancestry.of(1, [])
+
+
+def run(number: int, state: RunState = RunState.PUBLISHED, **changes: Any) -> Run:
+    made = Run(RunKey(number, number), state, 1, "r", 1, "2026-05-03T00:00:00.000000Z")
+    return replace(made, **changes)
+
+
+def edge(number: int, epoch: int = 1, **contexts: int) -> Edge:
+    return Edge("down", number, epoch, 0, contexts)
+
+
+# ---- which run is the newest
+
+
+def test_newest_is_the_first_that_is_published() -> None:
+    assert newest_published([run(3, RunState.COMMITTED), run(2), run(1)], FIRST) == run(2)
+
+
+@pytest.mark.parametrize("state", [RunState.PLANNED, RunState.FAILED, RunState.COMMITTED, RunState.ABANDONED])
+def test_run_that_is_not_published_releases_nobody(state: RunState) -> None:
+    assert newest_published([run(1, state)], FIRST) is None
+
+
+def test_empty_run_counts_only_where_data_is_not_asked_for() -> None:
+    runs = [run(2, is_empty=True), run(1)]
+
+    assert newest_published(runs, FIRST) == runs[0]
+    assert newest_published(runs, FIRST, with_data=True) == runs[1]
+
+
+def test_undone_run_is_passed_over() -> None:
+    living = Ancestry.of(2, [Line(2, parent=1, kept=1, start=2)])
+
+    assert newest_published([run(2), run(1)], living) == run(1)
+
+
+# ---- news for a consumer
+
+
+def test_unknown_job_has_no_news() -> None:
+    assert news_for_consumer("down", None, None, None, None) is UNKNOWN
+    assert not UNKNOWN.is_met
+
+
+def test_consumer_that_has_read_nothing_has_news_as_soon_as_there_is_data() -> None:
+    assert news_for_consumer("down", Head(published=1), None, run(1), None).run == run(1)
+    assert not news_for_consumer("down", Head(published=1), None, None, None).is_met
+
+
+@pytest.mark.parametrize(("consumed", "is_met"), [(2, True), (3, False), (4, False)])
+def test_news_lie_above_what_was_consumed(consumed: int, is_met: bool) -> None:
+    verdict = news_for_consumer("down", Head(published=3), edge(consumed), run(3), None)
+
+    assert verdict.is_met is is_met
+    assert (verdict.run is not None) is is_met
+
+
+def test_upstream_that_went_back_is_news_also_without_a_run() -> None:
+    verdict = news_for_consumer("down", Head(published=3, epoch=2), edge(3), None, 0)
+
+    assert (verdict.is_met, verdict.run, verdict.rewound_to) == (True, None, 0)
+
+
+def test_what_is_waited_for_says_what_is_due() -> None:
+    verdict = news_for_consumer("down", Head(published=3, publishing=RunKey(4, 9)), edge(3), None, None)
+
+    assert "run 4 is committed and not published" in verdict.standing
+
+
+# ---- rewinds below an edge
+
+
+def test_rewind_above_the_edge_is_none_of_the_consumers_business() -> None:
+    lines = [Line(2, parent=1, kept=2, start=4)]
+
+    assert rewound_below(edge(2), Head(epoch=2), lines) is None
+    assert rewound_below(edge(3), Head(epoch=2), lines) == 2
+    assert rewound_below(None, Head(epoch=2), lines) is None
+
+
+def test_edge_is_compared_by_the_context_that_has_read_furthest() -> None:
+    # One context is at 2, another at 4; the rewind to 3 undid what the second has read.
+    lines = [Line(2, parent=1, kept=3, start=4)]
+
+    assert rewound_below(edge(2, slow=2, fast=4), Head(epoch=2), lines) == 3
+
+
+# ---- a run number
+
+
+@pytest.mark.parametrize(("number", "is_met"), [(2, True), (3, True), (4, False)])
+def test_run_number_is_reached_by_that_run_or_a_later_one(number: int, is_met: bool) -> None:
+    assert run_reached(number, Head(published=3), run(3)).is_met is is_met
+
+
+def test_number_whose_runs_were_all_undone_is_not_reached() -> None:
+    assert not run_reached(3, Head(published=4, epoch=2), None).is_met
+
+
+# ---- a DAG run
+
+
+def execution(**changes: Any) -> Execution:
+    return replace(Execution("up/manual/task", 1, last_run=2, is_finished=True), **changes)
+
+
+def test_dag_run_is_done_when_its_last_run_is_published() -> None:
+    assert dag_run_done("up/manual/task", execution(), run(2), FIRST).run == run(2)
+
+
+def test_empty_run_of_a_dag_run_releases_as_well() -> None:
+    assert dag_run_done("up/manual/task", execution(), run(2, is_empty=True), FIRST).is_met
+
+
+@pytest.mark.parametrize(
+    ("made", "last", "said"),
+    [
+        (None, None, "has not begun"),
+        (execution(attempt=0, last_run=None, is_finished=False), None, "has not begun"),
+        (execution(last_run=None, is_finished=False), None, "is not finished"),
+        (execution(is_finished=False), run(2), "is not finished"),
+        (execution(), run(2, RunState.COMMITTED), "is COMMITTED and not published"),
+        (execution(), run(2, epoch=7), "was undone"),
+    ],
+)
+def test_dag_run_that_is_not_done_says_where_it_stands(made: Execution | None, last: Run | None, said: str) -> None:
+    verdict = dag_run_done("up/manual/task", made, last, FIRST)
+
+    assert (verdict.is_met, said in verdict.standing) == (False, True)
