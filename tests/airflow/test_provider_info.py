@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from importlib.metadata import distribution, entry_points
 from importlib.resources import files
 from importlib.util import find_spec
@@ -96,12 +97,21 @@ def test_module_that_the_provider_names_exists(module: str) -> None:
 
 
 def test_every_module_with_hooks_operators_or_sensors_is_named() -> None:
+    from airflow.sdk import BaseHook, BaseOperator
+
     package = files("airflow_bookmarks")
-    present = {
+    modules = [
         f"airflow_bookmarks.{kind}.{entry.name.removesuffix('.py')}"
         for kind in ("hooks", "operators", "sensors")
         for entry in (package / kind).iterdir()
         if entry.name.endswith(".py") and not entry.name.startswith("_")
+    ]
+    present = {
+        name
+        for name in modules
+        for value in vars(import_module(name)).values()
+        if isinstance(value, type) and value.__module__ == name and issubclass(value, (BaseHook, BaseOperator))
+        if not value.__name__.startswith("_")
     }
 
     assert present == set(_modules_named())

@@ -67,7 +67,7 @@ class Shop:
         upstream: str | None = None,
         on_missing: Any = "error",
         on_rewind: Any = "fail",
-        between: Callable[[], None] | None = None,
+        between: Callable[[], object] | None = None,
     ) -> list[str]:
         """Read what is planned and stage it; return the lines read."""
         source = (

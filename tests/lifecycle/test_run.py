@@ -41,7 +41,7 @@ def source(shop: Shop, **kwargs: Any) -> FileSource:
 
 def test_file_added_after_the_plan_is_read_by_the_next_run(shop: Shop) -> None:
     shop.put("a.txt", "a")
-    lines, _ = shop.run(between=lambda: shop.put("b.txt", "b") and None)
+    lines, _ = shop.run(between=lambda: shop.put("b.txt", "b"))
     assert lines == ["a"]
     assert shop.run()[0] == ["b"]
 
@@ -253,7 +253,7 @@ def test_path_that_does_not_exist_is_an_error_and_nothing_moved(shop: Shop) -> N
 def test_planned_file_that_changed_stops_the_run_before_the_commit(shop: Shop) -> None:
     shop.put("a.txt", "a")
     run = shop.begin()
-    shop.copy(run, between=lambda: shop.put("a.txt", "a", "b") and None)
+    shop.copy(run, between=lambda: shop.put("a.txt", "a", "b"))
     with pytest.raises(SourceChangedError, match=r"a\.txt"):
         run.commit()
     run.abort("a test")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -108,12 +109,13 @@ def test_stale_holder_can_write_nothing(store: BookmarkStore) -> None:
     take(store, "one", 2)
     run = store.run("job", RunKey(1, 1))
     assert run is None
-    for write in (
+    writes: list[Callable[[], None]] = [
         lambda: store.commit(stale, nothing()),
         lambda: store.fail(stale, "late", has_item=True),
         lambda: store.renew(stale, LEASE),
         lambda: store.release(stale),
-    ):
+    ]
+    for write in writes:
         with pytest.raises(FencedError, match="'one'"):
             write()
     head = store.head("job")
