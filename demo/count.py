@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as parquet  # type: ignore[import-untyped]
+import pyarrow.parquet as parquet
 
 # What tells one flight from any other, and one value that a correction changes.
 _IDENTITY = ("carrier", "flight", "origin", "dest", "sched_dep_time", "arr_delay")

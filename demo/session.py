@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import IO
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 
 _POLL_S = 0.1
 _SAID_CHARS = 4000

@@ -124,9 +124,22 @@ class Demonstration:
         compare("who works on the job", None, after.lease)
         rows = check_target(self.delays, count_sources(self.landing.folder))
         line = Line(
-            step, what, self.delays.dag_id, self.delays.job, played.state, 0, None, 0, rows,
-            after.contexts[CTX].watermark, None, after.epoch, played.tries["delays"], played.seconds, str(played.log),
-        )  # fmt: skip
+            step=step,
+            what=what,
+            dag_id=self.delays.dag_id,
+            job=self.delays.job,
+            state=played.state,
+            files_read=0,
+            files_known=None,
+            rows_read=0,
+            rows_in_target=rows,
+            watermark=after.contexts[CTX].watermark,
+            run_number=None,
+            epoch=after.epoch,
+            attempt=played.tries[self.delays.task_id],
+            seconds=round(played.seconds, 1),
+            log=str(played.log),
+        )
         self._note(line)
 
     def _played(

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 
 from demo import session
 from demo.folders import Folders

@@ -50,7 +50,8 @@ def untouched(error: BaseException) -> bool:
 )
 def test_path_that_cannot_be_read_is_an_error(lake: Lake, path: Any, kind: type[BookmarkError], says: str) -> None:
     lake.put("a.txt", "a")
-    lake.run()
+    with lake.job():
+        pass
     before = lake.state()
 
     def filled(text: Any) -> Any:
@@ -87,7 +88,6 @@ def test_reader_that_is_told_something_wrong_is_an_error(lake: Lake, wrong: Any,
         wrong(job.read("raw"), lake.path("raw"))
     assert untouched(caught.value)
     assert lake.head().run_number == 0
-    assert lake.run() == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,7 @@ def test_name_that_cannot_be_in_a_key_is_an_error(lake: Lake, name: Any) -> None
 def test_store_that_is_not_there_is_an_error_and_is_not_made_by_the_attempt(lake: Lake) -> None:
     absent = lake.root / "absent.db"
     with pytest.raises(TableMissingError, match=r"absent\.db") as caught:
-        with BookmarkedJob(lake.spark, "copy", store=f"sqlite:///{absent}"):
-            raise AssertionError("not reached")
+        BookmarkedJob(lake.spark, "copy", store=f"sqlite:///{absent}").begin()
     assert "init" in str(caught.value)
     assert not absent.exists()
 

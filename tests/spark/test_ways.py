@@ -1,5 +1,7 @@
 """Promises FILE-8, FILE-10, FILE-14, RUN-2: by paths and by directory give the planned files, and the same columns."""
 
+# ruff: noqa: PT012 - what raises here is often the end of a block
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -11,11 +13,12 @@ from pyspark.sql import DataFrame
 import airflow_bookmarks.spark.job
 from airflow_bookmarks.core.errors import SchemaChangedError, SourceChangedError
 from airflow_bookmarks.lifecycle.point import FaultHook, Point
+from airflow_bookmarks.spark.readers.files import Way
 from tests.spark.lake import Lake, columns_of, lines_of, rows_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
-WAYS = ("paths", "directory")
+WAYS: tuple[Way, ...] = ("paths", "directory")
 ODD_NAMES = [
     "a b.txt",
     "é.txt",
@@ -53,7 +56,7 @@ def read(lake: Lake, source: str = "text", schema: str | None = None, **kwargs: 
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_odd_file_names_are_read_and_left_out_exactly(lake: Lake, way: Any) -> None:
+def test_odd_file_names_are_read_and_left_out_exactly(lake: Lake, way: Way) -> None:
     for i, name in enumerate(ODD_NAMES):
         lake.put(name, f"old {i}")
     with lake.job() as job:
@@ -66,7 +69,7 @@ def test_odd_file_names_are_read_and_left_out_exactly(lake: Lake, way: Any) -> N
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("folder", ["a b", "[x]", "{y}", "é", "%20", "#", "co:lon", "back\\slash", "k=v", "_hidden"])
-def test_odd_folder_names_are_read_exactly(lake: Lake, way: Any, folder: str) -> None:
+def test_odd_folder_names_are_read_exactly(lake: Lake, way: Way, folder: str) -> None:
     lake.put("m=1/a.txt", "a", folder=folder)
     with lake.job() as job:
         assert rows_of(lake.read(job, folder, read_by=way)) == [("a", 1)]
@@ -76,7 +79,7 @@ def test_odd_folder_names_are_read_exactly(lake: Lake, way: Any, folder: str) ->
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_file_that_came_after_the_frame_was_made_is_in_neither(lake: Lake, way: Any) -> None:
+def test_file_that_came_after_the_frame_was_made_is_in_neither(lake: Lake, way: Way) -> None:
     lake.put("a.txt", "a")
     with lake.job() as job:
         frame = lake.read(job, read_by=way)
@@ -159,7 +162,7 @@ def test_user_column_that_hides_sparks_metadata_does_no_harm(lake: Lake) -> None
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_folders_that_are_no_partition_are_counted_and_not_read(lake: Lake, way: Any) -> None:
+def test_folders_that_are_no_partition_are_counted_and_not_read(lake: Lake, way: Way) -> None:
     lake.put("m=1/a.txt", "a")
     lake.put("m=1/deeper/b.txt", "b")
     lake.put("beside/c.txt", "c")
@@ -171,7 +174,7 @@ def test_folders_that_are_no_partition_are_counted_and_not_read(lake: Lake, way:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_folder_that_comes_between_plan_and_read_is_not_read(
-    lake: Lake, way: Any, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, way: Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake.put("m=1/a.txt", "a")
     after_the_plan(monkeypatch, lambda: lake.put("beside/c.txt", "c"))
@@ -180,7 +183,7 @@ def test_folder_that_comes_between_plan_and_read_is_not_read(
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_recursive_lookup_reads_all_folders_and_takes_none_for_a_partition(lake: Lake, way: Any) -> None:
+def test_recursive_lookup_reads_all_folders_and_takes_none_for_a_partition(lake: Lake, way: Way) -> None:
     lake.put("m=1/deeper/a.txt", "a")
     lake.put("b.txt", "b")
     with lake.job() as job:
@@ -193,7 +196,7 @@ def test_recursive_lookup_reads_all_folders_and_takes_none_for_a_partition(lake:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_several_roots_are_read_as_one_and_each_file_once(lake: Lake, way: Any) -> None:
+def test_several_roots_are_read_as_one_and_each_file_once(lake: Lake, way: Way) -> None:
     lake.put("m=1/a.json", '{"a": 1}', folder="one")
     lake.put("m=2/b.json", '{"a": 2, "b": "x"}', folder="two")
     lake.put("m=3/c.json", '{"a": 3}', folder="two")
@@ -209,7 +212,7 @@ def test_several_roots_are_read_as_one_and_each_file_once(lake: Lake, way: Any) 
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_roots_that_lie_within_each_other_read_each_file_once(lake: Lake, way: Any) -> None:
+def test_roots_that_lie_within_each_other_read_each_file_once(lake: Lake, way: Way) -> None:
     lake.put("a.txt", "a")
     lake.put("deeper/b.txt", "b")
     with lake.job() as job:
@@ -218,7 +221,7 @@ def test_roots_that_lie_within_each_other_read_each_file_once(lake: Lake, way: A
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_roots_may_be_files(lake: Lake, way: Any) -> None:
+def test_roots_may_be_files(lake: Lake, way: Way) -> None:
     one, two = lake.put("a.json", '{"a": 1}'), lake.put("k=v/b.json", '{"a": 2}')
     lake.put("c.json", '{"a": 3}')
     with lake.job() as job:
@@ -248,7 +251,7 @@ def two_files(lake: Lake) -> Path:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_planned_file_that_goes_before_it_is_read_stops_the_run(
-    lake: Lake, way: Any, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, way: Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     after_the_plan(monkeypatch, two_files(lake).unlink)
     with pytest.raises(SourceChangedError, match=r"b\.txt.*Nothing was .*plans anew"), lake.job() as job:
@@ -258,7 +261,7 @@ def test_planned_file_that_goes_before_it_is_read_stops_the_run(
 
 @pytest.mark.parametrize("way", WAYS)
 def test_planned_file_that_goes_before_it_is_read_is_left_out_and_counted_when_asked(
-    lake: Lake, way: Any, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, way: Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = two_files(lake)
     after_the_plan(monkeypatch, lambda: gone.unlink(missing_ok=True))

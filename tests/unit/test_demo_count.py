@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-import pyarrow as arrow  # type: ignore[import-untyped]
-import pyarrow.parquet as parquet  # type: ignore[import-untyped]
+import pyarrow as arrow
+import pyarrow.parquet as parquet
 import pytest
 
 from demo.check import check_target, clean_stage
