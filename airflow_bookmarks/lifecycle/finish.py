@@ -6,7 +6,7 @@ import logging
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import MisuseError, NotCommittedError, StateCorruptError
+from airflow_bookmarks.core.errors import JobBusyError, MisuseError, NotCommittedError, StateCorruptError
 from airflow_bookmarks.lifecycle.publish import publish_run, sweep
 from airflow_bookmarks.lifecycle.summary import Summary
 
@@ -48,6 +48,7 @@ def finish(store: BookmarkStore, job: str, caller: Caller, machine: Machine) -> 
     Raises:
         NotCommittedError: the driver never began, or ended without a commit: nothing moved.
         PublishError: committed, and can't be published.
+        JobBusyError: committed, and another run has the job by now: it publishes what is due.
     """
     state, seen = outcome(store, job, caller.run_id)
     if state is Outcome.NOT_BEGUN:
@@ -70,6 +71,10 @@ def finish(store: BookmarkStore, job: str, caller: Caller, machine: Machine) -> 
 
 def _publish_due(store: BookmarkStore, job: str, caller: Caller, machine: Machine, seen: Snapshot) -> None:
     due = _due_run(store, job, seen)
+    lease = seen.head.lease if seen.head is not None else None
+    if lease is not None and lease.run_id != caller.run_id and machine.clock() < lease.expires_at:
+        # A living run of another execution publishes what is due before it plans: its job is not to be taken.
+        raise JobBusyError(job, lease.run_id, lease.attempt, lease.since, lease.expires_at)
     holding = store.take(job, caller, seen, machine.lease_time)
     if due is None or holding is None:
         raise NotCommittedError(

@@ -185,7 +185,7 @@ class Attempt:
         if state not in (Outcome.FINISHED, Outcome.DUE) or not self._has_begun(seen):
             return None
         log.info("bookmark %s: an earlier try of %r has committed; Spark is not needed", self.job, self.caller.run_id)
-        return self._finish(seen)
+        return finish(self.store, self.job, self.caller, self.machine)
 
     def check_free(self, on_conflict: OnConflict) -> None:
         """Make sure that this try may begin, before Spark is started for nothing.
@@ -224,7 +224,7 @@ class Attempt:
                     "Does the "
                     "script open `with BookmarkedJob(spark) as job:`, under this job's name?"
                 )
-            return self._finish(seen)
+            return finish(self.store, self.job, self.caller, self.machine)
         except NotCommittedError:
             self.fence(self.store)
             raise
@@ -239,7 +239,7 @@ class Attempt:
             self.fence(self.store)
             state, seen = outcome(self.store, self.job, self.caller.run_id)
             if state is Outcome.DUE and self._has_begun(seen):
-                summary = self._finish(seen)
+                summary = finish(self.store, self.job, self.caller, self.machine)
                 log.warning(
                     "bookmark %s: Spark failed after the commit of run %s, which the worker has published; the task "
                     "succeeds. Spark's error: %s",
@@ -264,15 +264,6 @@ class Attempt:
             self.caller.run_id,
             "; it held the job" if held else "",
         )
-
-    def _finish(self, seen: Snapshot) -> Summary:
-        lease = seen.head.lease if seen.head is not None else None
-        if lease is not None and lease.run_id != self.caller.run_id and self.machine.clock() < lease.expires_at:
-            due = seen.head is not None and seen.head.publishing is not None
-            if due and seen.execution is not None and not seen.execution.is_finished:
-                # A living run of another execution publishes what is due before it plans: its job is not to be taken.
-                raise self._busy(seen)
-        return finish(self.store, self.job, self.caller, self.machine)
 
     def _has_begun(self, seen: Snapshot) -> bool:
         """Whether a driver of this series of tries took the job."""

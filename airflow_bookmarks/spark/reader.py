@@ -62,6 +62,7 @@ class BookmarkedReader:
         self._schema: StructType | None = None
         self._options: dict[str, str] = {}
         self._recursive = False
+        self._label = f"job {job.name!r}, context {ctx!r}"
 
     def format(self, source: str) -> BookmarkedReader:
         """Set the format: csv, json, orc, parquet or text.
@@ -71,17 +72,26 @@ class BookmarkedReader:
         """
         if source.lower() not in FORMATS:
             raise OptionError(
-                f"job {self._job.name!r}, context {self._ctx!r}: format {source!r} has no bookmark here; known are "
-                f"{', '.join(FORMATS)}. Nothing was read or changed. For a source that needs no bookmark use "
-                "spark.read."
+                f"{self._label}: format {source!r} has no bookmark here; known are {', '.join(FORMATS)}. Nothing was "
+                "read or changed. For a source that needs no bookmark use spark.read."
             )
         self._format = source.lower()
         return self
 
     def schema(self, schema: StructType | str) -> BookmarkedReader:
-        """Set the schema, as a StructType or in DDL (`"a INT, b STRING"`)."""
-        self._schema = schema if isinstance(schema, StructType) else _parsed(schema)
+        """Set the schema, as a StructType or in DDL (`"a INT, b STRING"`).
+
+        Raises:
+            OptionError: it is no list of columns.
+        """
+        self._schema = schema if isinstance(schema, StructType) else self._parsed(schema)
         return self
+
+    def _parsed(self, ddl: str) -> StructType:
+        try:
+            return self._job.spark.createDataFrame([], ddl).schema
+        except ParseException as error:
+            raise self._refused(f"the schema {ddl!r} is no list of columns; write it as 'a INT, b STRING'") from error
 
     def option(self, key: str, value: Any) -> BookmarkedReader:
         """Set an option of the format.
@@ -130,9 +140,8 @@ class BookmarkedReader:
         source = FileSource(files, roots, recursive=self._recursive, on_overwrite=self._on_overwrite, named=named)
         run = self._job.active_run
         plan = run.plan(self._ctx, source, on_missing=self._on_missing)
-        fmt = Format(
-            self._format, self._options, self._schema, self._recursive, skips_missing=self._on_missing == "skip"
-        )
+        skips_missing = self._on_missing == "skip"
+        fmt = Format(self._label, self._format, self._options, self._schema, self._recursive, skips_missing)
         frame = read_plan(self._job.spark, files, plan, fmt, lambda: run.known_schema(self._ctx), self._read_by)
         return self._finish(plan, frame)
 
@@ -164,9 +173,8 @@ class BookmarkedReader:
         schema = written if self._schema is None else _with_missing(self._schema, written, partitions)
         if plan.is_empty and schema is None and known is None:
             raise SchemaUnknownError(
-                f"job {self._job.name!r}, context {self._ctx!r}: upstream {job!r} has published nothing yet, so the "
-                "columns are not known. Nothing was read or changed. Wait for it with a BookmarkSensor, or give "
-                ".schema(...)."
+                f"{self._label}: upstream {job!r} has published nothing yet, so the columns are not known. Nothing was "
+                "read or changed. Wait for it with a BookmarkSensor, or give .schema(...)."
             )
         options = dict(entry.facts.get("options", {})) if entry else {}
         for key, value in self._options.items():
@@ -174,7 +182,7 @@ class BookmarkedReader:
         name = self._format or (entry.facts["format"] if entry else "parquet")
         # The types are in the schema; that there are names only says that the paths carry partitions.
         plan_of_names = plan.with_partition_types(dict.fromkeys(partitions, "string"))
-        fmt = Format(name, options, schema)
+        fmt = Format(self._label, name, options, schema)
         frame = read_plan(
             self._job.spark,
             open_filesystem(plan.roots[0] if plan.roots else "/"),
@@ -211,7 +219,7 @@ class BookmarkedReader:
         return self.load(path, "orc", **options)
 
     def _refused(self, what: str) -> OptionError:
-        return OptionError(f"job {self._job.name!r}, context {self._ctx!r}: {what}. Nothing was read or changed.")
+        return OptionError(f"{self._label}: {what}. Nothing was read or changed.")
 
     def _finish(self, plan: FilePlan, frame: DataFrame) -> DataFrame:
         run = self._job.active_run
@@ -229,20 +237,6 @@ def set_option(options: dict[str, str], key: str, value: Any) -> None:
     for name in [name for name in options if name.lower() == key.lower()]:
         del options[name]
     options[key] = str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _parsed(ddl: str) -> StructType:
-    try:
-        schema = StructType.fromDDL(ddl)
-    except ParseException as error:
-        raise OptionError(
-            f"the schema {ddl!r} is no list of columns. Nothing was read or changed. Write it as 'a INT, b STRING'."
-        ) from error
-    if not isinstance(schema, StructType):
-        raise OptionError(
-            f"the schema {ddl!r} is one type. Nothing was read or changed. Write it as 'a INT, b STRING'."
-        )
-    return schema
 
 
 def _with_missing(given: StructType, written: StructType | None, partitions: Sequence[str]) -> StructType:

@@ -213,6 +213,12 @@ class BookmarkStore(StateReader):
             "first_seen_at": to_text(now),
         }
 
+    def _index_commit(self, caller: Caller, now: str, number: int) -> Attributes:
+        entry: Attributes = {"last_commit_at": now, "run_number": number}
+        if caller.dag_id is not None:  # whoever ran it first may not have been a DAG, or another one
+            entry |= {"dag_id": caller.dag_id, "task_id": caller.task_id, "map_index": caller.map_index}
+        return entry
+
     def renew(self, holding: Holding, lease_for: timedelta) -> None:
         """Move the end of the lease.
 
@@ -358,7 +364,7 @@ class BookmarkStore(StateReader):
             ),
             Update(keys.run(key), set=run),
             Update(keys.execution(holding.caller.run_id), set=self._execution_runs(holding)),
-            Update(keys.index, set={"last_commit_at": now, "run_number": key.number}),
+            Update(keys.index, set=self._index_commit(holding.caller, now, key.number)),
         ]
         operations += [
             Put(self.keys(upstream).edge(holding.job), item.edge_attributes(replace(edge, updated_at=now)))

@@ -1,5 +1,5 @@
 """The main promises on Spark Connect. `test_connect.py` runs them in a process of their own: a session there and a
-classic one do not go together. By hand: `pytest tests/spark/connect_promises.py`.
+classic one do not go together. By hand: `SPARK_TESTING=1 pytest tests/spark/connect_promises.py`.
 """
 
 # ruff: noqa: PT012 - what raises here is often the end of a block

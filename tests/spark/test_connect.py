@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -34,7 +35,9 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         f"--junit-xml={report}",
     ]
     command += [f"--basetemp={folder / 'tests'}", str(Path(connect_promises.__file__))]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    # With SPARK_TESTING the server takes a free port: else it takes 15002, which another one may have.
+    environment = {**os.environ, "SPARK_TESTING": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
     assert report.exists(), done.stdout + done.stderr
     found: dict[str, str] = {}
     for case in ElementTree.parse(report).iter("testcase"):  # noqa: S314 - our own report

@@ -40,8 +40,7 @@ def read(lake: Lake, how: str, **settings: str) -> list[str]:
         return lines_of(lake.read(job))
 
 
-@pytest.mark.parametrize("how", ["argument", "conf"])
-@pytest.mark.parametrize("prefix", ["", "job-bookmark-"])
+@pytest.mark.parametrize(("how", "prefix"), [("argument", ""), ("conf", "job-bookmark-")])
 def test_enable_moves_the_bookmark_pause_and_disable_do_not(lake: Lake, how: str, prefix: str) -> None:
     lake.put("a.txt", "a")
     assert read(lake, how, option=f"{prefix}enable") == ["a"]

@@ -7,13 +7,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 import airflow_bookmarks.spark.job
 from airflow_bookmarks.core.errors import SchemaChangedError, SourceChangedError
+from airflow_bookmarks.core.listing import Listing
+from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.lifecycle.point import FaultHook, Point
-from airflow_bookmarks.spark.readers.files import Way
+from airflow_bookmarks.spark.readers.files import Way, choose_way
 from tests.spark.lake import Lake, columns_of, lines_of, rows_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -228,6 +233,34 @@ def test_roots_may_be_files(lake: Lake, way: Way) -> None:
         assert rows_of(job.read("raw", read_by=way).json([str(one), str(two)])) == [(1,), (2,)]
 
 
+def test_long_list_of_what_to_leave_out_is_read_by_paths(lake: Lake) -> None:
+    for i in range(201):
+        lake.put(f"old{i}.txt", "old")
+    lake.run()
+    lake.put("new.txt", "new")
+    with lake.job() as job:
+        frame = lake.read(job, read_by="directory")
+        assert lines_of(frame) == ["new"]
+        assert len(frame.inputFiles()) == 1
+
+
+@pytest.mark.parametrize(
+    ("planned", "listed", "connect", "way"),
+    [
+        (500, 500, False, "paths"),
+        (501, 1_001, False, "directory"),
+        (501, 1_003, False, "paths"),
+        (100_000, 100_000, False, "directory"),
+        (100_000, 100_000, True, "paths"),
+    ],
+)
+def test_plan_that_is_large_and_most_of_its_folder_is_read_by_directory(
+    planned: int, listed: int, connect: bool, way: Way
+) -> None:
+    files = Listing([f"/d/{i}" for i in range(planned)], np.zeros(planned, np.int64), np.zeros(planned, np.int64))
+    assert choose_way(FilePlan(files, ("/d",), listed, 0), connect) == way
+
+
 # ---- files that go or change while they are read
 
 
@@ -273,6 +306,31 @@ def test_planned_file_that_goes_before_it_is_read_is_left_out_and_counted_when_a
     monkeypatch.undo()
     lake.put("b.txt", "b again")
     assert lake.run() == ["b again"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_planned_file_that_goes_before_the_first_action_is_left_out_and_counted_when_asked(
+    lake: Lake, way: Way
+) -> None:
+    gone = two_files(lake)
+    with lake.job() as job:
+        frame = lake.read(job, read_by=way, on_missing="skip")
+        gone.unlink()
+        assert lines_of(frame) == ["a"]
+    assert job.summary is not None
+    assert job.summary["contexts"]["raw"]["skipped"] == {"missing": 1}
+
+
+def test_file_that_goes_before_the_first_action_is_an_error_also_where_the_session_would_leave_it_out(
+    lake: Lake,
+) -> None:
+    lake.spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
+    gone = two_files(lake)
+    with pytest.raises((PySparkException, Py4JError), match=r"b\.txt"), lake.job() as job:
+        frame = lake.read(job)
+        gone.unlink()
+        lines_of(frame)
+    assert lake.head().run_number == 0
 
 
 def test_file_overwritten_under_the_run_stops_it_or_is_the_next_runs(lake: Lake) -> None:

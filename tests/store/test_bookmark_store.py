@@ -201,3 +201,16 @@ def test_tampered_or_truncated_blob_is_an_error(store: BookmarkStore) -> None:
     store.table.transact([Delete(key)])
     with pytest.raises(StateCorruptError, match="1 of 2 chunks"):
         store.blobs.get(payload)
+
+
+def test_job_that_a_dag_took_over_is_found_under_that_dag(store: BookmarkStore, tmp_path: Path) -> None:
+    shop = Shop(tmp_path, store)
+    shop.raw.mkdir()
+    shop.run("job")
+    caller = Caller("dag/run/task", 1, dag_id="dag", task_id="task")
+    holding = store.take("job", caller, store.look("job", caller.run_id), LEASE)
+    assert holding is not None
+    store.commit(holding, nothing())
+    entry = store.index_entry("job")
+    assert entry is not None
+    assert (entry["dag_id"], entry["task_id"], entry["run_number"]) == ("dag", "task", 2)

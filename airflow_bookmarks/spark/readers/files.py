@@ -68,10 +68,12 @@ _SPACES_AND_CONTROLS = frozenset(["Zs", "Zl", "Zp", "Cc"])
 class Format:
     """How the files of a source are read.
 
-    `name` and `options` are Spark's, `schema` is the user's (None: Spark infers it), `recursive` says whether folders
-    that are no partition are descended into, `skips_missing` whether a planned file that went is left out.
+    `reader` says who reads, for messages: the job and its context. `name` and `options` are Spark's, `schema` is the
+    user's (None: Spark infers it), `recursive` says whether folders that are no partition are descended into,
+    `skips_missing` whether a planned file that went is left out.
     """
 
+    reader: str
     name: str
     options: Mapping[str, str]
     schema: StructType | None
@@ -125,8 +127,8 @@ def read_plan(
     known = known_schema()
     if known is None:
         raise SchemaUnknownError(
-            f"{len(plan)} file(s) at {', '.join(plan.roots)} have no content to take columns from, none were given, "
-            "and no earlier run recorded them. Nothing was committed. Give them with .schema(...)."
+            f"{fmt.reader}: {len(plan)} file(s) at {', '.join(plan.roots)} have no content to take columns from, none "
+            "were given, and no earlier run recorded them. Nothing was committed. Give them with .schema(...)."
         )
     return read_plan(spark, files, plan, replace(fmt, schema=StructType.fromJson(json.loads(known))), known_schema, way)
 
@@ -140,10 +142,11 @@ def _without_missing(files: FileSystem, plan: FilePlan, fmt: Format, error: Anal
         return None
     if not fmt.skips_missing:
         raise SourceChangedError(
-            f"{len(gone)} planned file(s) went before they were read, the first: {gone[0]!r}. Nothing was read or "
-            "committed. Run it again: it plans anew. With on_missing='skip' such files are left out and counted."
+            f"{fmt.reader}: {len(gone)} planned file(s) went before they were read, the first: {gone[0]!r}. Nothing "
+            "was read or committed. Run it again: it plans anew. With on_missing='skip' such files are left out and "
+            "counted."
         ) from error
-    log.warning("bookmark: %d planned files went before they were read, the first: %s", len(gone), gone[0])
+    log.warning("bookmark, %s: %d planned files went, the first: %s", fmt.reader, len(gone), gone[0])
     return replace(plan, files=plan.files.take(there))
 
 
@@ -198,7 +201,7 @@ def _by_directory(
         try:
             loaded = frame.load(files.pattern(root))
         except (AnalysisException, SparkRuntimeException) as error:
-            log.info("bookmark: %s can't be read as one folder and is read file by file: %s", root, error)
+            log.info("bookmark, %s: %s is no folder of one layout, reading by paths: %s", fmt.reader, root, error)
             return None
         # Spark has listed by now (classic sessions list when the frame is made): a listing taken after that holds
         # whatever else the frame could read.
@@ -264,9 +267,9 @@ def _empty_schema(spark: SparkSession, plan: FilePlan, fmt: Format, known_schema
     if fmt.name == "text":
         return _with_partitions(spark, StructType([StructField("value", StringType())]), plan, keep_given=False)
     raise SchemaUnknownError(
-        f"nothing is there to read at {', '.join(plan.roots) or 'this source'}, and no schema is known: none was "
-        "given, and no earlier run recorded one. Nothing was read or changed. Give one with .schema(...), so that an "
-        "empty increment has columns."
+        f"{fmt.reader}: nothing is there to read at {', '.join(plan.roots) or 'this source'}, and no schema is known: "
+        "none was given, and no earlier run recorded one. Nothing was read or changed. Give one with .schema(...), so "
+        "that an empty increment has columns."
     )
 
 
