@@ -189,18 +189,17 @@ def _history(store: BookmarkStore, given: argparse.Namespace) -> None:
 
 
 def _reset(store: BookmarkStore, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.rewind import reset
+    from airflow_bookmarks.lifecycle.rewind import present_user, reset
 
     head = store.head(given.job)
     _confirm(store, given.job, head, None, given)
-    _print_changed(
-        reset(store, given.job, reason=given.reason, who=_who(), force=given.force, expected_version=head.version),
-        given,
-    )
+    who = present_user()
+    changed = reset(store, given.job, reason=given.reason, who=who, force=given.force, expected_version=head.version)
+    _print_changed(changed, given)
 
 
 def _rewind(store: BookmarkStore, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.rewind import resolve_run, rewind
+    from airflow_bookmarks.lifecycle.rewind import present_user, resolve_run, rewind
 
     head = store.head(given.job)
     kept = resolve_run(store, given.job, head, given.to)
@@ -210,7 +209,7 @@ def _rewind(store: BookmarkStore, given: argparse.Namespace) -> None:
         given.job,
         kept.key.number,
         reason=given.reason,
-        who=_who(),
+        who=present_user(),
         force=given.force,
         expected_version=head.version,
     )
@@ -258,12 +257,6 @@ def _preview(store: BookmarkStore, job: str, head: Head, kept: Run | None) -> st
     if head.lease is not None:
         lines.append(f"  held by {head.lease.run_id!r} (attempt {head.lease.attempt}) since {head.lease.since}")
     return "\n".join(lines)
-
-
-def _who() -> str:
-    import getpass
-
-    return getpass.getuser()
 
 
 # ---- printing

@@ -126,6 +126,19 @@ class SourceChangedError(SourceError):
     """Raised when planned files changed or went before the commit."""
 
 
+class SourceSwitchedError(SourceError):
+    """Raised when a context that has a position is read from another source than the one that position is of."""
+
+    def __init__(self, job: str, ctx: str, stored: str, given: str) -> None:
+        super().__init__(
+            f"job {job!r}, context {ctx!r}: its bookmark is of the source {stored!r}, and it is read from {given!r} "
+            "now. Nothing was read or changed: the position of one source says nothing of another. Give the new "
+            "source a context of its own; or read(ctx, on_source_change='reset') starts it from the beginning, 'keep' "
+            "goes on from the stored position where the kind is the same (files that moved with their paths)."
+        )
+        self.job, self.ctx, self.stored, self.given = job, ctx, stored, given
+
+
 class SchemaUnknownError(SourceError):
     """Raised when an empty increment has no schema: none was given and no earlier run recorded one."""
 

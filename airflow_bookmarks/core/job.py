@@ -9,6 +9,7 @@ from airflow_bookmarks.core.errors import NameInvalidError
 
 # Names become parts of keys ("#" separates there) and of staging paths ("/", "=", globs mean something there).
 _NAME = re.compile(r"[\w~-][\w.~-]{0,249}")
+_NAME_BYTES = 250  # a folder's name has 255 bytes at most
 _RUN_ID = re.compile(r"[^\x00-\x1f#]{1,1000}")
 
 DEFAULT_NAMESPACE = "default"
@@ -17,15 +18,15 @@ DEFAULT_NAMESPACE = "default"
 def check_name(kind: str, name: str) -> str:
     """Return `name` if it can be the name of a `kind` (job, context, output, namespace).
 
-    Letters and digits of any script, `_`, `.`, `~` and `-`; not starting with a dot; 250 characters at most.
+    Letters and digits of any script, `_`, `.`, `~` and `-`; not starting with a dot; 250 bytes of UTF-8 at most.
 
     Raises:
         NameInvalidError: otherwise.
     """
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name.encode()) > _NAME_BYTES:
         raise NameInvalidError(
-            f"{name!r} can't be the name of a {kind}: letters, digits, '_', '.', '~' and '-' are allowed, 250 at most, "
-            "and no dot in front. Nothing was read or changed."
+            f"{name!r} can't be the name of a {kind}: letters, digits, '_', '.', '~' and '-' are allowed, 250 bytes at "
+            "most, and no dot in front. Nothing was read or changed."
         )
     return name
 

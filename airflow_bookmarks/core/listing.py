@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 
+_FIRST_MS = -62_135_596_800_000  # year 1
+_LAST_MS = 253_402_300_799_999  # the end of year 9999
+
+
 @dataclass(frozen=True, slots=True)
 class FileInfo:
     """One file at one moment.
@@ -45,7 +49,9 @@ def instant(milliseconds: int) -> datetime:
         >>> instant(1_357_000_000_123).isoformat(timespec="milliseconds")
         '2013-01-01T00:26:40.123+00:00'
     """
-    return datetime.fromtimestamp(milliseconds // 1000, UTC).replace(microsecond=milliseconds % 1000 * 1000)
+    # File systems keep times that datetime can't; a time is a hint, so the nearest that it can will do.
+    kept = min(max(milliseconds, _FIRST_MS), _LAST_MS)
+    return datetime.fromtimestamp(kept // 1000, UTC).replace(microsecond=kept % 1000 * 1000)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

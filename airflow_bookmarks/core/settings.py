@@ -68,7 +68,7 @@ class Settings:
             OptionError: the attempt is no number, or `dag` no JSON object of the known names.
         """
         attempt = self.attempt or "1"
-        if not attempt.isdigit() or int(attempt) < 1:
+        if not (attempt.isascii() and attempt.isdigit() and len(attempt) <= 9) or int(attempt) < 1:
             raise OptionError(f"{PREFIX}attempt={attempt!r}: expected a number from 1. Nothing was read or changed.")
         dag = self._dag()
         return Caller(

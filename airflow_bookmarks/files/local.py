@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
+import tempfile
 from typing import IO, TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError, SourceError, SourceMissingError
@@ -36,10 +38,10 @@ class LocalFileSystem:
                 f"{root!r} does not exist (or went while it was listed). Nothing was read or changed. Check the "
                 "path; a folder that is only empty so far has to be there."
             ) from error
-        except PermissionError as error:
+        except OSError as error:  # no right to list it, a link that leads to itself, a name that is too long
             raise SourceError(
-                f"{error.filename!r} can't be read: permission denied. Nothing was read or changed; what could be "
-                "listed is not taken for the whole. Give this user the right to list and read it."
+                f"{error.filename!r} can't be listed: {error.strerror}. Nothing was read or changed; what could be "
+                "listed is not taken for the whole. Mend it, or give this user the right to read it."
             ) from error
 
     def stat(self, paths: Sequence[str]) -> Sequence[FileInfo | None]:
@@ -60,7 +62,7 @@ class LocalFileSystem:
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
-            _move_across(source, target)
+            return _move_across(source, target)
         return True
 
     def delete(self, path: str) -> bool:
@@ -127,19 +129,42 @@ def _walk(folder: str, recursive: bool, is_nested: bool, skipped: dict[str, int]
             yield from _walk(entry.path, recursive, inside, skipped)
         elif is_nested:
             skipped["nested"] = skipped.get("nested", 0) + 1
+        elif not entry.is_file():  # a pipe, a socket, a link that leads nowhere
+            skipped["special"] = skipped.get("special", 0) + 1
         else:
-            info = _stat(entry.path)
+            info = _stat(_text(entry.path))
             if info is not None:  # it went while we listed: it was not there
                 yield info
 
 
-def _move_across(source: str, target: str) -> None:
+def _text(path: str) -> str:
+    try:
+        path.encode()
+    except UnicodeEncodeError as error:
+        raise SourceError(
+            f"the name of {os.fsencode(path)!r} is not UTF-8. Nothing was read or changed. Rename the file, or begin "
+            "its name with '_' or '.' to leave it out."
+        ) from error
+    return path
+
+
+def _move_across(source: str, target: str) -> bool:
     """Move between two mounts: the copy gets its name only when it is whole, and the source goes last."""
     folder, name = os.path.split(target)
-    part = os.path.join(folder, f".{name}.part")
-    shutil.copy2(source, part)
-    os.rename(part, target)
-    os.unlink(source)
+    # Two publishers may be at it: each has a part of its own, and both parts are the same file in the end.
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=f".{name}.", suffix=".part", delete=False) as part:
+        try:
+            with open(source, "rb") as staged:
+                shutil.copyfileobj(staged, part)
+        except FileNotFoundError:
+            os.unlink(part.name)
+            return False
+        part.flush()
+        os.fsync(part.fileno())
+    os.rename(part.name, target)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(source)
+    return True
 
 
 def _is_hidden(name: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -236,5 +235,7 @@ def _who() -> str:
     try:
         ti = get_current_context()["ti"]
     except RuntimeError:  # not inside a task
-        return getpass.getuser()
+        from airflow_bookmarks.lifecycle.rewind import present_user
+
+        return present_user()
     return airflow_run_id(ti.dag_id, ti.run_id, ti.task_id, -1 if ti.map_index is None else ti.map_index)

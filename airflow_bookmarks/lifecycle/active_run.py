@@ -23,11 +23,12 @@ from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.publish import publish_run, sweep
 from airflow_bookmarks.lifecycle.reading import ContextReader
 from airflow_bookmarks.lifecycle.recheck import OnMissing, recheck_plan
-from airflow_bookmarks.lifecycle.recover import STARTS_FROM, CommittingSink, recover, starts_from
+from airflow_bookmarks.lifecycle.recover import STARTS_FROM, STARTS_OVER, CommittingSink, recover, starts_from
 from airflow_bookmarks.lifecycle.rewind import resting_contexts, rewind_along
 from airflow_bookmarks.lifecycle.stopwatch import Stopwatch
 from airflow_bookmarks.lifecycle.summary import Summary, log_committed, log_found, log_planned
 from airflow_bookmarks.sources.registry import advance_stored
+from airflow_bookmarks.sources.source import Found
 from airflow_bookmarks.sources.upstream import RewindWanted
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, Commit, Holding
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from airflow_bookmarks.core.position import Position
-    from airflow_bookmarks.sources.source import Found, Source
+    from airflow_bookmarks.sources.source import OnSourceChange, Source
 
 log = logging.getLogger(__name__)
 
@@ -103,6 +104,10 @@ class ActiveRun:
                 run._hold(holding)
                 if adopted is not None:
                     run._commit_adopted(adopted)
+                # Nothing is due or open now, so nobody needs what lower fences staged. A driver whose publish was
+                # dropped by a forced rewind finds nothing to move any more: else it could move files into the target
+                # after this run has listed what it replaces. What it stages from now on, the last sweep takes.
+                sweep(run._staging, run._holding.fence - 1)
             except BaseException:
                 run._give_back()
                 raise
@@ -160,10 +165,18 @@ class ActiveRun:
 
     # ---- plan
 
-    def plan(self, ctx: str, source: Source, *, on_missing: OnMissing = "error") -> FilePlan:
+    def plan(
+        self,
+        ctx: str,
+        source: Source,
+        *,
+        on_missing: OnMissing = "error",
+        on_source_change: OnSourceChange = "error",
+    ) -> FilePlan:
         """Fix what this run reads from one context, and store it before the first byte is read.
 
         Raises:
+            SourceSwitchedError: the context's position is of another source.
             MisuseError: after the commit, or a context that this run has planned already.
             SourceError: it can't be planned. FencedError: the job is not ours any more.
         """
@@ -175,9 +188,11 @@ class ActiveRun:
                 "nothing was committed. Give each source a name of its own."
             )
         with self._stopwatch.measure("plan"):
-            found, plan = self._plan_source(ctx, source)
+            found, plan = self._plan_source(ctx, source, on_source_change)
             self._machine.at(Point.LISTED)
             facts = {**plan.facts(), STARTS_FROM: starts_from(self._holding.base, ctx)}
+            if found.position is None:
+                facts[STARTS_OVER] = True
             body = self._payloads({ctx: plan.encode()})[ctx]
             entry = PlanEntry(source.kind, body, facts, source.fingerprint())
             self._store.plan(self._holding, ctx, entry, option=self.option.value, is_last=True)
@@ -187,8 +202,8 @@ class ActiveRun:
         log_planned(log, self.job, ctx, plan)
         return plan
 
-    def _plan_source(self, ctx: str, source: Source) -> tuple[Found, FilePlan]:
-        found = self._reader.found(ctx)
+    def _plan_source(self, ctx: str, source: Source, on_change: OnSourceChange) -> tuple[Found, FilePlan]:
+        found = self._reader.found_for(ctx, source, on_change)
         log_found(log, self.job, ctx, source.kind, self.watermark(ctx), self._holding.base)
         try:
             return found, source.plan(found)
@@ -199,8 +214,9 @@ class ActiveRun:
                     f"back, but {sorted([*self._contexts, *self._outputs])} of this run are planned already. Nothing "
                     f"was committed. Read {ctx!r} before anything else in the script."
                 ) from wanted
+            self._renewer.rest()  # a renewal under the old fence, on its way now, must not count as a lost lease
             self._hold(rewind_along(self._store, self._holding, wanted.upstream, wanted.target))
-            found = self._reader.found(ctx)
+            found = self._reader.found_for(ctx, source, on_change)
             return found, source.plan(found)
 
     def set_schema(self, ctx: str, schema: str) -> None:
@@ -273,13 +289,14 @@ class ActiveRun:
         if run is None:
             raise MisuseError(f"job {self.job!r}: run {self._holding.key} was committed and has no item")
         with self._stopwatch.measure("publish"):
-            publish_run(self._store, self.job, run, self._machine)
+            publish_run(self._store, self._holding, run, self._machine)
         run = replace(run, metrics={**run.metrics, "seconds": self._stopwatch.seconds()})
         self._store.mark(self._holding, run, is_own=True)
         self._is_marked = True
         self._renewer.stop()
         self._machine.at(Point.MARKED)
-        sweep(self._staging, self._holding.fence, self._machine)
+        sweep(self._staging, self._holding.fence)
+        self._machine.at(Point.SWEPT)
         return Summary.of(run, self._store.namespace, self.job)
 
     def _rechecked(self) -> dict[str, FilePlan]:
@@ -361,7 +378,8 @@ class ActiveRun:
         contexts = dict(self._holding.base.contexts)
         for ctx, plan in plans.items():
             entry = adopted.plans[ctx]
-            position = advance_stored(entry.kind, plan, self._reader.found(ctx))
+            found = Found() if entry.facts.get(STARTS_OVER) else self._reader.found(ctx)
+            position = advance_stored(entry.kind, plan, found)
             if position is not None:
                 moved[ctx] = position
                 contexts[ctx] = ContextState(entry.kind, entry.fingerprint, self._holding.key, position.watermark)
@@ -379,7 +397,8 @@ class ActiveRun:
         run = self._store.run(self.job, self._holding.key)
         if run is None:
             raise MisuseError(f"job {self.job!r}: run {self._holding.key} was committed and has no item")
-        publish_run(self._store, self.job, run, self._machine)
+        publish_run(self._store, self._holding, run, self._machine)
+        self._renewer.rest()
         following = self._store.mark(self._holding, run, is_own=True, take_next=self._machine.lease_time)
         if following is None:
             raise MisuseError(f"job {self.job!r}: the mark of run {run.key} took no next fence")

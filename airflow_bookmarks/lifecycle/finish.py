@@ -6,7 +6,7 @@ import logging
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import JobBusyError, MisuseError, NotCommittedError, StateCorruptError
+from airflow_bookmarks.core.errors import JobBusyError, MisuseError, NotCommittedError, PublishError, StateCorruptError
 from airflow_bookmarks.lifecycle.publish import publish_run, sweep
 from airflow_bookmarks.lifecycle.summary import Summary
 
@@ -81,9 +81,13 @@ def _publish_due(store: BookmarkStore, job: str, caller: Caller, machine: Machin
             f"job {job!r} was taken over by another run, which publishes what is due; see its task."
         )
     log.warning("bookmark %s: run %s is committed and its driver is gone; the worker publishes it", job, due.key)
-    publish_run(store, job, due, machine)
-    store.mark(holding, due, is_own=True)
-    sweep(holding.base.staging, due.key.fence, machine)
+    try:
+        publish_run(store, holding, due, machine)
+        store.mark(holding, due, is_own=True)
+    except PublishError:
+        store.release(holding)  # nobody has to wait for the end of a lease that nobody works under
+        raise
+    sweep(holding.base.staging, due.key.fence)
 
 
 def _due_run(store: BookmarkStore, job: str, seen: Snapshot) -> Run | None:

@@ -56,6 +56,10 @@ class Renewer:
         """Go on with another holding of the same job (the next fence of the same execution)."""
         self._holding = holding
 
+    def rest(self) -> None:
+        """Renew nothing until `switch`: the holding is about to be replaced by an own transaction."""
+        self._holding = None
+
     def stop(self) -> None:
         """End renewing; the lease then runs out by itself unless it is released."""
         self._stop.set()

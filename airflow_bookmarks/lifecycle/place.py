@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.errors import SourceMissingError
+from airflow_bookmarks.core.errors import PublishError, SourceMissingError
+from airflow_bookmarks.core.listing import Listing
 from airflow_bookmarks.core.run import OutputEntry
 from airflow_bookmarks.lifecycle.publish import staging_root
 
@@ -71,7 +72,13 @@ def collect_staged(
     try:
         listing = files.list(folder, recursive=True).files
     except SourceMissingError:  # Spark writes no folder for a frame without partitions
-        return Staged((), (), rows, 0, schema)
+        listing = Listing.of([])
+    if rows and not len(listing):
+        raise PublishError(
+            f"{rows} rows were written to {folder!r}, and no file is there. Nothing was committed or published. "
+            "Somebody else removed what was staged, or two stores have the same namespace, job and target: give each a "
+            "namespace of its own."
+        )
     moves = [(path, _published(path[len(folder) + 1 :], target, token)) for path in listing.paths]
     deletes: list[str] = []
     if mode is Mode.OVERWRITE:

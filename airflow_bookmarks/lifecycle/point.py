@@ -51,7 +51,7 @@ def fault_from_environment(attempt: int, environment: Mapping[str, str] | None =
     if not text:
         return no_fault
     name, _, only = text.partition("@")
-    if name not in set(Point) or (only and not only.isdigit()):
+    if name not in set(Point) or (only and not only.isdecimal()):
         points = ", ".join(Point)
         raise OptionError(f"{FAULT_VARIABLE}={text!r}: expected <point>[@<attempt>] with a point of: {points}")
     if only and int(only) != attempt:

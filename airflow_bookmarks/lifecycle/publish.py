@@ -17,11 +17,11 @@ from airflow_bookmarks.files.filesystem import FileSystem, open_filesystem
 from airflow_bookmarks.lifecycle.point import Point
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.lifecycle.lease import Machine
-    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore, Holding
 
 log = logging.getLogger(__name__)
 
@@ -29,13 +29,16 @@ STAGING_FOLDER = "_bookmarks"
 _PROGRESS_EVERY = 1000
 
 
-def publish_run(store: BookmarkStore, job: str, run: Run, machine: Machine) -> int:
+def publish_run(store: BookmarkStore, holding: Holding, run: Run, machine: Machine) -> int:
     """Move what the run lists, then delete what it lists; return the number of files made visible.
 
-    `run` is the item as the publisher first saw it: its lists are never read anew half-way.
+    `run` is the item as the publisher first saw it: its lists are never read anew half-way. `holding` is the
+    publisher's: before it deletes it makes sure that the job is still its own, because what a dropped publish meant to
+    replace is living data.
 
     Raises:
-        PublishError: a listed file is neither staged nor published; the publish stays due.
+        PublishError: a listed file is neither staged nor published, or can't be moved; the publish stays due.
+        FencedError: the job was taken from the publisher before its deletes.
     """
     machine.at(Point.PUBLISHING)
     total = 0
@@ -45,57 +48,72 @@ def publish_run(store: BookmarkStore, job: str, run: Run, machine: Machine) -> i
         files = open_filesystem(output.target)
         moves = [] if output.publish is None else decode_moves(store.blobs.get(output.publish))
         deletes = [] if output.delete is None else decode_paths(store.blobs.get(output.delete))
-        try:
-            total += _move_all(files, job, run, name, moves, machine)
-            for path in deletes:
-                files.delete(path)
-        except OSError as error:
-            raise PublishError(
-                f"job {job!r}, run {run.key}, output {name!r}: {error}. The run stays committed and its "
-                "publish stays due: what was moved stays, the rest is still staged. Mend the cause (disk, rights); the "
-                "next run of the job, or a retry of this one, finishes it."
-            ) from error
+        what = f"job {holding.job!r}, run {run.key}, output {name!r}"
+        total += move_all(files, what, moves, machine)
+        if deletes:
+            store.check_held(holding, f"delete what run {run.key} replaced")
+            _delete_all(files, what, deletes)
     machine.at(Point.PUBLISHED)
     return total
 
 
-def _move_all(files: FileSystem, job: str, run: Run, name: str, moves: list[tuple[str, str]], machine: Machine) -> int:
+def move_all(files: FileSystem, what: str, moves: Sequence[tuple[str, str]], machine: Machine) -> int:
+    """Move each staged file to its name in the target; return how many there are. `what` names the run for messages.
+
+    Raises:
+        PublishError: a file is neither staged nor published, or can't be moved.
+    """
     gone: list[tuple[str, str]] = []
     for done, (source, target) in enumerate(moves, 1):
-        if not files.move(source, target):
-            gone.append((source, target))
+        try:
+            if not files.move(source, target):
+                gone.append((source, target))
+        except OSError as error:
+            raise _unpublished(what, error) from error
         machine.at(Point.MOVED)
         if done % _PROGRESS_EVERY == 0:
-            log.info(
-                "bookmark %s: publishing output %s of run %s: %d of %d files", job, name, run.key, done, len(moves)
-            )
+            log.info("bookmark: publishing %s: %d of %d files", what, done, len(moves))
     # A source that is gone was moved by an earlier try: its target must be there then.
     found = files.stat([target for _, target in gone])
     lost = [source for (source, _), info in zip(gone, found, strict=True) if info is None]
     if lost:
         raise PublishError(
-            f"job {job!r}, run {run.key}, output {name!r}: {len(lost)} of {len(moves)} staged files are gone and "
-            f"were not published, the first: {lost[0]!r}. The run stays committed and its publish stays due; nothing "
-            "was deleted. Somebody else removed staged files (or this publisher is stale and a later run replaced "
-            "them): put them back, or rewind the job to before this run so that it is done again."
+            f"{what}: {len(lost)} of {len(moves)} staged files are gone and were not published, the first: "
+            f"{lost[0]!r}. Nothing was deleted. A committed run stays committed and its publish stays due, unless the "
+            "job was rewound or taken over meanwhile. Somebody else removed staged files: put them back, or rewind the "
+            "job to before this run so that it is done again."
         )
     return len(moves)
 
 
-def sweep(staging: Iterable[str], fence: int, machine: Machine) -> int:
+def _delete_all(files: FileSystem, what: str, paths: Sequence[str]) -> None:
+    try:
+        for path in paths:
+            files.delete(path)
+    except OSError as error:
+        raise _unpublished(what, error) from error
+
+
+def _unpublished(what: str, error: OSError) -> PublishError:
+    return PublishError(
+        f"{what}: {error}. The run stays committed and its publish stays due: what was moved stays, the rest is still "
+        "staged. Mend the cause (disk, rights); the next run of the job, or a retry of this one, finishes it."
+    )
+
+
+def sweep(staging: Iterable[str], fence: int) -> int:
     """Remove what runs of this fence and lower ones staged; return how many places were removed.
 
-    Only after an own mark: until then a lower fence may have staged what is still due.
+    Only when nothing of these fences is due or open: after an own mark, and for lower fences after recovery.
     """
     removed = 0
     for root in staging:
         files = open_filesystem(root)
         for folder in files.folders(root):
             number, _, placed_by = folder.partition(".")
-            if number.isdigit() and placed_by.isdigit() and int(placed_by) <= fence:
+            if number.isdecimal() and placed_by.isdecimal() and int(placed_by) <= fence:
                 files.remove(f"{root}/{folder}")
                 removed += 1
-    machine.at(Point.SWEPT)
     return removed
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.errors import SourceSwitchedError, StateCorruptError
 from airflow_bookmarks.sources.source import Found
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import ContextState, Run
+    from airflow_bookmarks.sources.source import OnSourceChange, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 
@@ -28,6 +29,21 @@ class ContextReader:
         """Return the committed watermark of a context, None where it has none."""
         state = self._head.contexts.get(ctx)
         return None if state is None else state.watermark
+
+    def found_for(self, ctx: str, source: Source, on_change: OnSourceChange) -> Found:
+        """Return what `source` is planned from, if the stored position is one of this source.
+
+        Raises:
+            SourceSwitchedError: it is of another source, and `on_change` says neither "reset" nor, for the same kind of
+                source, "keep". StateCorruptError: as `found`.
+        """
+        state, given = self.state(ctx), source.fingerprint()
+        if state is not None and state.fingerprint != given:
+            if on_change == "reset":
+                return Found()
+            if on_change == "error" or state.kind != source.kind or source.kind == "upstream":
+                raise SourceSwitchedError(self._job, ctx, state.fingerprint, given)
+        return self.found(ctx)
 
     def found(self, ctx: str) -> Found:
         """Return what a source is planned from.

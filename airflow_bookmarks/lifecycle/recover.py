@@ -71,7 +71,7 @@ def finish_publish(store: BookmarkStore, holding: Holding, machine: Machine) -> 
             "Nothing was changed. Restore the table from a backup, or reset the job."
         )
     log.info("bookmark %s: run %s is committed and not published; publishing it", holding.job, key)
-    publish_run(store, holding.job, run, machine)
+    publish_run(store, holding, run, machine)
     after = store.mark(holding, run, is_own=False)
     if after is None:
         raise StateCorruptError(f"job {holding.job!r}: the mark of run {key} released a lease that it must keep")
@@ -97,6 +97,7 @@ def _is_same_position(holding: Holding, run: Run) -> bool:
 
 
 STARTS_FROM = "starts_from"
+STARTS_OVER = "starts_over"
 
 
 def starts_from(head: Head, ctx: str) -> str | None:

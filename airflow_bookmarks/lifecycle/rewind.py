@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
+import getpass
 import logging
+import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _RACES = 10
+_DIGITS = 10  # as many as the key of a run item has
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,14 @@ def rewind(
         RunUnknownError: no such run in the living line. Besides those of `reset`.
     """
     return _change(store, job, "rewind", str(to_run), reason, who, force, expected_version)
+
+
+def present_user() -> str:
+    """Return the user of the operating system, by number where it has no name (usual in containers)."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid:{os.getuid()}"
 
 
 def _change(
@@ -217,7 +228,7 @@ def resolve_run(store: BookmarkStore, job: str, head: Head, reference: str) -> R
     living = store.ancestry(job, head.epoch)
     for run in store.runs(job, until=number, reverse=True):
         if run.state.is_committed and living.is_living(run.key.number, run.epoch):
-            if reference.isdigit() and run.key.number != number:
+            if is_number(reference) and run.key.number != number:
                 raise RunUnknownError(
                     f"run {number} of job {job!r} was undone by a reset or rewind; the newest living run before it is "
                     f"{run.key.number}. Nothing was read or changed."
@@ -245,8 +256,13 @@ def window_runs(store: BookmarkStore, job: str, from_run: str, to_run: str) -> l
     return [r for r in runs if r.state.is_committed and living.is_living(r.key.number, r.epoch)]
 
 
+def is_number(reference: str) -> bool:
+    """Whether a reference to a run is a run number (up to ten digits), and not a run id."""
+    return reference.isascii() and reference.isdigit() and len(reference) <= _DIGITS
+
+
 def _number(store: BookmarkStore, job: str, reference: str) -> int | None:
-    if reference.isdigit():
+    if is_number(reference):
         return int(reference)
     execution = store.execution(job, reference)
     if execution is None:

@@ -16,7 +16,7 @@ from airflow_bookmarks.core.option import Choice, Option
 from airflow_bookmarks.core.plan import FilePlan, union
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.lifecycle.publish import staging_root
+from airflow_bookmarks.lifecycle.publish import move_all, staging_root
 from airflow_bookmarks.lifecycle.reading import ContextReader
 from airflow_bookmarks.lifecycle.recheck import OnMissing, recheck_plan
 from airflow_bookmarks.lifecycle.rewind import window_runs
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import ContextState, Run
     from airflow_bookmarks.lifecycle.lease import Machine
     from airflow_bookmarks.lifecycle.place import Place, Staged
+    from airflow_bookmarks.sources.source import OnSourceChange
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 log = logging.getLogger(__name__)
@@ -110,7 +111,14 @@ class SideRun:
         """Return the schema with which the last run that moved this context read it; None under `disable`."""
         return self._reader.known_schema(ctx)
 
-    def plan(self, ctx: str, source: Source, *, on_missing: OnMissing = "error") -> FilePlan:
+    def plan(
+        self,
+        ctx: str,
+        source: Source,
+        *,
+        on_missing: OnMissing = "error",
+        on_source_change: OnSourceChange = "error",
+    ) -> FilePlan:
         """Fix what this run reads: what is new (pause), what earlier runs read (pause with a window), all (disable).
 
         Raises:
@@ -121,14 +129,15 @@ class SideRun:
         if ctx in self._sources:
             raise MisuseError(f"job {self._job!r}: context {ctx!r} is read twice in one run. Nothing was changed.")
         with self._stopwatch.measure("plan"):
-            plan = self._window_plan(ctx) if self._window is not None else self._new_plan(ctx, source)
+            plan = self._window_plan(ctx) if self._window is not None else self._new_plan(ctx, source, on_source_change)
             self._machine.at(Point.PLANNED)
         self._sources[ctx] = (source, plan, on_missing)
         log_planned(log, self._job, ctx, plan)
         return plan
 
-    def _new_plan(self, ctx: str, source: Source) -> FilePlan:
-        found = Found() if self.option is Option.DISABLE else self._reader.found(ctx)
+    def _new_plan(self, ctx: str, source: Source, on_change: OnSourceChange) -> FilePlan:
+        is_blind = self.option is Option.DISABLE
+        found = Found() if is_blind else self._reader.found_for(ctx, source, on_change)
         log_found(log, self._job, ctx, source.kind, self.watermark(ctx), self._head)
         try:
             return source.plan(found)
@@ -202,8 +211,7 @@ class SideRun:
         if is_empty:
             return {"rows": staged.rows, "files": 0, "bytes": 0, "discarded_files": len(staged.moves)}
         files = open_filesystem(place.target)
-        for source, target in staged.moves:
-            files.move(source, target)
+        move_all(files, f"job {self._job!r}, {self.option.value} run, output {name!r}", staged.moves, self._machine)
         for path in staged.deletes:
             files.delete(path)
         return {"rows": staged.rows, "files": len(staged.moves), "bytes": staged.bytes}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from airflow_bookmarks.files.filesystem import FileSystem
+
+_FINGERPRINT_LENGTH = 160
 
 OnOverwrite = Literal["reprocess", "ignore", "error"]
 
@@ -55,8 +58,12 @@ class FileSource:
         self._listing: Listing | None = None
 
     def fingerprint(self) -> str:
-        """Return the kind and the roots."""
-        return f"{self.kind}:{','.join(self._roots)}"
+        """Return the kind and the roots, in one order; what is long ends in a hash, to keep the head small."""
+        text = f"{self.kind}:{','.join(sorted(self._roots))}"
+        if len(text) <= _FINGERPRINT_LENGTH:
+            return text
+        digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        return f"{text[:_FINGERPRINT_LENGTH]}...#{digest}"
 
     def plan(self, found: Found) -> FilePlan:
         """List, and keep what the ledger does not know; see `Source.plan`."""

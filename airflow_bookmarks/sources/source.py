@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +29,9 @@ class Recheck:
     """What a second look at planned files found: those that changed or went since planning."""
 
     missing: tuple[str, ...] = ()
+
+
+OnSourceChange = Literal["error", "reset", "keep"]
 
 
 class Source(Protocol):

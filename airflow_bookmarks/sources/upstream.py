@@ -15,6 +15,7 @@ from airflow_bookmarks.core.errors import (
     OptionError,
     SourceChangedError,
     SourceMissingError,
+    SourceSwitchedError,
     UpstreamRewoundError,
 )
 from airflow_bookmarks.core.line import Ancestry, last_common_run
@@ -45,10 +46,13 @@ class RewindWanted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Selected:
-    """Runs of the upstream that a window covers, and all runs seen on the way (for what they deleted)."""
+    """Runs of the upstream that a window covers, and those that have deleted, or delete now, what they replaced.
+
+    A run that was undone before its publish is none of these: what it meant to replace stays where it is.
+    """
 
     window: list[Run]
-    seen: list[Run]
+    deleting: list[Run]
 
 
 class UpstreamSource:
@@ -80,8 +84,8 @@ class UpstreamSource:
         self._before: UpstreamPosition | None = None
 
     def fingerprint(self) -> str:
-        """Return the kind, the job and the output."""
-        return f"{self.kind}:{self._upstream}:{self._wanted_output or '*'}"
+        """Return the kind and the job; which output it is, the position itself says."""
+        return f"{self.kind}:{self._upstream}"
 
     def plan(self, found: Found) -> FilePlan:
         """Select the published runs above the position; see `Source.plan`."""
@@ -94,6 +98,7 @@ class UpstreamSource:
         self._check_rewound(before, head)
         selected = self._select(before.run_number, head)
         output = self._output_of(selected.window) or before.output
+        self._check_output(before, output)
         files, replaced, roots = self._files(selected, output)
         until = selected.window[-1].key.number if selected.window else before.run_number
         runs = tuple((run.key.number, run.revision) for run in selected.window)
@@ -135,7 +140,7 @@ class UpstreamSource:
             if run.state is RunState.COMMITTED:
                 break
             window.append(run)
-        return _Selected(window, seen)
+        return _Selected(window, [r for r in seen if r.state is RunState.PUBLISHED or r.key == head.publishing])
 
     def _living(self, runs: Iterable[Run], head: Head) -> Ancestry:
         if all(run.epoch == head.epoch for run in runs):
@@ -158,8 +163,14 @@ class UpstreamSource:
             )
         return names[0] if names else ""
 
+    def _check_output(self, before: UpstreamPosition, output: str) -> None:
+        if before.run_number > 0 and before.output not in ("", output):
+            raise SourceSwitchedError(
+                self._consumer, "", f"{self.fingerprint()}:{before.output}", f"{self.fingerprint()}:{output}"
+            )
+
     def _files(self, selected: _Selected, output: str) -> tuple[Listing, int, tuple[str, ...]]:
-        deleted_by = _deletions(self._store, selected.seen)
+        deleted_by = _deletions(self._store, selected.deleting)
         paths: list[str] = []
         roots: dict[str, None] = {}
         replaced = 0

@@ -23,6 +23,7 @@ from airflow_bookmarks.lifecycle.point import fault_from_environment
 from airflow_bookmarks.lifecycle.recheck import OnMissing
 from airflow_bookmarks.lifecycle.side_run import SideRun
 from airflow_bookmarks.sources.files import OnOverwrite
+from airflow_bookmarks.sources.source import OnSourceChange
 from airflow_bookmarks.sources.upstream import OnRewind
 from airflow_bookmarks.spark.reader import BookmarkedReader
 from airflow_bookmarks.spark.readers.files import LISTING_CONF, Way
@@ -39,6 +40,7 @@ from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
 from airflow_bookmarks.version import __version__
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
     from pyspark.sql import DataFrame, SparkSession
@@ -115,6 +117,7 @@ class BookmarkedJob:
         self._machine = Machine(at=fault_from_environment(self._caller.attempt))
         self._run: ActiveRun | SideRun | None = None
         self._counts: dict[str, RowCount] = {}
+        self._sources: list[tuple[str, bool]] = []
         self._summary: Summary | None = None
         self._is_aborted = False
         self._session_conf = ExitStack()
@@ -205,6 +208,7 @@ class BookmarkedJob:
         on_overwrite: OnOverwrite = "reprocess",
         on_missing: OnMissing = "error",
         on_upstream_rewind: OnRewind = "fail",
+        on_source_change: OnSourceChange = "error",
         count_rows: bool = False,
         read_by: Way | None = None,
     ) -> BookmarkedReader:
@@ -217,6 +221,8 @@ class BookmarkedJob:
             on_missing: a planned file that changes or goes before the commit stops the run ("error") or is left to the
                 next run, counted ("skip").
             on_upstream_rewind: with `.upstream`: "fail", "rewind" this job along, or "ignore".
+            on_source_change: the context has a position, and it is of another source (another path or job): "error",
+                "reset" (start the new one from the beginning) or, for files, "keep" (go on from the position).
             count_rows: count the rows as the first action of the script reads them; it may hold back filter pushdown.
             read_by: "paths" or "directory"; default: chosen from the counts.
 
@@ -226,6 +232,7 @@ class BookmarkedJob:
         _check_choice("on_overwrite", on_overwrite, OnOverwrite)
         _check_choice("on_missing", on_missing, OnMissing)
         _check_choice("on_upstream_rewind", on_upstream_rewind, OnRewind)
+        _check_choice("on_source_change", on_source_change, OnSourceChange)
         if read_by is not None:
             _check_choice("read_by", read_by, Way)
         if read_by == "directory" and is_connect(self.spark):
@@ -239,6 +246,7 @@ class BookmarkedJob:
             on_overwrite=on_overwrite,
             on_missing=on_missing,
             on_upstream_rewind=on_upstream_rewind,
+            on_source_change=on_source_change,
             count_rows=count_rows,
             read_by=read_by,
         )
@@ -313,6 +321,24 @@ class BookmarkedJob:
         count = RowCount()
         self._counts[ctx] = count
         return count.of(frame)
+
+    def note_source(self, roots: Sequence[str], *, recursive: bool) -> None:
+        """Remember a source of files that this run reads, to keep its outputs out of it."""
+        self._sources += [(root, recursive) for root in roots]
+
+    def check_target(self, target: str, *, overwrites: bool) -> None:
+        """Make sure that an output doesn't lie where this run reads.
+
+        Raises:
+            OptionError: the next run would read its own output, or the overwrite would delete the source.
+        """
+        for root, recursive in self._sources:
+            is_below = target == root or (recursive and target.startswith(root.rstrip("/") + "/"))
+            if is_below or (overwrites and root.startswith(target.rstrip("/") + "/")):
+                raise OptionError(
+                    f"job {self.name!r}: the target {target!r} and the source {root!r} lie within each other: the job "
+                    "would read, or replace, its own input. Nothing was written or committed. Write somewhere else."
+                )
 
     def check_upstream(self, job: str) -> None:
         """Make sure that an upstream that is read is one that the operator declared, if it declared any.

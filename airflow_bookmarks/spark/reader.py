@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.run import OutputEntry
     from airflow_bookmarks.lifecycle.recheck import OnMissing
+    from airflow_bookmarks.sources.source import OnSourceChange
     from airflow_bookmarks.spark.job import BookmarkedJob
 
 FORMATS = ("csv", "json", "orc", "parquet", "text")
@@ -50,6 +51,7 @@ class BookmarkedReader:
         on_overwrite: OnOverwrite,
         on_missing: OnMissing,
         on_upstream_rewind: OnRewind,
+        on_source_change: OnSourceChange,
         count_rows: bool,
         read_by: Way | None,
     ) -> None:
@@ -57,6 +59,7 @@ class BookmarkedReader:
         self._on_overwrite: OnOverwrite = on_overwrite
         self._on_missing: OnMissing = on_missing
         self._on_rewind: OnRewind = on_upstream_rewind
+        self._on_source_change: OnSourceChange = on_source_change
         self._count_rows, self._read_by = count_rows, read_by
         self._format: str | None = None
         self._schema: StructType | None = None
@@ -139,7 +142,8 @@ class BookmarkedReader:
         named = self._schema.fieldNames() if self._schema is not None else []
         source = FileSource(files, roots, recursive=self._recursive, on_overwrite=self._on_overwrite, named=named)
         run = self._job.active_run
-        plan = run.plan(self._ctx, source, on_missing=self._on_missing)
+        plan = run.plan(self._ctx, source, on_missing=self._on_missing, on_source_change=self._on_source_change)
+        self._job.note_source(roots, recursive=self._recursive)
         skips_missing = self._on_missing == "skip"
         fmt = Format(self._label, self._format, self._options, self._schema, self._recursive, skips_missing)
         frame = read_plan(self._job.spark, files, plan, fmt, lambda: run.known_schema(self._ctx), self._read_by)
@@ -165,7 +169,7 @@ class BookmarkedReader:
         """
         self._job.check_upstream(job)
         source = UpstreamSource(self._job.store, self._job.name, job, output=output, on_rewind=self._on_rewind)
-        plan = self._job.active_run.plan(self._ctx, source)
+        plan = self._job.active_run.plan(self._ctx, source, on_source_change=self._on_source_change)
         entry = source.entry_of(plan)
         written = self._written_schema(entry)
         known = None if written is not None else self._job.active_run.known_schema(self._ctx)

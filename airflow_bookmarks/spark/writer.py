@@ -108,6 +108,7 @@ class BookmarkedWriter:
         self.options(**options)
         files = open_filesystem(path)
         target = files.canonical(path)
+        self._job.check_target(target, overwrites=self._mode is Mode.OVERWRITE)
         staging = None if self._staging is None else self._hidden(files.canonical(self._staging), target)
         sink = FileSink(self._format, target, self._publish_mode(), self._partition_by, self._options, staging)
         run = self._job.active_run

@@ -248,6 +248,15 @@ class BookmarkStore(StateReader):
         except ConditionFailedError as error:
             raise self._fenced(holding, "release the lease") from error
 
+    def check_held(self, holding: Holding, what: str) -> None:
+        """Make sure that the job is still the holder's; `what` says what it is about to do.
+
+        Raises:
+            FencedError: it is not.
+        """
+        if self.head(holding.job).fence != holding.fence:
+            raise self._fenced(holding, what)
+
     # ---- plan, place
 
     def plan(self, holding: Holding, ctx: str, entry: PlanEntry, *, option: str, is_last: bool) -> None:
@@ -603,11 +612,13 @@ class BookmarkStore(StateReader):
         head = self.look(holding.job).head
         lease = head.lease if head is not None else None
         fence = head.fence if head is not None else "none"
-        taken = (
-            f"taken over by {lease.run_id!r} (attempt {lease.attempt}) at {to_text(lease.since)}"
-            if lease is not None and lease.nonce != holding.nonce
-            else "killed, reset or rewound"
-        )
+        taken = "killed, reset or rewound"
+        if lease is not None and lease.nonce != holding.nonce:
+            taken = f"taken over by {lease.run_id!r} (attempt {lease.attempt}) at {to_text(lease.since)}"
+        else:
+            for run in self.runs(holding.job, after=holding.base.run_number, reverse=True, limit=1):
+                if run.key.fence > holding.fence:
+                    taken = f"taken over by {run.run_id!r} (attempt {run.attempt}), which has ended since"
         return FencedError(
             f"job {holding.job!r}: this run ({holding.caller.run_id!r}, attempt {holding.caller.attempt}, fence "
             f"{holding.fence}) could not {what}: the job was {taken} (fence {fence}). This run changed nothing further "

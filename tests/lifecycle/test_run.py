@@ -19,13 +19,16 @@ from airflow_bookmarks.core.errors import (
     OverwrittenError,
     PublishError,
     SourceChangedError,
+    SourceError,
     SourceMissingError,
 )
 from airflow_bookmarks.core.head import Head
+from airflow_bookmarks.core.listing import FileInfo, Listing
+from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.history import history
 from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.place import Mode
+from airflow_bookmarks.lifecycle.place import Mode, collect_staged
 from airflow_bookmarks.sources.files import FileSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.table import Operation, Table
@@ -554,3 +557,62 @@ def test_run_of_many_contexts_fits_into_one_item(shop: Shop) -> None:
     run = shop.begin()
     assert all(run.plan(f"context-{i}", source(shop)).is_empty for i in range(40))
     run.abort("a test")
+
+
+def test_rows_whose_staged_files_are_gone_are_not_committed(shop: Shop) -> None:
+    folder = shop.root / "copy" / "_bookmarks" / "test" / "copy" / "1.1" / "out"
+    with pytest.raises(PublishError, match="2 rows were written"):
+        collect_staged(FILES, str(folder), str(shop.root / "copy"), "run-1.1", Mode.APPEND, rows=2, schema=None)
+
+
+def test_paused_overwrite_whose_staging_went_deletes_nothing(shop: Shop) -> None:
+    shop.mode = Mode.OVERWRITE
+    shop.put("a.txt", "a")
+    shop.run()
+    shop.put("b.txt", "b")
+    run = shop.side()
+    shop.copy(run)
+    for path in (shop.root / "copy" / "_bookmarks").rglob("part-0.txt"):
+        path.unlink()
+    with pytest.raises(PublishError, match="pause run"):
+        run.commit()
+    assert shop.target_lines() == {"a": 1}
+
+
+def test_link_that_leads_to_itself_is_an_error_with_its_name(shop: Shop) -> None:
+    (shop.raw / "loop").symlink_to(shop.raw / "loop")
+    run = shop.begin()
+    with pytest.raises(SourceError, match="loop"):
+        run.plan("raw", source(shop))
+    run.abort("a test")
+
+
+def test_pipes_and_dead_links_are_not_input_and_counted(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    (shop.raw / "dead").symlink_to(shop.root / "absent")
+    os.mkfifo(shop.raw / "pipe")
+    _, summary = shop.run()
+    assert summary.contexts["raw"]["skipped"] == {"special": 2}
+
+
+def test_name_that_is_not_utf8_is_an_error_with_its_name(shop: Shop) -> None:
+    (shop.root / os.fsdecode(b"raw/caf\xe9.txt")).write_text("x")
+    run = shop.begin()
+    with pytest.raises(SourceError, match="not UTF-8"):
+        run.plan("raw", source(shop))
+    run.abort("a test")
+
+
+def test_file_times_that_no_calendar_has_are_only_a_hint(shop: Shop) -> None:
+    shop.put("a.txt", "a", seconds=-100)
+    assert shop.run()[0] == ["a"]
+    plan = FilePlan(Listing.of([FileInfo("/x", 1, 10**15)]), ("/",), 1, 0)
+    assert plan.files.file(0).modified.year == 9999
+
+
+def test_renewal_on_its_way_while_the_fence_moves_is_no_lost_lease(shop: Shop) -> None:
+    run = shop.begin()
+    run._renewer.rest()
+    run._renewer.renew_once()
+    assert run._renewer.fenced is None
+    run.commit()

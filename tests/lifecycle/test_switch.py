@@ -1,0 +1,110 @@
+"""Promise RUN-12: a context that is read from another source than its position is of, fails and shows both."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from airflow_bookmarks.core.errors import BookmarkError, SourceSwitchedError
+from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.lifecycle.place import Mode
+from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.rewind import rewind
+from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.sources.upstream import UpstreamSource
+from tests.lifecycle.shop import FILES, Shop
+from tests.lifecycle.test_upstream import Stopped, stopping_at
+
+
+def two_upstreams(shop: Shop) -> None:
+    for name in "ab":
+        shop.put(f"{name}.txt", name)
+        shop.run("one")
+        shop.run("two")
+    shop.run("down", upstream="one")
+
+
+def test_other_upstream_under_the_same_context_is_an_error_and_nothing_is_lost(shop: Shop) -> None:
+    two_upstreams(shop)
+    run = shop.begin("down")
+    with pytest.raises(SourceSwitchedError, match=r"'upstream:one'.*'upstream:two'"):
+        run.plan("raw", UpstreamSource(shop.store, "down", "two"))
+    plan = run.plan("other", UpstreamSource(shop.store, "down", "two"))
+    assert len(plan) == 2
+    run.abort("a test")
+
+
+def test_other_upstream_can_be_started_from_its_beginning(shop: Shop) -> None:
+    two_upstreams(shop)
+    run = shop.begin("down")
+    plan = run.plan("raw", UpstreamSource(shop.store, "down", "two"), on_source_change="reset")
+    assert len(plan) == 2
+    run.commit()
+    run = shop.begin("down")
+    assert run.plan("raw", UpstreamSource(shop.store, "down", "two")).is_empty
+    run.abort("a test")
+
+
+def test_position_of_one_upstream_is_never_kept_for_another(shop: Shop) -> None:
+    two_upstreams(shop)
+    run = shop.begin("down")
+    with pytest.raises(SourceSwitchedError):
+        run.plan("raw", UpstreamSource(shop.store, "down", "two"), on_source_change="keep")
+    run.abort("a test")
+
+
+def test_other_folder_under_the_same_context_is_an_error_unless_the_position_is_kept(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    moved = shop.root / "moved"
+    moved.mkdir()
+    (moved / "b.txt").write_text("b")
+    run = shop.begin()
+    source = FileSource(FILES, [str(moved), str(shop.raw)])
+    with pytest.raises(SourceSwitchedError):
+        run.plan("raw", source)
+    plan = run.plan("raw", source, on_source_change="keep")
+    assert plan.files.paths == [str(moved / "b.txt")]
+    run.abort("a test")
+
+
+def test_other_kind_of_source_is_an_error(shop: Shop) -> None:
+    two_upstreams(shop)
+    run = shop.begin("down")
+    with pytest.raises(SourceSwitchedError, match="files:"):
+        run.plan("raw", FileSource(FILES, [str(shop.raw)]), on_source_change="keep")
+    run.abort("a test")
+
+
+def test_run_undone_before_its_publish_hides_nothing_from_consumers(shop: Shop) -> None:
+    shop.mode = Mode.OVERWRITE_PARTITIONS
+    good = shop.put("a.txt", "good")
+    shop.put("b.txt", "b")
+    shop.run("up")
+    good.write_text("bad!!\n")
+    with pytest.raises(Stopped):
+        stopping_at(shop, Point.COMMITTED).run("up", run_id="dies")
+    shop.put("a.txt", "good")
+    rewind(shop.store, "up", 1, reason="a test", who="me", force=True)
+    shop.run("up")
+    assert sorted(shop.run("down", upstream="up")[0]) == ["b", "good"]
+
+
+def test_driver_whose_publish_was_dropped_moves_and_deletes_nothing_after_the_next_run(shop: Shop) -> None:
+    shop.mode = Mode.OVERWRITE_PARTITIONS
+    shop.put("a.txt", "a1")
+    shop.run()
+    shop.put("a.txt", "a2", "more")
+
+    def rewound_and_done_again(at: Point) -> None:
+        if at is Point.PUBLISHING:
+            rewind(shop.store, "copy", 1, reason="a test", who="me", force=True)
+            shop.run()
+
+    slow = replace(shop, machine=replace(shop.machine, at=rewound_and_done_again))
+    with pytest.raises(BookmarkError):
+        slow.run(run_id="slow")
+    assert shop.target_lines() == {"a2": 1, "more": 1}
+    states = [run.state for run in shop.store.runs("copy")]
+    assert states[-1] is RunState.PUBLISHED
