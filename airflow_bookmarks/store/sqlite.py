@@ -99,6 +99,7 @@ class SqliteTable:
         self._clock = clock
         self._lock = threading.RLock()
         self._connections: dict[tuple[int, threading.Thread], sqlite3.Connection] = {}
+        self._identity: tuple[int, int] | None = None
         self._is_closed = False
 
     # ---- the protocol
@@ -245,6 +246,10 @@ class SqliteTable:
             with self._lock:
                 self._drop_connections_of_ended_threads()
                 self._connections[me] = connection
+                self._identity = self._identity or _identity(self._path)
+        # An open connection writes on into a file that was removed or replaced, and nobody would ever read it again.
+        if _identity(self._path) != self._identity:
+            raise self._missing()
         return self._connections[me]
 
     def _drop_connections_of_ended_threads(self) -> None:
@@ -351,6 +356,15 @@ def _writing(connection: sqlite3.Connection) -> Iterator[None]:
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Return what tells one file from another under the same path, None where there is none."""
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _is_busy(error: sqlite3.Error) -> bool:

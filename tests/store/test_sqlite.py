@@ -286,3 +286,15 @@ def test_a_failure_inside_a_transaction_in_memory_leaves_it_usable() -> None:
             table.transact([Put(Key("p", "a"), {}), Update(HEAD, set={"b": "x" * 300_000})])
         table.transact([Put(Key("p", "b"), {})])
         assert [key.sk for key, _ in table.query("p")] == ["b"]
+
+
+def test_file_that_was_removed_under_an_open_table_is_an_error_and_no_success(tmp_path: Path) -> None:
+    table = SqliteTable(tmp_path / "bookmarks.db")
+    table.create()
+    table.transact([Put(Key("p", "s"), {"a": 1})])
+    for path in tmp_path.iterdir():
+        path.unlink()
+    with pytest.raises(TableMissingError):
+        table.transact([Put(Key("p", "s"), {"a": 2})])
+    with pytest.raises(TableMissingError):
+        table.get([Key("p", "s")])
