@@ -31,7 +31,18 @@ _EXIT_CODES = "Exit codes: 0 done, 1 refused or failed (the reason is on stderr)
 _STORE_HELP = "store URI, for example dynamodb://bookmarks?region=eu-west-1"
 
 _LIST_COLUMNS = ("job", "run_number", "published", "epoch", "watermark", "last_commit_at")
-_HISTORY_COLUMNS = ("number", "epoch", "state", "files", "rows", "watermark", "committed_at", "run_id", "attempt")
+_HISTORY_COLUMNS = (
+    "number",
+    "epoch",
+    "state",
+    "files",
+    "rows",
+    "rows_written",
+    "watermark",
+    "committed_at",
+    "run_id",
+    "attempt",
+)
 
 
 # ---- what there is
@@ -65,7 +76,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
             parser.error(f"no store: give --store, or set {STORE_VARIABLE}, e.g. sqlite:////var/lib/bookmarks.db")
     except SystemExit as exit_:  # argparse has said why
         return exit_.code if isinstance(exit_.code, int) else 2
-    return _run_verb(given.verb, given, lambda: _open(uri))
+    try:
+        return _run_verb(given.verb, given, lambda: _open(uri))
+    except BrokenPipeError:  # the reader (`head`, a pager) has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
 def airflow_group() -> GroupCommand:

@@ -159,7 +159,7 @@ class UpstreamRewoundError(SourceError):
             f"REWOUND: upstream {upstream!r} went back to run {target}, and job {job!r} has consumed it up to run "
             f"{consumed}. Nothing was read or changed. Decide with on_upstream_rewind: 'rewind' takes {job!r} back to "
             f"its newest run at or below run {target} of the upstream and reads on from there, 'ignore' keeps what "
-            "was consumed and takes note."
+            f"was consumed and takes note; or rewind {job!r} by hand."
         )
         self.job, self.upstream, self.consumed, self.target = job, upstream, consumed, target
 

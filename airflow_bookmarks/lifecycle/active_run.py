@@ -417,6 +417,7 @@ class ActiveRun:
             return
         self._is_over = True
         self._renewer.stop()
+        log.warning("bookmark %s: the run failed, nothing is committed: %s", self.job, error)
         try:
             self._store.fail(self._holding, error, has_item=self._has_item)
         except BookmarkError as also:

@@ -16,7 +16,8 @@ _INDEX = ("dag_id", "task_id", "map_index", "first_seen_at", "last_commit_at")
 
 
 def bookmark(store: BookmarkStore, job: str) -> dict[str, Any]:
-    """Return where a job stands: its numbers, its contexts with their watermarks, its lease and its consumers.
+    """Return where a job stands: its numbers, its contexts with their watermarks, its lease, its consumers, and the
+    resets and rewinds that were made.
 
     Raises:
         JobUnknownError: no such bookmark.
@@ -36,7 +37,13 @@ def bookmark(store: BookmarkStore, job: str) -> dict[str, Any]:
         for edge in store.edges(job)
     }
     row = _row(store.namespace, job, head, store.index_entry(job) or {})
-    return {**row, "contexts": contexts, "consumers": consumers}
+    return {**row, "contexts": contexts, "consumers": consumers, "changes": changes(store, job)}
+
+
+def changes(store: BookmarkStore, job: str) -> list[dict[str, Any]]:
+    """Return the resets and rewinds of a job, oldest first: what, who, when, why, and the last run kept."""
+    names = ("kind", "who", "at", "why", "to_run", "epoch_before", "epoch_after")
+    return [{name: event.get(name) for name in names} for event in store.events(job)]
 
 
 def bookmarks(store: BookmarkStore) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import JobBusyError, MisuseError, NotCommittedError, PublishError, StateCorruptError
 from airflow_bookmarks.lifecycle.publish import publish_run, sweep
@@ -94,6 +94,23 @@ def _due_run(store: BookmarkStore, job: str, seen: Snapshot) -> Run | None:
     if seen.head is None or seen.head.publishing is None:
         return None
     return store.run(job, seen.head.publishing)
+
+
+def side_summary(store: BookmarkStore, job: str, caller: Caller, option: str) -> Summary:
+    """Return what a pause or disable run did, from its side record; without one (it left none) nothing is claimed."""
+    records: list[dict[str, Any]] = store.sides(job)
+    for record in reversed(records):
+        if (record.get("run_id"), record.get("attempt")) == (caller.run_id, caller.attempt):
+            return Summary(
+                job=job,
+                namespace=store.namespace,
+                run_id=caller.run_id,
+                option=option,
+                is_published=True,
+                contexts=record["contexts"],
+                outputs=record["outputs"],
+            )
+    return Summary(job, store.namespace, caller.run_id, option)
 
 
 def last_summary(store: BookmarkStore, job: str, seen: Snapshot) -> Summary:

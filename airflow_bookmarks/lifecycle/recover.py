@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Protocol
 
 from airflow_bookmarks.core.errors import PublishError, StateCorruptError
+from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.publish import publish_run
 
@@ -54,7 +55,8 @@ def recover(
             )
         else:
             store.abandon(holding, run)
-            log.info("bookmark %s: run %s (%s) was left open and is given up", holding.job, run.key, run.run_id)
+            left = "had failed" if run.state is RunState.FAILED else "was left open"
+            log.info("bookmark %s: run %s (%s) %s and is given up", holding.job, run.key, run.run_id, left)
     machine.at(Point.RECOVERED)
     return holding, adopted
 

@@ -220,7 +220,11 @@ def resolve_run(store: BookmarkStore, job: str, head: Head, reference: str) -> R
         RunUnknownError: there is none.
     """
     number = _number(store, job, reference)
-    if number is None or number < 1 or number > head.run_number:
+    if number == 0:
+        raise RunUnknownError(
+            f"job {job!r} has no run 0. Nothing was read or changed. Back to the beginning is a reset."
+        )
+    if number is None or number > head.run_number:
         raise RunUnknownError(
             f"job {job!r} has no committed run {reference!r}; its last is run {head.run_number}. Nothing was read or "
             f"changed. 'airflow-bookmarks history {job}' lists them."
@@ -234,7 +238,10 @@ def resolve_run(store: BookmarkStore, job: str, head: Head, reference: str) -> R
                     f"{run.key.number}. Nothing was read or changed."
                 )
             return run
-    raise RunUnknownError(f"job {job!r} has no committed run at or before {reference!r}. Nothing was read or changed.")
+    raise RunUnknownError(
+        f"job {job!r} has no living run at or before {reference!r}: those there were, were undone by a reset or "
+        f"rewind. Nothing was read or changed. 'airflow-bookmarks history {job}' lists them."
+    )
 
 
 def window_runs(store: BookmarkStore, job: str, from_run: str, to_run: str) -> list[Run]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.errors import MisuseError, UpstreamRewoundError
+from airflow_bookmarks.core.errors import MisuseError, SourceChangedError, UpstreamRewoundError
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job import Caller, check_name
 from airflow_bookmarks.core.option import Choice, Option
@@ -129,7 +129,11 @@ class SideRun:
         if ctx in self._sources:
             raise MisuseError(f"job {self._job!r}: context {ctx!r} is read twice in one run. Nothing was changed.")
         with self._stopwatch.measure("plan"):
-            plan = self._window_plan(ctx) if self._window is not None else self._new_plan(ctx, source, on_source_change)
+            plan = (
+                self._window_plan(ctx, source, on_missing)
+                if self._window is not None
+                else self._new_plan(ctx, source, on_source_change)
+            )
             self._machine.at(Point.PLANNED)
         self._sources[ctx] = (source, plan, on_missing)
         log_planned(log, self._job, ctx, plan)
@@ -138,20 +142,31 @@ class SideRun:
     def _new_plan(self, ctx: str, source: Source, on_change: OnSourceChange) -> FilePlan:
         is_blind = self.option is Option.DISABLE
         found = Found() if is_blind else self._reader.found_for(ctx, source, on_change)
-        log_found(log, self._job, ctx, source.kind, self.watermark(ctx), self._head)
+        if is_blind:
+            log.info("bookmark %s, context %s: option disable, the bookmark is not looked at", self._job, ctx)
+        else:
+            log_found(log, self._job, ctx, source.kind, self.watermark(ctx), self._head)
         try:
             return source.plan(found)
         except RewindWanted as wanted:
             consumed = int(self.watermark(ctx) or 0)
             raise UpstreamRewoundError(self._job, wanted.upstream, consumed, wanted.target) from wanted
 
-    def _window_plan(self, ctx: str) -> FilePlan:
+    def _window_plan(self, ctx: str, source: Source, on_missing: OnMissing) -> FilePlan:
         stored = [run.plans[ctx] for run in self._window or () if ctx in run.plans]
         plans = [FilePlan.decode(self._store.blobs.get(entry.body)) for entry in stored]
         plan = union(plans)
         runs = [run.key.number for run in self._window or ()]
         log.info("bookmark %s, context %s: pause reads again what runs %s read", self._job, ctx, runs)
-        return plan
+        gone = source.recheck(plan).missing
+        if gone and on_missing == "error":
+            raise SourceChangedError(
+                f"job {self._job!r}, context {ctx!r}: {len(gone)} file(s) that runs {runs} read have another version "
+                f"now, or are gone, the first: {gone[0]!r}. Nothing was read or changed. What they read then is no "
+                "longer there: choose a window that ends with the run that read the present version, or leave such "
+                "files out with on_missing='skip'."
+            )
+        return recheck_plan(self._job, ctx, source, plan, on_missing) if gone else plan
 
     def set_schema(self, ctx: str, schema: str) -> None:
         """Keep nothing: no later run reads what a side run left."""

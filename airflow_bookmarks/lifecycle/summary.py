@@ -112,6 +112,14 @@ def log_planned(log: logging.Logger, job: str, ctx: str, plan: FilePlan) -> None
     if plan.upstream is not None:
         up = plan.upstream
         window = f" of {up.job} runs ({up.after}, {up.until}] in epoch {up.epoch}"
+    if plan.skipped.get("nested"):
+        log.warning(
+            "bookmark %s, context %s: %d files lie in folders that are no partition (name=value) and are not read, as "
+            "by Spark; .option('recursiveFileLookup', True) reads them",
+            job,
+            ctx,
+            plan.skipped["nested"],
+        )
     left = "".join(f", {count} {reason}" for reason, count in sorted(plan.skipped.items()))
     log.info(
         "bookmark %s, context %s: processing %d of %d files (%.2f%%), %d bytes%s; %d known%s",

@@ -32,9 +32,8 @@ from airflow_bookmarks.core.job import Caller, airflow_job_name, airflow_run_id,
 from airflow_bookmarks.core.option import Choice, Option
 from airflow_bookmarks.core.settings import PREFIX, Settings
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
-from airflow_bookmarks.lifecycle.finish import Outcome, finish, outcome
+from airflow_bookmarks.lifecycle.finish import Outcome, finish, outcome, side_summary
 from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.summary import Summary
 from airflow_bookmarks.operators.runtime_zip import runtime_zip
 from airflow_bookmarks.store.address import MEMORY
 from airflow_bookmarks.version import __version__
@@ -42,6 +41,7 @@ from airflow_bookmarks.version import __version__
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from airflow_bookmarks.lifecycle.summary import Summary
     from airflow_bookmarks.store.address import StoreAddress
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.state_reader import Snapshot
@@ -369,8 +369,7 @@ class BookmarkedSubmission:
         settings = self._settings(resolved, caller, hook.store_uri)
         if choice.option is not Option.ENABLE:
             self._submit_with(settings, context, submit)
-            summary = Summary(resolved.job, attempt.store.namespace, caller.run_id, choice.option.value)
-            return summary.as_dict()
+            return side_summary(attempt.store, resolved.job, caller, choice.option.value).as_dict()
         earlier = attempt.finish_earlier()
         if earlier is not None:
             return earlier.as_dict()

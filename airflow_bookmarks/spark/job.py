@@ -54,8 +54,8 @@ log = logging.getLogger(__name__)
 class BookmarkedJob:
     """One run of a bookmarked job: reads what is new, writes staged output, commits and publishes on leaving the block.
 
-    Every argument may come from the operator as `spark.bookmarks.<name>` instead; given in both places with different
-    values it is an error.
+    Every argument may come from the operator instead, as `spark.bookmarks.job`, `.store`, `.option`, `.from`, `.to`,
+    `.run_id`, `.attempt` and `.on_conflict`; given in both places with different values it is an error.
 
     Args:
         spark: the session; default: the active one.
@@ -219,7 +219,8 @@ class BookmarkedJob:
             on_overwrite: a file that was read and changed since is read again whole ("reprocess"), left ("ignore",
                 counted) or stops the run ("error").
             on_missing: a planned file that changes or goes before the commit stops the run ("error") or is left to the
-                next run, counted ("skip").
+                next run, counted ("skip"); what was read of it before may be in this run's output all the same, so an
+                append then holds rows of both versions, as with every file that is overwritten.
             on_upstream_rewind: with `.upstream`: "fail", "rewind" this job along, or "ignore".
             on_source_change: the context has a position, and it is of another source (another path or job): "error",
                 "reset" (start the new one from the beginning) or, for files, "keep" (go on from the position).

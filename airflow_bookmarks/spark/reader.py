@@ -177,8 +177,8 @@ class BookmarkedReader:
         schema = written if self._schema is None else _with_missing(self._schema, written, partitions)
         if plan.is_empty and schema is None and known is None:
             raise SchemaUnknownError(
-                f"{self._label}: upstream {job!r} has published nothing yet, so the columns are not known. Nothing was "
-                "read or changed. Wait for it with a BookmarkSensor, or give .schema(...)."
+                f"{self._label}: upstream {job!r} has published no output yet, so the columns are not known. Nothing "
+                "was read or changed. Wait for it with a BookmarkSensor, or give .schema(...)."
             )
         options = dict(entry.facts.get("options", {})) if entry else {}
         for key, value in self._options.items():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_bookmarks.core.errors import JobUnknownError, OptionError, RunUnknownError
+from airflow_bookmarks.core.errors import JobUnknownError, OptionError, RunUnknownError, SourceChangedError
+from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.lifecycle.finish import side_summary
 from airflow_bookmarks.store.table import Key
 from tests.lifecycle.shop import Shop
 
@@ -129,3 +131,26 @@ def test_paused_run_goes_on_beside_an_enabled_one(shop: Shop) -> None:
     enabled.commit()
     assert shop.target_lines() == {"a": 2}
     assert shop.staged_files() == []
+
+
+def test_window_over_a_version_that_is_no_longer_there_says_so_at_once(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    shop.put("a.txt", "a", "b")
+    shop.run()
+    with pytest.raises(SourceChangedError, match=r"runs \[1\] read have another version now"):
+        shop.side_lines("pause", "0", "1")
+    assert shop.side_lines("pause", "0", "2") == ["a", "b"]
+    assert shop.side_lines("pause", "1", "2") == ["a", "b"]
+
+
+def test_summary_of_a_side_run_says_what_its_record_says(shop: Shop) -> None:
+    shop.put("a.txt", "a", "b")
+    run = shop.side("copy", "disable")
+    shop.copy(run)
+    run.commit()
+    caller = Caller(f"manual/{shop.runs_made}", 1)
+    summary = side_summary(shop.store, "copy", caller, "disable")
+    assert (summary.is_published, summary.run_number) == (True, None)
+    assert (summary.contexts["raw"]["files"], summary.outputs["out"]["rows"]) == (1, 2)
+    assert not side_summary(shop.store, "copy", Caller("another", 1), "disable").is_published

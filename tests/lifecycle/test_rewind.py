@@ -14,6 +14,7 @@ from airflow_bookmarks.core.errors import (
     OptionError,
     RunUnknownError,
 )
+from airflow_bookmarks.lifecycle.bookmark import bookmark
 from airflow_bookmarks.lifecycle.history import history
 from airflow_bookmarks.lifecycle.place import Mode
 from airflow_bookmarks.lifecycle.rewind import reset, rewind
@@ -135,3 +136,19 @@ def test_numbers_only_grow_through_resets(shop: Shop) -> None:
     for before, after in itertools.pairwise(seen):
         assert all(b <= a for b, a in zip(before, after, strict=True))
         assert before != after
+
+
+def test_bookmark_shows_who_changed_it_when_and_why(shop: Shop) -> None:
+    three_runs(shop)
+    rewind(shop.store, "copy", 1, reason="bad data", who="ada")
+    (change,) = bookmark(shop.store, "copy")["changes"]
+    assert (change["kind"], change["who"], change["why"], change["to_run"]) == ("rewind", "ada", "bad data", 1)
+
+
+def test_run_zero_and_runs_before_a_reset_are_explained(shop: Shop) -> None:
+    three_runs(shop)
+    with pytest.raises(RunUnknownError, match="is a reset"):
+        rewind(shop.store, "copy", 0, reason="x", who="ada")
+    reset(shop.store, "copy", reason="x", who="ada")
+    with pytest.raises(RunUnknownError, match="undone"):
+        rewind(shop.store, "copy", 3, reason="x", who="ada")
