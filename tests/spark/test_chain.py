@@ -133,7 +133,7 @@ def test_upstream_that_never_ran_or_never_wrote_is_an_error(lake: Lake) -> None:
         consume(lake)
     with lake.job("clean"):
         pass
-    with pytest.raises(SchemaUnknownError, match=r"published nothing yet.*\.schema"):
+    with pytest.raises(SchemaUnknownError, match=r"published no output yet.*\.schema"):
         consume(lake)
     with lake.job("report") as job:
         assert job.read("flights").schema("a INT").upstream("clean").collect() == []
