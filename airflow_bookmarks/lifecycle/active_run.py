@@ -21,7 +21,7 @@ from airflow_bookmarks.lifecycle.lease import Machine, Renewer
 from airflow_bookmarks.lifecycle.place import Place, Staged, place_entry
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.publish import publish_run, sweep
-from airflow_bookmarks.lifecycle.reading import ContextReader
+from airflow_bookmarks.lifecycle.reading import ContextReader, ReadsContexts
 from airflow_bookmarks.lifecycle.recheck import OnMissing, recheck_plan
 from airflow_bookmarks.lifecycle.recover import STARTS_FROM, STARTS_OVER, CommittingSink, recover, starts_from
 from airflow_bookmarks.lifecycle.rewind import resting_contexts, rewind_along
@@ -52,7 +52,7 @@ class _Context:
     schema: str | None = None
 
 
-class ActiveRun:
+class ActiveRun(ReadsContexts):
     """A run that holds the job's lease. Made by `ActiveRun.begin`; ends with `commit` or `abort`.
 
     `skipped` and metrics are kept per context; nothing that was left out is silent.
@@ -127,24 +127,6 @@ class ActiveRun:
         """What tells this run's output from that of any other: for sinks of the user's own, to write idempotently."""
         h = self._holding
         return f"{self._store.namespace}/{h.job}/{h.base.epoch}/{h.run_number}/{h.fence}"
-
-    # ---- positions
-
-    def position(self, ctx: str) -> bytes | None:
-        """Return the stored position of a context, None where it has none."""
-        return self._reader.found(ctx).position
-
-    def watermark(self, ctx: str) -> str | None:
-        """Return the committed watermark of a context, None where it has none."""
-        return self._reader.watermark(ctx)
-
-    def context_state(self, ctx: str) -> ContextState | None:
-        """Return where a context stands: before the commit as the runs before left it, after it as this run did."""
-        return self._reader.state(ctx)
-
-    def known_schema(self, ctx: str) -> str | None:
-        """Return the schema (JSON) with which the last run that moved this context read it."""
-        return self._reader.known_schema(ctx)
 
     @property
     def file_token(self) -> str:
@@ -276,18 +258,15 @@ class ActiveRun:
         with self._stopwatch.measure("commit"):
             commit = self._commit_of(self._rechecked())
             self._machine.at(Point.BEFORE_COMMIT)
-            self._store.commit(self._holding, commit)
+            run = self._store.commit(self._holding, commit)
         self._is_over = True
         self._reader = ContextReader(self._store, self.job, replace(self._holding.base, contexts=commit.contexts))
         self._machine.at(Point.COMMITTED)
         for ctx, state in commit.contexts.items():
             log_committed(log, self.job, ctx, self._holding.run_number, state)
-        return self._publish()
+        return self._publish(run)
 
-    def _publish(self) -> Summary:
-        run = self._store.run(self.job, self._holding.key)
-        if run is None:
-            raise MisuseError(f"job {self.job!r}: run {self._holding.key} was committed and has no item")
+    def _publish(self, run: Run) -> Summary:
         with self._stopwatch.measure("publish"):
             publish_run(self._store, self._holding, run, self._machine)
         run = replace(run, metrics={**run.metrics, "seconds": self._stopwatch.seconds()})
@@ -393,10 +372,7 @@ class ActiveRun:
             is_empty=False,
             is_last=False,
         )
-        self._store.commit(self._holding, commit)
-        run = self._store.run(self.job, self._holding.key)
-        if run is None:
-            raise MisuseError(f"job {self.job!r}: run {self._holding.key} was committed and has no item")
+        run = self._store.commit(self._holding, commit)
         publish_run(self._store, self._holding, run, self._machine)
         self._renewer.rest()
         following = self._store.mark(self._holding, run, is_own=True, take_next=self._machine.lease_time)

@@ -79,3 +79,28 @@ class ContextReader:
             found = self._store.run_items(self._job, wanted)
             self._runs = {str(k): found.get(k) for k in wanted}
         return self._runs[str(key)]
+
+
+class ReadsContexts:
+    """What any run tells of its contexts: before its commit as the runs before left them, after it as it did itself.
+
+    Under `disable` there is nothing to tell.
+    """
+
+    _reader: ContextReader
+
+    def position(self, ctx: str) -> bytes | None:
+        """Return the stored position of a context, None where it has none."""
+        return self._reader.found(ctx).position
+
+    def watermark(self, ctx: str) -> str | None:
+        """Return the committed watermark of a context, None where it has none."""
+        return self._reader.watermark(ctx)
+
+    def context_state(self, ctx: str) -> ContextState | None:
+        """Return where a context stands, None where it never was read."""
+        return self._reader.state(ctx)
+
+    def known_schema(self, ctx: str) -> str | None:
+        """Return the schema (JSON) with which the last run that moved this context read it."""
+        return self._reader.known_schema(ctx)

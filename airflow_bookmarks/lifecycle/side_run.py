@@ -17,7 +17,7 @@ from airflow_bookmarks.core.plan import FilePlan, union
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.publish import move_all, staging_root
-from airflow_bookmarks.lifecycle.reading import ContextReader
+from airflow_bookmarks.lifecycle.reading import ContextReader, ReadsContexts
 from airflow_bookmarks.lifecycle.recheck import OnMissing, recheck_plan
 from airflow_bookmarks.lifecycle.rewind import window_runs
 from airflow_bookmarks.lifecycle.stopwatch import Stopwatch
@@ -28,7 +28,7 @@ from airflow_bookmarks.sources.upstream import RewindWanted
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from airflow_bookmarks.core.run import ContextState, Run
+    from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.lifecycle.lease import Machine
     from airflow_bookmarks.lifecycle.place import Place, Staged
     from airflow_bookmarks.sources.source import OnSourceChange
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class SideRun:
+class SideRun(ReadsContexts):
     """A run under `pause` or `disable`. Made by `SideRun.begin`; ends with `commit` or `abort`."""
 
     def __init__(
@@ -94,22 +94,6 @@ class SideRun:
     def file_token(self) -> str:
         """The part of published file names that tells this run from any other."""
         return f"side-{self._id}"
-
-    def position(self, ctx: str) -> bytes | None:
-        """Return the stored position of a context; None under `disable`."""
-        return self._reader.found(ctx).position
-
-    def watermark(self, ctx: str) -> str | None:
-        """Return the committed watermark of a context; None under `disable`."""
-        return self._reader.watermark(ctx)
-
-    def context_state(self, ctx: str) -> ContextState | None:
-        """Return where a context stands: before the commit as the runs before left it, after it as this run did."""
-        return self._reader.state(ctx)
-
-    def known_schema(self, ctx: str) -> str | None:
-        """Return the schema with which the last run that moved this context read it; None under `disable`."""
-        return self._reader.known_schema(ctx)
 
     def plan(
         self,

@@ -319,8 +319,8 @@ class BookmarkStore(StateReader):
 
     # ---- commit, mark
 
-    def commit(self, holding: Holding, commit: Commit) -> None:
-        """Make the plans of the run part of the bookmark: the one atomic step.
+    def commit(self, holding: Holding, commit: Commit) -> Run:
+        """Make the plans of the run part of the bookmark, the one atomic step; return the run as it is then.
 
         Raises:
             FencedError: the job is not ours any more. ChangedMeanwhileError: its version moved. Nothing was written.
@@ -336,7 +336,7 @@ class BookmarkStore(StateReader):
         except ConditionFailedError as error:
             found = self.run(holding.job, holding.key)
             if found is not None and found.state.is_committed and holding.fence in found.fences:
-                return  # our own success: the reply was lost
+                return found  # our own success: the reply was lost
             now = self.look(holding.job).head
             if now is not None and now.fence == holding.fence:
                 raise ChangedMeanwhileError(
@@ -344,6 +344,32 @@ class BookmarkStore(StateReader):
                     "Nothing was committed. Run it again."
                 ) from error
             raise self._fenced(holding, "commit") from error
+        return self._committed(holding, commit)
+
+    def _committed(self, holding: Holding, commit: Commit) -> Run:
+        """Return what was just written, so that the publisher need not read it."""
+        data_run = holding.base.data_run_number if commit.is_empty else holding.run_number
+        return Run(
+            key=holding.key,
+            state=RunState.COMMITTED,
+            epoch=holding.base.epoch,
+            run_id=holding.caller.run_id,
+            attempt=holding.caller.attempt,
+            planned_at=to_text(holding.begun_at),
+            base_version=holding.base.version,
+            changes=holding.base.changes,
+            fences=(holding.fence,),
+            is_last=commit.is_last,
+            is_empty=commit.is_empty,
+            option=commit.option,
+            outputs=commit.outputs,
+            positions=commit.positions,
+            schemas=commit.schemas,
+            contexts=commit.contexts,
+            metrics=commit.metrics,
+            version=holding.base.version + 1,
+            data_run_number=data_run,
+        )
 
     def _commit_operations(self, holding: Holding, commit: Commit) -> list[Operation]:
         keys, now, key = self.keys(holding.job), to_text(self._clock()), holding.key

@@ -109,7 +109,7 @@ def test_stale_holder_can_write_nothing(store: BookmarkStore) -> None:
     take(store, "one", 2)
     run = store.run("job", RunKey(1, 1))
     assert run is None
-    writes: list[Callable[[], None]] = [
+    writes: list[Callable[[], object]] = [
         lambda: store.commit(stale, nothing()),
         lambda: store.fail(stale, "late", has_item=True),
         lambda: store.renew(stale, LEASE),
