@@ -48,6 +48,8 @@ def as_list(facts: Mapping[str, Any], indent: str = "") -> str:
     for name, value in facts.items():
         if isinstance(value, dict) and value:
             lines += [f"{indent}{name}", as_list(value, indent + _GAP)]
+        elif isinstance(value, list) and value:
+            lines += [f"{indent}{name}", *(f"{indent}{_GAP}{in_words(each)}" for each in value)]
         else:
             lines.append(f"{indent}{name.ljust(width)}{_GAP}{in_words(value)}")
     return "\n".join(lines)
@@ -64,4 +66,4 @@ def in_words(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, dict):
         return " ".join(f"{name}={in_words(inner)}" for name, inner in value.items()) or "-"
-    return "-" if value is None or value == "" else str(value)
+    return "-" if value is None or value in ("", []) else str(value)

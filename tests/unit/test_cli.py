@@ -16,6 +16,7 @@ import pytest
 
 from airflow_bookmarks.cli import airflow_commands, main
 from airflow_bookmarks.cli.command import STORE_VARIABLE, VERBS
+from airflow_bookmarks.cli.output import as_list
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
 from tests.lifecycle.shop import Shop
 
@@ -327,3 +328,8 @@ def test_verbs_take_the_same_arguments_at_both_doors() -> None:
             argument.add_to_parser(parser)
         flags = {flag for action in parser._actions for flag in action.option_strings or [action.dest]}
         assert {flag for argument in verb.arguments for flag in argument.flags} <= flags
+
+
+def test_list_shows_each_of_several_things_on_a_line_of_its_own() -> None:
+    text = as_list({"job": "a", "changes": [{"kind": "rewind", "who": "ada"}], "none": []})
+    assert text.splitlines() == ["job      a", "changes", "  kind=rewind who=ada", "none     -"]
