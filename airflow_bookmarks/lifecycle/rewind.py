@@ -170,8 +170,8 @@ def _is_replay(store: BookmarkStore, job: str, head: Head) -> bool:
 
 
 def _edges_after(store: BookmarkStore, job: str, head: Head, contexts: Mapping[str, ContextState]) -> dict[str, Edge]:
-    """Return the edge to each upstream as it is after the change: what the kept positions say, else nothing "
-    "consumed.
+    """Return the edge to each upstream as it is after the change: what the kept positions say, else nothing
+    consumed.
     """
     edges: dict[str, Edge] = {}
     for ctx, state in head.contexts.items():

@@ -54,8 +54,8 @@ class Summary:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as one plain dict. Numbers that other jobs compare are text, because XCom sends some through "
-        "float.
+        """Return it as one plain dict. Numbers that other jobs compare are text, because XCom sends some through
+        float.
         """
         return {
             "job": self.job,

@@ -55,6 +55,7 @@ from airflow_bookmarks.store.table import (
     Table,
     Update,
 )
+from airflow_bookmarks.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -114,8 +115,8 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What starts a line: the last run kept (0: none), the state as after it, edges to put back, and the audit "
-    "event.
+    """What starts a line: the last run kept (0: none), the state as after it, edges to put back, and the audit
+    event.
     """
 
     kept: int
@@ -287,28 +288,11 @@ class BookmarkStore(StateReader):
         self._held(holding, [head, run], f"store the place of output {name!r}")
 
     def _run_base(self, holding: Holding, option: str, is_last: bool) -> Attributes:
-        from airflow_bookmarks.version import __version__
-
-        return item.run_attributes(
-            Run(
-                key=holding.key,
-                state=RunState.PLANNED,
-                epoch=holding.base.epoch,
-                run_id=holding.caller.run_id,
-                attempt=holding.caller.attempt,
-                planned_at=to_text(holding.begun_at),
-                base_version=holding.base.version,
-                changes=holding.base.changes,
-                fences=(holding.fence,),
-                is_last=is_last,
-                option=option,
-                runtime_version=__version__,
-            )
-        )
+        return item.run_attributes(_planned(holding, option, is_last))
 
     def payloads(self, datas: Mapping[str, bytes], used_bytes: int = 0) -> dict[str, Payload]:
-        """Return references for several bodies of one item: inline while they are small and fit together, else "
-        "blobs.
+        """Return references for several bodies of one item: inline while they are small and fit together, else
+        blobs.
         """
         result: dict[str, Payload] = {}
         for name, data in datas.items():
@@ -348,27 +332,17 @@ class BookmarkStore(StateReader):
 
     def _committed(self, holding: Holding, commit: Commit) -> Run:
         """Return what was just written, so that the publisher need not read it."""
-        data_run = holding.base.data_run_number if commit.is_empty else holding.run_number
-        return Run(
-            key=holding.key,
+        return replace(
+            _planned(holding, commit.option, commit.is_last),
             state=RunState.COMMITTED,
-            epoch=holding.base.epoch,
-            run_id=holding.caller.run_id,
-            attempt=holding.caller.attempt,
-            planned_at=to_text(holding.begun_at),
-            base_version=holding.base.version,
-            changes=holding.base.changes,
-            fences=(holding.fence,),
-            is_last=commit.is_last,
             is_empty=commit.is_empty,
-            option=commit.option,
             outputs=commit.outputs,
             positions=commit.positions,
             schemas=commit.schemas,
             contexts=commit.contexts,
             metrics=commit.metrics,
             version=holding.base.version + 1,
-            data_run_number=data_run,
+            data_run_number=holding.base.data_run_number if commit.is_empty else holding.run_number,
         )
 
     def _commit_operations(self, holding: Holding, commit: Commit) -> list[Operation]:
@@ -656,6 +630,24 @@ class BookmarkStore(StateReader):
 
 
 _RACES = 20
+
+
+def _planned(holding: Holding, option: str, is_last: bool) -> Run:
+    """Return the run of a holding as its first write has it: who makes it, and against which state."""
+    return Run(
+        key=holding.key,
+        state=RunState.PLANNED,
+        epoch=holding.base.epoch,
+        run_id=holding.caller.run_id,
+        attempt=holding.caller.attempt,
+        planned_at=to_text(holding.begun_at),
+        base_version=holding.base.version,
+        changes=holding.base.changes,
+        fences=(holding.fence,),
+        is_last=is_last,
+        option=option,
+        runtime_version=__version__,
+    )
 
 
 def _same_lease(head: Head) -> list[Condition]:
