@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk.exceptions import AirflowFailException
 
+from airflow_bookmarks.core.errors import NameInvalidError, OptionError
 from airflow_bookmarks.hooks.bookmark import DEFAULT_CONNECTION
 from airflow_bookmarks.operators.submission import BookmarkedSubmission, OnConflict, check_arguments
 
@@ -47,8 +49,8 @@ class BookmarkSparkSubmitOperator(BookmarkedSubmission, SparkSubmitOperator):
         durable: as in SparkSubmitOperator, but off by default.
 
     Raises:
-        OptionError: an unknown or contradictory argument; in the constructor if it holds no template, else before
-            Spark starts.
+        OptionError: an unknown or contradictory argument that holds no template, in the constructor. One that does
+            fails the task before Spark starts, without a retry.
         JobBusyError: another run holds the job. NotCommittedError: Spark ended well, and nothing was committed.
 
     Example:
@@ -92,9 +94,16 @@ class BookmarkSparkSubmitOperator(BookmarkedSubmission, SparkSubmitOperator):
         )
 
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]  # the parent returns nothing
-        """Submit, and see to it that what was committed is published; return the summary of the run."""
+        """Submit, and see to it that what was committed is published; return the summary of the run.
+
+        Raises:
+            AirflowFailException: what was asked for is wrong (an option, a name, the connection): no retry mends that.
+        """
         self._hook = None  # made anew with the conf of this try
-        return self.run_bookmarked(context, super().execute)
+        try:
+            return self.run_bookmarked(context, super().execute)
+        except (OptionError, NameInvalidError) as error:
+            raise AirflowFailException(str(error)) from error
 
     def on_kill(self) -> None:
         """Stop Spark, then fence this try: a driver that outlives spark-submit can't commit any more."""

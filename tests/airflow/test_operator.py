@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from airflow.sdk import DAG
-from airflow.sdk.exceptions import AirflowException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_bookmarks.core.errors import (
@@ -347,8 +347,19 @@ def test_sqlite_store_is_refused_for_a_driver_on_another_machine(world: World, m
     task = operator(deploy_mode="cluster")
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "yarn"}))
 
-    with pytest.raises(OptionError, match="on another machine"):
+    with pytest.raises(AirflowFailException, match="on another machine"):
         task.execute(context())
+
+
+def test_what_no_retry_can_mend_fails_without_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = operator()
+    task.bookmark_option = "pasue"  # as a template rendered it
+
+    with pytest.raises(AirflowFailException, match="unknown bookmark option 'pasue'"):
+        task.execute(context())
+    monkeypatch.delenv("AIRFLOW_CONN_BOOKMARKS_DEFAULT")
+    with pytest.raises(AirflowFailException, match="bookmarks_default"):
+        operator().execute(context())
 
 
 def test_mapped_task_has_a_job_and_a_run_id_of_its_own(world: World) -> None:
