@@ -37,13 +37,23 @@ class UpstreamWindow:
     replaced: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class PartitionCounts:
+    """How many partitions a listing saw, how many were pruned before it, and the folders with nothing to read."""
+
+    listed: int
+    skipped: tuple[str, ...] = ()
+    pruned: int = 0
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class FilePlan:
     """The files that a run reads from one context, with the version of each.
 
     `roots` are the listed folders or files (`basePath` of partitioned data); `listed` counts the files seen, `known`
     those read before; `skipped` counts by reason what is neither known nor planned (hidden, late, missing, ...).
-    `partition_types` gives the settled Spark type of each partition column.
+    `partition_types` gives the settled Spark type of each partition column; `partitions` what was listed of them (for
+    log and metrics; not stored with the plan).
     """
 
     files: Listing
@@ -53,6 +63,7 @@ class FilePlan:
     skipped: Mapping[str, int] = field(default_factory=dict)
     partition_types: Mapping[str, str] = field(default_factory=dict)
     upstream: UpstreamWindow | None = None
+    partitions: PartitionCounts | None = None
 
     def __len__(self) -> int:
         return len(self.files)
@@ -77,6 +88,13 @@ class FilePlan:
         }
         if self.partition_types:
             facts["partition_types"] = dict(self.partition_types)
+        if self.partitions is not None:
+            counts = self.partitions
+            facts["partitions"] = {
+                "listed": counts.listed,
+                "pruned": counts.pruned,
+                "skipped": len(counts.skipped),
+            }
         if self.upstream is not None:
             up = self.upstream
             facts["upstream"] = {"job": up.job, "output": up.output, "after": up.after, "until": up.until,

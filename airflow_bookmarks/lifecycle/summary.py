@@ -85,6 +85,9 @@ def _text(number: int | None) -> str | None:
     return None if number is None else str(number)
 
 
+_PARTITION_LINES = 50  # a source may have many thousands
+
+
 # ---- the log: one line a step, each with the word bookmark, the job and the context
 
 
@@ -120,6 +123,7 @@ def log_planned(log: logging.Logger, job: str, ctx: str, plan: FilePlan) -> None
             ctx,
             plan.skipped["nested"],
         )
+    _log_partitions(log, job, ctx, plan)
     left = "".join(f", {count} {reason}" for reason, count in sorted(plan.skipped.items()))
     log.info(
         "bookmark %s, context %s: processing %d of %d files (%.2f%%), %d bytes%s; %d known%s",
@@ -133,6 +137,22 @@ def log_planned(log: logging.Logger, job: str, ctx: str, plan: FilePlan) -> None
         plan.known,
         left,
     )
+
+
+def _log_partitions(log: logging.Logger, job: str, ctx: str, plan: FilePlan) -> None:
+    if plan.partitions is None:
+        return
+    skipped = plan.partitions.skipped
+    for folder in skipped[:_PARTITION_LINES]:
+        log.info("bookmark %s, context %s: partition %s has nothing new", job, ctx, folder)
+    if len(skipped) > _PARTITION_LINES:
+        log.info(
+            "bookmark %s, context %s: and %d more partitions of %d have nothing new",
+            job,
+            ctx,
+            len(skipped) - _PARTITION_LINES,
+            plan.partitions.listed,
+        )
 
 
 def log_committed(log: logging.Logger, job: str, ctx: str, number: int, state: ContextState) -> None:

@@ -12,7 +12,7 @@ from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.ledger import Known, Ledger
 from airflow_bookmarks.core.listing import Listing, instant
 from airflow_bookmarks.core.partition import settle_types
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.plan import FilePlan, PartitionCounts
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.sources.source import Found, Recheck
 
@@ -88,7 +88,8 @@ class FileSource:
             types = settle_types(zip(listing.paths, root_of, strict=True), found.partition_types, self._named)
         self._ledger, self._listing = ledger, listing
         known = int(np.count_nonzero(verdicts == Known.KNOWN))
-        return FilePlan(files, self._roots, len(listing), known, skipped, types)
+        partitions = _partitions(listing, files) if types else None
+        return FilePlan(files, self._roots, len(listing), known, skipped, types, partitions=partitions)
 
     def _list(self) -> tuple[Listing, list[str], dict[str, int]]:
         parts: list[Listing] = []
@@ -117,6 +118,12 @@ class FileSource:
     def recheck(self, plan: FilePlan) -> Recheck:
         """Look at the planned files again; see `Source.recheck`."""
         return recheck_files(self._files, plan)
+
+
+def _partitions(listing: Listing, planned: Listing) -> PartitionCounts:
+    folders = {path.rpartition("/")[0] for path in listing.paths}
+    wanted = {path.rpartition("/")[0] for path in planned.paths}
+    return PartitionCounts(len(folders), tuple(sorted(folders - wanted)))
 
 
 def advance_files(plan: FilePlan, found: Found) -> Position | None:

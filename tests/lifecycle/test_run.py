@@ -616,3 +616,18 @@ def test_renewal_on_its_way_while_the_fence_moves_is_no_lost_lease(shop: Shop) -
     run._renewer.renew_once()
     assert run._renewer.fenced is None
     run.commit()
+
+
+def test_partitions_are_counted_and_those_with_nothing_new_are_logged(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop.put("day=1/a.txt", "a")
+    shop.put("day=2/b.txt", "b")
+    shop.run()
+    shop.put("day=2/c.txt", "c")
+    with caplog.at_level("INFO", logger="airflow_bookmarks"):
+        shop.run()
+    row = history(shop.store, "copy")[-1]
+    assert row["contexts"]["raw"]["partitions"] == {"listed": 2, "pruned": 0, "skipped": 1}
+    (line,) = [text for text in caplog.messages if "nothing new" in text]
+    assert line == f"bookmark copy, context raw: partition {shop.raw}/day=1 has nothing new"
