@@ -73,6 +73,7 @@ def collect_staged(
         listing = files.list(folder, recursive=True).files
     except SourceMissingError:  # Spark writes no folder for a frame without partitions
         listing = Listing.of([])
+    _refuse_hidden_partitions(files, folder)
     if rows and not len(listing):
         raise PublishError(
             f"{rows} rows were written to {folder!r}, and no file is there. Nothing was committed or published. "
@@ -87,6 +88,17 @@ def collect_staged(
         for partition in sorted({published.rpartition("/")[0] for _, published in moves}):
             deletes += _present(files, partition, recursive=False)
     return Staged(moves, deletes, rows, listing.total_bytes, schema)
+
+
+def _refuse_hidden_partitions(files: FileSystem, folder: str) -> None:
+    # Spark writes such a partition and then never reads it: its rows would be committed and lost.
+    for name in files.folders(folder):
+        if "=" in name and (name.startswith(".") or name.endswith("._COPYING_")):
+            raise PublishError(
+                f"the partition {name!r} of what was written has a name that readers take for a hidden file: its rows "
+                "would be lost. Nothing was committed or published. Rename the column, or change the value."
+            )
+        _refuse_hidden_partitions(files, f"{folder}/{name}")
 
 
 def _published(relative: str, target: str, token: str) -> str:

@@ -631,3 +631,13 @@ def test_partitions_are_counted_and_those_with_nothing_new_are_logged(
     assert row["contexts"]["raw"]["partitions"] == {"listed": 2, "pruned": 0, "skipped": 1}
     (line,) = [text for text in caplog.messages if "nothing new" in text]
     assert line == f"bookmark copy, context raw: partition {shop.raw}/day=1 has nothing new"
+
+
+@pytest.mark.parametrize("partition", [".k=1", "k=a._COPYING_"])
+def test_partition_that_readers_would_not_see_stops_the_run(shop: Shop, partition: str) -> None:
+    folder = shop.root / "staged"
+    for name in ("k=1", f"k=2/{partition}"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "part.txt").write_text("x")
+    with pytest.raises(PublishError, match="hidden"):
+        collect_staged(FILES, str(folder), str(shop.root / "copy"), "run-1.1", Mode.APPEND, rows=2, schema=None)
