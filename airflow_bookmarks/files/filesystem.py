@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Protocol
 from airflow_bookmarks.core.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from airflow_bookmarks.core.listing import FileInfo, Listing
 
@@ -76,22 +76,34 @@ class FileSystem(Protocol):
         ...
 
 
+def _open_local() -> FileSystem:
+    from airflow_bookmarks.files.local import LocalFileSystem
+
+    return LocalFileSystem()
+
+
+_OPENERS: dict[str, Callable[[], FileSystem]] = {"": _open_local, "file": _open_local}
+
+
+def register_filesystem(scheme: str, opener: Callable[[], FileSystem]) -> None:
+    """Make `open_filesystem` answer with `opener()` for paths of a scheme; its canonical paths begin with it."""
+    _OPENERS[scheme] = opener
+
+
 def open_filesystem(path: str) -> FileSystem:
     """Return the file system that a path lies on.
 
     Raises:
         OptionError: the path is empty, or its scheme has no file system here.
     """
-    from airflow_bookmarks.files.local import LocalFileSystem
-
     if not path or not path.strip():
         raise OptionError("the path is empty. Nothing was read or changed. Give the folder or file to read or write.")
     scheme, sign, _ = path.partition("://")
     if not sign:
         scheme = "file" if path.startswith("file:") else ""
-    if scheme not in ("", "file"):
+    if scheme not in _OPENERS:
         raise OptionError(
             f"{path!r}: no file system for scheme {scheme!r}; this version knows local paths (/folder or "
             "file:///folder). Nothing was read or changed."
         )
-    return LocalFileSystem()
+    return _OPENERS[scheme]()

@@ -25,12 +25,16 @@ LEASE_TIME = timedelta(seconds=120)
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a run uses of the machine it runs on: time, sleep, threads, and the fault hook of tests."""
+    """What a run uses of the machine it runs on: time, sleep, threads, and the fault hook of tests.
+
+    `wait` waits for an event up to so many seconds and says whether it was set, in the thread of the renewer.
+    """
 
     clock: Callable[[], datetime] = utc_now
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     start_thread: Callable[[Callable[[], None]], None] | None = None
+    wait: Callable[[threading.Event, float], bool] = threading.Event.wait
     at: FaultHook = no_fault
     lease_time: timedelta = field(default=LEASE_TIME)
 
@@ -65,7 +69,7 @@ class Renewer:
         self._stop.set()
 
     def _run(self) -> None:
-        while not self._stop.wait(self._machine.lease_time.total_seconds() / 4):
+        while not self._machine.wait(self._stop, self._machine.lease_time.total_seconds() / 4):
             self.renew_once()
             if self.fenced is not None:
                 return

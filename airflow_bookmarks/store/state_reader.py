@@ -165,8 +165,12 @@ class StateReader:
         return [item.edge_of(key.sk.removeprefix(item.EDGE_PREFIX), attributes) for key, attributes in rows]
 
     def events(self, job: str) -> list[Attributes]:
-        """Return the audit events of a job, oldest first, as plain attributes."""
-        return [a for _, a in self.table.query(self.keys(job).partition, prefix=item.EVENT_PREFIX)]
+        """Return the audit events of a job, oldest first, as plain attributes.
+
+        In the order of the version that each one found: two events may share a millisecond, and clocks differ.
+        """
+        rows = [a for _, a in self.table.query(self.keys(job).partition, prefix=item.EVENT_PREFIX)]
+        return sorted(rows, key=_version_before)
 
     def sides(self, job: str) -> list[Attributes]:
         """Return the side records of a job (pause and disable runs), oldest first, as plain attributes."""
@@ -180,3 +184,8 @@ class StateReader:
         """Return the index entry of one job: which DAG and task made it, its last commit."""
         key = self.keys(job).index
         return self.table.get([key]).get(key)
+
+
+def _version_before(event: Attributes) -> int:
+    version = event.get("version_before")
+    return version if isinstance(version, int) else 0
