@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.lifecycle.change import rewind
 from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.lifecycle.rewind import rewind
 from demo.check import CTX, Days, Expected, Stage, check, check_target, newest
 from demo.count import Difference, compare, count_sources
 from demo.report import Line, Report

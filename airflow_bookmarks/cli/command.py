@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import Run
-    from airflow_bookmarks.lifecycle.rewind import Changed
+    from airflow_bookmarks.lifecycle.change import Changed
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 PROGRAM = "airflow-bookmarks"
@@ -204,8 +204,8 @@ def _history(store: BookmarkStore, given: argparse.Namespace) -> None:
 
 
 def _reset(store: BookmarkStore, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.rewind import present_user, reset
-
+    from airflow_bookmarks.lifecycle.change import reset
+    from airflow_bookmarks.lifecycle.rewind import present_user
     head = store.head(given.job)
     _confirm(store, given.job, head, None, given)
     who = present_user()
@@ -214,7 +214,8 @@ def _reset(store: BookmarkStore, given: argparse.Namespace) -> None:
 
 
 def _rewind(store: BookmarkStore, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.rewind import present_user, resolve_run, rewind
+    from airflow_bookmarks.lifecycle.change import rewind
+    from airflow_bookmarks.lifecycle.rewind import present_user, resolve_run
 
     head = store.head(given.job)
     kept = resolve_run(store, given.job, head, given.to)

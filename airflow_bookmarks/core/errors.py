@@ -107,6 +107,14 @@ class PublishError(BookmarkError):
     """Raised when what a run staged can't be made visible; the run stays committed and its publish stays due."""
 
 
+class ChangeRefusedError(BookmarkError):
+    """Raised when a reset, rewind, set, undo or replay can't be done; nothing was changed."""
+
+
+class ProtectedError(BookmarkError):
+    """Raised when a protected job is to be changed without the approval of a second person."""
+
+
 class ChangedMeanwhileError(BookmarkError):
     """Raised when a reset or rewind met a state that moved since it was looked at."""
 
@@ -162,6 +170,19 @@ class UpstreamRewoundError(SourceError):
             f"was consumed and takes note; or rewind {job!r} by hand."
         )
         self.job, self.upstream, self.consumed, self.target = job, upstream, consumed, target
+
+
+class UpstreamReplayedError(SourceError):
+    """Raised when a run of an upstream job that was consumed has another output since."""
+
+    def __init__(self, job: str, upstream: str, consumed: int, replayed: int) -> None:
+        super().__init__(
+            f"REPLAYED: run {replayed} of upstream {upstream!r} was replayed, so its output is another one than job "
+            f"{job!r} has read; that has consumed it up to run {consumed}. Nothing was read or changed. Decide with "
+            f"on_upstream_rewind: 'rewind' takes {job!r} back to before it read run {replayed} and reads on from "
+            "there, 'ignore' keeps what was consumed and takes note."
+        )
+        self.job, self.upstream, self.consumed, self.replayed = job, upstream, consumed, replayed
 
 
 # ---- versions

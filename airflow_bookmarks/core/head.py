@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from airflow_bookmarks.core.run import ContextState, Execution, RunKey
+    from airflow_bookmarks.core.run import ContextState, Execution, Payload, RunKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,8 @@ class Head:
     kill and reset; `changes` with each replay. `run_number` is the last committed run, `published` the last published
     one, `data_run_number` the last one of the living line that was not empty. `publishing` names a run that is
     committed and not yet marked as published. `staging` lists the folders under which runs of this job may have staged
-    output.
+    output. `cleaning` is the list of what undone runs staged and published and that is still to be removed. On a
+    `protected` job a change needs the approval of a second person.
     """
 
     version: int = 0
@@ -52,6 +53,8 @@ class Head:
     lease: Lease | None = None
     contexts: Mapping[str, ContextState] = field(default_factory=dict)
     staging: tuple[str, ...] = ()
+    cleaning: Payload | None = None
+    protected: bool = False
 
 
 class Take(Enum):

@@ -9,11 +9,13 @@ Each reset, rewind, set or undo starts a line. Runs that the new line leaves out
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from airflow_bookmarks.core.run import ContextState, Payload, RunKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,25 @@ class Line:
 
 
 FIRST_LINE = Line(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Turning:
+    """What began a line, and how the job stood just before: so that it can be undone.
+
+    `kind` is the change (reset, rewind, set, undo); `fence` the fence that it gave the job. `contexts` and
+    `data_run_number` are those of before. `dropped` names a run whose first publish was due and was dropped;
+    `is_clean` says that what undone runs published was removed. `positions` holds what a set put in place.
+    """
+
+    line: Line
+    kind: str
+    fence: int
+    contexts: Mapping[str, ContextState]
+    data_run_number: int
+    dropped: RunKey | None = None
+    is_clean: bool = False
+    positions: Mapping[str, Payload] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from airflow_bookmarks.core.errors import StateCorruptError
-from airflow_bookmarks.core.listing import Listing
+from airflow_bookmarks.core.listing import FileInfo, Listing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -175,14 +175,24 @@ def union(plans: Sequence[FilePlan]) -> FilePlan:
     return FilePlan(Listing.of(picked), roots, len(picked), 0, {}, types, plans[-1].upstream if plans else None)
 
 
-def encode_moves(moves: Sequence[tuple[str, str]]) -> bytes:
-    """Return a publish list as stored: pairs (staged file, published file)."""
-    return zlib.compress(json.dumps([list(m) for m in moves], ensure_ascii=False, separators=(",", ":")).encode(), 6)
+def encode_moves(moves: Sequence[tuple[str, str]], staged: Listing | None = None) -> bytes:
+    """Return a publish list as stored: (staged file, published file), and the size, time (ms) and etag it was `staged`
+    with, where that is known.
+    """
+    rows: list[list[Any]] = [list(move) for move in moves]
+    for row, file in zip(rows, staged or (), strict=False):
+        row += [file.size_bytes, file.modified_ms, file.etag]
+    return zlib.compress(json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode(), 6)
 
 
 def decode_moves(body: bytes) -> list[tuple[str, str]]:
-    """Return the publish list that `encode_moves` wrote."""
-    return [(source, target) for source, target in _unzip(body)]
+    """Return the pairs of the publish list that `encode_moves` wrote."""
+    return [(row[0], row[1]) for row in _unzip(body)]
+
+
+def decode_published(body: bytes) -> list[FileInfo | str]:
+    """Return what a publish list makes visible: each file as it was staged, its path alone where that is not known."""
+    return [row[1] if len(row) == 2 else FileInfo(row[1], *row[2:]) for row in _unzip(body)]
 
 
 def encode_paths(paths: Sequence[str]) -> bytes:

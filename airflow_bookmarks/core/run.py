@@ -97,12 +97,16 @@ class OutputEntry:
 
 @dataclass(frozen=True, slots=True)
 class ContextState:
-    """Where one context stands after a run: what a person can compare, and which run item holds its position."""
+    """Where one context stands after a run: what a person can compare, and which item holds its position.
+
+    That is the item of `run`, the last one that moved it; or, after a set, the line that began with epoch `set_in`.
+    """
 
     kind: str
     fingerprint: str
     run: RunKey
     watermark: str | None = None
+    set_in: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +137,17 @@ class Run:
     data_run_number: int = 0
     committed_at: str | None = None
     published_at: str | None = None
+    replayed_by: str | None = None
     error: str | None = None
     runtime_version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What makes runs: one Airflow task instance, or one script outside Airflow. Its attempts share it."""
+    """What makes runs: one Airflow task instance, or one script outside Airflow. Its attempts share it.
+
+    `is_finished` stays true while an attempt replays what it made; `replaying` then names the run, until its mark.
+    """
 
     run_id: str
     attempt: int
@@ -148,6 +156,7 @@ class Execution:
     last_run: int | None = None
     base_run: int = 0
     is_finished: bool = False
+    replaying: int | None = None
     dag_id: str | None = None
     task_id: str | None = None
     dag_run_id: str | None = None

@@ -161,6 +161,7 @@ def _move_across(source: str, target: str) -> bool:
             return False
         part.flush()
         os.fsync(part.fileno())
+        shutil.copystat(source, part.name)  # as a rename does: time and size tell this content from another
     os.rename(part.name, target)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(source)

@@ -206,7 +206,7 @@ class BookmarkHook(BaseHook):
         Raises:
             OptionError: no reason. JobUnknownError. JobBusyError: a run holds the job, and `force` is False.
         """
-        from airflow_bookmarks.lifecycle.rewind import reset
+        from airflow_bookmarks.lifecycle.change import reset
 
         return reset(self.get_conn(), job, reason=reason, who=who or _who(), force=force).as_dict()
 
@@ -216,7 +216,7 @@ class BookmarkHook(BaseHook):
         Raises:
             RunUnknownError: no such run in the living history. Besides those of `reset`.
         """
-        from airflow_bookmarks.lifecycle.rewind import rewind
+        from airflow_bookmarks.lifecycle.change import rewind
 
         return rewind(self.get_conn(), job, to_run, reason=reason, who=who or _who(), force=force).as_dict()
 

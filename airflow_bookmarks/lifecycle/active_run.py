@@ -15,7 +15,7 @@ from airflow_bookmarks.core.errors import BookmarkError, MisuseError
 from airflow_bookmarks.core.job import Caller, check_name
 from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.core.plan import FilePlan, encode_moves, encode_paths
-from airflow_bookmarks.core.run import ContextState, OutputEntry, Payload, PlanEntry, Run
+from airflow_bookmarks.core.run import ContextState, OutputEntry, Payload, PlanEntry, Run, RunKey
 from airflow_bookmarks.lifecycle.begin import OnConflict, begin
 from airflow_bookmarks.lifecycle.lease import Machine, Renewer
 from airflow_bookmarks.lifecycle.place import Place, Staged, place_entry
@@ -24,9 +24,10 @@ from airflow_bookmarks.lifecycle.publish import publish_run, sweep
 from airflow_bookmarks.lifecycle.reading import ContextReader, ReadsContexts
 from airflow_bookmarks.lifecycle.recheck import OnMissing, recheck_plan
 from airflow_bookmarks.lifecycle.recover import STARTS_FROM, STARTS_OVER, CommittingSink, recover, starts_from
-from airflow_bookmarks.lifecycle.rewind import resting_contexts, rewind_along
+from airflow_bookmarks.lifecycle.rewind import rewind_along
 from airflow_bookmarks.lifecycle.stopwatch import Stopwatch
 from airflow_bookmarks.lifecycle.summary import Summary, log_committed, log_found, log_planned
+from airflow_bookmarks.lifecycle.turn import resting_contexts
 from airflow_bookmarks.sources.registry import advance_stored
 from airflow_bookmarks.sources.source import Found
 from airflow_bookmarks.sources.upstream import RewindWanted
@@ -131,7 +132,12 @@ class ActiveRun(ReadsContexts):
     @property
     def file_token(self) -> str:
         """The part of published file names that tells this run, and each revision of it, from any other."""
-        return f"run-{self._holding.key}"
+        return f"run-{self._run_key}"
+
+    @property
+    def _run_key(self) -> RunKey:
+        """Under what this run stages and publishes."""
+        return self._holding.key
 
     def _payloads(self, bodies: Mapping[str, bytes]) -> dict[str, Payload]:
         """Return references for bodies of the run item, inline while all of the item's fit together."""
@@ -225,7 +231,7 @@ class ActiveRun(ReadsContexts):
                 f"job {self.job!r}: output {output!r} is written twice in one run. Nothing was committed. Give each "
                 "output a name of its own."
             )
-        entry, root = place_entry(self._store.namespace, self._holding, output, place)
+        entry, root = place_entry(self._store.namespace, self.job, self._run_key, output, place)
         staging = self._staging if root in self._staging else [*self._staging, root]
         self._store.place(self._holding, output, entry, staging, option=self.option.value, is_last=True)
         self._staging, self._has_item = staging, True
@@ -327,7 +333,7 @@ class ActiveRun(ReadsContexts):
                 facts |= {"files": 0, "bytes": 0, "discarded_files": len(staged.moves)}
                 entries[name] = replace(entry, facts=facts)
                 continue
-            lists = {"publish": encode_moves(staged.moves), "schema": (staged.schema or "").encode()}
+            lists = {"publish": encode_moves(staged.moves, staged.files), "schema": (staged.schema or "").encode()}
             if staged.deletes:
                 lists["delete"] = encode_paths(staged.deletes)
             payloads = self._payloads(lists)

@@ -14,8 +14,8 @@ from airflow_bookmarks.lifecycle.publish import staging_root
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from airflow_bookmarks.core.run import RunKey
     from airflow_bookmarks.files.filesystem import FileSystem
-    from airflow_bookmarks.store.bookmark_store import Holding
 
 
 class Mode(StrEnum):
@@ -44,7 +44,8 @@ class Place:
 class Staged:
     """What lies staged: pairs (staged file, name in the target), files that the publish deletes, and counts.
 
-    `rows` is None where they were not counted; `schema` is the JSON of what was written.
+    `rows` is None where they were not counted; `schema` is the JSON of what was written; `files` are the staged files
+    in the order of the moves (None: not looked at).
     """
 
     moves: Sequence[tuple[str, str]]
@@ -52,12 +53,13 @@ class Staged:
     rows: int | None = None
     bytes: int = 0
     schema: str | None = None
+    files: Listing | None = None
 
 
-def place_entry(namespace: str, holding: Holding, output: str, place: Place) -> tuple[OutputEntry, str]:
+def place_entry(namespace: str, job: str, key: RunKey, output: str, place: Place) -> tuple[OutputEntry, str]:
     """Return the output as it is stored before the write, and the staging root that it lies in."""
-    root = staging_root(place.target, place.staging, namespace, holding.job)
-    folder = f"{root}/{holding.key}/{output}"
+    root = staging_root(place.target, place.staging, namespace, job)
+    folder = f"{root}/{key}/{output}"
     return OutputEntry(place.sink, place.target, folder, dict(place.facts)), root
 
 
@@ -87,7 +89,7 @@ def collect_staged(
     elif mode is Mode.OVERWRITE_PARTITIONS:
         for partition in sorted({published.rpartition("/")[0] for _, published in moves}):
             deletes += _present(files, partition, recursive=False)
-    return Staged(moves, deletes, rows, listing.total_bytes, schema)
+    return Staged(moves, deletes, rows, listing.total_bytes, schema, listing)
 
 
 def _refuse_hidden_partitions(files: FileSystem, folder: str) -> None:

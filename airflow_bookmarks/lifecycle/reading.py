@@ -5,13 +5,39 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import SourceSwitchedError, StateCorruptError
+from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.sources.source import Found
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.run import ContextState, Run
+    from airflow_bookmarks.core.run import ContextState, Payload, Run
     from airflow_bookmarks.sources.source import OnSourceChange, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+
+def stored_position(
+    store: BookmarkStore, job: str, ctx: str, state: ContextState | None, run: Run | None = None
+) -> Payload | None:
+    """Return the position that a context's state names, None where there is no state. `run` saves a read of its item.
+
+    Raises:
+        StateCorruptError: the state names a position that is not there.
+    """
+    if state is None:
+        return None
+    if state.set_in is not None:
+        turning, where = store.turning(job, state.set_in), f"the line of epoch {state.set_in}"
+        payload = None if turning is None else turning.positions.get(ctx)
+    else:
+        run, where = run or store.run(job, state.run), f"run {state.run}"
+        payload = None if run is None else run.positions.get(ctx)
+    if payload is None:
+        raise StateCorruptError(
+            f"job {job!r}, context {ctx!r}: its position lies in {where}, and that item or the position in it is gone. "
+            "Nothing was read or changed: an absent position is never taken for an empty one. Restore the table from a "
+            "backup, or reset the job: its next run then reads everything."
+        )
+    return payload
 
 
 class ContextReader:
@@ -53,18 +79,27 @@ class ContextReader:
         """
         if ctx not in self._head.contexts:
             return Found()
-        run = self._run(ctx)
-        payload = None if run is None else run.positions.get(ctx)
-        if run is None or payload is None:
-            raise StateCorruptError(
-                f"job {self._job!r}, context {ctx!r}: its position lies in run {self._head.contexts[ctx].run}, and "
-                "that item or the position in it is gone. Nothing was read or changed: an absent position is never "
-                "taken for an empty one. Restore the table from a backup, or reset the job: its next run then reads "
-                "everything."
-            )
-        plan = run.plans.get(ctx)
+        run, state = self._run(ctx), self._head.contexts[ctx]
+        payload = stored_position(self._store, self._job, ctx, state, run)
+        plan = None if run is None else run.plans.get(ctx)
         types = {} if plan is None else plan.facts.get("partition_types", {})
+        if payload is None:
+            return Found()
         return Found(self._store.blobs.get(payload), self._store.blobs.get_named, types)
+
+    def stored_plan(self, ctx: str) -> FilePlan:
+        """Return the plan that led to the position of a context (the one before it was set, where it was).
+
+        Raises:
+            StateCorruptError: the run item that holds it is gone.
+        """
+        run = self._run(ctx)
+        if run is None or ctx not in run.plans:
+            raise StateCorruptError(
+                f"job {self._job!r}, context {ctx!r}: the plan of run {self._head.contexts[ctx].run} is gone. Nothing "
+                "was changed."
+            )
+        return FilePlan.decode(self._store.blobs.get(run.plans[ctx].body))
 
     def known_schema(self, ctx: str) -> str | None:
         """Return the schema (JSON) with which the run that holds the position read it, None where there is none."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from airflow_bookmarks.core.errors import PublishError, StateCorruptError
 from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.lifecycle.clean import finish_clean
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.publish import publish_run
 
@@ -36,7 +37,7 @@ class CommittingSink(Protocol):
 def recover(
     store: BookmarkStore, holding: Holding, machine: Machine, sinks: Mapping[str, CommittingSink] | None = None
 ) -> tuple[Holding, Run | None]:
-    """Publish what is due, then settle every open run.
+    """Finish a clean, publish what is due, then settle every open run.
 
     Returns the holding as it is then, and the run that was taken over because its rows had landed in a sink that
     commits by itself (None: there was none). The caller goes to commit with that one before it plans anything.
@@ -44,6 +45,7 @@ def recover(
     Raises:
         PublishError: what is due can't be published.
     """
+    holding = finish_clean(store, holding)
     if holding.base.publishing is not None:
         holding = finish_publish(store, holding, machine)
     adopted: Run | None = None
@@ -103,6 +105,8 @@ STARTS_OVER = "starts_over"
 
 
 def starts_from(head: Head, ctx: str) -> str | None:
-    """Return the name of the position from which a plan of `ctx` starts: the run that holds it, None for none."""
+    """Return the name of the position from which a plan of `ctx` starts: the run (or set) that holds it, or None."""
     state = head.contexts.get(ctx)
-    return None if state is None else str(state.run)
+    if state is None:
+        return None
+    return str(state.run) if state.set_in is None else f"set in epoch {state.set_in}"

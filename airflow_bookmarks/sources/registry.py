@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.errors import OptionError, StateCorruptError
 from airflow_bookmarks.sources.files import FileSource, advance_files
+from airflow_bookmarks.sources.point import files_at, upstream_at
 from airflow_bookmarks.sources.upstream import UpstreamSource, advance_upstream
 
 if TYPE_CHECKING:
@@ -14,11 +15,28 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.sources.source import Found
+    from airflow_bookmarks.store.state_reader import StateReader
 
 _ADVANCE: Mapping[str, Callable[[FilePlan, Found], Position | None]] = {
     FileSource.kind: advance_files,
     UpstreamSource.kind: advance_upstream,
 }
+
+_POINTS: Mapping[str, Callable[[StateReader, Found, FilePlan, str], Position]] = {
+    FileSource.kind: files_at,
+    UpstreamSource.kind: upstream_at,
+}
+
+
+def position_at(kind: str, store: StateReader, found: Found, plan: FilePlan, value: str) -> Position:
+    """Return the position that a value names, in the words of its kind: "now", a time, an upstream run.
+
+    Raises:
+        OptionError: the value does not fit the kind, or contexts of this kind can't be set.
+    """
+    if kind not in _POINTS:
+        raise OptionError(f"a context of kind {kind!r} can't be set to a value; {sorted(_POINTS)} can.")
+    return _POINTS[kind](store, found, plan, value)
 
 
 def advance_stored(kind: str, plan: FilePlan, found: Found) -> Position | None:

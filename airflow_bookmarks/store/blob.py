@@ -40,6 +40,13 @@ class BlobStore:
             return Payload(hashlib.sha256(data).hexdigest(), len(data), inline=data)
         return self.put(data)
 
+    def refer(self, data: bytes, inline_bytes: int = INLINE_BYTES) -> Payload:
+        """Return what `payload` would, without storing anything."""
+        sha256 = hashlib.sha256(data).hexdigest()
+        if len(data) <= inline_bytes:
+            return Payload(sha256, len(data), inline=data)
+        return Payload(sha256, len(data), chunks=max(1, -(-len(data) // CHUNK_BYTES)))
+
     def get(self, payload: Payload) -> bytes:
         """Return the bytes of a payload, checked.
 

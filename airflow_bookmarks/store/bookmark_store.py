@@ -4,7 +4,8 @@
     plan      check fence | RUN plan            place     HEAD staging | RUN output
     commit    HEAD version + 1, publishing | RUN COMMITTED | EXEC | index | one edge per upstream
     mark      HEAD published, lease released (or: fence + 1, the next run) | RUN PUBLISHED | EXEC finished
-    fail, abandon, adopt, fence, reset, rewind
+    commit_replay   HEAD publishing, changes + 1 | RUN COMMITTED, revision + 1 | EXEC
+    fail, abandon, adopt, fence; those that start a line: `line_store`
 
 Every transition is read back when a condition failed, because that may be the trace of an own success whose reply was
 lost: by the RUN item and HEAD, never by the lease, which success itself releases.
@@ -14,19 +15,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from random import Random, SystemRandom
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import (
     BookmarkError,
     ChangedMeanwhileError,
     ConditionFailedError,
-    FencedError,
     MisuseError,
 )
 from airflow_bookmarks.core.head import Head, Lease
-from airflow_bookmarks.core.instant import to_text, utc_now
-from airflow_bookmarks.core.line import Line
+from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.run import (
     ContextState,
     Execution,
@@ -34,13 +32,13 @@ from airflow_bookmarks.core.run import (
     Payload,
     PlanEntry,
     Run,
-    RunKey,
     RunState,
 )
 from airflow_bookmarks.core.ulid import new_ulid
 from airflow_bookmarks.store import item
 from airflow_bookmarks.store.blob import INLINE_BYTES
-from airflow_bookmarks.store.state_reader import LAYOUT_VERSION, Snapshot, StateReader
+from airflow_bookmarks.store.line_store import LineStore, Turn
+from airflow_bookmarks.store.state_reader import LAYOUT_VERSION, Snapshot
 from airflow_bookmarks.store.table import (
     MAX_OPERATIONS,
     Attributes,
@@ -52,45 +50,23 @@ from airflow_bookmarks.store.table import (
     Missing,
     Operation,
     Put,
-    Table,
     Update,
 )
+from airflow_bookmarks.store.transition import Holding
 from airflow_bookmarks.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from airflow_bookmarks.core.edge import Edge
     from airflow_bookmarks.core.job import Caller
     from airflow_bookmarks.store.item import Keys
 
+__all__ = ["BookmarkStore", "Commit", "Holding", "Turn", "open_store"]
+
 SIDE_RETENTION = timedelta(days=30)
 MAX_UPSTREAMS = MAX_OPERATIONS - 4  # a commit also writes HEAD, RUN, EXEC and the index
 _ITEM_BUDGET = 250_000  # inline payloads of one RUN item together; the item may have 400 KB
-
-
-@dataclass(frozen=True, slots=True)
-class Holding:
-    """What a driver holds after a take: the job, its fence, and the head as it was then.
-
-    `run_number` is the number that its run will commit under; `first_run` the first one that its execution committed.
-    """
-
-    job: str
-    caller: Caller
-    fence: int
-    nonce: str
-    base: Head
-    begun_at: datetime
-    first_run: int | None = None
-
-    @property
-    def run_number(self) -> int:
-        return self.base.run_number + 1
-
-    @property
-    def key(self) -> RunKey:
-        return RunKey(self.run_number, self.fence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,21 +89,7 @@ class Commit:
     option: str = "enable"
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """What starts a line: the last run kept (0: none), the state as after it, edges to put back, and the audit
-    event.
-    """
-
-    kept: int
-    contexts: Mapping[str, ContextState]
-    data_run_number: int
-    keep_publishing: bool
-    edges: Mapping[str, Edge]
-    event: Attributes
-
-
-class BookmarkStore(StateReader):
+class BookmarkStore(LineStore):
     """The bookmarks of one namespace of one table.
 
     Args:
@@ -136,18 +98,6 @@ class BookmarkStore(StateReader):
         clock: returns the present time, aware; for leases and stamps only, never for positions.
         random: for identifiers and backoff.
     """
-
-    def __init__(
-        self,
-        table: Table,
-        namespace: str,
-        *,
-        clock: Callable[[], datetime] = utc_now,
-        random: Random | None = None,
-    ) -> None:
-        super().__init__(table, namespace)
-        self._clock = clock
-        self._random = random or SystemRandom()
 
     # ---- the table itself
 
@@ -167,10 +117,13 @@ class BookmarkStore(StateReader):
 
     # ---- take, renew, release
 
-    def take(self, job: str, caller: Caller, seen: Snapshot, lease_for: timedelta) -> Holding | None:
+    def take(
+        self, job: str, caller: Caller, seen: Snapshot, lease_for: timedelta, *, replays: int | None = None
+    ) -> Holding | None:
         """Take the lease under a new fence, if the job is still as `seen`; None where it moved meanwhile.
 
-        The caller has asked `core.head.may_take` before.
+        The caller has asked `core.head.may_take` before. `replays` names the run that this attempt is to replay: what
+        the execution has finished stays finished then.
         """
         keys, now = self.keys(job), self._clock()
         base = seen.head or Head()
@@ -184,7 +137,7 @@ class BookmarkStore(StateReader):
         else:
             changes: Attributes = {"fence": after.fence, **item.lease_attributes(lease)}
             operations.append(Update(keys.head, set=changes, conditions=_same_lease(seen.head)))
-        operations.append(self._take_execution(keys, caller, seen.execution, base.run_number, nonce))
+        operations.append(self._take_execution(keys, caller, seen.execution, base.run_number, nonce, replays))
         try:
             self.table.transact(operations, token=nonce)
         except ConditionFailedError:
@@ -195,16 +148,20 @@ class BookmarkStore(StateReader):
         return Holding(job, caller, after.fence, nonce, replace(after, lease=None), now, first_run)
 
     def _take_execution(
-        self, keys: Keys, caller: Caller, seen: Execution | None, run_number: int, nonce: str
+        self, keys: Keys, caller: Caller, seen: Execution | None, run_number: int, nonce: str, replays: int | None
     ) -> Operation:
         conditions = _same_execution(seen)
         changes: Attributes = {"attempt": caller.attempt, "killed_attempt": seen.killed_attempt if seen else 0}
         changes["taken_nonce"] = nonce
         changes |= {"dag_id": caller.dag_id, "task_id": caller.task_id, "dag_run_id": caller.dag_run_id}
-        changes |= {"logical_date": caller.logical_date, "taken_at": to_text(self._clock()), "finished": False}
+        changes |= {"logical_date": caller.logical_date, "taken_at": to_text(self._clock())}
+        changes["finished"] = replays is not None and seen is not None and seen.is_finished
+        remove = [] if replays is not None else ["replaying"]
+        if replays is not None:
+            changes["replaying"] = replays
         if seen is None or seen.attempt == 0:
             changes["base_run"] = run_number
-        return Update(keys.execution(caller.run_id), set=changes, conditions=conditions)
+        return Update(keys.execution(caller.run_id), set=changes, remove=remove, conditions=conditions)
 
     def _index_base(self, caller: Caller, now: datetime) -> Attributes:
         return {
@@ -321,14 +278,18 @@ class BookmarkStore(StateReader):
             found = self.run(holding.job, holding.key)
             if found is not None and found.state.is_committed and holding.fence in found.fences:
                 return found  # our own success: the reply was lost
-            now = self.look(holding.job).head
-            if now is not None and now.fence == holding.fence:
-                raise ChangedMeanwhileError(
-                    f"job {holding.job!r} moved from version {holding.base.version} to {now.version} under this run. "
-                    "Nothing was committed. Run it again."
-                ) from error
-            raise self._fenced(holding, "commit") from error
+            raise self._unchanged(holding, "commit") from error
         return self._committed(holding, commit)
+
+    def _unchanged(self, holding: Holding, what: str) -> BookmarkError:
+        """Return why a commit was refused: the version moved under the own fence, or the fence is another's."""
+        now = self.look(holding.job).head
+        if now is None or now.fence != holding.fence:
+            return self._fenced(holding, what)
+        return ChangedMeanwhileError(
+            f"job {holding.job!r} moved from version {holding.base.version} to {now.version} under this run. "
+            "Nothing was committed. Run it again."
+        )
 
     def _committed(self, holding: Holding, commit: Commit) -> Run:
         """Return what was just written, so that the publisher need not read it."""
@@ -413,7 +374,10 @@ class BookmarkStore(StateReader):
                 set={"state": RunState.PUBLISHED.value, "published_at": to_text(now), "metrics": dict(run.metrics)},
                 conditions=[Equals("state", RunState.COMMITTED.value)],
             ),
-            Update(keys.execution(run.run_id), set={"finished": run.is_last}),
+        ]
+        operations += [
+            Update(keys.execution(run_id), set={"finished": run.is_last}, remove=["replaying"])
+            for run_id in sorted({run.run_id, run.replayed_by or run.run_id})
         ]
         try:
             self.table.transact(operations, token=self._token())
@@ -431,6 +395,69 @@ class BookmarkStore(StateReader):
         if following is not None:
             return head.lease is not None and head.lease.nonce == following.nonce
         return found is not None and found.state is RunState.PUBLISHED and head.published >= run.key.number
+
+    # ---- replay
+
+    def add_staging(self, holding: Holding, staging: Sequence[str]) -> None:
+        """Store under which roots a replay stages, before its first byte is written; they hold its fence's places.
+
+        Raises:
+            FencedError: the job is not ours any more; nothing was written.
+        """
+        conditions = [Equals("fence", holding.fence)]
+        head = Update(self.keys(holding.job).head, set={"staging": list(staging)}, conditions=conditions)
+        self._held(holding, [head], "store where it stages")
+
+    def commit_replay(
+        self, holding: Holding, run: Run, outputs: Mapping[str, OutputEntry], metrics: Attributes, event: Attributes
+    ) -> Run:
+        """Give a published run another revision, whose publish is due then; return the run as it is then.
+
+        Position, version, run number and every other run stay as they are.
+
+        Raises:
+            FencedError: the job is not ours any more. ChangedMeanwhileError: its version moved. Nothing was written.
+        """
+        keys, now = self.keys(holding.job), to_text(self._clock())
+        changes = holding.base.changes + 1
+        after = replace(
+            run,
+            state=RunState.COMMITTED,
+            revision=run.revision + 1,
+            changes=changes,
+            fences=(*run.fences, holding.fence),
+            outputs=outputs,
+            metrics={**run.metrics, **metrics},
+            replayed_by=holding.caller.run_id,
+        )
+        update: Attributes = {"state": after.state.value, "revision": after.revision, "changes": changes}
+        update |= {"fences": list(after.fences), "replayed_by": after.replayed_by, "replayed_at": now}
+        update["metrics"] = dict(after.metrics)
+        for name, output in outputs.items():
+            update |= item.output_attribute(name, output)
+        operations: list[Operation] = [
+            Update(
+                keys.head,
+                set={"publishing": str(run.key), "changes": changes},
+                conditions=[Equals("fence", holding.fence), Equals("version", holding.base.version)],
+            ),
+            Update(
+                keys.run(run.key),
+                set=update,
+                conditions=[Equals("state", RunState.PUBLISHED.value), Equals("revision", run.revision)],
+            ),
+            Update(keys.execution(holding.caller.run_id), set={"first_run": run.key.number, "last_run": run.key.number})
+            if holding.caller.run_id != run.run_id
+            else Check(keys.execution(run.run_id), [Exists()]),
+            Put(keys.event(self.new_id()), {**event, "at": now, "version_before": holding.base.version}),
+        ]
+        try:
+            self.table.transact(operations, token=self._token())
+        except ConditionFailedError as error:
+            found = self.run(holding.job, run.key)
+            if found is None or holding.fence not in found.fences:
+                raise self._unchanged(holding, "commit the replay") from error
+        return after
 
     # ---- fail, abandon, adopt
 
@@ -538,52 +565,6 @@ class BookmarkStore(StateReader):
             f"job {job!r} kept changing while attempt {attempt} of {run_id!r} was killed; try again."
         )
 
-    # ---- reset, rewind: a new line
-
-    def begin_line(self, job: str, seen: Head, turn: Turn, *, keep: Holding | None = None) -> Head | None:
-        """Start a line: epoch, fence and version grow, positions become those of the run that is kept.
-
-        One transaction. Returns the head after it, None where the job moved since `seen`. The lease is removed, unless
-        `keep` names the driver that does this within its own run: its lease then goes on under the new fence.
-        """
-        keys, now = self.keys(job), to_text(self._clock())
-        event = keys.event(self.new_id())
-        line = Line(seen.epoch + 1, seen.epoch, turn.kept, seen.run_number)
-        after = replace(
-            seen,
-            version=seen.version + 1,
-            epoch=line.epoch,
-            fence=seen.fence + 1,
-            contexts=turn.contexts,
-            data_run_number=turn.data_run_number,
-            publishing=seen.publishing if turn.keep_publishing else None,
-            lease=seen.lease if keep else None,
-        )
-        changes: Attributes = {"version": after.version, "epoch": after.epoch, "fence": after.fence}
-        changes |= {"contexts": item.contexts_value(turn.contexts), "data_run_number": turn.data_run_number}
-        remove = [] if keep else list(item.LEASE_ATTRIBUTES)
-        remove += [] if turn.keep_publishing else ["publishing"]
-        operations: list[Operation] = [
-            Update(
-                keys.head,
-                set=changes,
-                remove=remove,
-                conditions=[Equals("fence", seen.fence), Equals("version", seen.version)],
-            ),
-            Put(keys.line(line.epoch), item.line_attributes(line), [Missing()]),
-            Put(event, {**turn.event, "at": now, "epoch_after": after.epoch}),
-        ]
-        operations += [
-            Put(self.keys(upstream).edge(job), item.edge_attributes(replace(edge, updated_at=now)))
-            for upstream, edge in turn.edges.items()
-        ]
-        try:
-            self.table.transact(operations, token=self._token())
-        except ConditionFailedError:
-            if event not in self.table.get([event]):  # it is there when only our reply was lost
-                return None
-        return after
-
     # ---- side records
 
     def put_side(self, job: str, record: Attributes) -> str:
@@ -594,39 +575,6 @@ class BookmarkStore(StateReader):
         attributes = record | {"made_at": to_text(now), "expires_at": expires}
         self.table.transact([Put(self.keys(job).side(ulid), attributes)])
         return ulid
-
-    def new_id(self) -> str:
-        """Return a new identifier that sorts by time."""
-        return new_ulid(self._clock(), self._random)
-
-    # ---- within
-
-    def _held(self, holding: Holding, operations: Sequence[Operation], what: str) -> None:
-        """Write `operations`, of which the conditions say that the fence is ours. Repeating them is harmless."""
-        try:
-            self.table.transact(operations, token=self._token())
-        except ConditionFailedError as error:
-            raise self._fenced(holding, what) from error
-
-    def _fenced(self, holding: Holding, what: str) -> BookmarkError:
-        head = self.look(holding.job).head
-        lease = head.lease if head is not None else None
-        fence = head.fence if head is not None else "none"
-        taken = "killed, reset or rewound"
-        if lease is not None and lease.nonce != holding.nonce:
-            taken = f"taken over by {lease.run_id!r} (attempt {lease.attempt}) at {to_text(lease.since)}"
-        else:
-            for run in self.runs(holding.job, after=holding.base.run_number, reverse=True, limit=1):
-                if run.key.fence > holding.fence:
-                    taken = f"taken over by {run.run_id!r} (attempt {run.attempt}), which has ended since"
-        return FencedError(
-            f"job {holding.job!r}: this run ({holding.caller.run_id!r}, attempt {holding.caller.attempt}, fence "
-            f"{holding.fence}) could not {what}: the job was {taken} (fence {fence}). This run changed nothing further "
-            "in the state; what it staged is swept by the run that has the job now."
-        )
-
-    def _token(self) -> str:
-        return f"{self._random.getrandbits(128):032x}"
 
 
 _RACES = 20

@@ -13,7 +13,7 @@ from airflow_bookmarks.core.edge import Edge
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.head import Head, Lease
 from airflow_bookmarks.core.instant import from_text, to_text
-from airflow_bookmarks.core.line import Line
+from airflow_bookmarks.core.line import Line, Turning
 from airflow_bookmarks.core.run import ContextState, Execution, OutputEntry, Payload, PlanEntry, Run, RunKey, RunState
 from airflow_bookmarks.store.table import Attributes, Key
 
@@ -96,6 +96,10 @@ def head_attributes(head: Head) -> Attributes:
     }
     if head.publishing is not None:
         attributes["publishing"] = str(head.publishing)
+    if head.cleaning is not None:
+        attributes["cleaning"] = payload_value(head.cleaning)
+    if head.protected:
+        attributes["protected"] = True
     if head.lease is not None:
         attributes |= lease_attributes(head.lease)
     return attributes
@@ -113,7 +117,7 @@ def head_of(attributes: Mapping[str, Any]) -> Head:
                 from_text(attributes["lease_until"]),
                 attributes["lease_nonce"],
             )
-        publishing = attributes.get("publishing")
+        publishing, cleaning = attributes.get("publishing"), attributes.get("cleaning")
         return Head(
             version=attributes["version"],
             epoch=attributes["epoch"],
@@ -126,21 +130,28 @@ def head_of(attributes: Mapping[str, Any]) -> Head:
             lease=lease,
             contexts=contexts_of(attributes["contexts"]),
             staging=tuple(attributes["staging"]),
+            cleaning=None if cleaning is None else payload_of(cleaning),
+            protected=bool(attributes.get("protected", False)),
         )
 
 
 def contexts_value(contexts: Mapping[str, ContextState]) -> Attributes:
     """Return contexts as one map attribute."""
-    return {
-        ctx: {"kind": s.kind, "fingerprint": s.fingerprint, "run": str(s.run), "watermark": s.watermark}
-        for ctx, s in contexts.items()
-    }
+    return {ctx: _context_value(state) for ctx, state in contexts.items()}
+
+
+def _context_value(state: ContextState) -> Attributes:
+    value: Attributes = {"kind": state.kind, "fingerprint": state.fingerprint, "run": str(state.run)}
+    value["watermark"] = state.watermark
+    if state.set_in is not None:
+        value["set_in"] = state.set_in
+    return value
 
 
 def contexts_of(value: Mapping[str, Any]) -> dict[str, ContextState]:
     """Return the contexts that a map attribute holds."""
     return {
-        ctx: ContextState(v["kind"], v["fingerprint"], RunKey.parse(v["run"]), v["watermark"])
+        ctx: ContextState(v["kind"], v["fingerprint"], RunKey.parse(v["run"]), v["watermark"], v.get("set_in"))
         for ctx, v in value.items()
     }
 
@@ -252,6 +263,7 @@ def run_of(key: RunKey, attributes: Mapping[str, Any]) -> Run:
             data_run_number=attributes.get("data_run_number", 0),
             committed_at=attributes.get("committed_at"),
             published_at=attributes.get("published_at"),
+            replayed_by=attributes.get("replayed_by"),
             error=attributes.get("error"),
             runtime_version=attributes.get("runtime_version"),
         )
@@ -284,6 +296,7 @@ def execution_of(run_id: str, attributes: Mapping[str, Any]) -> Execution:
             last_run=attributes.get("last_run"),
             base_run=attributes.get("base_run", 0),
             is_finished=attributes.get("finished", False),
+            replaying=attributes.get("replaying"),
             dag_id=attributes.get("dag_id"),
             task_id=attributes.get("task_id"),
             dag_run_id=attributes.get("dag_run_id"),
@@ -301,6 +314,34 @@ def line_of(attributes: Mapping[str, Any]) -> Line:
     """Return the line that the attributes hold."""
     with _Reading("LINE"):
         return Line(attributes["epoch"], attributes["parent"], attributes["kept"], attributes["start"])
+
+
+def turning_attributes(turning: Turning) -> Attributes:
+    """Return a line, with what began it, as attributes."""
+    attributes = line_attributes(turning.line) | {"kind": turning.kind, "fence": turning.fence}
+    attributes |= {"contexts_before": contexts_value(turning.contexts), "clean": turning.is_clean}
+    attributes["data_run_number_before"] = turning.data_run_number
+    if turning.dropped is not None:
+        attributes["dropped"] = str(turning.dropped)
+    for ctx, position in turning.positions.items():
+        attributes |= position_attribute(ctx, position)
+    return attributes
+
+
+def turning_of(attributes: Mapping[str, Any]) -> Turning:
+    """Return the line, with what began it, that the attributes hold."""
+    with _Reading("LINE"):
+        dropped = attributes.get("dropped")
+        return Turning(
+            line_of(attributes),
+            attributes["kind"],
+            attributes["fence"],
+            contexts_of(attributes["contexts_before"]),
+            attributes["data_run_number_before"],
+            None if dropped is None else RunKey.parse(dropped),
+            attributes["clean"],
+            {ctx: payload_of(v) for ctx, v in _named(attributes, _POSITION)},
+        )
 
 
 def edge_attributes(edge: Edge) -> Attributes:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.edge import Edge
     from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.line import Line
+    from airflow_bookmarks.core.line import Line, Turning
     from airflow_bookmarks.core.run import Execution, Run, RunKey
     from airflow_bookmarks.store.table import Attributes, Table
 
@@ -119,6 +119,13 @@ class StateReader:
         """Return one run item."""
         return self.run_items(job, [key]).get(key)
 
+    def committed_run(self, job: str, number: int) -> Run | None:
+        """Return the run that committed under a number; runs that failed or were given up share it."""
+        for run in self.runs(job, after=number - 1, until=number):
+            if run.state.is_committed:
+                return run
+        return None
+
     def run_items(self, job: str, keys: Sequence[RunKey]) -> dict[RunKey, Run]:
         """Return those of the run items that exist, in one request (100 at most)."""
         wanted = {self.keys(job).run(key): key for key in dict.fromkeys(keys)}
@@ -148,6 +155,12 @@ class StateReader:
         """Return the lines of a job, oldest first; the first one (epoch 1) has no item."""
         rows = self.table.query(self.keys(job).partition, prefix=item.LINE_PREFIX)
         return [item.line_of(attributes) for _, attributes in rows]
+
+    def turning(self, job: str, epoch: int) -> Turning | None:
+        """Return what began the line of `epoch`, None where no change did (the first line)."""
+        key = self.keys(job).line(epoch)
+        attributes = self.table.get([key]).get(key)
+        return None if attributes is None else item.turning_of(attributes)
 
     def ancestry(self, job: str, epoch: int) -> Ancestry:
         """Return which runs are living history in `epoch`."""

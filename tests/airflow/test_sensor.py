@@ -14,7 +14,7 @@ from airflow.sdk.exceptions import AirflowSensorTimeout, AirflowSkipException
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.rewind import reset, rewind
+from airflow_bookmarks.lifecycle.change import reset, rewind
 from airflow_bookmarks.sensors.bookmark import BookmarkSensor
 
 from .conftest import Player, World

@@ -10,8 +10,8 @@ import pytest
 from airflow_bookmarks.core.errors import FencedError
 from airflow_bookmarks.core.run import Run, RunState
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
+from airflow_bookmarks.lifecycle.change import reset, rewind
 from airflow_bookmarks.lifecycle.place import Place, Staged
-from airflow_bookmarks.lifecycle.rewind import reset, rewind
 from airflow_bookmarks.sources.files import FileSource
 from airflow_bookmarks.store.bookmark_store import Holding
 from tests.lifecycle.shop import FILES, Shop

@@ -15,9 +15,9 @@ from airflow_bookmarks.core.errors import (
     RunUnknownError,
 )
 from airflow_bookmarks.lifecycle.bookmark import bookmark
+from airflow_bookmarks.lifecycle.change import reset, rewind
 from airflow_bookmarks.lifecycle.history import history
 from airflow_bookmarks.lifecycle.place import Mode
-from airflow_bookmarks.lifecycle.rewind import reset, rewind
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.lifecycle.shop import Shop
 

@@ -8,9 +8,9 @@ import pytest
 
 from airflow_bookmarks.core.errors import BookmarkError, SourceSwitchedError
 from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.lifecycle.change import rewind
 from airflow_bookmarks.lifecycle.place import Mode
 from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.lifecycle.rewind import rewind
 from airflow_bookmarks.sources.files import FileSource
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from tests.lifecycle.shop import FILES, Shop

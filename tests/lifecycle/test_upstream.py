@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from airflow_bookmarks.core.errors import MisuseError, OptionError, SourceMissingError, UpstreamRewoundError
+from airflow_bookmarks.lifecycle.change import reset, rewind
 from airflow_bookmarks.lifecycle.place import Mode
 from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.lifecycle.rewind import reset, rewind
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from tests.lifecycle.shop import Shop
 

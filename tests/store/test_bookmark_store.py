@@ -13,10 +13,10 @@ import pytest
 from airflow_bookmarks.core.errors import FencedError, StateCorruptError, TableLayoutError
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.core.run import RunKey, RunState
+from airflow_bookmarks.lifecycle.change import reset, rewind
 from airflow_bookmarks.lifecycle.history import history
 from airflow_bookmarks.lifecycle.place import Mode
 from airflow_bookmarks.lifecycle.recover import STARTS_FROM
-from airflow_bookmarks.lifecycle.rewind import reset, rewind
 from airflow_bookmarks.store import item
 from airflow_bookmarks.store.blob import CHUNK_BYTES
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, Commit, Holding

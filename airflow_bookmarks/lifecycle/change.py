@@ -1,0 +1,448 @@
+"""Changes of where a job stands: each one transaction that starts a new line of history. No Spark, no data touched.
+
+`reset`         positions as before the first run
+`rewind`        positions as after an earlier run of the living line
+`set_position`  one context to a position without a run: now, a time, an upstream run
+`undo`          as before the last of these
+`unlock`        free a lease that a person knows to be dead; no line
+
+The one implementation: operators, command line, Python and page call these.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.errors import (
+    ChangedMeanwhileError,
+    ChangeRefusedError,
+    JobBusyError,
+    OptionError,
+    ProtectedError,
+)
+from airflow_bookmarks.lifecycle.clean import CleanList
+from airflow_bookmarks.lifecycle.reading import ContextReader
+from airflow_bookmarks.lifecycle.rewind import resolve_run
+from airflow_bookmarks.lifecycle.turn import turn_back, turn_contexts, turn_set, turn_to, undone_runs, with_clean
+from airflow_bookmarks.sources.registry import position_at
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.line_store import Turn
+    from airflow_bookmarks.store.table import Attributes
+
+log = logging.getLogger(__name__)
+
+_RACES = 10
+
+_Turning = Callable[["Head"], "Turn"]
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What a change did: the head before and after, the last run kept (0: none), and the numbers of undone runs.
+
+    `to_clean` counts the files that whoever begins next removes.
+    """
+
+    job: str
+    kind: str
+    kept: int
+    before: Head
+    after: Head
+    undone: tuple[int, ...] = ()
+    to_clean: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values, for XCom, CLI and notes."""
+        return {
+            "job": self.job,
+            "change": self.kind,
+            "to_run": self.kept,
+            "undone_runs": len(self.undone),
+            "files_to_clean": self.to_clean,
+            "epoch": {"before": self.before.epoch, "after": self.after.epoch},
+            "version": {"before": self.before.version, "after": self.after.version},
+            "watermarks": _watermarks(self.before, self.after),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a change would do, against which version of the job.
+
+    `files`, `bytes` and `rows` are what the undone runs read and would be read again (rows None: not known).
+    `consumers` maps each job that has consumed an undone run to the run up to which it has; `twice` names the targets
+    whose rows would come twice; `to_clean` counts the files that would be removed. `holder` is who works on the job.
+    """
+
+    job: str
+    kind: str
+    version: int
+    kept: int
+    undone: tuple[int, ...]
+    files: int
+    bytes: int
+    rows: int | None
+    watermarks: dict[str, dict[str, str | None]]
+    consumers: dict[str, int] = field(default_factory=dict)
+    twice: tuple[str, ...] = ()
+    to_clean: int = 0
+    holder: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "job": self.job,
+            "change": self.kind,
+            "version": self.version,
+            "to_run": self.kept,
+            "undone_runs": list(self.undone),
+            "read_again": {"files": self.files, "bytes": self.bytes, "rows": self.rows},
+            "watermarks": self.watermarks,
+            "consumers": self.consumers,
+            "written_twice": list(self.twice),
+            "files_to_clean": self.to_clean,
+            "holder": self.holder,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change that somebody asks for.
+
+    Args:
+        kind: "reset", "rewind", "set" or "undo".
+        to_run: of a rewind: the run number or run id that is kept.
+        contexts: of a reset or rewind: only these (None: all). No run is undone then.
+        ctx, value: of a set.
+        clean: of a reset or rewind: also remove what the undone runs published.
+    """
+
+    kind: str
+    to_run: str | None = None
+    contexts: tuple[str, ...] | None = None
+    ctx: str | None = None
+    value: str | None = None
+    clean: bool = False
+
+    def turn(self, store: BookmarkStore, job: str, head: Head, event: Attributes) -> Turn:
+        """Return what the change makes of the job as `head` has it.
+
+        Raises:
+            RunUnknownError, ChangeRefusedError, OptionError: it can't be done; nothing was changed.
+        """
+        if self.kind == "undo":
+            return _undo_turn(store, job, head, event)
+        if self.kind == "set":
+            return _set_turn(store, job, head, self.ctx or "", self.value or "", event)
+        kept = None if self.to_run is None else resolve_run(store, job, head, self.to_run)
+        if self.contexts is None:
+            turn = turn_to(store, job, head, kept, self.kind, event)
+            return with_clean(store, job, head, turn) if self.clean else turn
+        _check_contexts(job, head, kept, self.contexts)
+        if self.clean:
+            raise OptionError(
+                f"job {job!r}: a {self.kind} of some contexts undoes no run, so there is nothing to clean. Nothing was "
+                "changed. Leave out either clean or the contexts."
+            )
+        return turn_contexts(store, job, head, kept, self.contexts, self.kind, event)
+
+
+def reset(
+    store: BookmarkStore,
+    job: str,
+    *,
+    reason: str,
+    who: str,
+    force: bool = False,
+    expected_version: int | None = None,
+    clean: bool = False,
+    contexts: Sequence[str] | None = None,
+    approved: bool = False,
+) -> Changed:
+    """Take a job back to before its first run: the next enabled run reads everything. History and targets stay.
+
+    Args:
+        reason: why, for the audit event; required.
+        who: who asks for it.
+        force: also under a lease: the run that holds it is fenced.
+        expected_version: refuse if the head has another version by now.
+        clean: also remove exactly what the undone runs published; the next run does it. It can't be undone.
+        contexts: only these contexts, without undoing a run; default: all.
+        approved: a second person has approved it (see `protection`); needed for a protected job.
+
+    Raises:
+        OptionError: no reason. JobUnknownError. JobBusyError: a run holds the lease. ChangedMeanwhileError.
+        ChangeRefusedError: it can't be cleaned. ProtectedError: it needs an approval.
+    """
+    change = Change("reset", contexts=None if contexts is None else tuple(contexts), clean=clean)
+    return apply(store, job, change, reason, who, force, expected_version, approved)
+
+
+def rewind(
+    store: BookmarkStore,
+    job: str,
+    to_run: str | int,
+    *,
+    reason: str,
+    who: str,
+    force: bool = False,
+    expected_version: int | None = None,
+    clean: bool = False,
+    contexts: Sequence[str] | None = None,
+    approved: bool = False,
+) -> Changed:
+    """Take a job back to its state after an earlier run, given by run number or run id; see `reset` for the rest.
+
+    Raises:
+        RunUnknownError: no such run in the living line. Besides those of `reset`.
+    """
+    change = Change("rewind", str(to_run), None if contexts is None else tuple(contexts), clean=clean)
+    return apply(store, job, change, reason, who, force, expected_version, approved)
+
+
+def set_position(
+    store: BookmarkStore,
+    job: str,
+    ctx: str,
+    value: str | int,
+    *,
+    reason: str,
+    who: str,
+    force: bool = False,
+    expected_version: int | None = None,
+    approved: bool = False,
+) -> Changed:
+    """Put one context to a position that no run left; see `reset` for the rest.
+
+    Args:
+        value: for files "now" (all that is there counts as read) or a time (what is not newer does); for an upstream
+            "now" (what is published counts as read) or a run number (0: from the beginning).
+
+    Raises:
+        OptionError: the value is none of these, or the context was never read. Besides those of `reset`.
+    """
+    change = Change("set", ctx=ctx, value=str(value))
+    return apply(store, job, change, reason, who, force, expected_version, approved)
+
+
+def undo(
+    store: BookmarkStore,
+    job: str,
+    *,
+    reason: str,
+    who: str,
+    force: bool = False,
+    expected_version: int | None = None,
+    approved: bool = False,
+) -> Changed:
+    """Take back the last reset, rewind, set or undo: the job stands as before it; see `reset` for the rest.
+
+    Runs made since are undone. A second undo takes the first one back.
+
+    Raises:
+        ChangeRefusedError: there is none, it was cleaned, or it dropped a publish whose staged output is gone.
+    """
+    return apply(store, job, Change("undo"), reason, who, force, expected_version, approved)
+
+
+def unlock(store: BookmarkStore, job: str, *, reason: str, who: str) -> dict[str, Any]:
+    """Free a lease that a person knows to be dead: its holder is fenced, and the next run settles what it left.
+
+    Raises:
+        OptionError: no reason. ChangeRefusedError: nobody holds the job. ChangedMeanwhileError.
+    """
+    _check_reason("unlock", reason)
+    for _ in range(_RACES):
+        head = store.head(job)
+        if head.lease is None:
+            raise ChangeRefusedError(f"job {job!r}: nobody holds it. Nothing was changed; the next run may begin.")
+        lease = head.lease
+        event: Attributes = {"kind": "unlock", "who": who, "why": reason, "held_by": lease.run_id}
+        if store.break_lease(job, head, event) is not None:
+            return {"job": job, "change": "unlock", "held_by": lease.run_id, "attempt": lease.attempt}
+    raise _kept_changing(job, "unlocked")
+
+
+def apply(
+    store: BookmarkStore,
+    job: str,
+    change: Change,
+    reason: str,
+    who: str,
+    force: bool = False,
+    expected_version: int | None = None,
+    approved: bool = False,
+) -> Changed:
+    """Make a change; the arguments are those of `reset`."""
+    _check_reason(change.kind, reason)
+    for _ in range(_RACES):
+        head = store.head(job)
+        _check_free(store, job, head, force)
+        _check_version(job, head, expected_version)
+        if head.protected and not approved:
+            raise ProtectedError(
+                f"job {job!r} is protected: a {change.kind} needs the approval of a second person. Nothing was "
+                f"changed. Ask for it with 'airflow-bookmarks request {job} ...'."
+            )
+        if change.clean and head.lease is not None:
+            # Whoever still holds a run-out lease could plan or stage after the list of what to clean is made.
+            event: Attributes = {"kind": "unlock", "who": who, "why": f"{change.kind} with clean: {reason}"}
+            fenced = store.break_lease(job, head, event)
+            if fenced is None:
+                continue
+            head = fenced
+        turn = change.turn(store, job, head, {"who": who, "why": reason, "forced": force})
+        undone = tuple(run.key.number for run in undone_runs(store, job, head, turn))
+        after = store.begin_line(job, head, turn)
+        if after is not None:
+            return Changed(job, change.kind, turn.kept, head, after, undone, _files_to_clean(turn))
+    raise _kept_changing(job, change.kind)
+
+
+def preview(store: BookmarkStore, job: str, change: Change) -> Preview:
+    """Say what a change would do, without doing it. Pass its `version` on as `expected_version`.
+
+    Raises:
+        JobUnknownError, RunUnknownError, ChangeRefusedError, OptionError: it can't be done.
+    """
+    head = store.head(job)
+    turn = change.turn(store, job, head, {})
+    undone = undone_runs(store, job, head, turn)
+    again = undone or _read_again(store, job, head, change, turn)
+    facts = [
+        f for run in again for ctx, f in _contexts(run).items() if change.contexts is None or ctx in change.contexts
+    ]
+    rows = [f.get("rows") for f in facts]
+    low = min((run.key.number for run in undone), default=None)
+    is_cleaned = turn.cleaning is not None
+    return Preview(
+        job=job,
+        kind=change.kind,
+        version=head.version,
+        kept=turn.kept,
+        undone=tuple(run.key.number for run in undone),
+        files=sum(f.get("files", 0) for f in facts),
+        bytes=sum(f.get("bytes", 0) for f in facts),
+        rows=sum(rows) if all(isinstance(r, int) for r in rows) else None,
+        watermarks=_watermarks(head, replace(head, contexts=turn.contexts)),
+        consumers={} if low is None else {e.consumer: e.run_number for e in store.edges(job) if e.run_number >= low},
+        twice=() if is_cleaned else tuple(sorted({o.target for run in again for o in run.outputs.values()})),
+        to_clean=_files_to_clean(turn),
+        holder=None if head.lease is None else head.lease.run_id,
+    )
+
+
+def _read_again(store: BookmarkStore, job: str, head: Head, change: Change, turn: Turn) -> list[Run]:
+    """Return the runs that read what a change of some contexts makes unread, though it undoes none."""
+    if change.contexts is None:
+        return []
+    living = store.ancestry(job, head.epoch)
+    kept = 0 if change.to_run is None else resolve_run(store, job, head, change.to_run).key.number
+    return [
+        run
+        for run in store.runs(job, after=kept, until=head.run_number)
+        if run.state.is_committed
+        and living.is_living(run.key.number, run.epoch)
+        and any(ctx in run.plans for ctx in change.contexts)
+    ]
+
+
+def _contexts(run: Run) -> dict[str, Any]:
+    return dict(run.metrics.get("contexts", {}))
+
+
+def _files_to_clean(turn: Turn) -> int:
+    if turn.cleaning is None:
+        return 0
+    body = turn.cleaning.inline
+    return len(CleanList.decode(turn.bodies[0] if body is None else body).files)
+
+
+def _undo_turn(store: BookmarkStore, job: str, head: Head, event: Attributes) -> Turn:
+    turning = store.turning(job, head.epoch)
+    if turning is None:
+        raise ChangeRefusedError(
+            f"job {job!r}: there is no reset, rewind, set or undo to take back. Nothing was changed."
+        )
+    what = f"job {job!r}: the last {turning.kind} (epoch {head.epoch})"
+    if turning.is_clean or head.cleaning is not None:
+        raise ChangeRefusedError(
+            f"{what} was made with clean: what the undone runs published is removed, so it can't be taken back. "
+            "Nothing was changed. The next run reads that input again."
+        )
+    turn = turn_back(store, job, head, turning.line, turning.contexts, turning.data_run_number, event)
+    if turning.dropped is None:
+        return turn
+    if head.fence != turning.fence:
+        raise ChangeRefusedError(
+            f"{what} dropped the publish of run {turning.dropped.number}, and a run that began since has removed what "
+            "was staged, so it can't be taken back. Nothing was changed. The input of that run is read again anyway."
+        )
+    return replace(turn, publishing=turning.dropped)
+
+
+def _set_turn(store: BookmarkStore, job: str, head: Head, ctx: str, value: str, event: Attributes) -> Turn:
+    _check_contexts(job, head, None, [ctx])
+    state = head.contexts[ctx]
+    reader = ContextReader(store, job, head)
+    position = position_at(state.kind, store, reader.found(ctx), reader.stored_plan(ctx), value)
+    return turn_set(store, job, head, ctx, state, position, {**event, "ctx": ctx, "value": value})
+
+
+# ---- what is refused
+
+
+def _check_reason(kind: str, reason: str) -> None:
+    if not reason.strip():
+        raise OptionError(f"{kind} needs a reason; it is kept with who and when. Nothing was changed.")
+
+
+def _check_free(store: BookmarkStore, job: str, head: Head, force: bool) -> None:
+    lease = head.lease
+    if lease is not None and not force and store.now() < lease.expires_at:
+        raise JobBusyError(job, lease.run_id, lease.attempt, lease.since, lease.expires_at)
+
+
+def _check_version(job: str, head: Head, expected: int | None) -> None:
+    if expected is not None and head.version != expected:
+        raise ChangedMeanwhileError(
+            f"job {job!r} is at version {head.version} and not {expected} any more. Nothing was changed. Look again "
+            "and decide anew."
+        )
+
+
+def _check_contexts(job: str, head: Head, kept: Run | None, names: Sequence[str]) -> None:
+    known = {*head.contexts, *(kept.contexts if kept is not None else ())}
+    unknown = sorted(set(names) - known)
+    if unknown or not names:
+        raise OptionError(
+            f"job {job!r} has no context {', '.join(map(repr, unknown)) or '(none given)'}; it has {sorted(known)}. "
+            "Nothing was changed."
+        )
+
+
+def _kept_changing(job: str, what: str) -> ChangedMeanwhileError:
+    return ChangedMeanwhileError(
+        f"job {job!r} kept changing while it was to be {what}; nothing was changed. Try again."
+    )
+
+
+def _watermarks(before: Head, after: Head) -> dict[str, dict[str, str | None]]:
+    return {
+        ctx: {"before": _mark(before, ctx), "after": _mark(after, ctx)}
+        for ctx in sorted({*before.contexts, *after.contexts})
+    }
+
+
+def _mark(head: Head, ctx: str) -> str | None:
+    state = head.contexts.get(ctx)
+    return None if state is None else state.watermark

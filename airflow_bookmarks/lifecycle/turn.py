@@ -1,0 +1,199 @@
+"""Turns: what a reset, rewind, set or undo makes of the state, as a pure look at what is stored. It writes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.edge import Edge
+from airflow_bookmarks.core.line import Ancestry, Line
+from airflow_bookmarks.core.position import UpstreamPosition
+from airflow_bookmarks.lifecycle.clean import CleanList, clean_list
+from airflow_bookmarks.lifecycle.reading import stored_position
+from airflow_bookmarks.store.line_store import Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.position import Position
+    from airflow_bookmarks.core.run import ContextState, Run, RunKey
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.table import Attributes
+
+
+def turn_to(store: BookmarkStore, job: str, head: Head, kept: Run | None, kind: str, event: Attributes) -> Turn:
+    """Return the turn that takes all contexts back to as they were after `kept` (None: before the first run)."""
+    contexts = {} if kept is None else dict(kept.contexts)
+    number, data_run = (0, 0) if kept is None else (kept.key.number, kept.data_run_number)
+    return _turn(store, job, head, kind, event, contexts, number, data_run, head.epoch)
+
+
+def turn_contexts(
+    store: BookmarkStore, job: str, head: Head, kept: Run | None, names: Sequence[str], kind: str, event: Attributes
+) -> Turn:
+    """Return the turn that takes some contexts back; no run is undone by it."""
+    contexts = dict(head.contexts)
+    for ctx in names:
+        state = None if kept is None else kept.contexts.get(ctx)
+        if state is None:
+            contexts.pop(ctx, None)
+        else:
+            contexts[ctx] = state
+    return _turn(store, job, head, kind, event, contexts, head.run_number, head.data_run_number, head.epoch)
+
+
+def turn_set(
+    store: BookmarkStore, job: str, head: Head, ctx: str, state: ContextState, position: Position, event: Attributes
+) -> Turn:
+    """Return the turn that puts one context to a position of its own; no run is undone by it."""
+    contexts = {**head.contexts, ctx: replace(state, watermark=position.watermark, set_in=head.epoch + 1)}
+    number, data_run = head.run_number, head.data_run_number
+    turn = _turn(store, job, head, "set", event, contexts, number, data_run, head.epoch, {ctx: position.body})
+    payload = store.blobs.refer(position.body)
+    bodies = [*position.blobs.values(), *([] if payload.inline is not None else [position.body])]
+    return replace(turn, positions={ctx: payload}, bodies=bodies)
+
+
+def turn_back(
+    store: BookmarkStore,
+    job: str,
+    head: Head,
+    line: Line,
+    contexts: Mapping[str, ContextState],
+    data_run: int,
+    event: Attributes,
+) -> Turn:
+    """Return the turn that undoes the change which began `line`: history goes on from the line before it."""
+    return _turn(store, job, head, "undo", event, contexts, line.start, data_run, line.parent or 1)
+
+
+def with_clean(store: BookmarkStore, job: str, head: Head, turn: Turn) -> Turn:
+    """Return the turn with the list of what the runs that it undoes staged and published.
+
+    Open runs go with it. A publish that is due and undone is dropped, also of a replay.
+
+    Raises:
+        ChangeRefusedError: something of it can't be cleaned.
+    """
+    undone = undone_runs(store, job, head, turn)
+    opened = store.open_runs(job, head)
+    later = store.runs(job, after=undone[0].key.number - 1) if undone else ()
+    listed = clean_list(store, job, [*undone, *opened], (run for run in later if run.state.is_committed))
+    if head.cleaning is not None:
+        listed = CleanList.decode(store.blobs.get(head.cleaning)) | listed
+    is_dropped = turn.publishing is not None and any(run.key == turn.publishing for run in undone)
+    body = listed.encode()
+    payload = store.blobs.refer(body, _CLEAN_INLINE)
+    return replace(
+        turn,
+        cleaning=payload,
+        bodies=() if payload.inline is not None else (body,),
+        abandoned=tuple(opened),
+        publishing=None if is_dropped else turn.publishing,
+    )
+
+
+_CLEAN_INLINE = 512  # the head has 4 KB for everything
+
+
+def undone_runs(store: BookmarkStore, job: str, head: Head, turn: Turn) -> list[Run]:
+    """Return the committed runs that are history now and are not after the turn, oldest first."""
+    lines = store.lines(job)
+    before, after = Ancestry.of(head.epoch, lines), _ancestry_after(head, turn.parent, turn.kept, lines)
+    low = min((bound for bound in after.bounds.values() if bound is not None), default=0)
+    return [
+        run
+        for run in store.runs(job, after=low, until=head.run_number)
+        if run.state.is_committed
+        and before.is_living(run.key.number, run.epoch)
+        and not after.is_living(run.key.number, run.epoch)
+    ]
+
+
+def _ancestry_after(head: Head, parent: int | None, kept: int, lines: Sequence[Line]) -> Ancestry:
+    line = Line(head.epoch + 1, parent or head.epoch, kept, head.run_number)
+    return Ancestry.of(line.epoch, [*lines, line])
+
+
+def _turn(
+    store: BookmarkStore,
+    job: str,
+    head: Head,
+    kind: str,
+    event: Attributes,
+    contexts: Mapping[str, ContextState],
+    kept: int,
+    data_run: int,
+    parent: int,
+    positions: Mapping[str, bytes] | None = None,
+) -> Turn:
+    return Turn(
+        kind=kind,
+        kept=kept,
+        contexts=contexts,
+        data_run_number=data_run,
+        publishing=_still_due(store, job, head, parent, kept),
+        edges=_edges_after(store, job, head, contexts, positions or {}),
+        parent=parent,
+        event={
+            **event,
+            "to_run": kept,
+            "version_before": head.version,
+            "epoch_before": head.epoch,
+            "run_number_before": head.run_number,
+            "watermarks_before": {ctx: state.watermark for ctx, state in head.contexts.items()},
+            "watermarks_after": {ctx: state.watermark for ctx, state in contexts.items()},
+        },
+    )
+
+
+def _still_due(store: BookmarkStore, job: str, head: Head, parent: int, kept: int) -> RunKey | None:
+    """A due first publish of an undone run is dropped; a due replay stays due, and is finished though undone."""
+    run = store.run(job, head.publishing) if head.publishing is not None else None
+    if run is None or run.revision > 0:
+        return head.publishing
+    after = _ancestry_after(head, parent, kept, store.lines(job))
+    return run.key if after.is_living(run.key.number, run.epoch) else None
+
+
+def _edges_after(
+    store: BookmarkStore,
+    job: str,
+    head: Head,
+    contexts: Mapping[str, ContextState],
+    positions: Mapping[str, bytes],
+) -> dict[str, Edge]:
+    """Return the edge to each upstream as it is after the change: what the positions say, else nothing consumed."""
+    edges: dict[str, Edge] = {}
+    for ctx, state in {**contexts, **head.contexts}.items():
+        if state.kind != "upstream":
+            continue
+        body = positions.get(ctx)
+        position = UpstreamPosition.decode(body) if body else _position_of(store, job, ctx, contexts.get(ctx))
+        upstream = upstream_of(state)
+        other = edges.get(upstream)
+        marks = {**(other.contexts if other else {}), ctx: 0 if position is None else position.run_number}
+        seen = position or _position_of(store, job, ctx, state)
+        epoch, changes = (1, 0) if seen is None else (seen.epoch, seen.changes)
+        edges[upstream] = Edge(job, min(marks.values()), epoch, changes, marks)
+    return edges
+
+
+def _position_of(store: BookmarkStore, job: str, ctx: str, state: ContextState | None) -> UpstreamPosition | None:
+    payload = stored_position(store, job, ctx, state)
+    return None if payload is None else UpstreamPosition.decode(store.blobs.get(payload))
+
+
+def upstream_of(state: ContextState) -> str:
+    """Return the upstream job that a context of kind "upstream" reads: the second part of its fingerprint."""
+    return state.fingerprint.split(":")[1]
+
+
+def resting_contexts(upstream: str, contexts: Mapping[str, ContextState]) -> dict[str, int]:
+    """Return for each context that reads `upstream` the run number up to which it has read."""
+    return {
+        ctx: int(state.watermark or 0)
+        for ctx, state in contexts.items()
+        if state.kind == "upstream" and upstream_of(state) == upstream
+    }

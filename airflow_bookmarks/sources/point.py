@@ -1,0 +1,101 @@
+"""Points: positions that no run left, for a context that somebody sets to now, to a time or to an upstream run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.instant import from_text, to_text
+from airflow_bookmarks.core.ledger import Known, Ledger
+from airflow_bookmarks.core.listing import Listing, instant
+from airflow_bookmarks.core.position import Position, UpstreamPosition
+from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.files.filesystem import open_filesystem
+
+if TYPE_CHECKING:
+    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.sources.source import Found
+    from airflow_bookmarks.store.state_reader import StateReader
+
+NOW = "now"
+
+
+def files_at(store: StateReader, found: Found, plan: FilePlan, value: str) -> Position:
+    """Return the ledger with which what is there "now", or what is not newer than a time, counts as read.
+
+    Args:
+        found: the present position.
+        plan: the plan that led to it: its roots are listed.
+        value: "now", or an ISO 8601 time with a zone.
+
+    Raises:
+        OptionError: the value is neither.
+    """
+    listing = _listing(plan.roots)
+    if value == NOW:
+        present = Ledger.empty() if found.position is None else Ledger.from_root(found.position, found.load)
+        unread = np.flatnonzero(present.classify(listing) != Known.KNOWN)
+        ledger = present.add(listing.take(unread), among=listing) if len(unread) else present
+    else:
+        read = np.flatnonzero(listing.times_ms <= _milliseconds(value))
+        ledger = Ledger.empty()
+        ledger = ledger.add(listing.take(read), among=listing) if len(read) else ledger
+    newest = ledger.newest_ms
+    return Position(ledger.root(), None if newest is None else to_text(instant(newest)), ledger.unsaved())
+
+
+def _listing(roots: tuple[str, ...]) -> Listing:
+    # Folders that a plain read leaves out count as read as well: of what is there now, nothing is to come later.
+    files = {file.path: file for root in roots for file in open_filesystem(root).list(root, recursive=True).files}
+    return Listing.of(files.values())
+
+
+def _milliseconds(value: str) -> int:
+    try:
+        return int(from_text(value).timestamp() * 1000)
+    except ValueError as error:
+        raise OptionError(
+            f"{value!r} is neither 'now' nor a time such as 2013-01-31T00:00:00Z. A context of files can be set to "
+            "these. Nothing was changed."
+        ) from error
+
+
+def upstream_at(store: StateReader, found: Found, plan: FilePlan, value: str) -> Position:
+    """Return the position of a consumer that has read its upstream up to what is published "now", or to a run.
+
+    Raises:
+        OptionError: the value is neither "now" nor the number of a published, living run (0: from the beginning).
+    """
+    window = plan.upstream
+    if window is None:
+        raise OptionError("the plan of an upstream context names no upstream. Nothing was changed.")
+    head = store.head(window.job)
+    number = _newest(store, window.job) if value == NOW else _number(store, window.job, value)
+    after = UpstreamPosition(window.job, window.output, number, head.epoch, head.changes)
+    return Position(after.encode(), str(number))
+
+
+def _newest(store: StateReader, job: str) -> int:
+    head = store.head(job)
+    living = store.ancestry(job, head.epoch)
+    for run in store.runs(job, until=head.published, reverse=True):
+        if run.state is RunState.PUBLISHED and living.is_living(run.key.number, run.epoch):
+            return run.key.number
+    return 0
+
+
+def _number(store: StateReader, job: str, value: str) -> int:
+    if value.isascii() and value.isdigit() and len(value) <= 10:
+        number = int(value)
+        if number == 0:
+            return 0
+        run, head = store.committed_run(job, number), store.head(job)
+        is_there = run is not None and run.state is RunState.PUBLISHED
+        if run is not None and is_there and store.ancestry(job, head.epoch).is_living(number, run.epoch):
+            return number
+    raise OptionError(
+        f"{value!r} is neither 'now' nor the number of a published run of upstream {job!r} (0: from the beginning). "
+        f"Nothing was changed. 'airflow-bookmarks history {job}' lists them."
+    )
