@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 PREFIX = "spark.bookmarks."
-_LATER = ("replay", "state_uri", "manifest_uri")
+_LATER = ("state_uri", "manifest_uri")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,8 @@ class Settings:
     """What the conf may say; None where it says nothing (empty text counts as nothing).
 
     `store` is a store URI; `from_run` and `to_run` are written `from` and `to`; `dag` is a JSON object with `dag_id`,
-    `task_id`, `map_index`, `dag_run_id`, `logical_date`; `upstream` is a comma-separated list of job names; `version`
-    is that of the package which wrote the settings.
+    `task_id`, `map_index`, `dag_run_id`, `logical_date`; `upstream` is a comma-separated list of job names; `replay` is
+    the number of a run to make again; `version` is that of the package which wrote the settings.
     """
 
     job: str | None = None
@@ -35,6 +35,7 @@ class Settings:
     upstream: str | None = None
     dag: str | None = None
     on_conflict: str | None = None
+    replay: str | None = None
     version: str | None = None
 
     @classmethod

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from airflow_bookmarks.core.edge import Edge
 from airflow_bookmarks.core.errors import BookmarkError, MisuseError
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class _Context:
+class Planned:
     """What the run knows of one context that it reads."""
 
     source: Source
@@ -66,7 +66,7 @@ class ActiveRun(ReadsContexts):
         self._stopwatch = stopwatch
         self._renewer = Renewer(store, machine)
         self._reader = ContextReader(store, holding.job, holding.base)
-        self._contexts: dict[str, _Context] = {}
+        self._contexts: dict[str, Planned] = {}
         self._outputs: dict[str, OutputEntry] = {}
         self._staged: dict[str, Staged] = {}
         self._rows: dict[str, int | None] = {}
@@ -89,7 +89,8 @@ class ActiveRun(ReadsContexts):
         on_conflict: OnConflict = "fail",
         wait_for: timedelta = timedelta(hours=1),
         sinks: Mapping[str, CommittingSink] | None = None,
-    ) -> ActiveRun:
+        replays: int | None = None,
+    ) -> Self:
         """Take the job, finish what is due, settle what is open.
 
         Raises:
@@ -97,7 +98,7 @@ class ActiveRun(ReadsContexts):
         """
         stopwatch = Stopwatch(machine.monotonic)
         with stopwatch.measure("begin"):
-            holding = begin(store, job, caller, machine, on_conflict=on_conflict, wait_for=wait_for)
+            holding = begin(store, job, caller, machine, on_conflict=on_conflict, wait_for=wait_for, replays=replays)
             run = cls(store, holding, machine, stopwatch)
             run._renewer.start(holding)
             try:
@@ -186,7 +187,7 @@ class ActiveRun(ReadsContexts):
             self._store.plan(self._holding, ctx, entry, option=self.option.value, is_last=True)
             self._has_item = True
             self._machine.at(Point.PLANNED)
-        self._contexts[ctx] = _Context(source, found, plan, on_missing)
+        self._contexts[ctx] = Planned(source, found, plan, on_missing)
         log_planned(log, self.job, ctx, plan)
         return plan
 

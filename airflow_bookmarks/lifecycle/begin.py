@@ -30,11 +30,13 @@ def begin(
     *,
     on_conflict: OnConflict = "fail",
     wait_for: timedelta = timedelta(hours=1),
+    replays: int | None = None,
 ) -> Holding:
     """Take the job.
 
     Args:
         on_conflict: whether another run that holds the lease is an error at once, or is waited for, up to `wait_for`.
+        replays: the run that this attempt is to make again, where it plans nothing new.
 
     Raises:
         JobBusyError: another run holds the lease (and still does after the wait).
@@ -45,7 +47,7 @@ def begin(
         seen = store.look(job, caller.run_id)
         verdict = may_take(seen.head, seen.execution, caller.run_id, caller.attempt, machine.clock())
         if verdict is Take.ALLOWED:
-            holding = store.take(job, caller, seen, machine.lease_time)
+            holding = store.take(job, caller, seen, machine.lease_time, replays=replays)
             if holding is not None:
                 machine.at(Point.TAKEN)
                 return holding

@@ -34,10 +34,11 @@ def outcome(store: BookmarkStore, job: str, run_id: str) -> tuple[Outcome, Snaps
     seen = store.look(job, run_id)
     if seen.execution is None or seen.execution.attempt == 0 or seen.head is None:
         return Outcome.NOT_BEGUN, seen
-    if seen.execution.is_finished:
+    if seen.execution.is_finished and seen.execution.replaying is None:
         return Outcome.FINISHED, seen
     due = _due_run(store, job, seen)
-    return (Outcome.DUE if due is not None and due.run_id == run_id else Outcome.NOT_COMMITTED), seen
+    maker = None if due is None else due.replayed_by or due.run_id
+    return (Outcome.DUE if maker == run_id else Outcome.NOT_COMMITTED), seen
 
 
 def finish(store: BookmarkStore, job: str, caller: Caller, machine: Machine) -> Summary:
@@ -75,7 +76,8 @@ def _publish_due(store: BookmarkStore, job: str, caller: Caller, machine: Machin
     if lease is not None and lease.run_id != caller.run_id and machine.clock() < lease.expires_at:
         # A living run of another execution publishes what is due before it plans: its job is not to be taken.
         raise JobBusyError(job, lease.run_id, lease.attempt, lease.since, lease.expires_at)
-    holding = store.take(job, caller, seen, machine.lease_time)
+    replays = seen.execution.replaying if seen.execution is not None else None
+    holding = store.take(job, caller, seen, machine.lease_time, replays=replays)
     if due is None or holding is None:
         raise NotCommittedError(
             f"job {job!r} was taken over by another run, which publishes what is due; see its task."

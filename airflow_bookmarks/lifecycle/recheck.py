@@ -25,11 +25,16 @@ def recheck_plan(job: str, ctx: str, source: Source, plan: FilePlan, on_missing:
     What is left out stays unread for the position, so the next run reads the version that is there then.
 
     Raises:
-        SourceChangedError: something changed or went, and `on_missing` is "error", or it is the output of an upstream
-        job
-            (which a later run replaced): nothing was committed.
+        SourceChangedError: something changed or went, and `on_missing` is "error", or it is the output of an
+            upstream job, which a later run or a replay replaced: nothing was committed.
     """
-    missing = set(source.recheck(plan).missing)
+    found = source.recheck(plan)
+    if found.moved is not None:
+        raise SourceChangedError(
+            f"job {job!r}, context {ctx!r}: {found.moved} while it was read. Nothing was committed or published. Run "
+            "it again: it plans anew and reads what is there then."
+        )
+    missing = set(found.missing)
     if not missing:
         return plan
     if on_missing == "error" or plan.upstream is not None:

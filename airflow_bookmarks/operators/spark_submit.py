@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_bookmarks.core.errors import NameInvalidError, OptionError
 from airflow_bookmarks.hooks.bookmark import DEFAULT_CONNECTION
-from airflow_bookmarks.operators.submission import BookmarkedSubmission, OnConflict, check_arguments
+from airflow_bookmarks.operators.submission import BookmarkedSubmission, OnClear, OnConflict, check_arguments
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -44,6 +44,8 @@ class BookmarkSparkSubmitOperator(BookmarkedSubmission, SparkSubmitOperator):
         bookmark_upstream: names of the jobs that the script reads with `.upstream(...)`. (templated)
         bookmark_on_conflict: "fail" (default) when another run holds the job, before Spark starts; or "wait" in the
             driver.
+        bookmark_on_clear: what clearing a task does whose run is finished: "replay" (default) reads its stored plan
+            again and replaces its output, "skip" succeeds without Spark, "fail" refuses. A retry never replays.
         bookmarks_conn_id: an Airflow connection of the type `bookmarks`.
         ship_runtime: send the runtime along with `py_files`; False where the driver's image has the package.
         durable: as in SparkSubmitOperator, but off by default.
@@ -72,6 +74,7 @@ class BookmarkSparkSubmitOperator(BookmarkedSubmission, SparkSubmitOperator):
         bookmark_to: str | int | None = None,
         bookmark_upstream: Sequence[str] = (),
         bookmark_on_conflict: OnConflict = "fail",
+        bookmark_on_clear: OnClear = "replay",
         bookmarks_conn_id: str = DEFAULT_CONNECTION,
         ship_runtime: bool = True,
         durable: bool | None = None,
@@ -89,6 +92,7 @@ class BookmarkSparkSubmitOperator(BookmarkedSubmission, SparkSubmitOperator):
             to_run=bookmark_to,
             upstream=bookmark_upstream,
             on_conflict=bookmark_on_conflict,
+            on_clear=bookmark_on_clear,
             conn_id=bookmarks_conn_id,
             ship_runtime=ship_runtime,
         )

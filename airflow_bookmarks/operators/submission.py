@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from airflow.sdk.exceptions import AirflowException
@@ -22,6 +22,7 @@ from airflow.sdk.exceptions import AirflowException
 from airflow_bookmarks.core.errors import (
     AttemptRefusedError,
     BookmarkError,
+    ChangeRefusedError,
     JobBusyError,
     NotCommittedError,
     OptionError,
@@ -32,7 +33,7 @@ from airflow_bookmarks.core.job import Caller, airflow_job_name, airflow_run_id,
 from airflow_bookmarks.core.option import Choice, Option
 from airflow_bookmarks.core.settings import PREFIX, Settings
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
-from airflow_bookmarks.lifecycle.finish import Outcome, finish, outcome, side_summary
+from airflow_bookmarks.lifecycle.finish import Outcome, finish, last_summary, outcome, side_summary
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.operators.runtime_zip import runtime_zip
 from airflow_bookmarks.store.address import MEMORY
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 OnConflict = Literal["fail", "wait"]
+OnClear = Literal["replay", "skip", "fail"]
 
 
 # ---- what a user may say, and how it is checked
@@ -186,6 +188,38 @@ class Attempt:
             return None
         log.info("bookmark %s: an earlier try of %r has committed; Spark is not needed", self.job, self.caller.run_id)
         return finish(self.store, self.job, self.caller, self.machine)
+
+    def cleared(self, on_clear: OnClear) -> tuple[int | None, Summary | None]:
+        """Say what becomes of a try whose execution has finished before: the run to replay, or the summary to return.
+
+        Both are None where there is nothing to replay: it is the first time, or what it made was undone since.
+
+        Raises:
+            ChangeRefusedError: `on_clear` is "fail", or the execution made several runs.
+        """
+        seen = self.store.look(self.job, self.caller.run_id)
+        execution = seen.execution
+        if execution is None or seen.head is None or execution.last_run is None:
+            return None, None
+        if not (execution.is_finished or execution.replaying):
+            return None, None
+        number = execution.replaying or execution.last_run
+        run = self.store.committed_run(self.job, number)
+        if run is None or not self.store.ancestry(self.job, seen.head.epoch).is_living(number, run.epoch):
+            log.info("bookmark %s: run %d of this task was undone since; it reads what is new", self.job, number)
+            return None, None
+        if on_clear == "skip":
+            log.info("bookmark %s: run %d is finished, and bookmark_on_clear is 'skip'", self.job, number)
+            return None, last_summary(self.store, self.job, seen)
+        if on_clear == "fail" or execution.first_run not in (None, execution.last_run):
+            why = "bookmark_on_clear is 'fail'" if on_clear == "fail" else "it made several runs"
+            raise ChangeRefusedError(
+                f"job {self.job!r}: {self.caller.run_id!r} has finished run {number}, its task was cleared, and {why}. "
+                f"Nothing was read or changed; Spark was not started. 'airflow-bookmarks rewind {self.job} --to "
+                f"{number - 1 or 'an earlier run'}' makes it read that input again."
+            )
+        log.info("bookmark %s: the task was cleared: run %d is replayed", self.job, number)
+        return number, None
 
     def check_free(self, on_conflict: OnConflict) -> None:
         """Make sure that this try may begin, before Spark is started for nothing.
@@ -325,6 +359,7 @@ class BookmarkedSubmission:
         to_run: str | int | None,
         upstream: Sequence[str],
         on_conflict: OnConflict,
+        on_clear: OnClear,
         conn_id: str,
         ship_runtime: bool,
     ) -> None:
@@ -339,11 +374,16 @@ class BookmarkedSubmission:
         self.bookmark_to = to_run
         self.bookmark_upstream = upstream
         self.bookmark_on_conflict = on_conflict
+        self.bookmark_on_clear = on_clear
         self.bookmarks_conn_id = conn_id
         self.ship_runtime = ship_runtime
         if on_conflict not in get_args(OnConflict):
             raise OptionError(
                 f"bookmark_on_conflict={on_conflict!r}: expected 'fail' or 'wait'. Nothing was read or changed."
+            )
+        if on_clear not in get_args(OnClear):
+            raise OptionError(
+                f"bookmark_on_clear={on_clear!r}: expected 'replay', 'skip' or 'fail'. Nothing was read or changed."
             )
         self._wish().check_literals()
         check_conf(self.conf)
@@ -373,6 +413,10 @@ class BookmarkedSubmission:
         earlier = attempt.finish_earlier()
         if earlier is not None:
             return earlier.as_dict()
+        replay, skipped = attempt.cleared(self.bookmark_on_clear)
+        if skipped is not None:
+            return skipped.as_dict()
+        settings = replace(settings, replay=None if replay is None else str(replay))
         attempt.check_free(self.bookmark_on_conflict)
         self._attempt = attempt
         return self._submit_and_finish(attempt, settings, context, submit).as_dict()

@@ -26,9 +26,13 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Recheck:
-    """What a second look at planned files found: those that changed or went since planning."""
+    """What a second look at planned input found: files that changed or went since planning.
+
+    `moved` says in words what else is not as it was planned: a run of an upstream job that was replayed meanwhile.
+    """
 
     missing: tuple[str, ...] = ()
+    moved: str | None = None
 
 
 OnSourceChange = Literal["error", "reset", "keep"]

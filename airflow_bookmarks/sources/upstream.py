@@ -6,8 +6,9 @@ what was consumed, up to the first that is committed and not yet published.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_bookmarks.core.errors import (
     JobUnknownError,
@@ -16,6 +17,7 @@ from airflow_bookmarks.core.errors import (
     SourceChangedError,
     SourceMissingError,
     SourceSwitchedError,
+    UpstreamReplayedError,
     UpstreamRewoundError,
 )
 from airflow_bookmarks.core.line import Ancestry, last_common_run
@@ -28,7 +30,7 @@ from airflow_bookmarks.sources.files import recheck_files
 from airflow_bookmarks.sources.source import Found, Recheck
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -42,6 +44,28 @@ class RewindWanted(Exception):
     def __init__(self, upstream: str, target: int) -> None:
         super().__init__(f"upstream {upstream!r} went back to run {target}")
         self.upstream, self.target = upstream, target
+
+
+def until_of(given: int | str | Mapping[str, Any], upstream: str) -> int:
+    """Return the run number that `until=` names: a number, or the dict that an operator or sensor returned.
+
+    Its epoch needs no look: run numbers are never reused, and whether that run is still history is asked of the state.
+
+    Raises:
+        OptionError: it is neither, or of another job.
+    """
+    number = given.get("run_number") if isinstance(given, Mapping) else given
+    if isinstance(given, Mapping) and given.get("job") != upstream:
+        raise OptionError(
+            f"until= is of job {given.get('job')!r}, and {upstream!r} is read. Nothing was read or changed."
+        )
+    text = str(number)
+    if not (text.isascii() and text.isdigit() and len(text) <= 10):
+        raise OptionError(
+            f"until={given!r}: expected a run number, or what an operator or sensor of {upstream!r} returned. Nothing "
+            "was read or changed."
+        )
+    return int(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +87,8 @@ class UpstreamSource:
         consumer: the job that reads.
         upstream: the job that is read.
         output: which of its outputs; needed where a run has several.
-        on_rewind: what to do when runs that were consumed are undone: "fail", "rewind" along, or "ignore".
+        on_rewind: what to do when runs that were consumed are undone or replayed: "fail", "rewind" along, or "ignore".
+        until: read up to and including this run and no further, though more is published.
     """
 
     kind = "upstream"
@@ -76,11 +101,13 @@ class UpstreamSource:
         *,
         output: str | None = None,
         on_rewind: OnRewind = "fail",
+        until: int | None = None,
     ) -> None:
         if upstream == consumer:
             raise OptionError(f"job {consumer!r} can't be its own upstream. Nothing was read or changed.")
         self._store, self._consumer, self._upstream = store, consumer, upstream
         self._wanted_output, self._on_rewind = output, on_rewind
+        self._until = until
         self._before: UpstreamPosition | None = None
 
     def fingerprint(self) -> str:
@@ -89,14 +116,7 @@ class UpstreamSource:
 
     def plan(self, found: Found) -> FilePlan:
         """Select the published runs above the position; see `Source.plan`."""
-        head = self._upstream_head()
-        before = (
-            UpstreamPosition(self._upstream, self._wanted_output or "", 0, head.epoch, head.changes)
-            if found.position is None
-            else UpstreamPosition.decode(found.position)
-        )
-        self._check_rewound(before, head)
-        selected = self._select(before.run_number, head)
+        head, selected, before = self._look(found)
         output = self._output_of(selected.window) or before.output
         self._check_output(before, output)
         files, replaced, roots = self._files(selected, output)
@@ -109,6 +129,29 @@ class UpstreamSource:
         self._before = before
         return FilePlan(files, roots, len(files) + replaced, 0, skipped, {}, window)
 
+    def _look(self, found: Found) -> tuple[Head, _Selected, UpstreamPosition]:
+        """Return the upstream's head with the runs that are to be read, as they were at one moment.
+
+        A replay between the two looks would be read and yet be news to the next run: then both are taken anew.
+        """
+        head = self._upstream_head()
+        while True:
+            before = self._position(found, head)
+            self._check_rewound(before, head)
+            self._check_until(head, before)
+            selected = self._select(before.run_number, head)
+            again = self._upstream_head()
+            if (again.epoch, again.changes) == (head.epoch, head.changes):
+                return head, selected, before
+            head = again
+
+    def _position(self, found: Found, head: Head) -> UpstreamPosition:
+        return (
+            UpstreamPosition(self._upstream, self._wanted_output or "", 0, head.epoch, head.changes)
+            if found.position is None
+            else UpstreamPosition.decode(found.position)
+        )
+
     def _upstream_head(self) -> Head:
         try:
             return self._store.head(self._upstream)
@@ -120,15 +163,49 @@ class UpstreamSource:
             ) from error
 
     def _check_rewound(self, before: UpstreamPosition, head: Head) -> None:
-        if before.epoch == head.epoch:
+        """Look whether a run at or below the edge is undone or has a newer revision; if so, `on_rewind` decides.
+
+        Where nothing of that is so, or it is to be ignored, the commit notes the new numbers.
+        """
+        if (before.epoch, before.changes) == (head.epoch, head.changes) or self._on_rewind == "ignore":
             return
-        lines = self._store.lines(self._upstream)
-        target = last_common_run(before.epoch, head.epoch, before.run_number, lines)
-        if target is None or self._on_rewind == "ignore":
-            return  # what was consumed is still history; the new epoch is noted by the commit
+        target = None
+        if before.epoch != head.epoch:
+            lines = self._store.lines(self._upstream)
+            target = last_common_run(before.epoch, head.epoch, before.run_number, lines)
+        replayed = self._replayed(before) if before.changes != head.changes else None
+        if target is None and replayed is None:
+            return
         if self._on_rewind == "rewind":
-            raise RewindWanted(self._upstream, target)
-        raise UpstreamRewoundError(self._consumer, self._upstream, before.run_number, target)
+            goals = [goal for goal in (target, None if replayed is None else replayed - 1) if goal is not None]
+            raise RewindWanted(self._upstream, min(goals))
+        if target is not None:
+            raise UpstreamRewoundError(self._consumer, self._upstream, before.run_number, target)
+        raise UpstreamReplayedError(self._consumer, self._upstream, before.run_number, replayed or 0)
+
+    def _replayed(self, before: UpstreamPosition) -> int | None:
+        """Return the lowest consumed run that was replayed since it was read."""
+        runs = self._store.runs(self._upstream, until=before.run_number)
+        changed = (r.key.number for r in runs if r.state.is_committed and r.changes > before.changes and r.revision)
+        return next(changed, None)
+
+    def _check_until(self, head: Head, before: UpstreamPosition) -> None:
+        if self._until is None or self._until <= before.run_number:
+            return
+        until, job = self._until, self._upstream
+        run = self._store.committed_run(job, until)
+        if run is None or until > head.published:
+            raise SourceMissingError(
+                f"job {self._consumer!r} is to read upstream {job!r} up to run {until}, and that has published up to "
+                f"run {head.published}. Nothing was read or changed. Give the run that the upstream reports."
+            )
+        lines = self._store.lines(job)
+        if Ancestry.of(head.epoch, lines).is_living(until, run.epoch):
+            return
+        target = last_common_run(run.epoch, head.epoch, until, lines) or 0
+        if self._on_rewind == "fail":
+            raise UpstreamRewoundError(self._consumer, job, before.run_number, target)
+        self._until = None  # the run it names is undone: what is published now is what there is to read
 
     def _select(self, after: int, head: Head) -> _Selected:
         seen = [r for r in self._store.runs(self._upstream, after=after, until=head.run_number) if r.state.is_committed]
@@ -137,7 +214,8 @@ class UpstreamSource:
         for run in seen:
             if not living.is_living(run.key.number, run.epoch):
                 continue
-            if run.state is RunState.COMMITTED:
+            is_beyond = self._until is not None and run.key.number > self._until
+            if run.state is RunState.COMMITTED or is_beyond:
                 break
             window.append(run)
         return _Selected(window, [r for r in seen if r.state is RunState.PUBLISHED or r.key == head.publishing])
@@ -222,9 +300,24 @@ class UpstreamSource:
 
     def recheck(self, plan: FilePlan) -> Recheck:
         """Look at the files, and whether the planned runs are still what they were; see `Source.recheck`."""
-        if plan.is_empty:
-            return Recheck()
+        moved = self._moved(plan)
+        if plan.is_empty or moved is not None:
+            return Recheck(moved=moved)
         return recheck_files(_filesystem(plan.roots), plan)
+
+    def _moved(self, plan: FilePlan) -> str | None:
+        window = plan.upstream
+        if window is None or not window.runs:
+            return None
+        now = {
+            run.key.number: run.revision
+            for run in self._store.runs(self._upstream, after=window.after, until=window.until)
+            if run.state is RunState.PUBLISHED
+        }
+        for number, revision in window.runs:
+            if now.get(number) != revision:
+                return f"run {number} of upstream {self._upstream!r} was replayed"
+        return None
 
 
 def advance_upstream(plan: FilePlan, found: Found) -> Position | None:

@@ -21,6 +21,7 @@ from airflow_bookmarks.lifecycle.begin import OnConflict
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.point import fault_from_environment
 from airflow_bookmarks.lifecycle.recheck import OnMissing
+from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.lifecycle.side_run import SideRun
 from airflow_bookmarks.sources.files import OnOverwrite
 from airflow_bookmarks.sources.source import OnSourceChange
@@ -55,7 +56,7 @@ class BookmarkedJob:
     """One run of a bookmarked job: reads what is new, writes staged output, commits and publishes on leaving the block.
 
     Every argument may come from the operator instead, as `spark.bookmarks.job`, `.store`, `.option`, `.from`, `.to`,
-    `.run_id`, `.attempt` and `.on_conflict`; given in both places with different values it is an error.
+    `.run_id`, `.attempt`, `.replay` and `.on_conflict`; given in both places with different values it is an error.
 
     Args:
         spark: the session; default: the active one.
@@ -64,6 +65,7 @@ class BookmarkedJob:
         option: "enable" (default), "pause" or "disable", or Glue's spellings.
         from_run, to_run: run numbers or run ids, with "pause" only: read again what the runs in (from, to] read.
         run_id, attempt: the name of the execution and its try; default: a new name, and 1.
+        replay: the number of a finished run to make again: its stored plan is read, its output replaced.
         on_conflict: "fail" (default) when another run holds the job, or "wait" for it up to `wait_for` (1 hour).
 
     Raises:
@@ -87,6 +89,7 @@ class BookmarkedJob:
         to_run: str | int | None = None,
         run_id: str | None = None,
         attempt: int | None = None,
+        replay: int | None = None,
         on_conflict: OnConflict | None = None,
         wait_for: timedelta = timedelta(hours=1),
     ) -> None:
@@ -105,6 +108,7 @@ class BookmarkedJob:
         log.info("bookmark %s: option %s (%s)", self.name, self._choice.option.value, "given" if chosen else "default")
         self._on_conflict = _conflict(_one("on_conflict", on_conflict, "on_conflict", settings.on_conflict))
         self._wait_for = wait_for
+        self._replay = _replay(_one("replay", _text(replay), "replay", settings.replay), self._choice)
         settings = replace(
             settings,
             run_id=_one("run_id", run_id, "run_id", settings.run_id) or _new_run_id(),
@@ -133,7 +137,17 @@ class BookmarkedJob:
         """
         if self._run is not None:
             raise MisuseError(f"job {self.name!r} has begun already. Nothing moved. Make another BookmarkedJob.")
-        if self._choice.option is Option.ENABLE:
+        if self._replay is not None:
+            self._run = ReplayRun.begin_replay(
+                self.store,
+                self.name,
+                self._caller,
+                self._machine,
+                self._replay,
+                on_conflict=self._on_conflict,
+                wait_for=self._wait_for,
+            )
+        elif self._choice.option is Option.ENABLE:
             self._run = ActiveRun.begin(
                 self.store,
                 self.name,
@@ -390,6 +404,19 @@ def _open(given: str | BookmarkStore | None, travelled: str | None) -> BookmarkS
             "'dynamodb://bookmarks?region=eu-west-1'. Nothing was read or changed."
         )
     return open_store(uri)
+
+
+def _replay(text: str | None, choice: Choice) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 10**10):
+        raise OptionError(f"replay={text!r}: expected the number of a run. Nothing was read or changed.")
+    if choice.option is not Option.ENABLE:
+        raise OptionError(
+            f"replay={text} with option {choice.option.value!r}: a replay commits. Nothing was read or changed. Use "
+            "'enable', or 'pause' with from and to, which reads again and changes nothing."
+        )
+    return int(text)
 
 
 def _conflict(value: str | None) -> OnConflict:

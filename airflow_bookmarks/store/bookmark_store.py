@@ -409,7 +409,7 @@ class BookmarkStore(LineStore):
         self._held(holding, [head], "store where it stages")
 
     def commit_replay(
-        self, holding: Holding, run: Run, outputs: Mapping[str, OutputEntry], metrics: Attributes, event: Attributes
+        self, holding: Holding, run: Run, outputs: Mapping[str, OutputEntry], event: Attributes
     ) -> Run:
         """Give a published run another revision, whose publish is due then; return the run as it is then.
 
@@ -427,12 +427,10 @@ class BookmarkStore(LineStore):
             changes=changes,
             fences=(*run.fences, holding.fence),
             outputs=outputs,
-            metrics={**run.metrics, **metrics},
             replayed_by=holding.caller.run_id,
         )
         update: Attributes = {"state": after.state.value, "revision": after.revision, "changes": changes}
         update |= {"fences": list(after.fences), "replayed_by": after.replayed_by, "replayed_at": now}
-        update["metrics"] = dict(after.metrics)
         for name, output in outputs.items():
             update |= item.output_attribute(name, output)
         operations: list[Operation] = [

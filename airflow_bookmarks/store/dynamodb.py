@@ -168,6 +168,20 @@ class DynamoTable:
         }
         return self._pages(request, after, limit)
 
+    def scan(self, prefix: str, *, names: Sequence[str] = ()) -> Iterator[tuple[Key, Attributes]]:
+        """See `Table.scan`."""
+        if not prefix:
+            raise StoreError("a scan needs the beginning of a pk, and it is empty. Nothing was read.")
+        marks = {f"#n{i}": name for i, name in enumerate(dict.fromkeys(names))}
+        request: Wire = {
+            "TableName": self._name,
+            "ConsistentRead": True,
+            "FilterExpression": "begins_with(pk, :prefix)",
+            "ExpressionAttributeValues": {":prefix": {"S": prefix}},
+            "ProjectionExpression": ", ".join(["pk", "sk", *marks]),
+        }
+        return self._scanned(request | ({"ExpressionAttributeNames": marks} if marks else {}))
+
     def transact(self, operations: Sequence[Operation], *, token: str | None = None) -> None:
         """See `Table.transact`."""
         check_operations(operations, token)
@@ -218,6 +232,18 @@ class DynamoTable:
             if "LastEvaluatedKey" not in page:
                 return
             start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+    def _scanned(self, request: Wire) -> Iterator[tuple[Key, Attributes]]:
+        start: Wire = {}
+        while True:
+            page = self._scan_page(request | start)
+            yield from map(item_of, page["Items"])
+            if "LastEvaluatedKey" not in page:
+                return
+            start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+    def _scan_page(self, request: Wire) -> Any:
+        return self._patiently("Scan", lambda: self._client.scan(**request))
 
     def _page(self, request: Wire) -> Any:
         return self._patiently("Query", lambda: self._client.query(**request))

@@ -130,6 +130,12 @@ class SqliteTable:
             conditions.append(("sk <= ?", until))
         return self._pages(conditions, reverse, limit)
 
+    def scan(self, prefix: str, *, names: Sequence[str] = ()) -> Iterator[tuple[Key, Attributes]]:
+        """See `Table.scan`."""
+        if not prefix:
+            raise StoreError("a scan needs the beginning of a pk, and it is empty. Nothing was read.")
+        return self._scanned(prefix, frozenset(names))
+
     def transact(self, operations: Sequence[Operation], *, token: str | None = None) -> None:
         """See `Table.transact`."""
         check_operations(operations, token)
@@ -196,6 +202,18 @@ class SqliteTable:
                 return
             left = None if left is None else left - size
             last = [("sk < ?" if reverse else "sk > ?", rows[-1][0].sk)]
+
+    def _scanned(self, prefix: str, names: frozenset[str]) -> Iterator[tuple[Key, Attributes]]:
+        # Partition by partition, so that no page crosses two and none is an open cursor.
+        ends = [("pk < ?", end) for end in _ends_of(prefix)]
+        start = ("pk >= ?", prefix)
+        while True:
+            pk = self._patiently("scan", _first_partition([start, *ends]))
+            if pk is None:
+                return
+            for key, attributes in self._pages([("pk = ?", pk)], False, None):
+                yield key, {name: value for name, value in attributes.items() if name in names}
+            start = ("pk > ?", pk)
 
     # ---- connections
 
@@ -396,6 +414,17 @@ def _page(
     statement = f"SELECT pk, sk, attributes FROM items WHERE {where} ORDER BY sk {order} LIMIT ?"  # noqa: S608 (marks only)
     values = [*(value for _, value in conditions), size]
     return lambda connection: [_item(*row) for row in connection.execute(statement, values)]
+
+
+def _first_partition(conditions: Sequence[tuple[str, str]]) -> Callable[[sqlite3.Connection], str | None]:
+    where = " AND ".join(text for text, _ in conditions)
+    statement = f"SELECT min(pk) FROM items WHERE {where}"  # noqa: S608 (marks only)
+
+    def first(connection: sqlite3.Connection) -> str | None:
+        pk: str | None = connection.execute(statement, [value for _, value in conditions]).fetchone()[0]
+        return pk
+
+    return first
 
 
 def _ends_of(prefix: str) -> list[str]:

@@ -122,6 +122,15 @@ class Table(Protocol):
         """
         ...
 
+    def scan(self, prefix: str, *, names: Sequence[str] = ()) -> Iterator[tuple[Key, Attributes]]:
+        """Yield every item whose partition key starts with `prefix` (not empty), in no order, with the attributes
+        `names` alone.
+
+        It reads the whole table, which costs accordingly: for housekeeping, never for a run. Not one snapshot: an item
+        that is written meanwhile may come or not.
+        """
+        ...
+
     def transact(self, operations: Sequence[Operation], *, token: str | None = None) -> None:
         """Write all of `operations` (1 to 100, each key once) or none.
 

@@ -489,6 +489,44 @@ class TableConformance:
         with pytest.raises(StoreError, match="limit"):
             table.query("p", limit=0)
 
+    # ---- scan
+
+    def test_scan_finds_every_item_of_the_partitions_that_begin_so(self, table: Table) -> None:
+        fill(table, "prod#BLOB#a", ["0", "1"])
+        fill(table, "prod#JOB#x", ["HEAD"])
+        fill(table, "prod#JOBS", ["x"])
+        fill(table, "production#BLOB#a", ["0"])
+        fill(table, "prod#BLO", ["0"])
+        found = {(key.pk, key.sk) for key, _ in table.scan("prod#BLOB#")}
+        assert found == {("prod#BLOB#a", "0"), ("prod#BLOB#a", "1")}
+        assert len(list(table.scan("prod#"))) == 5
+        assert list(table.scan("staging#")) == []
+
+    def test_scan_brings_the_named_attributes_alone(self, table: Table) -> None:
+        item: Attributes = {"stamped_at": "2013", "data": b"x", "chunks": 1, "a.b #": None}
+        table.transact([Put(Key("p", "a"), item)])
+        table.transact([Put(Key("p", "b"), {"data": b"y"})])
+        assert dict(table.scan("p", names=["stamped_at", "a.b #"])) == {
+            Key("p", "a"): {"stamped_at": "2013", "a.b #": None},
+            Key("p", "b"): {},
+        }
+        assert dict(table.scan("p")) == {Key("p", "a"): {}, Key("p", "b"): {}}
+
+    def test_scan_reads_on_past_a_page_of_one_megabyte(self, table: Table) -> None:
+        for n in range(4):
+            fill(table, f"p{n}", ["a"], data=b"x" * 350_000)
+        fill(table, "other", ["a"], data=b"x" * 350_000)
+        assert sorted(key.pk for key, _ in table.scan("p")) == ["p0", "p1", "p2", "p3"]
+
+    def test_scan_takes_its_beginning_literally(self, table: Table) -> None:
+        for pk in ("a%", "a_", "ab", "A%"):
+            fill(table, pk, ["x"])
+        assert [key.pk for key, _ in table.scan("a%")] == ["a%"]
+
+    def test_scan_of_everything_is_refused(self, table: Table) -> None:
+        with pytest.raises(StoreError, match="beginning"):
+            table.scan("")
+
     # ---- many at a time
 
     def test_of_threads_that_race_for_one_state_exactly_one_wins(self, table: Table) -> None:

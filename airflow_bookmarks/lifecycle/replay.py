@@ -1,0 +1,283 @@
+"""Replay: make the output of a finished run again, from its stored plan. Position and later runs stay.
+
+begin, recover   as any run
+read             the stored plan; a planned file that changed or went is an error here, always
+stage            under the own fence
+commit           one transaction: HEAD publishing = n, changes + 1 | RUN n COMMITTED, revision + 1
+publish          the new files, then the former ones of that run are deleted; consumers are told by the revision
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.errors import (
+    ChangeRefusedError,
+    MisuseError,
+    RunUnknownError,
+    SourceChangedError,
+    SourceSwitchedError,
+)
+from airflow_bookmarks.core.job import check_name
+from airflow_bookmarks.core.plan import FilePlan, decode_moves, decode_paths, encode_moves, encode_paths
+from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
+from airflow_bookmarks.lifecycle.active_run import ActiveRun, Planned
+from airflow_bookmarks.lifecycle.clean import STAGED_SINKS
+from airflow_bookmarks.lifecycle.place import Mode, place_entry
+from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.summary import Summary, log_planned
+from airflow_bookmarks.sources.source import Found
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow_bookmarks.core.job import Caller
+    from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.lifecycle.begin import OnConflict
+    from airflow_bookmarks.lifecycle.lease import Machine
+    from airflow_bookmarks.lifecycle.place import Place, Staged
+    from airflow_bookmarks.lifecycle.recheck import OnMissing
+    from airflow_bookmarks.lifecycle.recover import CommittingSink
+    from airflow_bookmarks.sources.source import OnSourceChange, Source
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+log = logging.getLogger(__name__)
+
+
+class ReplayRun(ActiveRun):
+    """A run that holds the lease and makes run `number` again. Made by `ReplayRun.begin_replay`."""
+
+    _run: Run
+
+    @classmethod
+    def begin_replay(
+        cls,
+        store: BookmarkStore,
+        job: str,
+        caller: Caller,
+        machine: Machine,
+        number: int,
+        *,
+        on_conflict: OnConflict = "fail",
+        wait_for: timedelta = timedelta(hours=1),
+        sinks: Mapping[str, CommittingSink] | None = None,
+    ) -> ReplayRun:
+        """Take the job, finish what is due, settle what is open, and look the run up that is to be made again.
+
+        Raises:
+            RunUnknownError: no such committed run.
+            ChangeRefusedError: it can't be replayed: undone, written by a sink that commits by itself, or overwritten.
+            JobBusyError, AttemptRefusedError, PublishError, StoreError: as `ActiveRun.begin`.
+        """
+        run = cls.begin(
+            store, job, caller, machine, on_conflict=on_conflict, wait_for=wait_for, sinks=sinks, replays=number
+        )
+        try:
+            run._run = _replayable(store, job, run, number)
+        except BaseException:
+            run._give_back()
+            raise
+        log.info("bookmark %s: replay of run %d, revision %d", job, number, run._run.revision + 1)
+        return run
+
+    @property
+    def run_number(self) -> int:
+        """The number of the run that is made again."""
+        return self._run.key.number
+
+    @property
+    def token(self) -> str:
+        """What tells this revision's output from that of any other run or revision."""
+        h = self._holding
+        return f"{self._store.namespace}/{h.job}/{self._run.epoch}/{self.run_number}/{h.fence}"
+
+    @property
+    def _run_key(self) -> RunKey:
+        return RunKey(self._run.key.number, self._holding.fence)
+
+    # ---- plan, place
+
+    def plan(
+        self,
+        ctx: str,
+        source: Source,
+        *,
+        on_missing: OnMissing = "error",
+        on_source_change: OnSourceChange = "error",
+    ) -> FilePlan:
+        """Return the stored plan of the context; `on_missing` and `on_source_change` don't apply to a replay.
+
+        Raises:
+            MisuseError: the run did not read the context, or this one has read it already.
+            SourceSwitchedError: it was read from another source. SourceChangedError: a planned file changed or went.
+        """
+        check_name("context", ctx)
+        self._check_running(f"read {ctx!r}")
+        entry = self._run.plans.get(ctx)
+        if entry is None or ctx in self._contexts:
+            raise MisuseError(
+                f"job {self.job!r}: run {self.run_number} read the contexts {sorted(self._run.plans)}, each once; its "
+                f"replay can't read {ctx!r} {'again' if entry else ''}. Nothing was changed."
+            )
+        if entry.fingerprint != source.fingerprint():
+            raise SourceSwitchedError(self.job, ctx, entry.fingerprint, source.fingerprint())
+        with self._stopwatch.measure("plan"):
+            plan = FilePlan.decode(self._store.blobs.get(entry.body))
+            self._check_unchanged(ctx, source, plan)
+        self._contexts[ctx] = Planned(source, Found(), plan, "error")
+        self._machine.at(Point.PLANNED)
+        log_planned(log, self.job, ctx, plan)
+        return plan
+
+    def _check_unchanged(self, ctx: str, source: Source, plan: FilePlan) -> None:
+        missing = source.recheck(plan).missing
+        if missing:
+            raise SourceChangedError(
+                f"job {self.job!r}, context {ctx!r}: {len(missing)} file(s) that run {self.run_number} read have "
+                f"changed or are gone, the first: {missing[0]!r}. A replay reads exactly what the run read, so "
+                "it can't be done. Nothing was changed. Rewind the job to before that run instead: it then reads what "
+                "is there."
+            )
+
+    def place(self, output: str, place: Place) -> str:
+        """Return the folder in which to stage an output of the run again.
+
+        Raises:
+            MisuseError: the run had no such output, wrote it elsewhere, or it was placed already.
+            FencedError: the job is not ours any more.
+        """
+        check_name("output", output)
+        self._check_running(f"write {output!r}")
+        former = self._run.outputs.get(output)
+        if former is None or former.target != place.target or former.sink != place.sink or output in self._outputs:
+            wrote = {name: entry.target for name, entry in self._run.outputs.items()}
+            raise MisuseError(
+                f"job {self.job!r}: run {self.run_number} wrote {wrote}, each once; its replay can't write {output!r} "
+                f"to {place.target!r}. Nothing was changed. Rewind the job to before that run instead."
+            )
+        entry, root = place_entry(self._store.namespace, self.job, self._run_key, output, place)
+        if root not in self._staging:
+            self._staging = [*self._staging, root]
+        self._store.add_staging(self._holding, self._staging)
+        self._outputs[output] = entry
+        self._machine.at(Point.PLACED)
+        return entry.place
+
+    # ---- commit
+
+    def commit(self) -> Summary:
+        """Commit the revision, publish, mark, sweep.
+
+        Raises:
+            MisuseError: over already, or not all that the run read and wrote was read and written again.
+            SourceChangedError: planned input changed. ChangeRefusedError: a later run has the same partitions.
+            FencedError, ChangedMeanwhileError: nothing was committed.
+            PublishError: committed; the publish stays due and is finished by whoever begins next.
+        """
+        self._check_running("commit")
+        self._check_whole()
+        for ctx, context in self._contexts.items():
+            self._check_unchanged(ctx, context.source, context.plan)
+        if self._run.is_empty:
+            return self._end_empty()
+        self._stopwatch.measure_since("read_write", "plan")
+        with self._stopwatch.measure("commit"):
+            outputs = {name: self._entry(name) for name in self._outputs}
+            event: dict[str, Any] = {"kind": "replay", "who": self._holding.caller.run_id, "run": str(self._run.key)}
+            event |= {"why": "the run was replayed", "revision": self._run.revision + 1}
+            self._machine.at(Point.BEFORE_COMMIT)
+            run = self._store.commit_replay(self._holding, self._run, outputs, event)
+        self._is_over = True
+        self._machine.at(Point.COMMITTED)
+        log.info("bookmark %s: revision %d of run %d committed", self.job, run.revision, run.key.number)
+        return self._publish(run)
+
+    def _check_whole(self) -> None:
+        unread = sorted(set(self._run.plans) - set(self._contexts))
+        unwritten = sorted(set(self._run.outputs) - set(self._staged))
+        if unread or unwritten:
+            raise MisuseError(
+                f"job {self.job!r}: the replay of run {self.run_number} did not read {unread} or write {unwritten}, "
+                "which that run did. Nothing was committed: a replay replaces a run's output whole."
+            )
+
+    def _end_empty(self) -> Summary:
+        """Give the job back: an empty run has published nothing, so there is nothing to replace."""
+        self._is_over = True
+        self._give_back()
+        log.info("bookmark %s: run %d was empty, its replay changes nothing", self.job, self.run_number)
+        return Summary.of(self._run, self._store.namespace, self.job)
+
+    def _entry(self, name: str) -> OutputEntry:
+        entry, staged, former = self._outputs[name], self._staged[name], self._run.outputs[name]
+        if entry.facts.get("mode", Mode.APPEND) != Mode.APPEND:
+            self._check_partitions(name, staged)
+        fresh = {target for _, target in staged.moves}
+        own = [] if former.publish is None else decode_moves(self._store.blobs.get(former.publish))
+        deletes = [target for _, target in own if target not in fresh]
+        lists = {"publish": encode_moves(staged.moves, staged.files), "schema": (staged.schema or "").encode()}
+        lists["delete"] = encode_paths(deletes)
+        payloads = self._payloads(lists)
+        facts = {**entry.facts, "rows": staged.rows, "files": len(staged.moves), "bytes": staged.bytes}
+        facts["deleted_files"] = len(deletes)
+        return replace(
+            entry, facts=facts, publish=payloads["publish"], delete=payloads["delete"], schema=payloads["schema"]
+        )
+
+    def _check_partitions(self, name: str, staged: Staged) -> None:
+        """The new revision of an overwrite may not write where a later run wrote: that run has replaced it there."""
+        target = self._outputs[name].target
+        mine = {path.rpartition("/")[0] for _, path in staged.moves}
+        for later in _later_runs(self._store, self.job, self._holding.base.epoch, self._run):
+            for output in later.outputs.values():
+                if output.target != target or output.publish is None:
+                    continue
+                theirs = {path.rpartition("/")[0] for _, path in decode_moves(self._store.blobs.get(output.publish))}
+                if mine & theirs:
+                    raise ChangeRefusedError(
+                        f"job {self.job!r}: the replay of run {self.run_number} overwrites {min(mine & theirs)!r}, "
+                        f"which run {later.key.number} has written since. Nothing was committed. Rewind instead."
+                    )
+
+
+def _replayable(store: BookmarkStore, job: str, replay: ReplayRun, number: int) -> Run:
+    head = replay._holding.base
+    run = store.committed_run(job, number)
+    if run is None:
+        raise RunUnknownError(f"job {job!r} has no committed run {number}. Nothing was changed.")
+    why = None
+    if not store.ancestry(job, head.epoch).is_living(number, run.epoch):
+        why = "it was undone by a reset or rewind"
+    elif run.state is not RunState.PUBLISHED:
+        why = "it is not published"
+    elif any(output.sink not in STAGED_SINKS for output in run.outputs.values()):
+        why = "it wrote to a sink that commits by itself and can't take rows back"
+    elif any(output.facts.get("mode") == Mode.OVERWRITE for output in run.outputs.values()):
+        why = None if head.data_run_number == number or run.is_empty else "a later run has overwritten its output"
+    if why is None:
+        why = _replaced_by(store, job, head.epoch, run)
+    if why is not None:
+        raise ChangeRefusedError(
+            f"job {job!r}: run {number} can't be replayed: {why}. Nothing was changed. Rewind the job to before that "
+            "run instead, or let the next run go on."
+        )
+    return run
+
+
+def _replaced_by(store: BookmarkStore, job: str, epoch: int, run: Run) -> str | None:
+    published = {target for output in run.outputs.values() if output.publish is not None
+                 for _, target in decode_moves(store.blobs.get(output.publish))}  # fmt: skip
+    for later in _later_runs(store, job, epoch, run):
+        for output in later.outputs.values():
+            if output.delete is not None and published & set(decode_paths(store.blobs.get(output.delete))):
+                return f"run {later.key.number} has replaced some of its files since"
+    return None
+
+
+def _later_runs(store: BookmarkStore, job: str, epoch: int, run: Run) -> list[Run]:
+    living = store.ancestry(job, epoch)
+    later = store.runs(job, after=run.key.number)
+    return [r for r in later if r.state.is_committed and living.is_living(r.key.number, r.epoch)]
