@@ -83,7 +83,8 @@ class OutputEntry:
     """One output of a run: where it is staged and what becomes of it.
 
     `publish`, `delete` and `schema` are known from the commit on: encoded lists of (staged file, published file), and
-    of files that the publish removes after that; the JSON of the Spark schema that was written.
+    of files that the publish removes after that; the JSON of the Spark schema that was written. After a replay,
+    which deletes the run's own former files, `replaced` is what the run itself had deleted.
     """
 
     sink: str
@@ -93,6 +94,7 @@ class OutputEntry:
     publish: Payload | None = None
     delete: Payload | None = None
     schema: Payload | None = None
+    replaced: Payload | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from airflow_bookmarks.core.listing import FileInfo
 from airflow_bookmarks.core.plan import decode_paths, decode_published
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.store.output import paths_replaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -73,7 +74,7 @@ def clean_list(store: BookmarkStore, job: str, undone: Sequence[Run], later: Ite
     """
     folders: list[str] = []
     files: list[str] = []
-    deleted = {path for run in later for output in run.outputs.values() for path in _deletes(store, output)}
+    deleted = {path for run in later for output in run.outputs.values() for path in paths_replaced(store.blobs, output)}
     for run in undone:
         for name, output in run.outputs.items():
             if output.sink not in STAGED_SINKS:
@@ -89,12 +90,8 @@ def clean_list(store: BookmarkStore, job: str, undone: Sequence[Run], later: Ite
                 _check_untouched(job, run, output, published, deleted)
             files += [file if isinstance(file, str) else file.path for file in published]
             if run.revision > 0:
-                files += _deletes(store, output)
+                files += [] if output.delete is None else decode_paths(store.blobs.get(output.delete))
     return CleanList(tuple(dict.fromkeys(folders)), tuple(dict.fromkeys(files)))
-
-
-def _deletes(store: BookmarkStore, output: OutputEntry) -> list[str]:
-    return [] if output.delete is None else decode_paths(store.blobs.get(output.delete))
 
 
 def _check_untouched(

@@ -22,7 +22,7 @@ from airflow_bookmarks.core.errors import (
     SourceSwitchedError,
 )
 from airflow_bookmarks.core.job import check_name
-from airflow_bookmarks.core.plan import FilePlan, decode_moves, decode_paths, encode_moves, encode_paths
+from airflow_bookmarks.core.plan import FilePlan, decode_moves, encode_moves, encode_paths
 from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
 from airflow_bookmarks.lifecycle.active_run import ActiveRun, Planned
 from airflow_bookmarks.lifecycle.clean import STAGED_SINKS
@@ -30,6 +30,7 @@ from airflow_bookmarks.lifecycle.place import Mode, place_entry
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.summary import Summary, log_planned
 from airflow_bookmarks.sources.source import Found
+from airflow_bookmarks.store.output import paths_replaced
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -224,7 +225,12 @@ class ReplayRun(ActiveRun):
         facts = {**entry.facts, "rows": staged.rows, "files": len(staged.moves), "bytes": staged.bytes}
         facts["deleted_files"] = len(deletes)
         return replace(
-            entry, facts=facts, publish=payloads["publish"], delete=payloads["delete"], schema=payloads["schema"]
+            entry,
+            facts=facts,
+            publish=payloads["publish"],
+            delete=payloads["delete"],
+            schema=payloads["schema"],
+            replaced=former.delete if self._run.revision == 0 else former.replaced,
         )
 
     def _check_partitions(self, name: str, staged: Staged) -> None:
@@ -272,7 +278,7 @@ def _replaced_by(store: BookmarkStore, job: str, epoch: int, run: Run) -> str | 
                  for _, target in decode_moves(store.blobs.get(output.publish))}  # fmt: skip
     for later in _later_runs(store, job, epoch, run):
         for output in later.outputs.values():
-            if output.delete is not None and published & set(decode_paths(store.blobs.get(output.delete))):
+            if published & set(paths_replaced(store.blobs, output)):
                 return f"run {later.key.number} has replaced some of its files since"
     return None
 

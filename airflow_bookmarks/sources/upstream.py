@@ -22,12 +22,13 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.line import Ancestry, last_common_run
 from airflow_bookmarks.core.listing import FileInfo, Listing
-from airflow_bookmarks.core.plan import FilePlan, UpstreamWindow, decode_moves, decode_paths
+from airflow_bookmarks.core.plan import FilePlan, UpstreamWindow, decode_moves
 from airflow_bookmarks.core.position import Position, UpstreamPosition
 from airflow_bookmarks.core.run import OutputEntry, Run, RunState
 from airflow_bookmarks.files.filesystem import FileSystem, open_filesystem
 from airflow_bookmarks.sources.files import recheck_files
 from airflow_bookmarks.sources.source import Found, Recheck
+from airflow_bookmarks.store.output import paths_replaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -343,7 +344,6 @@ def _deletions(store: BookmarkStore, runs: Sequence[Run]) -> Mapping[str, int]:
     deleted: dict[str, int] = {}
     for run in runs:
         for entry in run.outputs.values():
-            if entry.delete is not None:
-                for path in decode_paths(store.blobs.get(entry.delete)):
-                    deleted[path] = max(deleted.get(path, 0), run.key.number)
+            for path in paths_replaced(store.blobs, entry):
+                deleted[path] = max(deleted.get(path, 0), run.key.number)
     return deleted

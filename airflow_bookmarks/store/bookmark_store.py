@@ -408,9 +408,7 @@ class BookmarkStore(LineStore):
         head = Update(self.keys(holding.job).head, set={"staging": list(staging)}, conditions=conditions)
         self._held(holding, [head], "store where it stages")
 
-    def commit_replay(
-        self, holding: Holding, run: Run, outputs: Mapping[str, OutputEntry], event: Attributes
-    ) -> Run:
+    def commit_replay(self, holding: Holding, run: Run, outputs: Mapping[str, OutputEntry], event: Attributes) -> Run:
         """Give a published run another revision, whose publish is due then; return the run as it is then.
 
         Position, version, run number and every other run stay as they are.

@@ -199,6 +199,8 @@ def output_attribute(name: str, output: OutputEntry) -> Attributes:
         value["delete"] = payload_value(output.delete)
     if output.schema is not None:
         value["schema"] = payload_value(output.schema)
+    if output.replaced is not None:
+        value["replaced"] = payload_value(output.replaced)
     return {_OUTPUT + name: value}
 
 
@@ -278,7 +280,7 @@ def _plan_of(value: Mapping[str, Any]) -> PlanEntry:
 
 
 def _output_of(value: Mapping[str, Any]) -> OutputEntry:
-    lists = {name: payload_of(value[name]) for name in ("publish", "delete", "schema") if name in value}
+    lists = {name: payload_of(value[name]) for name in ("publish", "delete", "schema", "replaced") if name in value}
     return OutputEntry(value["sink"], value["target"], value["place"], value["facts"], **lists)
 
 

@@ -78,7 +78,7 @@ class Shop:
         plan = run.plan("raw", source, on_missing=on_missing)
         lines: list[str] = []
         target = self.root / run.job
-        folder = Path(run.place("out", Place("files", str(target), facts={"format": "text"})))
+        folder = Path(run.place("out", Place("files", str(target), facts={"format": "text", "mode": self.mode.value})))
         for i, path in enumerate(plan.files.paths):
             text = Path(path).read_text()
             lines += text.splitlines()
