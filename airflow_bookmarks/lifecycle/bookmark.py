@@ -29,6 +29,7 @@ def bookmark(store: BookmarkStore, job: str) -> dict[str, Any]:
             "watermark": state.watermark,
             "run_number": state.run.number,
             "source": state.fingerprint,
+            "set_in_epoch": state.set_in,
         }
         for ctx, state in head.contexts.items()
     }
@@ -41,8 +42,8 @@ def bookmark(store: BookmarkStore, job: str) -> dict[str, Any]:
 
 
 def changes(store: BookmarkStore, job: str) -> list[dict[str, Any]]:
-    """Return the resets and rewinds of a job, oldest first: what, who, when, why, and the last run kept."""
-    names = ("kind", "who", "at", "why", "to_run", "epoch_before", "epoch_after")
+    """Return the changes and replays of a job, oldest first: what, who, when, why, and what it was about."""
+    names = ("kind", "who", "at", "why", "to_run", "ctx", "value", "run", "epoch_before", "epoch_after")
     return [{name: event.get(name) for name in names} for event in store.events(job)]
 
 
@@ -61,6 +62,8 @@ def _row(namespace: str, job: str, head: Head, index: Mapping[str, Any]) -> dict
         "published": head.published,
         "data_run_number": head.data_run_number,
         "due_run_number": None if head.publishing is None else head.publishing.number,
+        "cleaning": head.cleaning is not None,
+        "protected": head.protected,
         "epoch": head.epoch,
         "version": head.version,
         "watermark": {ctx: state.watermark for ctx, state in head.contexts.items()},

@@ -41,6 +41,7 @@ def row(run: Run, living: Ancestry) -> dict[str, Any]:
         "number": run.key.number,
         "fence": run.key.fence,
         "epoch": run.epoch,
+        "revision": run.revision,
         "state": UNDONE if is_undone else run.state.value,
         "run_id": run.run_id,
         "attempt": run.attempt,

@@ -64,8 +64,11 @@ def turn_back(
     data_run: int,
     event: Attributes,
 ) -> Turn:
-    """Return the turn that undoes the change which began `line`: history goes on from the line before it."""
-    return _turn(store, job, head, "undo", event, contexts, line.start, data_run, line.parent or 1)
+    """Return the turn that undoes the change which began `line`: history goes on from the epoch before it.
+
+    That is not its parent when the change was an undo itself: an undo branches off an earlier line.
+    """
+    return _turn(store, job, head, "undo", event, contexts, line.start, data_run, line.epoch - 1)
 
 
 def with_clean(store: BookmarkStore, job: str, head: Head, turn: Turn) -> Turn:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.instant import from_text, to_text
+from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.ledger import Known, Ledger
 from airflow_bookmarks.core.listing import Listing, instant
 from airflow_bookmarks.core.position import Position, UpstreamPosition
@@ -54,7 +55,10 @@ def _listing(roots: tuple[str, ...]) -> Listing:
 
 def _milliseconds(value: str) -> int:
     try:
-        return int(from_text(value).timestamp() * 1000)
+        time = datetime.fromisoformat(value)
+        if time.tzinfo is None:
+            raise ValueError("a time without a zone")
+        return int(time.timestamp() * 1000)
     except ValueError as error:
         raise OptionError(
             f"{value!r} is neither 'now' nor a time such as 2013-01-31T00:00:00Z. A context of files can be set to "
