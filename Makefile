@@ -11,6 +11,7 @@ CODE := $(wildcard airflow_bookmarks benchmarks dags_examples demo tests tools)
 STORE ?= dynamodb
 WORKERS ?= 2
 TESTS ?= tests
+SEEDS ?= 20000
 
 # spark-submit finds Spark and Python through PATH, and executors take PYSPARK_PYTHON: all must be this environment's.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -21,7 +22,7 @@ unexport SPARK_HOME PYTHONHOME PYTHONPATH
 
 .PHONY: help
 help: ## Show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
 .PHONY: setup
 setup: ## Create .venv with all that constraints.txt pins (at once when it is there)
@@ -43,6 +44,20 @@ down: setup ## Stop what `make up` started
 test: setup ## Run the tests; TESTS=tests/unit for some of them, WORKERS=2 processes
 	@mkdir -p $(BUILD)
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --durations 10 --junit-xml $(BUILD)/junit.xml $(TESTS)
+
+.PHONY: chaos
+chaos: setup ## Simulate SEEDS=20000 worlds of kills, races and outages, then all of it with real processes
+	$(BIN)/python -m tests.chaos.sim --seeds $(SEEDS) --jobs $(WORKERS)
+	CHAOS=full $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --durations 10 tests/chaos/real
+	$(BIN)/python -m tests.chaos.real.matrix
+
+.PHONY: chaos-bites
+chaos-bites: setup ## Break the protocol on purpose, rule by rule: the simulation must notice each time
+	$(BIN)/python -m tests.chaos.bites
+
+.PHONY: bench
+bench: setup ## Measure, side by side in one run: build/bench holds the figures
+	$(BIN)/python -m benchmarks.store
 
 .PHONY: check
 check: format lint types imports containers package ## Run every check that is not a test

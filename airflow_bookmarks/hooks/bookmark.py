@@ -16,8 +16,11 @@ from airflow_bookmarks.hooks.connection import ConnectionFields
 from airflow_bookmarks.store.bookmark_store import open_store
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from boto3.session import Session
 
+    from airflow_bookmarks.lifecycle.change import Change
     from airflow_bookmarks.store.address import StoreAddress
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -195,22 +198,64 @@ class BookmarkHook(BaseHook):
 
     # ---- changing
 
-    def reset(self, job: str, *, reason: str, force: bool = False, who: str | None = None) -> Row:
+    def preview(self, job: str, change: Change) -> Row:
+        """Say what a change would do: what is read again, which consumers are affected, what would come twice."""
+        from airflow_bookmarks.lifecycle.change import preview
+
+        return preview(self.get_conn(), job, change).as_dict()
+
+    def reset(
+        self,
+        job: str,
+        *,
+        reason: str,
+        force: bool = False,
+        clean: bool = False,
+        contexts: Sequence[str] | None = None,
+        expected_version: int | None = None,
+        who: str | None = None,
+    ) -> Row:
         """Take a job back to before its first run: the next enabled run reads everything. Written data stays.
 
         Args:
             reason: why; kept with who and when.
             force: also while a run holds the job: that run is fenced.
+            clean: also remove exactly what the undone runs published; the next run does it. It can't be undone.
+            contexts: only these contexts, without undoing a run; default: all.
+            expected_version: refuse if the job has another version by now: the one that was previewed.
             who: who asks for it; default: the task that calls this, else the user of the operating system.
 
         Raises:
             OptionError: no reason. JobUnknownError. JobBusyError: a run holds the job, and `force` is False.
+            ChangedMeanwhileError: another version. ChangeRefusedError: it can't be cleaned.
+            ProtectedError: it needs the approval of a second person.
         """
         from airflow_bookmarks.lifecycle.change import reset
 
-        return reset(self.get_conn(), job, reason=reason, who=who or _who(), force=force).as_dict()
+        changed = reset(
+            self.get_conn(),
+            job,
+            reason=reason,
+            who=who or _who(),
+            force=force,
+            clean=clean,
+            contexts=contexts,
+            expected_version=expected_version,
+        )
+        return changed.as_dict()
 
-    def rewind(self, job: str, *, to_run: str | int, reason: str, force: bool = False, who: str | None = None) -> Row:
+    def rewind(
+        self,
+        job: str,
+        *,
+        to_run: str | int,
+        reason: str,
+        force: bool = False,
+        clean: bool = False,
+        contexts: Sequence[str] | None = None,
+        expected_version: int | None = None,
+        who: str | None = None,
+    ) -> Row:
         """Take a job back to its state after an earlier run, given by run number or run id; see `reset` for the rest.
 
         Raises:
@@ -218,7 +263,75 @@ class BookmarkHook(BaseHook):
         """
         from airflow_bookmarks.lifecycle.change import rewind
 
-        return rewind(self.get_conn(), job, to_run, reason=reason, who=who or _who(), force=force).as_dict()
+        changed = rewind(
+            self.get_conn(),
+            job,
+            to_run,
+            reason=reason,
+            who=who or _who(),
+            force=force,
+            clean=clean,
+            contexts=contexts,
+            expected_version=expected_version,
+        )
+        return changed.as_dict()
+
+    def set_position(
+        self,
+        job: str,
+        ctx: str,
+        value: str | int,
+        *,
+        reason: str,
+        force: bool = False,
+        expected_version: int | None = None,
+        who: str | None = None,
+    ) -> Row:
+        """Put one context to a position that no run left; see `reset` for the rest.
+
+        Args:
+            value: for files "now" or a time with a zone; for an upstream "now" or a run number (0: the beginning).
+        """
+        from airflow_bookmarks.lifecycle.change import set_position
+
+        changed = set_position(
+            self.get_conn(),
+            job,
+            ctx,
+            value,
+            reason=reason,
+            who=who or _who(),
+            force=force,
+            expected_version=expected_version,
+        )
+        return changed.as_dict()
+
+    def undo(
+        self,
+        job: str,
+        *,
+        reason: str,
+        force: bool = False,
+        expected_version: int | None = None,
+        who: str | None = None,
+    ) -> Row:
+        """Take back the last reset, rewind, set or undo; see `reset` for the rest.
+
+        Raises:
+            ChangeRefusedError: there is none, or it was made with clean.
+        """
+        from airflow_bookmarks.lifecycle.change import undo
+
+        changed = undo(
+            self.get_conn(), job, reason=reason, who=who or _who(), force=force, expected_version=expected_version
+        )
+        return changed.as_dict()
+
+    def unlock(self, job: str, *, reason: str, who: str | None = None) -> Row:
+        """Free a lease that a person knows to be dead: its holder is fenced."""
+        from airflow_bookmarks.lifecycle.change import unlock
+
+        return unlock(self.get_conn(), job, reason=reason, who=who or _who())
 
 
 def _missing(conn_id: str) -> str:

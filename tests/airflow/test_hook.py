@@ -10,8 +10,15 @@ from datetime import UTC, datetime
 import pytest
 from airflow.sdk import DAG, task
 
-from airflow_bookmarks.core.errors import JobBusyError, JobUnknownError, OptionError, RunUnknownError
+from airflow_bookmarks.core.errors import (
+    ChangedMeanwhileError,
+    JobBusyError,
+    JobUnknownError,
+    OptionError,
+    RunUnknownError,
+)
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
+from airflow_bookmarks.lifecycle.change import Change
 
 from .conftest import Player, World, connect
 
@@ -154,3 +161,20 @@ def test_task_that_changes_a_bookmark_is_named_in_its_history(world: World, play
 
     assert played.state == "success"
     assert world.store.events("copy")[0]["who"] == f"ops/{played.run.run_id}/go_back"
+
+
+def test_hook_changes_and_undoes_with_the_rules_of_the_command_line(world: World) -> None:
+    world.shop.put("a.txt", "a1")
+    world.shop.run("copy")
+    hook = BookmarkHook()
+
+    seen = hook.preview("copy", Change("reset", clean=True))
+    assert (seen["undone_runs"], seen["files_to_clean"], seen["read_again"]["files"]) == ([1], 1, 1)
+    with pytest.raises(ChangedMeanwhileError):
+        hook.reset("copy", reason="all over", expected_version=seen["version"] + 1)
+    assert hook.reset("copy", reason="all over", expected_version=seen["version"])["undone_runs"] == 1
+    assert hook.undo("copy", reason="a mistake")["epoch"] == {"before": 2, "after": 3}
+    assert hook.set_position("copy", "raw", "now", reason="skip")["change"] == "set"
+    world.shop.begin("copy", run_id="dead")
+    assert hook.unlock("copy", reason="it is dead")["held_by"] == "dead"
+    assert [event["kind"] for event in world.store.events("copy")] == ["reset", "undo", "set", "unlock"]
