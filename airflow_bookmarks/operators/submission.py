@@ -201,8 +201,9 @@ class Attempt:
         execution = seen.execution
         if execution is None or seen.head is None or execution.last_run is None:
             return None, None
-        if not (execution.is_finished or execution.replaying):
-            return None, None
+        is_again = execution.is_finished or execution.replaying is not None
+        if not is_again or self.caller.attempt <= execution.attempt:
+            return None, None  # tries that begin anew are those of a DAG run that was deleted and made again
         number = execution.replaying or execution.last_run
         run = self.store.committed_run(self.job, number)
         if run is None or not self.store.ancestry(self.job, seen.head.epoch).is_living(number, run.epoch):

@@ -21,6 +21,7 @@ from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_bookmarks.core.errors import (
     AttemptRefusedError,
+    ChangeRefusedError,
     FencedError,
     JobBusyError,
     NameInvalidError,
@@ -31,7 +32,9 @@ from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.core.settings import PREFIX, Settings
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
+from airflow_bookmarks.lifecycle.change import reset
 from airflow_bookmarks.lifecycle.point import FAULT_VARIABLE
+from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
 from airflow_bookmarks.version import __version__
 
@@ -147,6 +150,29 @@ def drive(world: World, attempt: int = 1) -> Callable[[Any], None]:
         run.commit()
 
     return submit
+
+
+def begin_replay(world: World, task: BookmarkSparkSubmitOperator, attempt: int) -> ReplayRun:
+    """Begin the replay that the operator asks for in the conf of this try."""
+    number = Settings.from_conf(task.conf or {}).replay
+    assert number is not None
+    return ReplayRun.begin_replay(world.store, JOB, caller(attempt), world.shop.machine, int(number))
+
+
+def replay(world: World, task: BookmarkSparkSubmitOperator, attempt: int) -> Callable[[Any], None]:
+    """Return a submit that replays what the operator asks for."""
+
+    def submit(_: Any) -> None:
+        run = begin_replay(world, task, attempt)
+        world.shop.copy(run)
+        run.commit()
+
+    return submit
+
+
+def fail_in(run: ActiveRun) -> None:
+    run.abort("no memory")
+    raise AirflowException("Spark failed")
 
 
 def commit_only(world: World, attempt: int = 1, point: str = "committed") -> None:
@@ -472,14 +498,66 @@ def test_retry_publishes_what_the_earlier_try_committed_without_spark(world: Wor
     assert world.shop.target_lines(JOB) == {"a": 1}
 
 
-def test_task_that_is_cleared_after_success_runs_again(world: World) -> None:
+def cleared(attempt: int = 2, retries: int = 1) -> Any:
+    """Return the context of a task that was cleared after its first try succeeded."""
+    return context(attempt=attempt, retries=retries, first=2)
+
+
+def test_task_that_is_cleared_after_success_replays_its_run(world: World) -> None:
+    world.shop.put("a.txt", "a")
     operator(retries=1).run_bookmarked(context(retries=1), drive(world))
     world.shop.put("b.txt", "b")
+    task = operator(retries=1)
 
-    cleared = context(attempt=2, retries=1, first=2)
-    summary = operator(retries=1).run_bookmarked(cleared, drive(world, attempt=2))
+    summary = task.run_bookmarked(cleared(), replay(world, task, attempt=2))
+
+    assert summary["run_number"] == "1"
+    assert world.shop.target_lines(JOB) == {"a": 1}
+    run = world.store.committed_run(JOB, 1)
+    assert run is not None
+    assert run.revision == 1
+
+
+def test_retry_of_a_replay_that_failed_replays_again(world: World) -> None:
+    world.shop.put("a.txt", "a")
+    operator(retries=1).run_bookmarked(context(retries=1), drive(world))
+    task = operator(retries=1)
+    with pytest.raises(AirflowException):
+        task.run_bookmarked(cleared(), lambda _: fail_in(begin_replay(world, task, 2)))
+
+    summary = task.run_bookmarked(cleared(attempt=3), replay(world, task, attempt=3))
+
+    assert summary["run_number"] == "1"
+    assert world.store.head(JOB).changes == 1
+
+
+def test_replay_whose_driver_never_began_does_not_pass_for_the_finished_run(world: World) -> None:
+    operator(retries=1).run_bookmarked(context(retries=1), drive(world))
+    with pytest.raises(NotCommittedError):
+        operator(retries=1).run_bookmarked(cleared(), lambda _: None)
+
+
+def test_task_that_is_cleared_after_its_run_was_rewound_reads_what_is_new(world: World) -> None:
+    world.shop.put("a.txt", "a")
+    operator(retries=1).run_bookmarked(context(retries=1), drive(world))
+    reset(world.store, JOB, reason="again", who="test")
+
+    summary = operator(retries=1).run_bookmarked(cleared(), drive(world, attempt=2))
 
     assert summary["run_number"] == "2"
+    assert world.shop.target_lines(JOB) == {"a": 2}
+
+
+def test_cleared_task_may_be_left_as_it_is_or_refused(world: World) -> None:
+    world.shop.put("a.txt", "a")
+    operator(retries=1).run_bookmarked(context(retries=1), drive(world))
+
+    skipping = operator(retries=1, bookmark_on_clear="skip")
+    assert skipping.run_bookmarked(cleared(), refuse)["run_number"] == "1"
+    with pytest.raises(ChangeRefusedError, match="bookmark_on_clear"):
+        operator(retries=1, bookmark_on_clear="fail").run_bookmarked(cleared(), refuse)
+    with pytest.raises(OptionError, match="bookmark_on_clear"):
+        operator(bookmark_on_clear="perhaps")
 
 
 def test_dag_run_that_was_deleted_and_made_again_runs_again(world: World) -> None:
@@ -500,9 +578,9 @@ def test_retry_in_a_cleared_task_does_not_pass_for_the_run_before_the_clear(worl
     operator(retries=1).run_bookmarked(context(retries=1), drive(world))
     task = operator(retries=1)
 
-    summary = task.run_bookmarked(context(attempt=3, retries=1, first=2), drive(world, attempt=3))
+    task.run_bookmarked(cleared(attempt=3), replay(world, task, attempt=3))
 
-    assert summary["run_number"] == "2"
+    assert world.store.head(JOB).run_number == 1
 
 
 def test_due_publish_is_left_to_a_living_run_that_holds_the_job(world: World) -> None:

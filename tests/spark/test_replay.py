@@ -1,0 +1,52 @@
+"""Promise RUN-18 with Spark: a replay reads the stored plan again and replaces the run's own files."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_bookmarks.core.errors import OptionError, SourceChangedError
+from tests.spark.lake import Lake, lines_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+
+def target_lines(lake: Lake) -> list[str]:
+    return lines_of(lake.spark.read.text(lake.path("copy")))
+
+
+def test_replay_with_other_code_replaces_the_output_of_that_run_alone(lake: Lake) -> None:
+    lake.put("a.txt", "a")
+    lake.copy()
+    lake.put("b.txt", "b")
+    lake.copy()
+
+    with lake.job(replay=1) as job:
+        frame = lake.read(job)
+        assert lines_of(frame) == ["a"]
+        job.write(frame.selectExpr("upper(value) AS value"), "out").text(lake.path("copy"))
+
+    assert target_lines(lake) == ["A", "b"]
+    assert job.summary is not None
+    assert job.summary["run_number"] == "1"
+    assert lake.staged("copy/_bookmarks") == []
+    lake.put("c.txt", "c")
+    lake.copy()
+    assert target_lines(lake) == ["A", "b", "c"]
+
+
+def test_replay_of_input_that_changed_fails_and_leaves_the_target(lake: Lake) -> None:
+    lake.put("a.txt", "a")
+    lake.copy()
+    lake.put("a.txt", "another a")
+
+    with pytest.raises(SourceChangedError), lake.job(replay=1) as job:
+        lake.read(job)
+    assert target_lines(lake) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"), [({"replay": 0}, "number of a run"), ({"replay": 1, "option": "pause"}, "commits")]
+)
+def test_replay_that_makes_no_sense_is_refused(lake: Lake, given: dict[str, object], said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        lake.job(**given)
