@@ -208,7 +208,9 @@ class ReplayRun(ActiveRun):
     def _end_empty(self) -> Summary:
         """Give the job back: an empty run has published nothing, so there is nothing to replace."""
         self._is_over = True
-        self._give_back()
+        self._renewer.stop()
+        self._store.end_replay(self._holding)
+        self._is_marked = True
         log.info("bookmark %s: run %d was empty, its replay changes nothing", self.job, self.run_number)
         return Summary.of(self._run, self._store.namespace, self.job)
 

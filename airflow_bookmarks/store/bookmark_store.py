@@ -408,6 +408,19 @@ class BookmarkStore(LineStore):
         head = Update(self.keys(holding.job).head, set={"staging": list(staging)}, conditions=conditions)
         self._held(holding, [head], "store where it stages")
 
+    def end_replay(self, holding: Holding) -> None:
+        """Release the lease after the replay of an empty run: it published nothing, so nothing is to be replaced.
+
+        Raises:
+            FencedError: the job is not ours any more.
+        """
+        keys = self.keys(holding.job)
+        operations = [
+            Update(keys.head, remove=item.LEASE_ATTRIBUTES, conditions=[Equals("fence", holding.fence)]),
+            Update(keys.execution(holding.caller.run_id), set={"finished": True}, remove=["replaying"]),
+        ]
+        self._held(holding, operations, "end the replay")
+
     def commit_replay(self, holding: Holding, run: Run, outputs: Mapping[str, OutputEntry], event: Attributes) -> Run:
         """Give a published run another revision, whose publish is due then; return the run as it is then.
 

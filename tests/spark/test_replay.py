@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError, SourceChangedError
@@ -47,6 +49,6 @@ def test_replay_of_input_that_changed_fails_and_leaves_the_target(lake: Lake) ->
 @pytest.mark.parametrize(
     ("given", "said"), [({"replay": 0}, "number of a run"), ({"replay": 1, "option": "pause"}, "commits")]
 )
-def test_replay_that_makes_no_sense_is_refused(lake: Lake, given: dict[str, object], said: str) -> None:
+def test_replay_that_makes_no_sense_is_refused(lake: Lake, given: dict[str, Any], said: str) -> None:
     with pytest.raises(OptionError, match=said):
         lake.job(**given)
