@@ -55,27 +55,35 @@ def rewound_below(edge: Edge | None, head: Head, lines: Iterable[Line]) -> int |
     """
     if edge is None:
         return None
-    consumed = max([edge.run_number, *edge.contexts.values()])
-    return last_common_run(edge.epoch, head.epoch, consumed, lines)
+    return last_common_run(edge.epoch, head.epoch, edge.highest, lines)
 
 
 def news_for_consumer(
-    consumer: str, head: Head | None, edge: Edge | None, newest: Run | None, rewound_to: int | None
+    consumer: str,
+    head: Head | None,
+    edge: Edge | None,
+    newest: Run | None,
+    rewound_to: int | None,
+    replayed: Run | None = None,
 ) -> Verdict:
     """Say whether there is something that `consumer` has not consumed.
 
-    It also holds when the job went back below the consumer's edge, so that the consumer's run can say REWOUND.
+    It also holds when the job went back below the consumer's edge, or a run below it was replayed, so that the
+    consumer's run can say REWOUND or REPLAYED.
 
     Args:
         head, edge: of the job; what the consumer has consumed of it (None: nothing yet).
         newest: the newest published living run with data.
         rewound_to: see `rewound_below`.
+        replayed: the lowest consumed run that was replayed since.
     """
     if head is None:
         return UNKNOWN
     consumed = 0 if edge is None else edge.run_number
     if rewound_to is not None:
         return Verdict(True, f"went back to run {rewound_to}, and {consumer!r} is at {consumed}", newest, rewound_to)
+    if replayed is not None and replayed.state is RunState.PUBLISHED:
+        return Verdict(True, f"replayed run {replayed.key.number}, and {consumer!r} is at {consumed}", replayed)
     if newest is not None and newest.key.number > consumed:
         return Verdict(True, f"published run {newest.key.number}, and {consumer!r} is at {consumed}", newest)
     return Verdict(False, f"{_standing(head)}; {consumer!r} has consumed up to run {consumed}, nothing since has data")

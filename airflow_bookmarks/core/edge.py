@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from airflow_bookmarks.core.run import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +25,16 @@ class Edge:
     changes: int
     contexts: Mapping[str, int] = field(default_factory=dict)
     updated_at: str | None = None
+
+    @property
+    def highest(self) -> int:
+        """The highest run that any of the consumer's contexts has read; `run_number` is the lowest."""
+        return max([self.run_number, *self.contexts.values()])
+
+
+def lowest_replayed(runs: Iterable[Run], changes: int) -> Run | None:
+    """Return the first of `runs` (those consumed, oldest first) that was replayed after the change count was `changes`.
+
+    A run keeps the count that its last replay gave the job.
+    """
+    return next((run for run in runs if run.state.is_committed and run.revision > 0 and run.changes > changes), None)

@@ -19,6 +19,7 @@ from airflow_bookmarks.core.condition import (
     rewound_below,
     run_reached,
 )
+from airflow_bookmarks.core.edge import lowest_replayed
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job import airflow_run_id, check_name, check_run_id
 from airflow_bookmarks.core.line import Ancestry
@@ -28,6 +29,7 @@ from airflow_bookmarks.lifecycle.summary import Summary
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from airflow_bookmarks.core.edge import Edge
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import Execution, Run
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -155,6 +157,12 @@ class _Look:
         runs = self.store.runs(self.job, after=after, until=self.head.published, reverse=True)
         return newest_published(runs, self.living, with_data=with_data)
 
+    def replayed(self, edge: Edge | None) -> Run | None:
+        """Return the lowest run that a consumer has read and that was replayed since."""
+        if edge is None or self.head is None or edge.changes == self.head.changes:
+            return None
+        return lowest_replayed(self.store.runs(self.job, until=edge.highest), edge.changes)
+
     def last_run(self, execution: Execution | None) -> Run | None:
         if execution is None or execution.last_run is None:
             return None
@@ -191,7 +199,7 @@ class _News:
         rewound_to = rewound_below(edge, look.head, look.store.lines(look.job)) if has_moved else None
         after = 0 if edge is None or rewound_to is not None else edge.run_number
         newest = look.newest(after=after, with_data=True) if look.head.data_run_number > after else None
-        return news_for_consumer(self.consumer, look.head, edge, newest, rewound_to)
+        return news_for_consumer(self.consumer, look.head, edge, newest, rewound_to, look.replayed(edge))
 
 
 @dataclass(frozen=True)

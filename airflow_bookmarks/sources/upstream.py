@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from airflow_bookmarks.core.edge import lowest_replayed
 from airflow_bookmarks.core.errors import (
     JobUnknownError,
     MisuseError,
@@ -186,9 +187,8 @@ class UpstreamSource:
 
     def _replayed(self, before: UpstreamPosition) -> int | None:
         """Return the lowest consumed run that was replayed since it was read."""
-        runs = self._store.runs(self._upstream, until=before.run_number)
-        changed = (r.key.number for r in runs if r.state.is_committed and r.changes > before.changes and r.revision)
-        return next(changed, None)
+        run = lowest_replayed(self._store.runs(self._upstream, until=before.run_number), before.changes)
+        return None if run is None else run.key.number
 
     def _check_until(self, head: Head, before: UpstreamPosition) -> None:
         if self._until is None or self._until <= before.run_number:

@@ -15,6 +15,7 @@ from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.change import reset, rewind
+from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.sensors.bookmark import BookmarkSensor
 
 from .conftest import Player, World
@@ -89,6 +90,22 @@ def test_consumer_is_released_when_its_upstream_went_back_below_it(world: World)
     reset(world.store, "up", reason="r", who="w")
     found = look(consumer="down")
     assert (found.is_done, found.xcom_value["run_number"], found.xcom_value["epoch"]) == (True, None, "3")
+
+
+def test_consumer_is_released_when_a_run_it_has_consumed_was_replayed(world: World) -> None:
+    for name in ("a.txt", "b.txt"):
+        world.shop.put(name, name)
+        world.shop.run("up")
+    world.shop.run("down", upstream="up")
+    assert not look(consumer="down").is_done
+
+    run = ReplayRun.begin_replay(world.store, "up", world.shop.caller(), world.shop.machine, 1)
+    world.shop.copy(run)
+    run.commit()
+
+    assert look(consumer="down").xcom_value["run_number"] == "1"
+    world.shop.run("down", upstream="up", on_rewind="ignore")
+    assert not look(consumer="down").is_done
 
 
 # ---- for a run number
