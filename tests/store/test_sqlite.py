@@ -298,3 +298,23 @@ def test_file_that_was_removed_under_an_open_table_is_an_error_and_no_success(tm
         table.transact([Put(Key("p", "s"), {"a": 2})])
     with pytest.raises(TableMissingError):
         table.get([Key("p", "s")])
+
+
+def test_reading_some_items_costs_no_look_at_the_others(table: SqliteTable) -> None:
+    wanted = [Key("a", "1"), Key("b", "1"), Key("c", "1")]
+    table.transact([Put(key, {}) for key in wanted])
+    steps_alone = _steps(table, wanted)
+    for page in range(20):
+        table.transact([Put(Key(f"other {page}", str(number)), {}) for number in range(100)])
+
+    assert _steps(table, wanted) < steps_alone + 50
+
+
+def _steps(table: SqliteTable, keys: list[Key]) -> int:
+    """Count the instructions of SQLite's virtual machine that one read takes."""
+    counted: list[None] = []
+    with table._connection() as connection:
+        connection.set_progress_handler(lambda: counted.append(None), 1)
+        assert len(table.get(keys)) == len(keys)
+        connection.set_progress_handler(None, 0)
+    return len(counted)

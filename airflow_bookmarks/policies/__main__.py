@@ -1,0 +1,30 @@
+"""Print a policy: `python -m airflow_bookmarks.policies ROLE --table-arn ARN [--namespace NAME]`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from airflow_bookmarks.core.errors import BookmarkError
+from airflow_bookmarks.core.job import DEFAULT_NAMESPACE
+from airflow_bookmarks.policies import ROLES, policy
+
+
+def main() -> int:
+    """Print the policy that the command line asks for; return the exit code."""
+    parser = argparse.ArgumentParser("python -m airflow_bookmarks.policies", description="Print an IAM policy.")
+    parser.add_argument("role", choices=ROLES)
+    parser.add_argument("--table-arn", required=True, metavar="ARN")
+    parser.add_argument("--namespace", default=DEFAULT_NAMESPACE)
+    given = parser.parse_args()
+    try:
+        print(json.dumps(policy(given.role, given.table_arn, given.namespace), indent=2))
+    except BookmarkError as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
