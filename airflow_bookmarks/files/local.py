@@ -156,12 +156,15 @@ def _move_across(source: str, target: str) -> bool:
         try:
             with open(source, "rb") as staged:
                 shutil.copyfileobj(staged, part)
+                part.flush()
+                os.fsync(part.fileno())
+            shutil.copystat(source, part.name)  # as a rename does: time and size tell this content from another
         except FileNotFoundError:
             os.unlink(part.name)
             return False
-        part.flush()
-        os.fsync(part.fileno())
-        shutil.copystat(source, part.name)  # as a rename does: time and size tell this content from another
+        except OSError:  # the disk is full: what half a copy takes of it is needed for the next try
+            os.unlink(part.name)
+            raise
     os.rename(part.name, target)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(source)

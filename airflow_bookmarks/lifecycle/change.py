@@ -28,6 +28,7 @@ from airflow_bookmarks.lifecycle.reading import ContextReader
 from airflow_bookmarks.lifecycle.rewind import resolve_run
 from airflow_bookmarks.lifecycle.turn import turn_back, turn_contexts, turn_set, turn_to, undone_runs, with_clean
 from airflow_bookmarks.sources.registry import position_at
+from airflow_bookmarks.store.collection import collected_until, collection_check
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -285,6 +286,7 @@ def apply(
     """Make a change; the arguments are those of `reset`."""
     _check_reason(change.kind, reason)
     for _ in range(_RACES):
+        gone = collected_until(store, job)
         head = store.head(job)
         _check_free(store, job, head, force)
         _check_version(job, head, expected_version)
@@ -302,6 +304,9 @@ def apply(
                 continue
             head = fenced
         turn = change.turn(store, job, head, {"who": who, "why": reason, "forced": force})
+        turn = replace(
+            turn, check=collection_check(store, job, gone)
+        )  # what it goes back to is not collected meanwhile
         undone = tuple(run.key.number for run in undone_runs(store, job, head, turn))
         after = store.begin_line(job, head, turn)
         if after is not None:

@@ -30,7 +30,11 @@ class CommittingSink(Protocol):
         ...
 
     def landed(self, run: Run, output: str) -> bool:
-        """Say whether rows lie under the run's token; asked only after `burn`."""
+        """Say whether rows lie under the run's token; asked only after `burn`.
+
+        Ask for the token of each of `run.fences`: a run that was taken over before has a fence of its own and the rows
+        of the one that wrote them, and whoever took it over may have died before its commit.
+        """
         ...
 
 

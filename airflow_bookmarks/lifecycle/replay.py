@@ -30,6 +30,7 @@ from airflow_bookmarks.lifecycle.place import Mode, place_entry
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.summary import Summary, log_planned
 from airflow_bookmarks.sources.source import Found
+from airflow_bookmarks.store.collection import check_uncollected
 from airflow_bookmarks.store.output import paths_replaced
 
 if TYPE_CHECKING:
@@ -255,6 +256,7 @@ def _replayable(store: BookmarkStore, job: str, replay: ReplayRun, number: int) 
     head = replay._holding.base
     run = store.committed_run(job, number)
     if run is None:
+        check_uncollected(store, job, number)
         raise RunUnknownError(f"job {job!r} has no committed run {number}. Nothing was changed.")
     why = None
     if not store.ancestry(job, head.epoch).is_living(number, run.epoch):

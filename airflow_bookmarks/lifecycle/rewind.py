@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import FencedError, OptionError, RunUnknownError
 from airflow_bookmarks.lifecycle.turn import turn_to
+from airflow_bookmarks.store.collection import check_uncollected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,6 +54,7 @@ def resolve_run(store: BookmarkStore, job: str, head: Head, reference: str) -> R
             f"job {job!r} has no committed run {reference!r}; its last is run {head.run_number}. Nothing was read or "
             f"changed. 'airflow-bookmarks history {job}' lists them."
         )
+    check_uncollected(store, job, number)
     living = store.ancestry(job, head.epoch)
     for run in store.runs(job, until=number, reverse=True):
         if run.state.is_committed and living.is_living(run.key.number, run.epoch):
@@ -111,9 +113,10 @@ def rewind_along(store: BookmarkStore, holding: Holding, upstream: str, target: 
     The lease goes on under the next fence.
 
     Raises:
-        FencedError: the job is not ours any more.
+        FencedError: the job is not ours any more. RunUnknownError: that run was collected.
     """
     kept = _newest_at_or_below(store, holding.job, holding.base, upstream, target)
+    check_uncollected(store, holding.job, 0 if kept is None else kept.key.number)
     event: Attributes = {"who": holding.caller.run_id, "why": f"upstream {upstream} went back to run {target}"}
     current = store.head(holding.job)
     if current.fence != holding.fence:

@@ -29,6 +29,7 @@ from airflow_bookmarks.core.run import OutputEntry, Run, RunState
 from airflow_bookmarks.files.filesystem import FileSystem, open_filesystem
 from airflow_bookmarks.sources.files import recheck_files
 from airflow_bookmarks.sources.source import Found, Recheck
+from airflow_bookmarks.store.collection import check_readable
 from airflow_bookmarks.store.output import paths_replaced
 
 if TYPE_CHECKING:
@@ -210,6 +211,8 @@ class UpstreamSource:
 
     def _select(self, after: int, head: Head) -> _Selected:
         seen = [r for r in self._store.runs(self._upstream, after=after, until=head.run_number) if r.state.is_committed]
+        if len(seen) < head.run_number - after:  # each number was committed once
+            check_readable(self._store, self._consumer, self._upstream, after)
         living = self._living(seen, head)
         window: list[Run] = []
         for run in seen:

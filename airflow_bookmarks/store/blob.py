@@ -11,7 +11,8 @@ from airflow_bookmarks.core.run import Payload
 from airflow_bookmarks.store.table import Attributes, Key, Put, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
 
 CHUNK_BYTES = 350_000  # an item holds 400 KB, its names included
 INLINE_BYTES = 16_384
@@ -20,15 +21,16 @@ INLINE_BYTES = 16_384
 class BlobStore:
     """Puts and gets blobs of one namespace. A blob is written before the transaction that refers to it."""
 
-    def __init__(self, table: Table, namespace: str) -> None:
+    def __init__(self, table: Table, namespace: str, clock: Callable[[], datetime] = utc_now) -> None:
         self._table = table
         self._namespace = namespace
+        self._clock = clock
 
     def put(self, data: bytes) -> Payload:
         """Store `data` as chunks and return the reference. Repeating it is harmless: same content, same name."""
         sha256 = hashlib.sha256(data).hexdigest()
         pieces = [data[i : i + CHUNK_BYTES] for i in range(0, len(data), CHUNK_BYTES)] or [b""]
-        stamp = to_text(utc_now())
+        stamp = to_text(self._clock())
         for number, piece in enumerate(pieces):
             attributes: Attributes = {"data": piece, "chunks": len(pieces), "stamped_at": stamp}
             self._table.transact([Put(self._key(sha256, number), attributes)])

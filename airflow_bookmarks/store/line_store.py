@@ -28,7 +28,7 @@ class Turn:
     `kept` is the last run that is kept of the `parent` line (None: of the present one; 0: no run). `contexts` and
     `data_run_number` are the state as it is then, `positions` what of it is new, `publishing` what stays due, `edges`
     those to be put back. `cleaning` lists what is to be removed, and `abandoned` the open runs that go with it.
-    `bodies` are the blobs that all this refers to.
+    `bodies` are the blobs that all this refers to, and `check` proves what else the turn relies on.
     """
 
     kind: str
@@ -43,6 +43,7 @@ class Turn:
     cleaning: Payload | None = None
     abandoned: Sequence[Run] = ()
     bodies: Sequence[bytes] = ()
+    check: Operation | None = None
 
 
 class LineStore(Transitions):
@@ -88,6 +89,7 @@ class LineStore(Transitions):
             )
             for run in turn.abandoned
         ]
+        operations += [] if turn.check is None else [turn.check]
         try:
             self.table.transact(operations, token=self._token())
         except ConditionFailedError:

@@ -11,6 +11,7 @@ from airflow_bookmarks.core.errors import BookmarkError, ConditionFailedError, F
 from airflow_bookmarks.core.instant import to_text, utc_now
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.ulid import new_ulid
+from airflow_bookmarks.store.blob import BlobStore
 from airflow_bookmarks.store.state_reader import StateReader
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Transitions(StateReader):
         random: Random | None = None,
     ) -> None:
         super().__init__(table, namespace)
+        self.blobs = BlobStore(table, namespace, clock)
         self._clock = clock
         self._random = random or SystemRandom()
 

@@ -1,0 +1,438 @@
+"""Retention: history older than a given time is collected, and what anybody still refers to is kept.
+
+Of each job the oldest runs go, up to a number C (`collected_until`); what lies above is kept whole. C stays below
+
+- the first run that is younger than the retention,
+- the newest run of the living line, and any open run,
+- the first run that a consumer has not read (its edge).
+
+Of the runs at or below C these are kept as well: one that a publish or a replay is due for, the last run with data, the
+newest run with each output (an empty increment takes its schema), and those that hold a position which the head, a run
+above C or the last change (for undo) names. While a clean is due C does not grow. Lines, edges and events stay:
+they are small, and tell who changed what.
+
+Then blobs that nothing refers to any more go, from crashed drivers too. Blobs are found by a scan of the table, so this
+is housekeeping (a DAG a day, a cron job), never a part of a run.
+
+    look for blobs -> read every item of every job -> remove those that no item names, each if its stamp is the one seen
+
+It can run beside jobs. A driver puts a blob, which stamps it, and then refers to it, within the time of one run; blobs
+stamped within `BLOB_GRACE` are left alone, and one that is stamped anew between look and removal is not removed. A
+reference that is copied from one item to another, without a put, is seen in one of both: a later run takes it over from
+an earlier one, and items of a partition are read upwards; a set takes it over from a run that stays for its undo.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.errors import ChangedMeanwhileError, OptionError, StateCorruptError
+from airflow_bookmarks.core.instant import to_text, utc_now
+from airflow_bookmarks.core.run import RunKey
+from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.store import collection, item
+from airflow_bookmarks.store.collection import SeenRun
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from airflow_bookmarks.core.edge import Edge
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.line import Ancestry, Turning
+    from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.state_reader import StateReader
+    from airflow_bookmarks.store.table import Attributes, Key, Value
+
+log = logging.getLogger(__name__)
+
+RETENTION = timedelta(days=90)
+BLOB_GRACE = timedelta(days=7)  # longer than any run lasts, from the put of a blob to the commit that refers to it
+SIDE_FOLDER = ".side"  # appended to a staging root: where pause and disable runs stage
+
+_RACES = 10
+_BASE32 = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID = re.compile(f"[{_BASE32}]{{26}}")
+_HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+
+
+@dataclass(frozen=True, slots=True)
+class JobCollected:
+    """What was collected of one job (or would be): run keys, run ids of executions, ids of side records, folders.
+
+    `collected_until` is the number up to which runs may be gone now, `oldest_run` the oldest one left whole, `held_by`
+    what keeps more from being collected: "retention", "consumer <name>", "clean", "living line".
+    """
+
+    job: str
+    collected_until: int
+    oldest_run: int | None
+    held_by: str
+    runs: tuple[str, ...] = ()
+    executions: tuple[str, ...] = ()
+    sides: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What one collection removed, or with `is_dry_run` would remove."""
+
+    retention: timedelta
+    is_dry_run: bool
+    jobs: tuple[JobCollected, ...] = ()
+    blobs: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "retention_days": self.retention / timedelta(days=1),
+            "is_dry_run": self.is_dry_run,
+            "runs": sum(len(job.runs) for job in self.jobs),
+            "executions": sum(len(job.executions) for job in self.jobs),
+            "sides": sum(len(job.sides) for job in self.jobs),
+            "folders": sum(len(job.folders) for job in self.jobs),
+            "blobs": len(self.blobs),
+            "jobs": [{name: _plain(value) for name, value in asdict(job).items()} for job in self.jobs],
+        }
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def collect(
+    store: BookmarkStore,
+    *,
+    retention: timedelta = RETENTION,
+    clock: Callable[[], datetime] = utc_now,
+    jobs: Sequence[str] | None = None,
+    dry_run: bool = False,
+) -> Collected:
+    """Remove what is older than `retention` and nobody refers to. It can run beside jobs, and be repeated.
+
+    Args:
+        retention: how long history is kept; 90 days by default, `BLOB_GRACE` (7 days) at least.
+        clock: returns the present time, aware.
+        jobs: collect the history of these jobs alone; None: of all. Blobs are those of the namespace in both cases.
+        dry_run: remove nothing, and return what would be removed.
+
+    Raises:
+        OptionError: the retention is shorter than `BLOB_GRACE`. JobUnknownError: no such job.
+        ChangedMeanwhileError: a job was reset or rewound over and over while it was collected.
+        StateCorruptError: an item or position can't be read. No blob was removed then.
+
+    Example:
+        >>> from airflow_bookmarks.store.bookmark_store import open_store
+        >>> collect(open_store("sqlite:///:memory:?create=true")).as_dict()["runs"]
+        0
+    """
+    if retention < BLOB_GRACE:
+        raise OptionError(
+            f"a retention of {retention} is shorter than {BLOB_GRACE}, which a run may last: what a running job needs "
+            "could go. Nothing was removed. Take a longer one."
+        )
+    now = clock()
+    # A name without a head is another name of a job, or of one that never began.
+    names = list(store.heads([name for name, _ in store.jobs()]) if jobs is None else jobs)
+    done = tuple(_collect_job(store, job, now, retention, dry_run) for job in names)
+    blobs = _collect_blobs(store, done, now, dry_run)
+    return Collected(retention, dry_run, done, blobs)
+
+
+# ---- one job
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """What matters of a run here; a job may have a hundred thousand of them.
+
+    `touched_at` is the latest thing that happened to it; `holders` are the runs that hold the positions after it;
+    `outputs` the names of those that it wrote with a schema.
+    """
+
+    seen: SeenRun
+    is_living: bool
+    run_id: str
+    touched_at: str
+    data_run_number: int
+    holders: frozenset[RunKey]
+    outputs: tuple[str, ...]
+
+    @classmethod
+    def of(cls, run: Run, living: Ancestry) -> _Past:
+        return cls(
+            seen=SeenRun(run.key, run.state, run.revision),
+            is_living=run.state.is_committed and living.is_living(run.key.number, run.epoch),
+            run_id=run.run_id,
+            # Times of this package are text that sorts.
+            touched_at=max(run.planned_at, run.committed_at or "", run.published_at or ""),
+            data_run_number=run.data_run_number,
+            holders=frozenset(state.run for state in run.contexts.values()),
+            outputs=tuple(name for name, output in run.outputs.items() if output.schema is not None),
+        )
+
+    @property
+    def key(self) -> RunKey:
+        return self.seen.key
+
+    @property
+    def is_committed(self) -> bool:
+        return self.seen.state.is_committed
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A job as it was at one look."""
+
+    name: str
+    head: Head
+    runs: Sequence[_Past]
+    edges: Sequence[Edge]
+    executions: Mapping[str, Attributes]
+    turning: Turning | None = None
+    collected: int = 0
+
+    @classmethod
+    def look(cls, store: BookmarkStore, job: str) -> _Job:
+        """Read it. The head comes first: whatever moves after it is either a commit, or fails the removal."""
+        head = store.head(job)
+        living = store.ancestry(job, head.epoch)
+        rows = store.table.query(store.keys(job).partition, prefix=item.EXECUTION_PREFIX)
+        return cls(
+            name=job,
+            head=head,
+            runs=[_Past.of(run, living) for run in store.runs(job)],
+            edges=store.edges(job),
+            executions={key.sk.removeprefix(item.EXECUTION_PREFIX): attributes for key, attributes in rows},
+            turning=store.turning(job, head.epoch) if head.epoch > 1 else None,
+            collected=collection.collected_until(store, job),
+        )
+
+
+def _collect_job(store: BookmarkStore, name: str, now: datetime, retention: timedelta, dry_run: bool) -> JobCollected:
+    cutoff = to_text(now - retention)
+    for _ in range(_RACES):
+        job = _Job.look(store, name)
+        until, held_by = _bound(job, cutoff)
+        gone = _Gone.of(job, until, cutoff)
+        if dry_run or _remove(store, job, until, gone):
+            sides, folders = _side_leftovers(store, job, now - retention, now)
+            if not dry_run:
+                collection.remove_sides(store, name, sides)
+                _remove_folders(folders)
+            return _collected(job, until, held_by, gone, sides, folders)
+    raise ChangedMeanwhileError(
+        f"job {name!r} kept changing while its history was collected. What was removed nobody needs; the rest is still "
+        "there. Run it again."
+    )
+
+
+def _collected(
+    job: _Job, until: int, held_by: str, gone: _Gone, sides: Sequence[str], folders: Sequence[str]
+) -> JobCollected:
+    left = [run.key.number for run in job.runs if run.is_committed and run.key.number > until]
+    return JobCollected(
+        job=job.name,
+        collected_until=until,
+        oldest_run=min(left, default=None),
+        held_by=held_by,
+        runs=tuple(str(run.key) for run in gone.runs),
+        executions=tuple(gone.executions),
+        sides=tuple(sides),
+        folders=tuple(folders),
+    )
+
+
+def _bound(job: _Job, cutoff: str) -> tuple[int, str]:
+    """Return the number up to which runs may go, and what holds the rest."""
+    if job.head.cleaning is not None:
+        return job.collected, "clean"
+    bounds = [(_last_old(job, cutoff), "retention"), (_last_replaced(job), "living line")]
+    bounds += [(edge.run_number, f"consumer {edge.consumer}") for edge in job.edges]
+    until, held_by = min(bounds, key=lambda bound: bound[0])
+    # What was announced stays announced, also where a consumer went back since: what is gone is gone.
+    return max(until, job.collected), held_by
+
+
+def _last_old(job: _Job, cutoff: str) -> int:
+    young = [run.key.number for run in job.runs if run.touched_at >= cutoff]
+    return min(young, default=job.head.run_number + 1) - 1
+
+
+def _last_replaced(job: _Job) -> int:
+    newest = [run.key.number for run in job.runs if run.is_living]
+    return min(max(newest, default=job.head.run_number), job.head.run_number) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Gone:
+    """What is to go of one job: runs, and executions as they were seen."""
+
+    runs: Sequence[_Past]
+    executions: Mapping[str, Attributes]
+
+    @classmethod
+    def of(cls, job: _Job, until: int, cutoff: str) -> _Gone:
+        executions = {
+            run_id: seen for run_id, seen in job.executions.items() if not _is_needed(job, run_id, seen, until, cutoff)
+        }
+        kept = {n for run_id, seen in job.executions.items() if run_id not in executions for n in _runs_of(seen)}
+        pinned = _pinned(job, until)
+        runs = [
+            run
+            for run in job.runs
+            if run.key.number <= until and run.key not in pinned and not (run.is_committed and run.key.number in kept)
+        ]
+        return cls(runs, executions)
+
+
+def _runs_of(execution: Attributes) -> list[int]:
+    return [n for n in (execution.get("last_run"), execution.get("replaying")) if isinstance(n, int)]
+
+
+def _is_needed(job: _Job, run_id: str, seen: Attributes, until: int, cutoff: str) -> bool:
+    """Whether somebody may still ask for an execution: its task, a driver that holds the job, a due mark."""
+    touched = [text for text in (seen.get("taken_at"), seen.get("killed_at")) if isinstance(text, str)]
+    if not touched or max(touched) >= cutoff or any(number > until for number in _runs_of(seen)):
+        return True
+    due = {run.run_id for run in job.runs if run.seen.state.is_open or run.key == job.head.publishing}
+    holder = None if job.head.lease is None else job.head.lease.run_id
+    return run_id in due or run_id == holder
+
+
+def _pinned(job: _Job, until: int) -> set[RunKey]:
+    """Return the runs at or below `until` that something refers to."""
+    left = [run for run in job.runs if run.key.number > until]
+    pinned = {state.run for state in job.head.contexts.values()}.union(*(run.holders for run in left))
+    data_runs = {job.head.data_run_number, *(run.data_run_number for run in left)}
+    due = [job.head.publishing]
+    if job.turning is not None:  # what an undo goes back to
+        pinned |= {state.run for state in job.turning.contexts.values()}
+        data_runs.add(job.turning.data_run_number)
+        due.append(job.turning.dropped)
+    pinned |= {key for key in due if key is not None}
+    pinned |= {run.key for run in job.runs if run.is_committed and run.key.number in data_runs}
+    newest_output = {name: run.key for run in job.runs if run.is_living for name in run.outputs}
+    return pinned | set(newest_output.values())
+
+
+def _remove(store: BookmarkStore, job: _Job, until: int, gone: _Gone) -> bool:
+    if until > job.collected and not collection.announce(store, job.name, job.head, job.collected, until):
+        return False
+    # Executions first: one that is left names a run that is left.
+    if not collection.remove_executions(store, job.name, job.head, until, gone.executions):
+        return False
+    return collection.remove_runs(store, job.name, job.head, until, [run.seen for run in gone.runs])
+
+
+# ---- side leftovers
+
+
+def _side_leftovers(store: BookmarkStore, job: _Job, cutoff: datetime, now: datetime) -> tuple[list[str], list[str]]:
+    """Return the ids of expired side records, and the staging folders that killed side runs left.
+
+    DynamoDB removes the records by itself, some time; a table in SQLite does not. Folders are looked for beside the
+    staging of enabled runs: of a target that only side runs write, the state knows nothing.
+    """
+    rows = store.table.query(store.keys(job.name).partition, prefix=item.SIDE_PREFIX)
+    expired = [key.sk.removeprefix(item.SIDE_PREFIX) for key, attributes in rows if _is_expired(attributes, now)]
+    folders: list[str] = []
+    for root in job.head.staging:
+        side = f"{root}{SIDE_FOLDER}"
+        made = {name: ulid_time(name) for name in open_filesystem(root).folders(side)}
+        folders += [f"{side}/{name}" for name, at in made.items() if at is not None and at < cutoff]
+    return expired, folders
+
+
+def _is_expired(side: Attributes, now: datetime) -> bool:
+    expires = side.get("expires_at")
+    return isinstance(expires, int) and expires < now.timestamp()
+
+
+def ulid_time(ulid: str) -> datetime | None:
+    """Return the time in a ULID (its first ten characters, milliseconds since 1970), None for any other name."""
+    if not _ULID.fullmatch(ulid):
+        return None
+    milliseconds = 0
+    for character in ulid[:10]:
+        milliseconds = milliseconds * 32 + _BASE32.index(character)
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def _remove_folders(folders: Iterable[str]) -> None:
+    for folder in folders:
+        open_filesystem(folder).remove(folder)
+
+
+# ---- blobs
+
+
+def _collect_blobs(store: BookmarkStore, done: Sequence[JobCollected], now: datetime, dry_run: bool) -> tuple[str, ...]:
+    # The order matters: whatever is put after this look is stamped after it, and stays.
+    young = to_text(now - BLOB_GRACE)
+    old = [blob for blob in collection.stored_blobs(store) if blob.stamped_at is not None and blob.stamped_at < young]
+    if not old:
+        return ()
+    named = _named_blobs(store, _keys_gone(store, done) if dry_run else frozenset())
+    loose = [blob for blob in old if blob.sha256 not in named]
+    return tuple(blob.sha256 for blob in loose if dry_run or collection.remove_blob(store, blob))
+
+
+def _keys_gone(store: StateReader, done: Sequence[JobCollected]) -> frozenset[Key]:
+    keys: set[Key] = set()
+    for job in done:
+        of_job = store.keys(job.job)
+        keys |= {of_job.run(RunKey.parse(run)) for run in job.runs}
+        keys |= {of_job.side(ulid) for ulid in job.sides}
+    return frozenset(keys)
+
+
+def _named_blobs(store: StateReader, without: frozenset[Key]) -> set[str]:
+    """Return the hashes of all blobs that an item of any job refers to, by itself or by a position that it holds."""
+    named: set[str] = set()
+    for partition in collection.job_partitions(store):
+        for key, attributes in store.table.query(partition):
+            if key in without:
+                continue
+            for name, value in attributes.items():
+                named |= set(payload_hashes(value))
+                if name.startswith(collection.POSITION_PREFIX):
+                    named |= _named_by_position(store, key, value)
+    return named
+
+
+def payload_hashes(value: Value) -> Iterator[str]:
+    """Yield the hashes that the payloads within an attribute name, at whatever depth."""
+    if isinstance(value, dict):
+        sha256 = value.get("sha256")
+        if isinstance(sha256, str):
+            yield sha256
+        for inner in value.values():
+            yield from payload_hashes(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from payload_hashes(inner)
+
+
+def _named_by_position(store: StateReader, key: Key, value: Value) -> set[str]:
+    try:
+        return set(position_hashes(store.blobs.get(item.payload_of(value))))  # type: ignore[arg-type]
+    except (StateCorruptError, KeyError, TypeError, AttributeError) as error:
+        raise StateCorruptError(
+            f"a position in {key} can't be read ({error}), so nobody can tell which blobs it needs. No blob was "
+            "removed. 'airflow-bookmarks doctor' says more; restore the table from a backup, or reset the job."
+        ) from error
+
+
+def position_hashes(body: bytes) -> list[str]:
+    """Return the hashes of the blobs that a position may refer to: whatever looks like one in its text.
+
+    A position of any kind names its blobs in plain hexadecimal text (`core.position.Position.blobs`). Text that only
+    looks so keeps a blob too many, never one too few.
+    """
+    return [match.decode("ascii") for match in _HASH.findall(body)]

@@ -1,0 +1,235 @@
+"""Collecting what nobody needs any more: removals that prove, in their own transaction, what they rely on.
+
+What a job remembers ends at `collected_until`, an attribute of its index item: runs up to that number may be gone, and
+no reset, rewind, replay or consumer goes there any more. It only grows, and it is announced before anything goes:
+
+    announce   index: collected_until = C (if it is what was seen) | check HEAD.epoch
+    remove     check HEAD.epoch, check index: collected_until = C | delete runs, executions (each if still as seen)
+
+Why this is safe beside a driver: a commit, a mark or a take never makes a head, line or edge refer to an older run than
+before. Only a reset, rewind, set, undo or replay does. The first four grow the epoch, so an announcement or removal
+that looked before them fails; and one of them that looked before the announcement fails by `collection_check`, which is
+part of its transaction. A replay changes state and revision of its run, which a removal checks.
+
+A blob is put before the transaction that refers to it, and each put stamps it anew. So a blob goes only if its stamp is
+still the one that was seen, and older than any run lasts; see `airflow_bookmarks.lifecycle.retention`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import ConditionFailedError, RunUnknownError, StateCorruptError
+from airflow_bookmarks.store.table import (
+    MAX_OPERATIONS,
+    Attributes,
+    Check,
+    Condition,
+    Delete,
+    Equals,
+    Key,
+    Lacks,
+    Operation,
+    Update,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.run import RunKey, RunState
+    from airflow_bookmarks.store.state_reader import StateReader
+
+COLLECTED_UNTIL = "collected_until"
+POSITION_PREFIX = "position:"  # of the attributes of run and line items that hold a position
+_CHECKS = 2  # of head and index, in each transaction that removes
+
+
+# ---- what is left
+
+
+def collected_until(store: StateReader, job: str) -> int:
+    """Return the number up to which runs of a job may be gone; 0 where all are there."""
+    return _collected(store, job, store.index_entry(job))
+
+
+def _collected(store: StateReader, job: str, entry: Mapping[str, object] | None) -> int:
+    value = (entry or {}).get(COLLECTED_UNTIL, 0)
+    if not isinstance(value, int):
+        raise StateCorruptError(
+            f"the index item of job {job!r} in namespace {store.namespace!r} says {COLLECTED_UNTIL} = {value!r}, which "
+            "is no number. Nothing was changed. Restore it from a backup."
+        )
+    return value
+
+
+def oldest_run(store: StateReader, job: str) -> int | None:
+    """Return the number of the oldest committed run that is left whole, None where there is none."""
+    for run in store.runs(job, after=collected_until(store, job)):
+        if run.state.is_committed:
+            return run.key.number
+    return None
+
+
+def check_uncollected(store: StateReader, job: str, number: int) -> int:
+    """Make sure that nothing after run `number` of a job is gone; return what a change has to prove with
+    `collection_check`.
+
+    Number 0 stands for before the first run: to go there needs no run, so whoever only resets does not ask.
+
+    Raises:
+        RunUnknownError: runs after it, or it itself, were collected; names the oldest run left.
+    """
+    gone = collected_until(store, job)
+    if number > gone or gone == 0:
+        return gone
+    oldest = oldest_run(store, job)
+    left = "and no later run is left" if oldest is None else f"and the oldest run left is {oldest}"
+    raise RunUnknownError(
+        f"run {number} of job {job!r} was collected: runs up to {gone} are older than the retention, {left}. Nothing "
+        f"was read or changed. Name run {gone + 1 if oldest is None else oldest} or a later one; back to the very "
+        "beginning is a reset, which reads everything again."
+    )
+
+
+def check_readable(store: StateReader, consumer: str, upstream: str, consumed: int) -> None:
+    """Make sure that a consumer that has read `upstream` up to run `consumed` finds every run after it.
+
+    Raises:
+        RunUnknownError: some of them were collected.
+    """
+    gone = collected_until(store, upstream)
+    if consumed >= gone:
+        return
+    raise RunUnknownError(
+        f"job {consumer!r} has consumed upstream {upstream!r} up to run {consumed}, and runs up to {gone} were "
+        "collected: what they published can't be told apart any more. Nothing was read or changed. Read the whole "
+        f"target of {upstream!r} once with spark.read, then set the position of {consumer!r} to 'now'."
+    )
+
+
+def collection_check(store: StateReader, job: str, seen: int) -> Operation:
+    """Return the part of a change's transaction which proves that nothing was collected since `seen` was read."""
+    return Check(store.keys(job).index, [_is_collected(seen)])
+
+
+def _is_collected(until: int) -> Condition:
+    return Equals(COLLECTED_UNTIL, until) if until else Lacks(COLLECTED_UNTIL)
+
+
+# ---- runs and executions
+
+
+@dataclass(frozen=True, slots=True)
+class SeenRun:
+    """A run item as it was seen: it goes only if it is still so."""
+
+    key: RunKey
+    state: RunState
+    revision: int
+
+
+def announce(store: StateReader, job: str, head: Head, seen: int, until: int) -> bool:
+    """Note that runs up to `until` are being collected; False where the job moved since `head` and `seen`."""
+    keys = store.keys(job)
+    operations: list[Operation] = [
+        Check(keys.head, [Equals("epoch", head.epoch)]),
+        Update(keys.index, set={COLLECTED_UNTIL: until}, conditions=[_is_collected(seen)]),
+    ]
+    return _is_written(store, operations)
+
+
+def remove_runs(store: StateReader, job: str, head: Head, until: int, runs: Iterable[SeenRun]) -> bool:
+    """Remove run items that are at or below `until`; False where the job, or one of them, moved since."""
+    keys = store.keys(job)
+    deletes = [
+        Delete(keys.run(run.key), [Equals("state", run.state.value), Equals("revision", run.revision)]) for run in runs
+    ]
+    return _removed(store, job, head, until, deletes)
+
+
+def remove_executions(
+    store: StateReader, job: str, head: Head, until: int, executions: Mapping[str, Attributes]
+) -> bool:
+    """Remove executions, given by run id with their attributes as seen; False where one of them, or the job, moved."""
+    keys = store.keys(job)
+    names = ("attempt", "killed_attempt", "taken_nonce", "last_run", "replaying")
+    deletes = [
+        Delete(keys.execution(run_id), [Equals(n, seen[n]) if n in seen else Lacks(n) for n in names])
+        for run_id, seen in executions.items()
+    ]
+    return _removed(store, job, head, until, deletes)
+
+
+def _removed(store: StateReader, job: str, head: Head, until: int, deletes: Sequence[Operation]) -> bool:
+    keys = store.keys(job)
+    checks: list[Operation] = [
+        Check(keys.head, [Equals("epoch", head.epoch)]),
+        Check(keys.index, [_is_collected(until)]),
+    ]
+    return all(_is_written(store, [*checks, *part]) for part in _parts(deletes, MAX_OPERATIONS - _CHECKS))
+
+
+def remove_sides(store: StateReader, job: str, ulids: Sequence[str]) -> None:
+    """Remove side records: nobody reads them but people, and each is written once."""
+    deletes = [Delete(store.keys(job).side(ulid)) for ulid in ulids]
+    for part in _parts(deletes, MAX_OPERATIONS):
+        store.table.transact(part)
+
+
+def _is_written(store: StateReader, operations: Sequence[Operation]) -> bool:
+    try:
+        store.table.transact(operations)
+    except ConditionFailedError:
+        return False
+    return True
+
+
+def _parts(operations: Sequence[Operation], size: int) -> Iterator[Sequence[Operation]]:
+    for start in range(0, len(operations), size):
+        yield operations[start : start + size]
+
+
+# ---- blobs
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBlob:
+    """A blob as found: its hash, and per chunk the key and the stamp of its last put (None: a chunk has no stamp)."""
+
+    sha256: str
+    chunks: Mapping[Key, str | None]
+
+    @property
+    def stamped_at(self) -> str | None:
+        """The youngest stamp, as text; None where a chunk has none."""
+        stamps = [stamp for stamp in self.chunks.values() if stamp is not None]
+        return max(stamps) if stamps and len(stamps) == len(self.chunks) else None
+
+
+def stored_blobs(store: StateReader) -> list[StoredBlob]:
+    """Return every blob of the namespace. This reads the whole table."""
+    prefix = f"{store.namespace}#BLOB#"
+    found: dict[str, dict[Key, str | None]] = {}
+    for key, attributes in store.table.scan(prefix, names=["stamped_at"]):
+        stamp = attributes.get("stamped_at")
+        found.setdefault(key.pk.removeprefix(prefix), {})[key] = stamp if isinstance(stamp, str) else None
+    return [StoredBlob(sha256, chunks) for sha256, chunks in sorted(found.items())]
+
+
+def job_partitions(store: StateReader) -> list[str]:
+    """Return the partition keys of all jobs of the namespace, also of one whose index item is gone."""
+    return sorted({key.pk for key, _ in store.table.scan(f"{store.namespace}#JOB#")})
+
+
+def remove_blob(store: StateReader, blob: StoredBlob) -> bool:
+    """Remove a blob, if no chunk of it was put again since it was found; False where one was.
+
+    Where it has more chunks than a transaction holds, some may have gone before that was seen. That is no loss: who
+    puts a blob again puts every chunk of it.
+    """
+    deletes: list[Operation] = [
+        Delete(key, [Equals("stamped_at", stamp)]) for key, stamp in blob.chunks.items() if stamp is not None
+    ]
+    return all(_is_written(store, part) for part in _parts(deletes, MAX_OPERATIONS))
