@@ -18,7 +18,7 @@ from airflow_bookmarks.core.plan import FilePlan, encode_moves, encode_paths
 from airflow_bookmarks.core.run import ContextState, OutputEntry, Payload, PlanEntry, Run, RunKey
 from airflow_bookmarks.lifecycle.begin import OnConflict, begin
 from airflow_bookmarks.lifecycle.lease import Machine, Renewer
-from airflow_bookmarks.lifecycle.place import Place, Staged, place_entry
+from airflow_bookmarks.lifecycle.place import STAGED_SINKS, Place, Staged, place_entry
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.publish import publish_run, sweep
 from airflow_bookmarks.lifecycle.reading import ContextReader, ReadsContexts
@@ -71,6 +71,8 @@ class ActiveRun(ReadsContexts):
         self._staged: dict[str, Staged] = {}
         self._rows: dict[str, int | None] = {}
         self._staging: list[str] = list(holding.base.staging)
+        self._entries: Mapping[str, OutputEntry] = {}
+        self._landing: Mapping[str, FilePlan] | None = None
         self._has_item = False
         self._inline_bytes = 0
         self._is_over = False
@@ -234,11 +236,29 @@ class ActiveRun(ReadsContexts):
             )
         entry, root = place_entry(self._store.namespace, self.job, self._run_key, output, place)
         staging = self._staging if root in self._staging else [*self._staging, root]
-        self._store.place(self._holding, output, entry, staging, option=self.option.value, is_last=True)
+        placed = {**self._listed_before(output, place), output: entry}
+        self._store.place(self._holding, placed, staging, option=self.option.value, is_last=True)
         self._staging, self._has_item = staging, True
         self._outputs[output] = entry
         self._machine.at(Point.PLACED)
         return entry.place
+
+    def _listed_before(self, output: str, place: Place) -> Mapping[str, OutputEntry]:
+        """Return what is to be stored with the place of a sink that commits by itself; nothing for any other.
+
+        Whoever finds its rows takes the run over, with what is staged: so by then all else is staged, and listed. And
+        the input is looked at for the last time, because rows that have landed can't be taken back.
+        """
+        if self._landing is not None:
+            raise MisuseError(
+                f"job {self.job!r}: output {output!r} is written after one that commits by itself. Nothing was "
+                "committed. Write that one last; two of its kind can't be part of one run."
+            )
+        if place.sink in STAGED_SINKS:
+            return {}
+        self._check_staged()
+        self._landing = self._rechecked()
+        return self._output_entries(_is_empty(self._landing))
 
     def staged(self, output: str, staged: Staged) -> None:
         """Say what lies staged for an output: nothing of it is visible before the commit."""
@@ -256,14 +276,10 @@ class ActiveRun(ReadsContexts):
             PublishError: committed; the publish stays due and is finished by whoever begins next.
         """
         self._check_running("commit")
-        unfinished = sorted(set(self._outputs) - set(self._staged))
-        if unfinished:
-            raise MisuseError(
-                f"job {self.job!r}: outputs {unfinished} were placed and not written. Nothing was committed."
-            )
+        self._check_staged()
         self._stopwatch.measure_since("read_write", "plan")
         with self._stopwatch.measure("commit"):
-            commit = self._commit_of(self._rechecked())
+            commit = self._commit_of(self._rechecked() if self._landing is None else self._landing)
             self._machine.at(Point.BEFORE_COMMIT)
             run = self._store.commit(self._holding, commit)
         self._is_over = True
@@ -285,6 +301,13 @@ class ActiveRun(ReadsContexts):
         self._machine.at(Point.SWEPT)
         return Summary.of(run, self._store.namespace, self.job)
 
+    def _check_staged(self) -> None:
+        unfinished = sorted(set(self._outputs) - set(self._staged))
+        if unfinished:
+            raise MisuseError(
+                f"job {self.job!r}: outputs {unfinished} were placed and not written. Nothing was committed."
+            )
+
     def _rechecked(self) -> dict[str, FilePlan]:
         return {
             ctx: recheck_plan(self.job, ctx, context.source, context.plan, context.on_missing)
@@ -292,7 +315,7 @@ class ActiveRun(ReadsContexts):
         }
 
     def _commit_of(self, plans: Mapping[str, FilePlan]) -> Commit:
-        is_empty = bool(plans) and all(plan.is_empty for plan in plans.values())
+        is_empty = _is_empty(plans)
         positions = {ctx: self._contexts[ctx].source.advance(plan) for ctx, plan in plans.items()}
         moved = {ctx: position for ctx, position in positions.items() if position is not None}
         stored = self._store_positions(moved)
@@ -321,6 +344,9 @@ class ActiveRun(ReadsContexts):
     def _output_entries(self, is_empty: bool) -> dict[str, OutputEntry]:
         entries: dict[str, OutputEntry] = {}
         for name, entry in self._outputs.items():
+            if name in self._entries:
+                entries[name] = self._entries[name]
+                continue
             staged = self._staged[name]
             facts: dict[str, Any] = {
                 **entry.facts,
@@ -346,6 +372,7 @@ class ActiveRun(ReadsContexts):
                 schema=payloads["schema"],
                 delete=payloads.get("delete"),
             )
+        self._entries = entries
         return entries
 
     def _metrics(self, plans: Mapping[str, FilePlan]) -> dict[str, Any]:
@@ -376,7 +403,7 @@ class ActiveRun(ReadsContexts):
             edges=edges_of(self.job, plans, self._holding.base.contexts),
             schemas={},
             metrics=self._metrics(plans),
-            is_empty=False,
+            is_empty=_is_empty(plans),
             is_last=False,
         )
         run = self._store.commit(self._holding, commit)
@@ -423,6 +450,10 @@ class ActiveRun(ReadsContexts):
                 f"job {self.job!r}: can't {what}, this run is over (committed or aborted). Nothing moved. Begin "
                 "another run."
             )
+
+
+def _is_empty(plans: Mapping[str, FilePlan]) -> bool:
+    return bool(plans) and all(plan.is_empty for plan in plans.values())
 
 
 def edges_of(job: str, plans: Mapping[str, FilePlan], base: Mapping[str, ContextState]) -> dict[str, Edge]:

@@ -17,6 +17,7 @@ from airflow_bookmarks.core.listing import FileInfo
 from airflow_bookmarks.core.plan import decode_paths, decode_published
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.lifecycle.place import STAGED_SINKS
 from airflow_bookmarks.store.output import paths_replaced
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.bookmark_store import BookmarkStore, Holding
 
 log = logging.getLogger(__name__)
-
-STAGED_SINKS = frozenset(["files"])
 
 
 @dataclass(frozen=True, slots=True)

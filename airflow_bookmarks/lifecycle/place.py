@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from airflow_bookmarks.files.filesystem import FileSystem
 
 
+STAGED_SINKS = frozenset(["files"])  # all others commit by themselves
+
+
 class Mode(StrEnum):
     """What a publish does with what the target holds already."""
 

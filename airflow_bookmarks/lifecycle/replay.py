@@ -25,8 +25,7 @@ from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.plan import FilePlan, decode_moves, encode_moves, encode_paths
 from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
 from airflow_bookmarks.lifecycle.active_run import ActiveRun, Planned
-from airflow_bookmarks.lifecycle.clean import STAGED_SINKS
-from airflow_bookmarks.lifecycle.place import Mode, place_entry
+from airflow_bookmarks.lifecycle.place import STAGED_SINKS, Mode, place_entry
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.summary import Summary, log_planned
 from airflow_bookmarks.sources.source import Found

@@ -225,24 +225,35 @@ class BookmarkStore(LineStore):
         """
         keys = self.keys(holding.job)
         run = Update(
-            keys.run(holding.key), set=self._run_base(holding, option, is_last) | item.plan_attribute(ctx, entry)
+            keys.run(holding.key),
+            set=self._run_base(holding, option, is_last) | item.plan_attribute(ctx, entry),
+            conditions=_OPEN,
         )
         self._held(holding, [Check(keys.head, [Equals("fence", holding.fence)]), run], f"store the plan of {ctx!r}")
 
     def place(
-        self, holding: Holding, name: str, entry: OutputEntry, staging: Sequence[str], *, option: str, is_last: bool
+        self,
+        holding: Holding,
+        outputs: Mapping[str, OutputEntry],
+        staging: Sequence[str],
+        *,
+        option: str,
+        is_last: bool,
     ) -> None:
-        """Store where an output will be staged, before the first byte is written; `staging` are all roots known so far.
+        """Store where outputs are staged, before the first byte is written; `staging` are all roots known so far.
+
+        Before a sink that commits by itself writes, those that are staged by then are stored with what they publish.
 
         Raises:
             FencedError: the job is not ours any more; nothing was written.
         """
         keys = self.keys(holding.job)
         head = Update(keys.head, set={"staging": list(staging)}, conditions=[Equals("fence", holding.fence)])
-        run = Update(
-            keys.run(holding.key), set=self._run_base(holding, option, is_last) | item.output_attribute(name, entry)
-        )
-        self._held(holding, [head, run], f"store the place of output {name!r}")
+        placed = self._run_base(holding, option, is_last)
+        for name, entry in outputs.items():
+            placed |= item.output_attribute(name, entry)
+        run = Update(keys.run(holding.key), set=placed, conditions=_OPEN)
+        self._held(holding, [head, run], f"store the place of {', '.join(map(repr, outputs))}")
 
     def _run_base(self, holding: Holding, option: str, is_last: bool) -> Attributes:
         return item.run_attributes(_planned(holding, option, is_last))
@@ -332,7 +343,7 @@ class BookmarkStore(LineStore):
                 set=head,
                 conditions=[Equals("fence", holding.fence), Equals("version", holding.base.version)],
             ),
-            Update(keys.run(key), set=run),
+            Update(keys.run(key), set=run, conditions=[Lacks("failed_at")]),
             Update(keys.execution(holding.caller.run_id), set=self._execution_runs(holding)),
             Update(keys.index, set=self._index_commit(holding.caller, now, key.number)),
         ]
@@ -587,6 +598,10 @@ class BookmarkStore(LineStore):
 
 
 _RACES = 20
+
+# A request whose reply was lost may arrive late: it must not open again what is committed, nor commit what was reported
+# as failed.
+_OPEN: Sequence[Condition] = (Lacks("committed_at"), Lacks("failed_at"))
 
 
 def _planned(holding: Holding, option: str, is_last: bool) -> Run:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_bookmarks.core.errors import FencedError
+from airflow_bookmarks.core.errors import FencedError, MisuseError, SourceChangedError
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.core.run import Run, RunState
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
@@ -139,3 +139,52 @@ def test_landed_rows_of_another_position_are_given_up(shop: Shop, rows: Rows) ->
     reset(shop.store, "copy", reason="a test", who="me", force=True)
     heir = begin(shop, rows, 2)
     assert sorted(finish(shop, rows, heir)) == ["a", "b"]
+
+
+def test_staged_output_is_taken_over_with_the_rows_that_landed(shop: Shop, rows: Rows) -> None:
+    shop.put("a.txt", "a")
+    dead = begin(shop, rows, 1)
+    lines = shop.copy(dead)
+    dead.place("rows", Place(Rows.kind, str(shop.root / "rows")))
+    rows.write(fence_of(dead), lines)
+
+    begin(shop, rows, 2).abort("only to recover")
+
+    assert rows.lines() == ["a"]
+    assert shop.target_lines() == {"a": 1}
+    assert shop.store.head("copy").published == 1
+
+
+def test_sink_that_commits_by_itself_comes_last_and_alone(shop: Shop, rows: Rows) -> None:
+    shop.put("a.txt", "a")
+    run = begin(shop, rows, 1)
+    shop.copy(run)
+    run.place("rows", Place(Rows.kind, str(shop.root / "rows")))
+
+    with pytest.raises(MisuseError, match="commits by itself"):
+        run.place("more", Place(Rows.kind, str(shop.root / "more")))
+    with pytest.raises(MisuseError, match="commits by itself"):
+        run.place("files", Place("files", str(shop.root / "files")))
+
+
+def test_sink_that_commits_by_itself_waits_until_all_else_is_staged(shop: Shop, rows: Rows) -> None:
+    shop.put("a.txt", "a")
+    run = begin(shop, rows, 1)
+    run.plan("raw", FileSource(FILES, [str(shop.raw)]))
+    run.place("out", Place("files", str(shop.root / "copy")))
+
+    with pytest.raises(MisuseError, match="not written"):
+        run.place("rows", Place(Rows.kind, str(shop.root / "rows")))
+
+
+def test_input_is_looked_at_again_before_rows_land_that_cannot_be_taken_back(shop: Shop, rows: Rows) -> None:
+    shop.put("a.txt", "a")
+    run = begin(shop, rows, 1)
+    lines = shop.copy(run)
+    shop.put("a.txt", "another", seconds=1_800_000_000)
+
+    with pytest.raises(SourceChangedError):
+        run.place("rows", Place(Rows.kind, str(shop.root / "rows")))
+    run.abort("changed")
+    assert lines == ["a"]
+    assert rows.lines() == []
