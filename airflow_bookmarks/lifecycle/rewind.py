@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import FencedError, OptionError, RunUnknownError
 from airflow_bookmarks.lifecycle.turn import turn_to
-from airflow_bookmarks.store.collection import check_uncollected
+from airflow_bookmarks.store.collection import check_uncollected, collection_check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,6 +63,7 @@ def resolve_run(store: BookmarkStore, job: str, head: Head, reference: str) -> R
                     f"run {number} of job {job!r} was undone by a reset or rewind; the newest living run before it is "
                     f"{run.key.number}. Nothing was read or changed."
                 )
+            check_uncollected(store, job, run.key.number)
             return run
     raise RunUnknownError(
         f"job {job!r} has no living run at or before {reference!r}: those there were, were undone by a reset or "
@@ -116,14 +117,14 @@ def rewind_along(store: BookmarkStore, holding: Holding, upstream: str, target: 
         FencedError: the job is not ours any more. RunUnknownError: that run was collected.
     """
     kept = _newest_at_or_below(store, holding.job, holding.base, upstream, target)
-    check_uncollected(store, holding.job, 0 if kept is None else kept.key.number)
+    gone = check_uncollected(store, holding.job, 0 if kept is None else kept.key.number)
     event: Attributes = {"who": holding.caller.run_id, "why": f"upstream {upstream} went back to run {target}"}
     current = store.head(holding.job)
     if current.fence != holding.fence:
         raise FencedError(f"job {holding.job!r} was taken over while it was to be rewound along; nothing was changed.")
-    after = store.begin_line(
-        holding.job, current, turn_to(store, holding.job, current, kept, "rewind", event), keep=holding
-    )
+    turn = turn_to(store, holding.job, current, kept, "rewind", event)
+    turn = replace(turn, check=collection_check(store, holding.job, gone))
+    after = store.begin_line(holding.job, current, turn, keep=holding)
     if after is None:
         raise FencedError(f"job {holding.job!r} was taken over while it was to be rewound along; nothing was changed.")
     log.warning(

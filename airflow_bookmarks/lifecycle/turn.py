@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.edge import Edge
+from airflow_bookmarks.core.errors import ChangeRefusedError
 from airflow_bookmarks.core.line import Ancestry, Line
 from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.lifecycle.clean import CleanList, clean_list
 from airflow_bookmarks.lifecycle.reading import stored_position
+from airflow_bookmarks.store.collection import collected_until
 from airflow_bookmarks.store.line_store import Turn
 
 if TYPE_CHECKING:
@@ -79,6 +81,13 @@ def with_clean(store: BookmarkStore, job: str, head: Head, turn: Turn) -> Turn:
     Raises:
         ChangeRefusedError: something of it can't be cleaned.
     """
+    gone = collected_until(store, job)
+    if gone > turn.kept:
+        raise ChangeRefusedError(
+            f"job {job!r}: runs up to {gone} were collected, and what they published is not known any more, so a clean "
+            f"to run {turn.kept} would leave their rows and read their input again. Nothing was changed. Reset or "
+            "rewind without clean, and empty the target by hand."
+        )
     undone = undone_runs(store, job, head, turn)
     opened = store.open_runs(job, head)
     later = store.runs(job, after=undone[0].key.number - 1) if undone else ()

@@ -11,7 +11,13 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.errors import ConditionFailedError, OptionError, RunUnknownError, StateCorruptError
+from airflow_bookmarks.core.errors import (
+    ChangeRefusedError,
+    ConditionFailedError,
+    OptionError,
+    RunUnknownError,
+    StateCorruptError,
+)
 from airflow_bookmarks.core.instant import utc_now
 from airflow_bookmarks.core.line import Line
 from airflow_bookmarks.core.run import RunKey
@@ -305,9 +311,9 @@ def test_newest_run_with_an_output_stays_though_later_ones_left_it_out(shop: Sho
         run.plan("raw", FileSource(FILES, [str(shop.raw)]))
         run.commit()
     assert of(collect(shop.store, clock=in_days(100))).runs == ("2.2",)
-    run = shop.store.committed_run("copy", 1)
-    assert run is not None
-    assert run.outputs["out"].schema is not None
+    kept = shop.store.committed_run("copy", 1)
+    assert kept is not None
+    assert kept.outputs["out"].schema is not None
 
 
 def test_schema_of_an_output_is_there_for_an_empty_increment(shop: Shop) -> None:
@@ -376,6 +382,27 @@ def test_going_back_past_it_names_the_oldest_run_left(shop: Shop) -> None:
         with pytest.raises(RunUnknownError, match="the oldest run left is 3"):
             collection.check_uncollected(shop.store, "copy", number)
     assert collection.check_uncollected(shop.store, "copy", 3) == 2
+
+
+def test_rewind_and_replay_of_what_is_gone_are_refused(shop: Shop) -> None:
+    runs(shop, 4)
+    age(shop.store, "copy", 1, 100)
+    age(shop.store, "copy", 2, 100)
+    collect(shop.store)
+    before = items(shop.store)
+    with pytest.raises(RunUnknownError, match="the oldest run left is 3"):
+        rewind(shop.store, "copy", 2, reason="x", who="ada")
+    assert items(shop.store) == before
+    with pytest.raises(RunUnknownError, match="the oldest run left is 3"):
+        ReplayRun.begin_replay(shop.store, "copy", shop.caller(), shop.machine, 2)
+    assert rewind(shop.store, "copy", "manual/3", reason="x", who="ada").kept == 3
+
+
+def test_new_consumer_of_a_collected_job_gets_an_error(shop: Shop) -> None:
+    runs(shop, 3)
+    collect(shop.store, clock=in_days(100))
+    with pytest.raises(RunUnknownError, match="were collected"):
+        shop.run("down", upstream="copy")
 
 
 def test_consumer_below_it_gets_an_error_and_not_silence(shop: Shop) -> None:
@@ -644,7 +671,7 @@ class Year:
                 for run in self.store.runs(job, after=collected_until(self.store, job))
                 if run.state.is_committed and living.is_living(run.key.number, run.epoch)
             ]
-            rewind(self.store, job, self.random.choice(left), reason="x", who="ada")
+            rewind(self.shop.store, job, self.random.choice(left), reason="x", who="ada")
 
     def replay(self) -> None:
         """Make the newest run with data again."""
@@ -657,9 +684,9 @@ class Year:
     def again(self) -> None:
         """Start over, or take the last change back, where no consumer would have to go to what is collected."""
         if self.random.random() < 0.5 and self.store.head("alone").epoch > 1:
-            undo(self.store, "alone", reason="x", who="ada")
+            undo(self.shop.store, "alone", reason="x", who="ada")
         else:
-            reset(self.store, "alone", reason="x", who="ada")
+            reset(self.shop.store, "alone", reason="x", who="ada")
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -696,3 +723,13 @@ def test_collection_on_this_backend(table: Table, tmp_path: Path, monkeypatch: p
     assert shop.run()[0] == []
     assert RunKey(3, 3) in {run.key for run in store.runs("copy")}
     assert Line(1) not in store.lines("copy")
+
+
+def test_clean_past_what_was_collected_is_refused(shop: Shop) -> None:
+    runs(shop, 3)
+    collect(shop.store, clock=in_days(100))
+    before = shop.store.head("copy")
+
+    with pytest.raises(ChangeRefusedError, match="collected"):
+        reset(shop.store, "copy", clean=True, reason="r", who="w")
+    assert shop.store.head("copy") == before
