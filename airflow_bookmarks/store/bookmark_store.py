@@ -136,7 +136,7 @@ class BookmarkStore(LineStore):
             operations.append(Update(keys.index, set=self._index_base(caller, now)))
         else:
             changes: Attributes = {"fence": after.fence, **item.lease_attributes(lease)}
-            operations.append(Update(keys.head, set=changes, conditions=_same_lease(seen.head)))
+            operations.append(Update(keys.head, set=changes, conditions=_same_head(seen.head)))
         operations.append(self._take_execution(keys, caller, seen.execution, base.run_number, nonce, replays))
         try:
             self.table.transact(operations, token=nonce)
@@ -481,8 +481,10 @@ class BookmarkStore(LineStore):
 
     # ---- fail, abandon, adopt
 
-    def fail(self, holding: Holding, error: str, *, has_item: bool) -> None:
+    def fail(self, holding: Holding, error: str, *, has_item: bool, is_kept: bool = False) -> None:
         """Mark the own run as FAILED, if it has an item, and release the lease.
+
+        With `is_kept` a run that has planned nothing gets an item, so that its error is not lost.
 
         Raises:
             FencedError: the job is not ours any more.
@@ -491,15 +493,18 @@ class BookmarkStore(LineStore):
         operations: list[Operation] = [
             Update(keys.head, remove=item.LEASE_ATTRIBUTES, conditions=[Equals("fence", holding.fence)])
         ]
+        failed: Attributes = {
+            "state": RunState.FAILED.value,
+            "error": error[:2000],
+            "failed_at": to_text(self._clock()),
+        }
         if has_item:
-            failed: Attributes = {
-                "state": RunState.FAILED.value,
-                "error": error[:2000],
-                "failed_at": to_text(self._clock()),
-            }
             operations.append(
                 Update(keys.run(holding.key), set=failed, conditions=[Equals("state", RunState.PLANNED.value)])
             )
+        elif is_kept:
+            failed = self._run_base(holding, "enable", True) | failed
+            operations.append(Update(keys.run(holding.key), set=failed, conditions=_OPEN))
         self._held(holding, operations, "mark the run as failed")
 
     def abandon(self, holding: Holding, run: Run) -> None:
@@ -622,8 +627,15 @@ def _planned(holding: Holding, option: str, is_last: bool) -> Run:
     )
 
 
-def _same_lease(head: Head) -> list[Condition]:
-    conditions: list[Condition] = [Equals("fence", head.fence)]
+def _same_head(head: Head) -> list[Condition]:
+    # All that a holder keeps as its base. The fence alone does not tell: whoever is about to lose the lease may commit
+    # between our look and our take, and a take that does not know of its publish would sweep what it has staged.
+    conditions: list[Condition] = [Equals("fence", head.fence), Equals("version", head.version)]
+    conditions += [Equals("changes", head.changes), Equals("staging", list(head.staging))]
+    due = None if head.publishing is None else str(head.publishing)
+    conditions.append(Lacks("publishing") if due is None else Equals("publishing", due))
+    clean = None if head.cleaning is None else item.payload_value(head.cleaning)
+    conditions.append(Lacks("cleaning") if clean is None else Equals("cleaning", clean))
     if head.lease is None:
         return [*conditions, Lacks("lease_nonce")]
     # A lease that was renewed since we looked is alive: its end is part of what must not have moved.

@@ -12,7 +12,7 @@ import pytest
 
 from airflow_bookmarks.core.errors import FencedError, StateCorruptError, TableLayoutError
 from airflow_bookmarks.core.job import Caller
-from airflow_bookmarks.core.run import RunKey, RunState
+from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
 from airflow_bookmarks.lifecycle.change import reset, rewind
 from airflow_bookmarks.lifecycle.history import history
 from airflow_bookmarks.lifecycle.place import Mode
@@ -214,3 +214,22 @@ def test_job_that_a_dag_took_over_is_found_under_that_dag(store: BookmarkStore, 
     entry = store.index_entry("job")
     assert entry is not None
     assert (entry["dag_id"], entry["task_id"], entry["run_number"]) == ("dag", "task", 2)
+
+
+def test_take_is_refused_when_the_holder_committed_since_the_look(store: BookmarkStore) -> None:
+    first = take(store, "one", 1)
+    seen = store.look("job", "one")
+    store.commit(first, nothing())
+
+    assert store.take("job", Caller("one", 2), seen, LEASE) is None
+    assert take(store, "one", 2).base.publishing == RunKey(1, 1)
+
+
+def test_take_is_refused_when_the_holder_placed_an_output_since_the_look(store: BookmarkStore) -> None:
+    first = take(store, "one", 1)
+    seen = store.look("job", "one")
+    entry = OutputEntry("files", "/target", "/target/_bookmarks/test/job/1.1/out")
+    store.place(first, {"out": entry}, ["/target/_bookmarks/test/job"], option="enable", is_last=True)
+
+    assert store.take("job", Caller("one", 2), seen, LEASE) is None
+    assert take(store, "one", 2).base.staging == ("/target/_bookmarks/test/job",)
