@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import FencedError, OptionError, RunUnknownError
 from airflow_bookmarks.lifecycle.turn import turn_to
-from airflow_bookmarks.store.collection import check_uncollected, collection_check
+from airflow_bookmarks.store.collection import check_uncollected, collected_until, collection_check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,7 +117,10 @@ def rewind_along(store: BookmarkStore, holding: Holding, upstream: str, target: 
         FencedError: the job is not ours any more. RunUnknownError: that run was collected.
     """
     kept = _newest_at_or_below(store, holding.job, holding.base, upstream, target)
-    gone = check_uncollected(store, holding.job, 0 if kept is None else kept.key.number)
+    if kept is None and target == 0:
+        gone = collected_until(store, holding.job)  # an upstream that was reset: back to the beginning needs no run
+    else:
+        gone = check_uncollected(store, holding.job, 0 if kept is None else kept.key.number)
     event: Attributes = {"who": holding.caller.run_id, "why": f"upstream {upstream} went back to run {target}"}
     current = store.head(holding.job)
     if current.fence != holding.fence:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from airflow_bookmarks.core.errors import FencedError, MisuseError, SourceChangedError
+from airflow_bookmarks.core.errors import FencedError, MisuseError, NotCommittedError, SourceChangedError
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.core.run import Run, RunState
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.change import reset, rewind
+from airflow_bookmarks.lifecycle.finish import finish as finish_execution
 from airflow_bookmarks.lifecycle.place import Place, Staged
+from airflow_bookmarks.lifecycle.point import Point, no_fault
 from airflow_bookmarks.lifecycle.recover import recover
 from airflow_bookmarks.sources.files import FileSource
 from airflow_bookmarks.store.bookmark_store import Holding
@@ -188,3 +191,25 @@ def test_input_is_looked_at_again_before_rows_land_that_cannot_be_taken_back(sho
     run.abort("changed")
     assert lines == ["a"]
     assert rows.lines() == []
+
+
+def test_worker_does_not_take_a_run_that_was_taken_over_for_the_own_one(shop: Shop, rows: Rows) -> None:
+    shop.put("a.txt", "a")
+    dead = begin(shop, rows, 1)
+    lines = shop.copy(dead)
+    dead.place("rows", Place(Rows.kind, str(shop.root / "rows")))
+    rows.write(fence_of(dead), lines)
+    shop.machine = replace(shop.machine, at=_die_when_published)
+    with pytest.raises(KeyboardInterrupt):
+        begin(shop, rows, 2)
+    shop.machine = replace(shop.machine, at=no_fault)
+
+    with pytest.raises(NotCommittedError, match="Run the task again"):
+        finish_execution(shop.store, "copy", Caller("task", 2), shop.machine)
+    assert shop.target_lines() == {"a": 1}
+    assert shop.store.head("copy").published == 1
+
+
+def _die_when_published(point: Point) -> None:
+    if point is Point.PUBLISHED:
+        raise KeyboardInterrupt
