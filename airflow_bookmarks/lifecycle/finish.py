@@ -69,8 +69,8 @@ def finish(store: BookmarkStore, job: str, caller: Caller, machine: Machine) -> 
         seen = store.look(job, caller.run_id)
         if seen.execution is None or not seen.execution.is_finished:
             raise NotCommittedError(
-                f"job {job!r}: what an earlier attempt of {caller.run_id!r} had written is committed and published now, "
-                "and then Spark ended before its own run was made. What came since is not read yet. Run the task again."
+                f"job {job!r}: what an earlier attempt of {caller.run_id!r} had written is committed and published "
+                "now, and Spark ended before its own run was made. What came since is not read yet. Run the task again."
             )
     return last_summary(store, job, seen)
 
