@@ -8,62 +8,27 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from airflow_bookmarks.cli.output import FORMATS, as_json, as_list, as_table
+from airflow_bookmarks.cli.changing import CHANGING
+from airflow_bookmarks.cli.keeping import KEEPING
+from airflow_bookmarks.cli.looking import LOOKING
+from airflow_bookmarks.cli.output import FORMATS
+from airflow_bookmarks.cli.verb import Argument, Verb
 from airflow_bookmarks.core.errors import BookmarkError, OptionError
 
 if TYPE_CHECKING:
     from airflow.cli.cli_config import Arg, GroupCommand
 
-    from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.run import Run
-    from airflow_bookmarks.lifecycle.change import Changed
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 PROGRAM = "airflow-bookmarks"
 STORE_VARIABLE = "AIRFLOW_BOOKMARKS_STORE"
 _DEFAULT_CONNECTION = "bookmarks_default"
 _ABOUT = "Look at bookmarks of Spark jobs, and change them."
-_EXIT_CODES = "Exit codes: 0 done, 1 refused or failed (the reason is on stderr), 2 wrong usage."
+_EXIT_CODES = "Exit codes: 0 done, 1 refused or failed (the reason is on stderr) or damage found, 2 wrong usage."
 _STORE_HELP = "store URI, for example dynamodb://bookmarks?region=eu-west-1"
-
-_LIST_COLUMNS = ("job", "run_number", "published", "epoch", "watermark", "last_commit_at")
-_HISTORY_COLUMNS = (
-    "number",
-    "epoch",
-    "state",
-    "files",
-    "rows",
-    "rows_written",
-    "watermark",
-    "committed_at",
-    "run_id",
-    "attempt",
-)
-
-
-# ---- what there is
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """One argument of a verb: its flags or name, and what argparse is told of it."""
-
-    flags: tuple[str, ...]
-    told: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Verb:
-    """One thing that the command line can do."""
-
-    name: str
-    help: str
-    run: Callable[[BookmarkStore, argparse.Namespace], None]
-    arguments: tuple[Argument, ...] = ()
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -164,174 +129,10 @@ def _open_by_airflow(conn_id: str | None, uri: str | None) -> BookmarkStore:
 
 def _run_verb(verb: Verb, given: argparse.Namespace, opened: Callable[[], BookmarkStore]) -> int:
     try:
-        verb.run(opened(), given)
+        return verb.run(opened(), given) or 0
     except BookmarkError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return 1
-    return 0
 
 
-# ---- the verbs
-
-
-def _init(store: BookmarkStore, given: argparse.Namespace) -> None:
-    is_new = store.init()
-    _print_facts({"created": is_new, "namespace": store.namespace, **store.table.describe()}, given)
-
-
-def _check(store: BookmarkStore, given: argparse.Namespace) -> None:
-    store.check_layout()
-    _print_facts({"usable": True, "namespace": store.namespace, **store.table.describe()}, given)
-
-
-def _list(store: BookmarkStore, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.bookmark import bookmarks
-
-    store.check_layout()
-    _print_rows(bookmarks(store), _LIST_COLUMNS, given)
-
-
-def _show(store: BookmarkStore, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.bookmark import bookmark
-
-    _print_facts(bookmark(store, given.job), given)
-
-
-def _history(store: BookmarkStore, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.history import history
-
-    _print_rows(history(store, given.job, limit=given.limit, with_open=given.all), _HISTORY_COLUMNS, given)
-
-
-def _reset(store: BookmarkStore, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.change import reset
-    from airflow_bookmarks.lifecycle.rewind import present_user
-    head = store.head(given.job)
-    _confirm(store, given.job, head, None, given)
-    who = present_user()
-    changed = reset(store, given.job, reason=given.reason, who=who, force=given.force, expected_version=head.version)
-    _print_changed(changed, given)
-
-
-def _rewind(store: BookmarkStore, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.change import rewind
-    from airflow_bookmarks.lifecycle.rewind import present_user, resolve_run
-
-    head = store.head(given.job)
-    kept = resolve_run(store, given.job, head, given.to)
-    _confirm(store, given.job, head, kept, given)
-    changed = rewind(
-        store,
-        given.job,
-        kept.key.number,
-        reason=given.reason,
-        who=present_user(),
-        force=given.force,
-        expected_version=head.version,
-    )
-    _print_changed(changed, given)
-
-
-def _confirm(store: BookmarkStore, job: str, head: Head, kept: Run | None, given: argparse.Namespace) -> None:
-    """Say what will be undone, and ask. On stderr, so that stdout holds the result alone.
-
-    Raises:
-        OptionError: not confirmed, or nobody there to ask.
-    """
-    print(_preview(store, job, head, kept), file=sys.stderr)
-    if given.yes:
-        return
-    if not sys.stdin.isatty():
-        raise OptionError("this needs a confirmation, and there is no terminal. Nothing was changed. Give --yes.")
-    print("Go on? [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise OptionError("not confirmed. Nothing was changed.")
-
-
-def _preview(store: BookmarkStore, job: str, head: Head, kept: Run | None) -> str:
-    number = 0 if kept is None else kept.key.number
-    contexts = {} if kept is None else kept.contexts
-    living = store.ancestry(job, head.epoch)
-    undone = [
-        run
-        for run in store.runs(job, after=number, until=head.run_number)
-        if run.state.is_committed and living.is_living(run.key.number, run.epoch)
-    ]
-    lines = [
-        f"job {job!r} in namespace {store.namespace!r} goes back to "
-        + (f"run {number}" if number else "before its first run")
-        + f": {len(undone)} runs are undone"
-        + (f" ({', '.join(str(run.key.number) for run in undone)})" if undone else "")
-        + ". Written data stays."
-    ]
-    for ctx in sorted({*head.contexts, *contexts}):
-        before, after = head.contexts.get(ctx), contexts.get(ctx)
-        lines.append(
-            f"  {ctx}: watermark {None if before is None else before.watermark} -> "
-            f"{None if after is None else after.watermark}"
-        )
-    if head.lease is not None:
-        lines.append(f"  held by {head.lease.run_id!r} (attempt {head.lease.attempt}) since {head.lease.since}")
-    return "\n".join(lines)
-
-
-# ---- printing
-
-
-def _print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], given: argparse.Namespace) -> None:
-    print(as_json(rows) if given.output == "json" else as_table(rows, columns))
-
-
-def _print_facts(facts: Mapping[str, Any], given: argparse.Namespace) -> None:
-    print(as_json(facts) if given.output == "json" else as_list(facts))
-
-
-def _print_changed(changed: Changed, given: argparse.Namespace) -> None:
-    _print_facts(changed.as_dict(), given)
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1")
-    return int(text)
-
-
-_JOB = Argument(("job",), {"metavar": "JOB", "help": "name of the job"})
-_CHANGING = (
-    Argument(("--reason",), {"required": True, "metavar": "TEXT", "help": "why; kept with who and when"}),
-    Argument(("--force",), {"action": "store_true", "help": "also while a run holds the job: it is fenced"}),
-    Argument(("--yes",), {"action": "store_true", "help": "do not ask"}),
-)
-
-VERBS = (
-    Verb("init", "Create the table, or the SQLite file, where it is absent", _init),
-    Verb("check", "Say whether the store answers and can be used", _check),
-    Verb("list", "List the jobs of the namespace", _list),
-    Verb("show", "Show where a job stands", _show, (_JOB,)),
-    Verb(
-        "history",
-        "List the runs of a job, oldest first",
-        _history,
-        (
-            _JOB,
-            Argument(("--limit",), {"type": _positive, "metavar": "N", "default": None, "help": "only the newest N"}),
-            Argument(("--all",), {"action": "store_true", "help": "also runs that did not commit"}),
-        ),
-    ),
-    Verb(
-        "reset",
-        "Take a job back to before its first run; the next run reads everything",
-        _reset,
-        (_JOB, *_CHANGING),
-    ),
-    Verb(
-        "rewind",
-        "Take a job back to its state after an earlier run",
-        _rewind,
-        (
-            _JOB,
-            Argument(("--to",), {"required": True, "metavar": "RUN", "help": "run number or run id that is kept"}),
-            *_CHANGING,
-        ),
-    ),
-)
+VERBS = (*LOOKING, *CHANGING, *KEEPING)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.instant import to_text
+from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.lifecycle.rewind import resolve_run
+
 if TYPE_CHECKING:
     from airflow_bookmarks.core.line import Ancestry
     from airflow_bookmarks.core.run import Run
@@ -61,6 +65,23 @@ def row(run: Run, living: Ancestry) -> dict[str, Any]:
         "outputs": {name: dict(output.facts) for name, output in run.outputs.items()},
         "error": run.error,
     }
+
+
+def files_of(store: BookmarkStore, job: str, reference: str) -> list[dict[str, Any]]:
+    """Return the files that a run has read, by context, with size and time of each.
+
+    Raises:
+        JobUnknownError, RunUnknownError: no such run in the living history.
+    """
+    run = resolve_run(store, job, store.head(job), reference)
+    rows: list[dict[str, Any]] = []
+    for ctx, entry in run.plans.items():
+        plan = FilePlan.decode(store.blobs.get(entry.body))
+        rows += [
+            {"ctx": ctx, "path": file.path, "bytes": file.size_bytes, "modified_at": to_text(file.modified)}
+            for file in plan.files
+        ]
+    return rows
 
 
 def _sum(values: list[int | None]) -> int | None:

@@ -24,6 +24,7 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.plan import FilePlan, decode_moves, encode_moves, encode_paths
 from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
+from airflow_bookmarks.core.settings import PREFIX
 from airflow_bookmarks.lifecycle.active_run import ActiveRun, Planned
 from airflow_bookmarks.lifecycle.place import STAGED_SINKS, Mode, place_entry
 from airflow_bookmarks.lifecycle.point import Point
@@ -35,6 +36,7 @@ from airflow_bookmarks.store.output import paths_replaced
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.job import Caller
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.lifecycle.begin import OnConflict
@@ -251,8 +253,27 @@ class ReplayRun(ActiveRun):
                     )
 
 
+def replay_settings(store: BookmarkStore, job: str, number: int) -> dict[str, Any]:
+    """Return what to give to spark-submit for a replay of a run; it is looked up again when the driver begins.
+
+    Raises:
+        RunUnknownError, ChangeRefusedError: the run can't be replayed.
+    """
+    run = _checked(store, job, store.head(job), number)
+    return {
+        "job": job,
+        "run_number": number,
+        "revision": run.revision,
+        "conf": {f"{PREFIX}job": job, f"{PREFIX}replay": str(number)},
+        "in_airflow": f"clear the task that made it: {run.run_id}",
+    }
+
+
 def _replayable(store: BookmarkStore, job: str, replay: ReplayRun, number: int) -> Run:
-    head = replay._holding.base
+    return _checked(store, job, replay._holding.base, number)
+
+
+def _checked(store: BookmarkStore, job: str, head: Head, number: int) -> Run:
     run = store.committed_run(job, number)
     if run is None:
         check_uncollected(store, job, number)

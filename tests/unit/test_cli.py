@@ -106,7 +106,7 @@ def test_table_has_aligned_columns(shop: Shop, uri: str, capsys: pytest.CaptureF
     assert main(["--store", uri, "history", "flights_clean.clean"]) == 0
 
     heading, *lines = capsys.readouterr().out.splitlines()
-    assert heading.split()[:4] == ["NUMBER", "EPOCH", "STATE", "FILES"]
+    assert heading.split()[:4] == ["NUMBER", "EPOCH", "STATE", "REVISION"]
     assert len(lines) == 3
     assert all(line[heading.index("STATE") :].startswith("PUBLISHED") for line in lines)
 
