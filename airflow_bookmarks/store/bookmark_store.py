@@ -354,7 +354,9 @@ class BookmarkStore(LineStore):
         return operations
 
     def _execution_runs(self, holding: Holding) -> Attributes:
-        return {"last_run": holding.run_number, "first_run": holding.first_run or holding.run_number}
+        # Not finished until the mark of this run, also where recovery has just marked an earlier attempt's as the last.
+        runs: Attributes = {"last_run": holding.run_number, "first_run": holding.first_run or holding.run_number}
+        return runs | {"finished": False}
 
     def mark(self, holding: Holding, run: Run, *, is_own: bool, take_next: timedelta | None = None) -> Holding | None:
         """Record that a committed run is published, and release the lease if the run is the publisher's own.

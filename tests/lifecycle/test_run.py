@@ -26,6 +26,7 @@ from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.listing import FileInfo, Listing
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.lifecycle.finish import Outcome, outcome
 from airflow_bookmarks.lifecycle.history import history
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.place import Mode, collect_staged
@@ -641,3 +642,23 @@ def test_partition_that_readers_would_not_see_stops_the_run(shop: Shop, partitio
         (folder / name / "part.txt").write_text("x")
     with pytest.raises(PublishError, match="hidden"):
         collect_staged(FILES, str(folder), str(shop.root / "copy"), "run-1.1", Mode.APPEND, rows=2, schema=None)
+
+
+def test_execution_is_not_finished_by_the_publish_of_an_earlier_attempts_run(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for attempt, name in ((1, "a"), (2, "b")):
+        shop.put(f"{name}.txt", name)
+        run = shop.begin(run_id="task", attempt=attempt)
+        shop.copy(run)
+        monkeypatch.setattr("airflow_bookmarks.lifecycle.active_run.publish_run", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            run.commit()
+        monkeypatch.undo()
+
+    state, _ = outcome(shop.store, "copy", "task")
+    assert state is Outcome.DUE
+
+
+def _killed(*args: object) -> int:
+    raise KeyboardInterrupt
