@@ -190,3 +190,36 @@ class UpstreamReplayedError(SourceError):
 
 class VersionMismatchError(BookmarkError):
     """Raised when worker, driver, PySpark packages or table layout have versions that do not go together."""
+
+
+# ---- what a job expects
+
+
+class ExpectationError(BookmarkError):
+    """Raised when what a script expects of its data (`job.expect`) does not hold: the run can't commit any more."""
+
+    def __init__(self, job: str, message: str) -> None:
+        super().__init__(
+            f"job {job!r}: expectation failed: {message}. Nothing was committed or published. Mend the input or the "
+            "expectation and run it again: it reads the same input."
+        )
+        self.job, self.message = job, message
+
+
+# ---- people and names
+
+
+class ApprovalError(BookmarkError):
+    """Raised when a request for a change can't be made, approved or rejected: by this person, or not any more."""
+
+
+class RequestUnknownError(BookmarkError, LookupError):
+    """Raised when an id names no request of this job."""
+
+
+class NameTakenError(BookmarkError):
+    """Raised when a job is to get a name that is another job's already."""
+
+
+class DocumentError(BookmarkError, ValueError):
+    """Raised when an exported document can't be imported: damaged, or of a format that this version does not know."""

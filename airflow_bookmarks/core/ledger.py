@@ -15,6 +15,9 @@ the next tier, as in a log-structured merge tree, so an entry is written once pe
 Tiers never fall from newest to oldest, so what is merged lies side by side, and newer stays in front of older. Nothing
 that an older root names is changed: a rewind points at that root.
 
+A ledger may be bounded (`forget`): segments in which every file is older than some time are left out, and from then on
+any file older than that counts as read, because the ledger can't tell any more.
+
 What is exact and what is not
 -----------------------------
 A segment knows a path by 64 bits, so two paths may share their bits. Where a listing shows two such paths, the ledger
@@ -72,6 +75,7 @@ INLINE_BYTES = 2 * 1024  # a root is written by each run, so it takes in only se
 Load: TypeAlias = Callable[[Sequence[str]], Mapping[str, bytes]]
 
 _ROOT_FORMAT = 1
+_BOUNDED_FORMAT = 2  # a reader of format 1 would read again what was forgotten
 _NEVER = -1
 
 
@@ -109,7 +113,7 @@ class Ledger:
     Begin with `empty` or `from_root`. To keep a ledger, store the blobs of `unsaved()` first, then `root()`.
 
     `newest_ms` is the latest time of any file ever added (ms since 1970 UTC), also of one that was overwritten since;
-    None as long as there was none.
+    None as long as there was none. Of files older than `forgotten_before_ms` entries may be left out (None: of none).
 
     Example:
         >>> from airflow_bookmarks.core.listing import FileInfo, Listing
@@ -127,6 +131,7 @@ class Ledger:
     _shelf: _Shelf = field(repr=False)
     _fan_out: int = field(repr=False)
     _inline_bytes: int = field(repr=False)
+    forgotten_before_ms: int | None = None
 
     # ---- begin
 
@@ -160,10 +165,13 @@ class Ledger:
                 is checked when it is called, and raises the same.
         """
         try:
-            newest_ms, listed, names = _parse_root(_checked_body(root))
+            body = _checked_body(root)
+            newest_ms, listed, names = _parse_root(body)
+            forgotten = _parse_bound(body)
         except (KeyError, TypeError, ValueError) as error:
             raise corrupt(f"the root of a ledger has a part that means nothing ({error!r})") from error
-        return cls(newest_ms, listed, names, PathHashes(hasher), _Shelf(load), _checked_fan_out(fan_out), inline_bytes)
+        fan_out = _checked_fan_out(fan_out)
+        return cls(newest_ms, listed, names, PathHashes(hasher), _Shelf(load), fan_out, inline_bytes, forgotten)
 
     # ---- ask
 
@@ -174,10 +182,38 @@ class Ledger:
     def classify(self, listing: Listing) -> npt.NDArray[np.int8]:
         """Return for each file of `listing` what the ledger knows of it, as values of `Known`.
 
+        What is older than the ledger remembers is KNOWN; `forgotten` tells it from the rest.
+
         Raises:
             StateCorruptError: a segment is damaged or missing.
         """
-        return self._judge(listing)[0]
+        verdicts = self._judge(listing)[0]
+        verdicts[self._is_beyond(listing)] = Known.KNOWN
+        return verdicts
+
+    def forgotten(self, listing: Listing) -> npt.NDArray[np.bool_]:
+        """Say for each file whether it is older than the ledger remembers, so that nobody can tell if it was read.
+
+        Raises:
+            StateCorruptError: a segment is damaged or missing.
+        """
+        is_beyond = self._is_beyond(listing)
+        return is_beyond & (self._judge(listing)[0] != Known.KNOWN) if is_beyond.any() else is_beyond
+
+    def _is_beyond(self, listing: Listing) -> npt.NDArray[np.bool_]:
+        before = self.forgotten_before_ms
+        return np.zeros(len(listing), np.bool_) if before is None else listing.times_ms < before
+
+    def newest_until(self, limit_ms: int) -> int | None:
+        """Return the latest time of an entry that is not after `limit_ms`, None where there is none.
+
+        In whole seconds where the newest file is after it: an entry has no more.
+        """
+        if self.newest_ms is None or self.newest_ms <= limit_ms:
+            return self.newest_ms
+        times = [entry.modified_ms for entry in self._names.values()]
+        times += [] if self._entries is None else (np.unique(self._entries.seconds).astype(np.int64) * 1000).tolist()
+        return max((time for time in times if time <= limit_ms), default=None)
 
     def touched(self, listing: Listing) -> npt.NDArray[np.bool_]:
         """Say for each file whether its version is known and its time (in seconds) is another than when it was read.
@@ -261,7 +297,7 @@ class Ledger:
         colliding = whole.take(np.array([row for rows in shared.collisions for row in rows], np.intp))
         return {
             bare_name(file.path): _Named(file.version, file.modified_ms)
-            for file, verdict in zip(colliding, self.classify(colliding), strict=True)
+            for file, verdict in zip(colliding, self._judge(colliding)[0], strict=True)
             if verdict == Known.KNOWN
         }
 
@@ -272,6 +308,20 @@ class Ledger:
             # Straight into the last tier of a cascade: what lies between is not written.
             listed = (_unsaved(Segment.merged(self._shelf.take(listed[:count])), tier), *listed[count:])
         return replace(self, _listed=listed)
+
+    def forget(self, before_ms: int) -> Ledger:
+        """Return the ledger bounded to files from `before_ms` on: what is older counts as read from now on.
+
+        Segments in which all is older are left out; what lies in one segment with newer files stays. The bound never
+        goes back.
+
+        Raises:
+            StateCorruptError: a segment is damaged or missing.
+        """
+        before = before_ms if self.forgotten_before_ms is None else max(before_ms, self.forgotten_before_ms)
+        segments = self._shelf.take(self._listed)
+        kept = [e for e, segment in zip(self._listed, segments, strict=True) if segment.newest_ms >= before]
+        return replace(self, _listed=tuple(kept), forgotten_before_ms=before)
 
     # ---- keep
 
@@ -314,9 +364,11 @@ class Ledger:
         return frozenset(inline)
 
     def _body(self, inline: frozenset[int]) -> dict[str, Any]:
+        before = self.forgotten_before_ms
         return {
+            **({} if before is None else {"forgotten_before_ms": before}),
             "count": len(self),
-            "format": _ROOT_FORMAT,
+            "format": _ROOT_FORMAT if before is None else _BOUNDED_FORMAT,
             "names": [[name, entry.version, entry.modified_ms] for name, entry in sorted(self._names.items())],
             "newest_ms": self.newest_ms,
             "segments": [
@@ -416,10 +468,10 @@ def _checked_body(root: bytes) -> dict[str, Any]:
     if root != _OPENING + _checksum(content) + _MIDDLE + content + _CLOSING:
         raise corrupt("the root of a ledger does not match its checksum, or is no root")
     body: dict[str, Any] = json.loads(content)
-    if body["format"] != _ROOT_FORMAT:
+    if body["format"] not in (_ROOT_FORMAT, _BOUNDED_FORMAT):
         raise corrupt(
-            f"the root of a ledger has format {body['format']}, and this version of airflow_bookmarks knows format "
-            f"{_ROOT_FORMAT} (was it written by a newer one?)"
+            f"the root of a ledger has format {body['format']}, and this version of airflow_bookmarks knows formats "
+            f"{_ROOT_FORMAT} and {_BOUNDED_FORMAT} (was it written by a newer one?)"
         )
     return body
 
@@ -430,6 +482,13 @@ def _parse_root(body: Mapping[str, Any]) -> tuple[int | None, tuple[_Listed, ...
     if body["count"] != sum(entry.count for entry in listed) + len(names):
         raise corrupt("the root of a ledger counts other entries than it lists")
     return body["newest_ms"], listed, names
+
+
+def _parse_bound(body: Mapping[str, Any]) -> int | None:
+    bound = body["forgotten_before_ms"] if body["format"] == _BOUNDED_FORMAT else None
+    if bound is not None and not isinstance(bound, int):
+        raise TypeError(f"forgotten_before_ms is {bound!r}")
+    return bound
 
 
 def _parse_listed(segment_id: str, count: int, tier: int, text: str | None = None) -> _Listed:

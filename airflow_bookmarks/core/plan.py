@@ -53,7 +53,7 @@ class FilePlan:
     `roots` are the listed folders or files (`basePath` of partitioned data); `listed` counts the files seen, `known`
     those read before; `skipped` counts by reason what is neither known nor planned (hidden, late, missing, ...).
     `partition_types` gives the settled Spark type of each partition column; `partitions` what was listed of them (for
-    log and metrics; not stored with the plan).
+    log and metrics; not stored with the plan). `unread` names, for some of the reasons of `skipped`, the files.
     """
 
     files: Listing
@@ -64,6 +64,7 @@ class FilePlan:
     partition_types: Mapping[str, str] = field(default_factory=dict)
     upstream: UpstreamWindow | None = None
     partitions: PartitionCounts | None = None
+    unread: Mapping[str, Listing] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.files)
@@ -107,11 +108,9 @@ class FilePlan:
 
         Layout (format 1): `v`, `roots`, `listed`, `known`, `skipped`, `partition_types`, `upstream` or null, `base`
         (the longest common prefix of the paths), and the columns `path` (rest after base), `size`, `time` (ms), `etag`
-        or null.
+        or null. `unread` holds, where there are any, per reason the same five (from `base`) of files that are not read.
         """
-        # Character by character on purpose: the longest common text, not the longest common folder.
-        base = os.path.commonprefix(list(self.files.paths)) if len(self.files) else ""  # noqa: RUF071
-        document = {
+        document: dict[str, Any] = {
             "v": _FORMAT,
             "roots": list(self.roots),
             "listed": self.listed,
@@ -119,12 +118,10 @@ class FilePlan:
             "skipped": dict(self.skipped),
             "partition_types": dict(self.partition_types),
             "upstream": _window_document(self.upstream),
-            "base": base,
-            "path": [p[len(base) :] for p in self.files.paths],
-            "size": self.files.sizes.tolist(),
-            "time": self.files.times_ms.tolist(),
-            "etag": None if self.files.etags is None else list(self.files.etags),
+            **_columns(self.files),
         }
+        if self.unread:
+            document["unread"] = {reason: _columns(files) for reason, files in self.unread.items()}
         return zlib.compress(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(), 6)
 
     @classmethod
@@ -140,22 +137,16 @@ class FilePlan:
                 raise StateCorruptError(
                     f"a stored plan has format {document['v']}, this version knows {_FORMAT}; upgrade"
                 )
-            base = document["base"]
-            files = Listing(
-                [base + p for p in document["path"]],
-                np.array(document["size"], np.int64),
-                np.array(document["time"], np.int64),
-                document["etag"],
-            )
             window = document["upstream"]
             return cls(
-                files,
+                _listing(document),
                 tuple(document["roots"]),
                 document["listed"],
                 document["known"],
                 document["skipped"],
                 document["partition_types"],
                 None if window is None else _window(window),
+                unread={reason: _listing(files) for reason, files in document.get("unread", {}).items()},
             )
         except (zlib.error, ValueError, KeyError, TypeError) as error:
             raise StateCorruptError(f"a stored plan can't be read ({error}); nothing was changed") from error
@@ -213,6 +204,27 @@ def _unzip(body: bytes) -> list[Any]:
     if not isinstance(document, list):
         raise StateCorruptError("a stored file list is not a list; nothing was changed")
     return document
+
+
+def _columns(files: Listing) -> dict[str, Any]:
+    # Character by character on purpose: the longest common text, not the longest common folder.
+    base = os.path.commonprefix(list(files.paths)) if len(files) else ""  # noqa: RUF071
+    return {
+        "base": base,
+        "path": [p[len(base) :] for p in files.paths],
+        "size": files.sizes.tolist(),
+        "time": files.times_ms.tolist(),
+        "etag": None if files.etags is None else list(files.etags),
+    }
+
+
+def _listing(columns: Mapping[str, Any]) -> Listing:
+    return Listing(
+        [columns["base"] + p for p in columns["path"]],
+        np.array(columns["size"], np.int64),
+        np.array(columns["time"], np.int64),
+        columns["etag"],
+    )
 
 
 def _window_document(window: UpstreamWindow | None) -> dict[str, Any] | None:

@@ -22,7 +22,8 @@ class Settings:
 
     `store` is a store URI; `from_run` and `to_run` are written `from` and `to`; `dag` is a JSON object with `dag_id`,
     `task_id`, `map_index`, `dag_run_id`, `logical_date`; `upstream` is a comma-separated list of job names; `replay` is
-    the number of a run to make again; `version` is that of the package which wrote the settings.
+    the number of a run to make again; `start` is "beginning", "now" or an ISO time; `version` is that of the package
+    which wrote the settings.
     """
 
     job: str | None = None
@@ -36,6 +37,7 @@ class Settings:
     dag: str | None = None
     on_conflict: str | None = None
     replay: str | None = None
+    start: str | None = None
     version: str | None = None
 
     @classmethod

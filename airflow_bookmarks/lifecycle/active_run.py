@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING, Any, Self
 from airflow_bookmarks.core.edge import Edge
 from airflow_bookmarks.core.errors import BookmarkError, MisuseError
 from airflow_bookmarks.core.job import Caller, check_name
+from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.core.plan import FilePlan, encode_moves, encode_paths
 from airflow_bookmarks.core.run import ContextState, OutputEntry, Payload, PlanEntry, Run, RunKey
+from airflow_bookmarks.core.start import BEGINNING, Start, is_first_run
 from airflow_bookmarks.lifecycle.begin import OnConflict, begin
+from airflow_bookmarks.lifecycle.expectation import Expects
+from airflow_bookmarks.lifecycle.job_state import JobStates, KeepsState, state_context
 from airflow_bookmarks.lifecycle.lease import Machine, Renewer
 from airflow_bookmarks.lifecycle.place import STAGED_SINKS, Place, Staged, place_entry
 from airflow_bookmarks.lifecycle.point import Point
@@ -25,6 +29,7 @@ from airflow_bookmarks.lifecycle.reading import ContextReader, ReadsContexts
 from airflow_bookmarks.lifecycle.recheck import OnMissing, recheck_plan
 from airflow_bookmarks.lifecycle.recover import STARTS_FROM, STARTS_OVER, CommittingSink, recover, starts_from
 from airflow_bookmarks.lifecycle.rewind import rewind_along
+from airflow_bookmarks.lifecycle.start import OtherReaders, log_start, position_at_start
 from airflow_bookmarks.lifecycle.stopwatch import Stopwatch
 from airflow_bookmarks.lifecycle.summary import Summary, log_committed, log_found, log_planned
 from airflow_bookmarks.lifecycle.turn import resting_contexts
@@ -53,7 +58,7 @@ class Planned:
     schema: str | None = None
 
 
-class ActiveRun(ReadsContexts):
+class ActiveRun(ReadsContexts, KeepsState, Expects):
     """A run that holds the job's lease. Made by `ActiveRun.begin`; ends with `commit` or `abort`.
 
     `skipped` and metrics are kept per context; nothing that was left out is silent.
@@ -65,7 +70,9 @@ class ActiveRun(ReadsContexts):
         self._store, self._holding, self._machine = store, holding, machine
         self._stopwatch = stopwatch
         self._renewer = Renewer(store, machine)
-        self._reader = ContextReader(store, holding.job, holding.base)
+        self._start = BEGINNING
+        self._others = OtherReaders(store, holding.job)
+        self._read_head()
         self._contexts: dict[str, Planned] = {}
         self._outputs: dict[str, OutputEntry] = {}
         self._staged: dict[str, Staged] = {}
@@ -92,8 +99,11 @@ class ActiveRun(ReadsContexts):
         wait_for: timedelta = timedelta(hours=1),
         sinks: Mapping[str, CommittingSink] | None = None,
         replays: int | None = None,
+        start: Start = BEGINNING,
     ) -> Self:
         """Take the job, finish what is due, settle what is open.
+
+        `start` is where a job without a bookmark begins (`core.start.is_first_run`).
 
         Raises:
             JobBusyError, AttemptRefusedError, PublishError, StoreError: nothing of this run has begun.
@@ -102,6 +112,7 @@ class ActiveRun(ReadsContexts):
         with stopwatch.measure("begin"):
             holding = begin(store, job, caller, machine, on_conflict=on_conflict, wait_for=wait_for, replays=replays)
             run = cls(store, holding, machine, stopwatch)
+            run._start = start
             run._renewer.start(holding)
             try:
                 holding, adopted = recover(store, holding, machine, sinks)
@@ -151,8 +162,12 @@ class ActiveRun(ReadsContexts):
     def _hold(self, holding: Holding) -> None:
         """Go on with another holding of the job, and with what its head says."""
         self._holding = holding
-        self._reader = ContextReader(self._store, holding.job, holding.base)
+        self._read_head()
         self._renewer.switch(holding)
+
+    def _read_head(self) -> None:
+        self._reader = ContextReader(self._store, self.job, self._holding.base, self._start)
+        self._states = JobStates(self._reader)
 
     # ---- plan
 
@@ -195,15 +210,21 @@ class ActiveRun(ReadsContexts):
 
     def _plan_source(self, ctx: str, source: Source, on_change: OnSourceChange) -> tuple[Found, FilePlan]:
         found = self._reader.found_for(ctx, source, on_change)
-        log_found(log, self.job, ctx, source.kind, self.watermark(ctx), self._holding.base)
+        if is_first_run(self._holding.base):
+            self._others.warn(ctx, source)
+        if self._reader.start.is_beginning:
+            log_found(log, self.job, ctx, source.kind, self.watermark(ctx), self._holding.base)
+        else:
+            log_start(log, self.job, ctx, source.kind, self._reader.start)
         try:
             return found, source.plan(found)
         except RewindWanted as wanted:
-            if self._contexts or self._outputs:
+            used = [*self._contexts, *self._outputs, *(["job.state"] if self._states.is_used else [])]
+            if used:
                 raise MisuseError(
                     f"job {self.job!r}: {wanted}, and on_upstream_rewind='rewind' has to take all contexts of this job "
-                    f"back, but {sorted([*self._contexts, *self._outputs])} of this run are planned already. Nothing "
-                    f"was committed. Read {ctx!r} before anything else in the script."
+                    f"back, but {sorted(used)} of this run are planned or read already. Nothing was committed. Read "
+                    f"{ctx!r} before anything else in the script."
                 ) from wanted
             self._renewer.rest()  # a renewal under the old fence, on its way now, must not count as a lost lease
             self._hold(rewind_along(self._store, self._holding, wanted.upstream, wanted.target))
@@ -286,6 +307,8 @@ class ActiveRun(ReadsContexts):
         self._reader = ContextReader(self._store, self.job, replace(self._holding.base, contexts=commit.contexts))
         self._machine.at(Point.COMMITTED)
         for ctx, state in commit.contexts.items():
+            if ctx == STATE_CONTEXT:
+                continue
             log_committed(log, self.job, ctx, self._holding.run_number, state)
         return self._publish(run)
 
@@ -316,13 +339,17 @@ class ActiveRun(ReadsContexts):
 
     def _commit_of(self, plans: Mapping[str, FilePlan]) -> Commit:
         is_empty = _is_empty(plans)
-        positions = {ctx: self._contexts[ctx].source.advance(plan) for ctx, plan in plans.items()}
+        positions = {ctx: self._advanced(ctx, plan) for ctx, plan in plans.items()}
         moved = {ctx: position for ctx, position in positions.items() if position is not None}
         stored = self._store_positions(moved)
         contexts = dict(self._holding.base.contexts)
         for ctx, position in moved.items():
             source = self._contexts[ctx].source
             contexts[ctx] = ContextState(source.kind, source.fingerprint(), self._holding.key, position.watermark)
+        states = self._states.changed()
+        if states is not None:
+            contexts[STATE_CONTEXT] = state_context(self._holding.key)
+            stored |= self._payloads({STATE_CONTEXT: states})
         schemas = {ctx: c.schema.encode() for ctx, c in self._contexts.items() if c.schema is not None}
         return Commit(
             contexts=contexts,
@@ -330,10 +357,15 @@ class ActiveRun(ReadsContexts):
             outputs=self._output_entries(is_empty),
             edges=edges_of(self.job, plans, self._holding.base.contexts),
             schemas=self._payloads(schemas),
-            metrics=self._metrics(plans),
+            metrics={**self._metrics(plans), **self._states.facts()},
             is_empty=is_empty,
             has_item=self._has_item,
         )
+
+    def _advanced(self, ctx: str, plan: FilePlan) -> Position | None:
+        position = self._contexts[ctx].source.advance(plan)
+        is_new = ctx not in self._holding.base.contexts
+        return position_at_start(self._contexts[ctx].found, plan) if position is None and is_new else position
 
     def _store_positions(self, moved: Mapping[str, Position]) -> dict[str, Payload]:
         for position in moved.values():
@@ -427,9 +459,12 @@ class ActiveRun(ReadsContexts):
             return
         self._is_over = True
         self._renewer.stop()
+        error = self._with_unmet(error)
         log.warning("bookmark %s: the run failed, nothing is committed: %s", self.job, error)
         try:
-            self._store.fail(self._holding, error, has_item=self._has_item)
+            # A replay has no item of its own, and marks nothing on the one that it makes again.
+            is_kept = self._unmet is not None and self._run_key == self._holding.key
+            self._store.fail(self._holding, error, has_item=self._has_item, is_kept=is_kept)
         except BookmarkError as also:
             # The reason for the abort is what the user has to see; the next begin settles the run in any case.
             log.warning("bookmark %s: the failed run could not be marked: %s", self.job, also)
@@ -450,6 +485,7 @@ class ActiveRun(ReadsContexts):
                 f"job {self.job!r}: can't {what}, this run is over (committed or aborted). Nothing moved. Begin "
                 "another run."
             )
+        self._check_expectations()
 
 
 def _is_empty(plans: Mapping[str, FilePlan]) -> bool:

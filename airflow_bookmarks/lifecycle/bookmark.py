@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.instant import to_text
+from airflow_bookmarks.store.naming import alias_of, is_deleted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,10 +49,13 @@ def changes(store: BookmarkStore, job: str) -> list[dict[str, Any]]:
 
 
 def bookmarks(store: BookmarkStore) -> list[dict[str, Any]]:
-    """Return all jobs of the namespace by name: their numbers and watermarks."""
-    index = dict(store.jobs())
+    """Return all jobs of the namespace by name: their numbers and watermarks. Deleted ones are left out, and
+    names that a rename gave.
+    """
+    index = {name: entry for name, entry in store.jobs() if alias_of(entry, name) is None}
     heads = store.heads(list(index))
-    return [_row(store.namespace, job, heads[job], index[job]) for job in index if job in heads]
+    shown = [job for job, entry in index.items() if job in heads and not is_deleted(entry, heads[job])]
+    return [_row(store.namespace, job, heads[job], index[job]) for job in shown]
 
 
 def _row(namespace: str, job: str, head: Head, index: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from airflow_bookmarks.core.errors import (
     OptionError,
     ProtectedError,
 )
+from airflow_bookmarks.core.job_state import STATE_KIND
 from airflow_bookmarks.lifecycle.clean import CleanList
 from airflow_bookmarks.lifecycle.reading import ContextReader
 from airflow_bookmarks.lifecycle.rewind import resolve_run
@@ -120,7 +121,7 @@ class Change:
     """A change that somebody asks for.
 
     Args:
-        kind: "reset", "rewind", "set" or "undo".
+        kind: "reset", "rewind", "set", "undo" or "delete"; "unprotect" in a request of `protection` only.
         to_run: of a rewind: the run number or run id that is kept.
         contexts: of a reset or rewind: only these (None: all). No run is undone then.
         ctx, value: of a set.
@@ -144,6 +145,8 @@ class Change:
             return _undo_turn(store, job, head, event)
         if self.kind == "set":
             return _set_turn(store, job, head, self.ctx or "", self.value or "", event)
+        if self.kind not in ("reset", "rewind", "delete"):
+            raise OptionError(f"{self.kind!r} is no change of a position. Nothing was changed.")
         kept = None if self.to_run is None else resolve_run(store, job, head, self.to_run)
         if self.contexts is None:
             turn = turn_to(store, job, head, kept, self.kind, event)
@@ -293,7 +296,7 @@ def apply(
         if head.protected and not approved:
             raise ProtectedError(
                 f"job {job!r} is protected: a {change.kind} needs the approval of a second person. Nothing was "
-                f"changed. Ask for it with 'airflow-bookmarks request {job} ...'."
+                f"changed. Ask for it with --request on the command line."
             )
         if change.clean and head.lease is not None:
             # Whoever still holds a run-out lease could plan or stage after the list of what to clean is made.
@@ -399,6 +402,8 @@ def _undo_turn(store: BookmarkStore, job: str, head: Head, event: Attributes) ->
 def _set_turn(store: BookmarkStore, job: str, head: Head, ctx: str, value: str, event: Attributes) -> Turn:
     _check_contexts(job, head, None, [ctx])
     state = head.contexts[ctx]
+    if state.kind == STATE_KIND:
+        raise OptionError(f"job {job!r}: its job.state is set by its script. Nothing was changed.")
     reader = ContextReader(store, job, head)
     position = position_at(state.kind, store, reader.found(ctx), reader.stored_plan(ctx), value)
     return turn_set(store, job, head, ctx, state, position, {**event, "ctx": ctx, "value": value})

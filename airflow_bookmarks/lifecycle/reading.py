@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import SourceSwitchedError, StateCorruptError
 from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.start import BEGINNING, Start, is_first_run
+from airflow_bookmarks.lifecycle.start import found_at_start
 from airflow_bookmarks.sources.source import Found
 
 if TYPE_CHECKING:
@@ -41,10 +43,14 @@ def stored_position(
 
 
 class ContextReader:
-    """Positions, watermarks and schemas of one head; each run item is fetched once."""
+    """Positions, watermarks and schemas of one head; each run item is fetched once.
 
-    def __init__(self, store: BookmarkStore, job: str, head: Head) -> None:
+    `start` is where the job begins if it has no bookmark yet.
+    """
+
+    def __init__(self, store: BookmarkStore, job: str, head: Head, start: Start = BEGINNING) -> None:
         self._store, self._job, self._head = store, job, head
+        self._start = start if is_first_run(head) else BEGINNING
         self._runs: dict[str, Run | None] = {}
 
     def state(self, ctx: str) -> ContextState | None:
@@ -55,6 +61,11 @@ class ContextReader:
         """Return the committed watermark of a context, None where it has none."""
         state = self._head.contexts.get(ctx)
         return None if state is None else state.watermark
+
+    @property
+    def start(self) -> Start:
+        """Where a context without a position begins: the job's start in its first run, then the beginning."""
+        return self._start
 
     def found_for(self, ctx: str, source: Source, on_change: OnSourceChange) -> Found:
         """Return what `source` is planned from, if the stored position is one of this source.
@@ -69,7 +80,7 @@ class ContextReader:
                 return Found()
             if on_change == "error" or state.kind != source.kind or source.kind == "upstream":
                 raise SourceSwitchedError(self._job, ctx, state.fingerprint, given)
-        return self.found(ctx)
+        return found_at_start(self._store, source, self._start) if state is None else self.found(ctx)
 
     def found(self, ctx: str) -> Found:
         """Return what a source is planned from.

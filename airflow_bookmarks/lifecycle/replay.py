@@ -26,6 +26,7 @@ from airflow_bookmarks.core.plan import FilePlan, decode_moves, encode_moves, en
 from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
 from airflow_bookmarks.core.settings import PREFIX
 from airflow_bookmarks.lifecycle.active_run import ActiveRun, Planned
+from airflow_bookmarks.lifecycle.job_state import JobStates
 from airflow_bookmarks.lifecycle.place import STAGED_SINKS, Mode, place_entry
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.summary import Summary, log_planned
@@ -80,6 +81,7 @@ class ReplayRun(ActiveRun):
         )
         try:
             run._run = _replayable(store, job, run, number)
+            run._states = JobStates.seen_by(store, job, run._run)
         except BaseException:
             run._give_back()
             raise
@@ -184,6 +186,8 @@ class ReplayRun(ActiveRun):
         self._check_whole()
         for ctx, context in self._contexts.items():
             self._check_unchanged(ctx, context.source, context.plan)
+        if self._states.changed() is not None:
+            log.warning("bookmark %s: a replay leaves job.state as it is; what it has set is not stored", self.job)
         if self._run.is_empty:
             return self._end_empty()
         self._stopwatch.measure_since("read_write", "plan")

@@ -7,6 +7,7 @@ least once), and leaves a side record that no run reads.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import MisuseError, SourceChangedError, UpstreamRewoundError
@@ -14,12 +15,16 @@ from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job import Caller, check_name
 from airflow_bookmarks.core.option import Choice, Option
 from airflow_bookmarks.core.plan import FilePlan, union
+from airflow_bookmarks.core.start import BEGINNING, Start
 from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.lifecycle.expectation import Expects
+from airflow_bookmarks.lifecycle.job_state import JobStates, KeepsState
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.publish import move_all, staging_root
 from airflow_bookmarks.lifecycle.reading import ContextReader, ReadsContexts
 from airflow_bookmarks.lifecycle.recheck import OnMissing, recheck_plan
-from airflow_bookmarks.lifecycle.rewind import window_runs
+from airflow_bookmarks.lifecycle.rewind import resolve_run, window_runs
+from airflow_bookmarks.lifecycle.start import log_start
 from airflow_bookmarks.lifecycle.stopwatch import Stopwatch
 from airflow_bookmarks.lifecycle.summary import Summary, log_found, log_planned
 from airflow_bookmarks.sources.source import Found, Source
@@ -37,15 +42,26 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class SideRun(ReadsContexts):
-    """A run under `pause` or `disable`. Made by `SideRun.begin`; ends with `commit` or `abort`."""
+class SideRun(ReadsContexts, KeepsState, Expects):
+    """A run under `pause` or `disable`. Made by `SideRun.begin`; ends with `commit` or `abort`.
+
+    It reads `job.state` (`pause` alone: as it is, or as it was before the window) and stores nothing of it.
+    """
 
     def __init__(
-        self, store: BookmarkStore, job: str, caller: Caller, choice: Choice, machine: Machine, head: Head | None
+        self,
+        store: BookmarkStore,
+        job: str,
+        caller: Caller,
+        choice: Choice,
+        machine: Machine,
+        head: Head | None,
+        start: Start = BEGINNING,
     ) -> None:
         self._store, self._job, self._caller, self._choice, self._machine = store, job, caller, choice, machine
         self._head = head or Head()
-        self._reader = ContextReader(store, job, self._head)
+        self._reader = ContextReader(store, job, self._head, start)
+        self._states = JobStates(self._reader)
         self._id = store.new_id()
         self._stopwatch = Stopwatch(machine.monotonic)
         self._window: list[Run] | None = None
@@ -56,8 +72,19 @@ class SideRun(ReadsContexts):
         self._is_over = False
 
     @classmethod
-    def begin(cls, store: BookmarkStore, job: str, caller: Caller, choice: Choice, machine: Machine) -> SideRun:
+    def begin(
+        cls,
+        store: BookmarkStore,
+        job: str,
+        caller: Caller,
+        choice: Choice,
+        machine: Machine,
+        *,
+        start: Start = BEGINNING,
+    ) -> SideRun:
         """Look at the bookmark (pause) or only at the table's layout (disable); resolve the window of a pause.
+
+        `start` is where a pause of a job without a bookmark begins; disable reads all.
 
         Raises:
             RunUnknownError, OptionError: the window names no run, or its ends are the wrong way round.
@@ -65,9 +92,12 @@ class SideRun(ReadsContexts):
         if choice.option is Option.DISABLE:
             store.check_layout()
             return cls(store, job, caller, choice, machine, None)
-        run = cls(store, job, caller, choice, machine, store.look(job).head)
+        run = cls(store, job, caller, choice, machine, store.look(job).head, start)
         if choice.from_run is not None and choice.to_run is not None:
             run._window = window_runs(store, job, choice.from_run, choice.to_run)
+            is_all = choice.from_run == "0"
+            before = {} if is_all else resolve_run(store, job, run._head, choice.from_run).contexts
+            run._states = JobStates(ContextReader(store, job, replace(run._head, contexts=before)))
         return run
 
     @property
@@ -128,6 +158,8 @@ class SideRun(ReadsContexts):
         found = Found() if is_blind else self._reader.found_for(ctx, source, on_change)
         if is_blind:
             log.info("bookmark %s, context %s: option disable, the bookmark is not looked at", self._job, ctx)
+        elif not self._reader.start.is_beginning:
+            log_start(log, self._job, ctx, source.kind, self._reader.start)
         else:
             log_found(log, self._job, ctx, source.kind, self.watermark(ctx), self._head)
         try:
@@ -238,9 +270,11 @@ class SideRun(ReadsContexts):
         """Remove what was staged; nothing else was changed."""
         if not self._is_over:
             self._is_over = True
+            error = self._with_unmet(error)
             log.info("bookmark %s: %s run ends without publishing: %s", self._job, self.option.value, error)
             self._sweep()
 
     def _check_running(self, what: str) -> None:
         if self._is_over:
             raise MisuseError(f"job {self._job!r}: can't {what}, this run is over. Nothing moved. Begin another run.")
+        self._check_expectations()

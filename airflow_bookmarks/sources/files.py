@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from airflow_bookmarks.core.errors import MisuseError, OverwrittenError
-from airflow_bookmarks.core.instant import to_text
+from airflow_bookmarks.core.errors import MisuseError, OptionError, OverwrittenError
+from airflow_bookmarks.core.instant import to_text, utc_now
 from airflow_bookmarks.core.ledger import Known, Ledger
 from airflow_bookmarks.core.listing import Listing, instant
 from airflow_bookmarks.core.partition import settle_types
@@ -17,11 +18,21 @@ from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.sources.source import Found, Recheck
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
 
     from airflow_bookmarks.files.filesystem import FileSystem
 
 _FINGERPRINT_LENGTH = 160
+_CLOCKS_DIFFER_BY = timedelta(minutes=5)  # a file dated later than this from now has a wrong time
+
+# Reasons for which a listed file is not read.
+BEFORE_START = "before_start"  # the job begins after it; it counts as read
+LATE = "late"  # older than the newest file by more than `late_after`
+EXPIRED = "expired"  # older than the ledger remembers under `late_after`: read long ago, or very late
+SETTLING = "settling"  # too young; the next run looks again
+OVERWRITTEN = "overwritten"  # read before, another version now, and on_overwrite="ignore"
 
 OnOverwrite = Literal["reprocess", "ignore", "error"]
 
@@ -36,6 +47,14 @@ class FileSource:
         on_overwrite: a known path with another version is read again whole ("reprocess", as Glue), left alone
             ("ignore", counted) or stops the run ("error").
         named: columns that the user's schema names: the types of such partition columns are the user's.
+        late_after: files older than the newest by more than this are not read but counted, and the ledger forgets what
+            is older by more than twice this. The newest is that of all that was read or is listed; a file dated in the
+            future does not count. So make it longer than the longest time between two runs.
+        settle: files younger than this when the listing begins are left to a later run.
+        clock: returns the present time, aware.
+
+    Raises:
+        OptionError: `late_after` or `settle` is not positive, or a file could be late before it has settled.
     """
 
     kind = "files"
@@ -48,12 +67,18 @@ class FileSource:
         recursive: bool = False,
         on_overwrite: OnOverwrite = "reprocess",
         named: Sequence[str] = (),
+        late_after: timedelta | None = None,
+        settle: timedelta | None = None,
+        clock: Callable[[], datetime] = utc_now,
     ) -> None:
+        check_bounds(late_after, settle)
         self._files = files
         self._roots = tuple(dict.fromkeys(roots))
         self._recursive = recursive
         self._on_overwrite = on_overwrite
         self._named = tuple(named)
+        self._late_after, self._settle, self._clock = late_after, settle, clock
+        self._forget_before_ms: int | None = None
         self._ledger: Ledger | None = None
         self._listing: Listing | None = None
 
@@ -67,29 +92,65 @@ class FileSource:
 
     def plan(self, found: Found) -> FilePlan:
         """List, and keep what the ledger does not know; see `Source.plan`."""
+        listed_at = self._clock()
         listing, root_of, skipped = self._list()
         ledger = Ledger.empty() if found.position is None else Ledger.from_root(found.position, found.load)
         verdicts = ledger.classify(listing)
-        changed = np.flatnonzero(verdicts == Known.CHANGED)
-        wanted = verdicts == Known.NEW
-        if len(changed) and self._on_overwrite == "error":
-            raise OverwrittenError(
-                f"{len(changed)} file(s) that were read before have another version now, the first: "
-                f"{listing.paths[changed[0]]!r}. Nothing was read or changed. Put them back, or use "
-                "on_overwrite='reprocess' (read them again) or 'ignore'."
-            )
-        if self._on_overwrite == "reprocess":
-            wanted |= verdicts == Known.CHANGED
-        elif len(changed):
-            skipped["overwritten"] = len(changed)
+        wanted = (verdicts == Known.NEW) | self._overwritten(listing, verdicts, skipped)
+        unread: dict[str, npt.NDArray[np.bool_]] = {}
+        if found.position is None:
+            unread[BEFORE_START] = wanted & found.start.before(listing.times_ms)
+        unread |= self._out_of_bounds(ledger, listing, listed_at)
+        left: dict[str, Listing] = {}
+        for reason, is_left in unread.items():
+            rows = np.flatnonzero(wanted & is_left)
+            wanted &= ~is_left
+            if len(rows):
+                left[reason] = listing.take(rows).in_reading_order()
+                skipped[reason] = len(rows)
+        expired = int(np.count_nonzero(ledger.forgotten(listing)))
+        if expired:
+            skipped[EXPIRED] = expired
         files = listing.take(np.flatnonzero(wanted)).in_reading_order()
         types = {}
         if not self._recursive:
             types = settle_types(zip(listing.paths, root_of, strict=True), found.partition_types, self._named)
         self._ledger, self._listing = ledger, listing
-        known = int(np.count_nonzero(verdicts == Known.KNOWN))
+        known = int(np.count_nonzero(verdicts == Known.KNOWN)) - expired
         partitions = _partitions(listing, files) if types else None
-        return FilePlan(files, self._roots, len(listing), known, skipped, types, partitions=partitions)
+        return FilePlan(files, self._roots, len(listing), known, skipped, types, partitions=partitions, unread=left)
+
+    def _overwritten(
+        self, listing: Listing, verdicts: npt.NDArray[np.int8], skipped: dict[str, int]
+    ) -> npt.NDArray[np.bool_]:
+        """Return which files are to be read again because they have another version now."""
+        is_changed: npt.NDArray[np.bool_] = verdicts == Known.CHANGED
+        count = int(np.count_nonzero(is_changed))
+        if count and self._on_overwrite == "error":
+            raise OverwrittenError(
+                f"{count} file(s) that were read before have another version now, the first: "
+                f"{listing.paths[int(np.argmax(is_changed))]!r}. Nothing was read or changed. Put them back, or use "
+                "on_overwrite='reprocess' (read them again) or 'ignore'."
+            )
+        if count and self._on_overwrite == "ignore":
+            skipped[OVERWRITTEN] = count
+            return np.zeros(len(listing), np.bool_)
+        return is_changed
+
+    def _out_of_bounds(self, ledger: Ledger, listing: Listing, listed_at: datetime) -> dict[str, npt.NDArray[np.bool_]]:
+        """Return which files are too old or too young to be read, and note what the ledger need not remember."""
+        bounds: dict[str, npt.NDArray[np.bool_]] = {}
+        now = _milliseconds(listed_at)
+        if self._late_after is not None:
+            margin = self._late_after // _MILLISECOND
+            newest = _newest(ledger, listing, now + _CLOCKS_DIFFER_BY // _MILLISECOND)
+            if newest is not None:
+                bounds[LATE] = listing.times_ms < newest - margin
+                # Twice the bound, so that late files are told from those that were read for as long again.
+                self._forget_before_ms = newest - 2 * margin
+        if self._settle is not None:
+            bounds[SETTLING] = listing.times_ms > now - self._settle // _MILLISECOND
+        return bounds
 
     def _list(self) -> tuple[Listing, list[str], dict[str, int]]:
         parts: list[Listing] = []
@@ -113,11 +174,41 @@ class FileSource:
         """Return the ledger with the planned files in it; see `Source.advance`."""
         if self._ledger is None:
             raise MisuseError("advance() before plan(): a file source knows its ledger only after planning")
-        return _advance(self._ledger, plan, self._listing)
+        return _advance(self._ledger, plan, self._listing, self._forget_before_ms)
 
     def recheck(self, plan: FilePlan) -> Recheck:
         """Look at the planned files again; see `Source.recheck`."""
         return recheck_files(self._files, plan)
+
+
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+def check_bounds(late_after: timedelta | None, settle: timedelta | None) -> None:
+    """Make sure that two bounds on the age of files are positive, and that a file settles before it is late.
+
+    Raises:
+        OptionError: otherwise.
+    """
+    for name, bound in (("late_after", late_after), ("settle", settle)):
+        if bound is not None and (not isinstance(bound, timedelta) or bound < _MILLISECOND):
+            raise OptionError(f"{name}={bound!r}: expected a positive timedelta. Nothing was read or changed.")
+    if late_after is not None and settle is not None and settle >= late_after:
+        raise OptionError(
+            f"settle={settle!r} is not shorter than late_after={late_after!r}: a file would be late before it has "
+            "settled, and never be read. Nothing was read or changed."
+        )
+
+
+def _milliseconds(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)
+
+
+def _newest(ledger: Ledger, listing: Listing, limit_ms: int) -> int | None:
+    """Return the latest time, up to a limit, of all that was read or is listed."""
+    listed = listing.times_ms[listing.times_ms <= limit_ms]
+    times = [ledger.newest_until(limit_ms), int(listed.max()) if len(listed) else None]
+    return max((time for time in times if time is not None), default=None)
 
 
 def _partitions(listing: Listing, planned: Listing) -> PartitionCounts:
@@ -129,13 +220,17 @@ def _partitions(listing: Listing, planned: Listing) -> PartitionCounts:
 def advance_files(plan: FilePlan, found: Found) -> Position | None:
     """Return the position after a stored plan that started from `found`."""
     ledger = Ledger.empty() if found.position is None else Ledger.from_root(found.position, found.load)
-    return _advance(ledger, plan, None)
+    return _advance(ledger, plan, None, None)
 
 
-def _advance(ledger: Ledger, plan: FilePlan, listing: Listing | None) -> Position | None:
-    if plan.is_empty:
+def _advance(ledger: Ledger, plan: FilePlan, listing: Listing | None, forget_before_ms: int | None) -> Position | None:
+    passed = plan.unread.get(BEFORE_START)
+    if plan.is_empty and passed is None:
         return None  # an empty run writes no ledger
-    after = ledger.add(plan.files, among=listing)
+    after = ledger if passed is None else ledger.add(passed, among=listing)
+    after = after.add(plan.files, among=listing)
+    if forget_before_ms is not None:
+        after = after.forget(forget_before_ms)
     newest = after.newest_ms
     watermark = None if newest is None else to_text(instant(newest))
     return Position(after.root(), watermark, after.unsaved())

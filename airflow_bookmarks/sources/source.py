@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from airflow_bookmarks.core.start import BEGINNING, Start
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -16,12 +18,14 @@ if TYPE_CHECKING:
 class Found:
     """What a source is planned from: the stored position of its context (None: none yet), and what goes with it.
 
-    `load` fetches stored blobs by content hash; `partition_types` are those settled in earlier runs.
+    `load` fetches stored blobs by content hash; `partition_types` are those settled in earlier runs. `start` says where
+    to begin without a position: what lies before counts as read.
     """
 
     position: bytes | None = None
     load: Callable[[Sequence[str]], Mapping[str, bytes]] = lambda names: {}
     partition_types: Mapping[str, str] = field(default_factory=dict)
+    start: Start = BEGINNING
 
 
 @dataclass(frozen=True, slots=True)

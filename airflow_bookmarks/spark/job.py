@@ -6,7 +6,7 @@ import logging
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -15,6 +15,7 @@ from airflow_bookmarks.core.instant import utc_now
 from airflow_bookmarks.core.job import check_name, check_run_id
 from airflow_bookmarks.core.option import Choice, Option
 from airflow_bookmarks.core.settings import PREFIX, Settings, check_versions
+from airflow_bookmarks.core.start import BEGINNING, Start
 from airflow_bookmarks.core.ulid import new_ulid
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.begin import OnConflict
@@ -23,7 +24,7 @@ from airflow_bookmarks.lifecycle.point import fault_from_environment
 from airflow_bookmarks.lifecycle.recheck import OnMissing
 from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.lifecycle.side_run import SideRun
-from airflow_bookmarks.sources.files import OnOverwrite
+from airflow_bookmarks.sources.files import OnOverwrite, check_bounds
 from airflow_bookmarks.sources.source import OnSourceChange
 from airflow_bookmarks.sources.upstream import OnRewind
 from airflow_bookmarks.spark.reader import BookmarkedReader
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from airflow_bookmarks.core.run import ContextState
+    from airflow_bookmarks.lifecycle.expectation import Condition
+    from airflow_bookmarks.lifecycle.job_state import JobState
     from airflow_bookmarks.lifecycle.summary import Summary
 
 log = logging.getLogger(__name__)
@@ -56,7 +59,8 @@ class BookmarkedJob:
     """One run of a bookmarked job: reads what is new, writes staged output, commits and publishes on leaving the block.
 
     Every argument may come from the operator instead, as `spark.bookmarks.job`, `.store`, `.option`, `.from`, `.to`,
-    `.run_id`, `.attempt`, `.replay` and `.on_conflict`; given in both places with different values it is an error.
+    `.run_id`, `.attempt`, `.replay`, `.start` and `.on_conflict`; given in both places with different values it is an
+    error.
 
     Args:
         spark: the session; default: the active one.
@@ -66,6 +70,10 @@ class BookmarkedJob:
         from_run, to_run: run numbers or run ids, with "pause" only: read again what the runs in (from, to] read.
         run_id, attempt: the name of the execution and its try; default: a new name, and 1.
         replay: the number of a finished run to make again: its stored plan is read, its output replaced.
+        start: where a job without a bookmark begins: "beginning" (default), "now" (what the first run that commits
+            finds counts as read, and is counted) or an aware time (what is older does; a datetime or its ISO text). It
+            means nothing after the first commit: a source that is added later, and a job that was reset, begin at the
+            beginning. Of an upstream, what was published by then counts as read.
         on_conflict: "fail" (default) when another run holds the job, or "wait" for it up to `wait_for` (1 hour).
 
     Raises:
@@ -90,6 +98,7 @@ class BookmarkedJob:
         run_id: str | None = None,
         attempt: int | None = None,
         replay: int | None = None,
+        start: str | datetime | None = None,
         on_conflict: OnConflict | None = None,
         wait_for: timedelta = timedelta(hours=1),
     ) -> None:
@@ -109,6 +118,7 @@ class BookmarkedJob:
         self._on_conflict = _conflict(_one("on_conflict", on_conflict, "on_conflict", settings.on_conflict))
         self._wait_for = wait_for
         self._replay = _replay(_one("replay", _text(replay), "replay", settings.replay), self._choice)
+        self._start = _start(start, settings.start)
         settings = replace(
             settings,
             run_id=_one("run_id", run_id, "run_id", settings.run_id) or _new_run_id(),
@@ -155,9 +165,12 @@ class BookmarkedJob:
                 self._machine,
                 on_conflict=self._on_conflict,
                 wait_for=self._wait_for,
+                start=self._start,
             )
         else:
-            self._run = SideRun.begin(self.store, self.name, self._caller, self._choice, self._machine)
+            self._run = SideRun.begin(
+                self.store, self.name, self._caller, self._choice, self._machine, start=self._start
+            )
         if is_connect(self.spark):
             # There each action plans its frames anew and lists their files again: so this holds as long as the run.
             self._session_conf.enter_context(changed_conf(self.spark, LISTING_CONF))
@@ -168,6 +181,7 @@ class BookmarkedJob:
 
         Raises:
             MisuseError: not begun, or over already. SourceChangedError: planned input changed under the run.
+            ExpectationError: an expectation has failed, also where its error was caught.
             FencedError: another run has taken over. In these cases nothing was committed.
         """
         run = self.active_run
@@ -223,6 +237,8 @@ class BookmarkedJob:
         on_missing: OnMissing = "error",
         on_upstream_rewind: OnRewind = "fail",
         on_source_change: OnSourceChange = "error",
+        late_after: timedelta | None = None,
+        settle: timedelta | None = None,
         count_rows: bool = False,
         read_by: Way | None = None,
     ) -> BookmarkedReader:
@@ -238,12 +254,19 @@ class BookmarkedJob:
             on_upstream_rewind: with `.upstream`: "fail", "rewind" this job along, or "ignore".
             on_source_change: the context has a position, and it is of another source (another path or job): "error",
                 "reset" (start the new one from the beginning) or, for files, "keep" (go on from the position).
+            late_after: of files: those older than the newest by more than this are not read but counted ("late"), and
+                the bookmark forgets those older by more than twice this, so that it stays small. The newest is that of
+                all that was read or is listed now; a file dated in the future does not count. So make it longer than
+                the longest time between two runs.
+            settle: of files: those younger than this are left to a later run, counted ("settling"), because somebody
+                may still write them.
             count_rows: count the rows as the first action of the script reads them; it may hold back filter pushdown.
             read_by: "paths" or "directory"; default: chosen from the counts.
 
         Raises:
-            OptionError: an unknown choice.
+            OptionError: an unknown choice, or a bound that is not positive.
         """
+        check_bounds(late_after, settle)
         _check_choice("on_overwrite", on_overwrite, OnOverwrite)
         _check_choice("on_missing", on_missing, OnMissing)
         _check_choice("on_upstream_rewind", on_upstream_rewind, OnRewind)
@@ -262,6 +285,9 @@ class BookmarkedJob:
             on_missing=on_missing,
             on_upstream_rewind=on_upstream_rewind,
             on_source_change=on_source_change,
+            late_after=late_after,
+            settle=settle,
+            clock=self._machine.clock,
             count_rows=count_rows,
             read_by=read_by,
         )
@@ -277,6 +303,38 @@ class BookmarkedJob:
         """
         check_name("output", name)
         return BookmarkedWriter(self, frame, name, staging=staging, count_rows=count_rows)
+
+    def expect(self, condition: Condition, message: str) -> None:
+        """Check something of the data; if it is false nothing of this run is committed, also where the error is caught.
+
+        Args:
+            condition: True or False, or a function without arguments that returns one. Not a Column or DataFrame.
+            message: what is expected, for people; kept on the run record.
+
+        Raises:
+            ExpectationError: it is false. OptionError: it is neither true nor false. MisuseError: not within the run.
+
+        Example:
+            job.expect(flights.where("delay < -1440").isEmpty(), "no flight is a day early")
+        """
+        self.active_run.expect(condition, message)
+
+    def state(self, name: str) -> JobState:
+        """Return a JSON value that this job keeps from run to run: a token, a cursor, counters.
+
+        It is what the last committed run left that is still history; what this run sets is stored in one transaction
+        with the positions. An exception and `pause` leave it; `disable` and a first run find none; a rewind takes it
+        back, a reset removes it. All values of a job together may have 16 KB. The state table is no place for secrets.
+
+        Example:
+            cursor = job.state("cursor")
+            rows, following = fetch(since=cursor.get("2013-01-01"))
+            cursor.set(following)
+
+        Raises:
+            NameInvalidError: it can't be a name. MisuseError: not begun.
+        """
+        return self.active_run.state(name)
 
     # ---- looking
 
@@ -305,7 +363,11 @@ class BookmarkedJob:
 
     @property
     def run_token(self) -> str:
-        """What tells this run's output from that of any other: for sinks of your own, to make them idempotent."""
+        """What tells this run's output from that of any other, for sinks of your own (`df.write`, an API).
+
+        They are written at least once: a run that fails after such a write is made again, under another token. Keep the
+        token with the rows, and remove those whose token is not of a committed run.
+        """
         return self.active_run.token
 
     @property
@@ -379,6 +441,12 @@ def _one(argument: str, given: str | None, setting: str, travelled: str | None) 
             "read or changed. Leave one of them out."
         )
     return given if given is not None else travelled
+
+
+def _start(given: str | datetime | None, travelled: str | None) -> Start:
+    texts = [Start.of(value).text if value else None for value in (given, travelled)]
+    text = _one("start", texts[0], "start", texts[1])
+    return BEGINNING if text is None else Start.of(text)
 
 
 def _new_run_id() -> str:

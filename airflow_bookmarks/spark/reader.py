@@ -11,11 +11,12 @@ from pyspark.sql.types import StructType
 from airflow_bookmarks.core.errors import OptionError, SchemaUnknownError
 from airflow_bookmarks.files.filesystem import FileSystem, open_filesystem
 from airflow_bookmarks.sources.files import FileSource, OnOverwrite
-from airflow_bookmarks.sources.upstream import OnRewind, UpstreamSource
+from airflow_bookmarks.sources.upstream import OnRewind, UpstreamSource, until_of
 from airflow_bookmarks.spark.readers.files import Format, Way, read_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime, timedelta
 
     from pyspark.sql import DataFrame
 
@@ -52,6 +53,9 @@ class BookmarkedReader:
         on_missing: OnMissing,
         on_upstream_rewind: OnRewind,
         on_source_change: OnSourceChange,
+        late_after: timedelta | None,
+        settle: timedelta | None,
+        clock: Callable[[], datetime],
         count_rows: bool,
         read_by: Way | None,
     ) -> None:
@@ -60,6 +64,7 @@ class BookmarkedReader:
         self._on_missing: OnMissing = on_missing
         self._on_rewind: OnRewind = on_upstream_rewind
         self._on_source_change: OnSourceChange = on_source_change
+        self._late_after, self._settle, self._clock = late_after, settle, clock
         self._count_rows, self._read_by = count_rows, read_by
         self._format: str | None = None
         self._schema: StructType | None = None
@@ -140,7 +145,16 @@ class BookmarkedReader:
             raise self._refused("no format; use .format(...) or .csv/.json/.parquet(...)")
         files, roots = self._roots([path] if isinstance(path, str) else path)
         named = self._schema.fieldNames() if self._schema is not None else []
-        source = FileSource(files, roots, recursive=self._recursive, on_overwrite=self._on_overwrite, named=named)
+        source = FileSource(
+            files,
+            roots,
+            recursive=self._recursive,
+            on_overwrite=self._on_overwrite,
+            named=named,
+            late_after=self._late_after,
+            settle=self._settle,
+            clock=self._clock,
+        )
         run = self._job.active_run
         plan = run.plan(self._ctx, source, on_missing=self._on_missing, on_source_change=self._on_source_change)
         self._job.note_source(roots, recursive=self._recursive)
@@ -157,18 +171,33 @@ class BookmarkedReader:
         files = [open_filesystem(path) for path in paths]
         return files[0], [system.canonical(path) for system, path in zip(files, paths, strict=True)]
 
-    def upstream(self, job: str, *, output: str | None = None) -> DataFrame:
+    def upstream(
+        self, job: str, *, output: str | None = None, until: int | str | Mapping[str, Any] | None = None
+    ) -> DataFrame:
         """Return what `job` has published and this job has not consumed.
 
         Args:
             output: which output of that job; needed where it has several.
+            until: read up to and including this run and no further: a run number, or what an operator or sensor of
+                that job returned.
 
         Raises:
+            UpstreamReplayedError: a run that was read has another output since, and on_upstream_rewind is "fail".
             UpstreamRewoundError: it was reset or rewound, and on_upstream_rewind is "fail".
             SourceMissingError: there is no such job.
+            OptionError: it has several outputs and none is named, or `late_after` or `settle` is given.
         """
+        if self._late_after is not None or self._settle is not None:
+            raise self._refused("late_after and settle are for files; what an upstream publishes is whole and in order")
         self._job.check_upstream(job)
-        source = UpstreamSource(self._job.store, self._job.name, job, output=output, on_rewind=self._on_rewind)
+        source = UpstreamSource(
+            self._job.store,
+            self._job.name,
+            job,
+            output=output,
+            on_rewind=self._on_rewind,
+            until=None if until is None else until_of(until, job),
+        )
         plan = self._job.active_run.plan(self._ctx, source, on_source_change=self._on_source_change)
         entry = source.entry_of(plan)
         written = self._written_schema(entry)

@@ -10,7 +10,7 @@ from airflow_bookmarks.core.errors import MisuseError, OptionError, SourceMissin
 from airflow_bookmarks.lifecycle.change import reset, rewind
 from airflow_bookmarks.lifecycle.place import Mode
 from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.sources.upstream import OnRewind, UpstreamSource, until_of
 from tests.lifecycle.shop import Shop
 
 
@@ -201,3 +201,51 @@ def test_chain_of_three_jobs_reads_each_row_once_at_each_stage(shop: Shop) -> No
     shop.run("c", upstream="b")
     for job in "abc":
         assert shop.target_lines(job) == {f"row {day}": 1 for day in range(6)}
+
+
+def consume_until(shop: Shop, until: object, on_rewind: OnRewind = "fail") -> int:
+    """Make one run of the consumer that reads up to a given run; return how many files it read."""
+    run = shop.begin("down")
+    number = until_of(until, "up")  # type: ignore[arg-type]  # as wrong as a test wants it
+    try:
+        plan = run.plan("raw", UpstreamSource(shop.store, "down", "up", on_rewind=on_rewind, until=number))
+    except BaseException:
+        run.abort("refused")
+        raise
+    run.commit()
+    return len(plan)
+
+
+def test_consumer_reads_up_to_the_given_run_and_no_further(shop: Shop) -> None:
+    summaries = []
+    for name in "abc":
+        shop.put(f"{name}.txt", name)
+        summaries.append(shop.run("up")[1].as_dict())
+
+    assert consume_until(shop, summaries[1]) == 2
+    assert consume_until(shop, summaries[0]) == 0
+    assert consume_until(shop, "3") == 1
+
+
+def test_run_that_is_not_published_yet_is_refused_as_the_last_one_to_read(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run("up")
+    with pytest.raises(SourceMissingError, match="up to run 2"):
+        consume_until(shop, 2)
+
+
+def test_last_run_to_read_that_was_undone_follows_the_policy_on_rewinds(shop: Shop) -> None:
+    chain_of_three(shop)
+    shop.put("d.txt", "d")
+    shop.run("up")
+    rewind(shop.store, "up", 3, reason="a test", who="me")
+
+    with pytest.raises(UpstreamRewoundError):
+        consume_until(shop, 4)
+    assert consume_until(shop, 4, "ignore") == 0
+
+
+@pytest.mark.parametrize("until", ["soon", {"job": "other", "run_number": "1"}, {"job": "up"}, -1, None])
+def test_last_run_to_read_has_to_be_one_of_that_upstream(shop: Shop, until: object) -> None:
+    with pytest.raises(OptionError, match="until="):
+        until_of(until, "up")  # type: ignore[arg-type]  # as wrong as a test wants it

@@ -400,6 +400,40 @@ def test_newer_wins_over_older_through_all_tiers() -> None:
     assert len(ledger) <= 33 + 2 * 6
 
 
+def test_bounded_ledger_keeps_its_bound_and_takes_what_is_older_for_read() -> None:
+    ledger = added(added(Ledger.empty(), file("/old", time_ms=1_000)), file("/new", time_ms=9_000)).forget(5_000)
+    again, _ = reopened(ledger)
+
+    assert (len(again), again.newest_ms, again.forgotten_before_ms) == (1, 9_000, 5_000)
+    assert known(again, file("/old"), file("/never_read", time_ms=4_999), file("/other", time_ms=5_000)) == [
+        KNOWN,
+        KNOWN,
+        NEW,
+    ]
+    listing = Listing.of([file("/old"), file("/new", time_ms=9_000), file("/other", time_ms=5_000)])
+    assert again.forgotten(listing).tolist() == [True, False, False]
+    assert again.touched(listing).tolist() == [False, False, False]
+
+
+def test_bound_of_a_ledger_never_goes_back_and_keeps_what_lies_with_newer_files() -> None:
+    ledger = added(Ledger.empty(), file("/old", time_ms=1_000), file("/new", time_ms=9_000)).forget(5_000).forget(2_000)
+
+    assert (len(ledger), ledger.forgotten_before_ms) == (2, 5_000)
+    listing = Listing.of([file("/old", time_ms=1_000)])
+    assert ledger.forgotten(listing).tolist() == [False]  # it is still known
+
+
+def test_ledger_that_was_never_bounded_is_stored_as_before() -> None:
+    assert b"forgotten" not in added(Ledger.empty(), file("/a")).root()
+    assert b'"format":1' in added(Ledger.empty(), file("/a")).root()
+
+
+def test_newest_time_up_to_a_limit_leaves_out_later_files() -> None:
+    ledger = added(Ledger.empty(), file("/a", time_ms=1_500), file("/b", time_ms=9_500))
+
+    assert [ledger.newest_until(limit) for limit in (9_500, 9_499, 2_000, 500)] == [9_500, 9_000, 1_000, None]
+
+
 def test_root_names_segments_newest_first_and_tiers_never_fall() -> None:
     ledger = Ledger.empty(fan_out=3)
     for run in range(1, 9):
@@ -531,8 +565,8 @@ def body(**changes: object) -> str:
 
 
 def test_root_of_a_newer_format_is_an_error_that_names_both() -> None:
-    with pytest.raises(StateCorruptError, match=r"format 2, and this version .* knows format 1"):
-        Ledger.from_root(sealed(body(format=2)), Store().load)
+    with pytest.raises(StateCorruptError, match=r"format 3, and this version .* knows formats 1 and 2"):
+        Ledger.from_root(sealed(body(format=3)), Store().load)
 
 
 @pytest.mark.parametrize(
@@ -548,6 +582,8 @@ def test_root_of_a_newer_format_is_an_error_that_names_both() -> None:
         body(segments=[[1]]),
         body(count=1, segments=[["00", 1, 0, "no base64"]]),
         body(count=1, segments=[["00", 1, 0, "QUJMUw=="]]),
+        body(format=2),
+        body(format=2, forgotten_before_ms="1970"),
     ],
 )
 def test_root_that_means_nothing_is_an_error_though_the_checksum_fits(content: str) -> None:

@@ -11,23 +11,42 @@ The same histories run with paths of few bits, so that many share them. What hol
 - exact from the moment at which the paths that share bits were read while listed together;
 - nothing is lost as long as no two paths have one version, nor while files are only added;
 - what a run has read, the next one finds read.
+
+The last promise (FILE-7) goes through whole runs on a store: with bounds on the age of files, a start, changes while a
+run reads, and runs that abort, die, or die after their commit.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import Enum, auto
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airflow_bookmarks.core.errors import FencedError
+from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.core.ledger import Known, Ledger
 from airflow_bookmarks.core.listing import FileInfo, Listing
+from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.segment import Bits64, Hasher, blake2b_64
+from airflow_bookmarks.core.start import BEGINNING, Start
+from airflow_bookmarks.files.filesystem import Listed
+from airflow_bookmarks.files.local import LocalFileSystem
+from airflow_bookmarks.lifecycle.active_run import ActiveRun
+from airflow_bookmarks.lifecycle.lease import Machine
+from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.sources.files import BEFORE_START, EXPIRED, FileSource
+from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from airflow_bookmarks.store.sqlite import SqliteTable
 
 PATHS = [f"s3://lake/raw/{name}.csv" for name in "abcdefghij"]
 
@@ -343,3 +362,203 @@ def test_of_copies_with_shared_bits_none_is_lost_while_files_are_only_added(
                 pass
     assert_drained(job)
     assert all(len(versions) <= 2 for versions in job.reads.values())
+
+
+# ---- whole runs, with bounds
+
+
+class Ending(Enum):
+    """What becomes of a run after it has planned."""
+
+    COMMITS = auto()
+    ABORTS = auto()
+    DIES = auto()
+    DIES_AFTER_COMMIT = auto()
+
+
+class Died(Exception):
+    """Stands for the end of a driver process."""
+
+
+@dataclass(frozen=True)
+class Arrive:
+    """A file appears or is replaced, dated so many seconds from now; each content has a version of its own."""
+
+    path: str
+    seconds: int
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Time goes by."""
+
+    seconds: int
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A run under bounds (seconds); `meanwhile` happens between its plan and its end."""
+
+    late_after: int | None
+    settle: int | None
+    ending: Ending
+    meanwhile: tuple[Arrive | Remove, ...] = ()
+
+
+LATE_AFTER, SETTLE = 100, 10
+EPOCH = datetime(2013, 1, 31, 12, tzinfo=UTC)
+
+Event: TypeAlias = Arrive | Remove | Wait | Pass
+
+few_paths = st.sampled_from(PATHS[:5])  # so that most of them are overwritten now and then
+ages = st.sampled_from([-500, -201, -101, -100, -20, -10, -9, 0, 5, 301, 5_000])
+arrivals = st.builds(Arrive, few_paths, ages)
+removals = st.builds(Remove, few_paths)
+endings = st.sampled_from([Ending.COMMITS] * 3 + list(Ending))
+happenings = st.lists(arrivals | removals, max_size=2).map(tuple)
+passes = st.builds(
+    Pass, st.sampled_from([None, LATE_AFTER]), st.sampled_from([None, SETTLE]), endings, st.just(()) | happenings
+)
+waits = st.builds(Wait, st.sampled_from([1, 10, 90, 250]))
+events = st.lists(st.one_of(arrivals, arrivals, removals, waits, passes, passes), min_size=8, max_size=25)
+starts = st.sampled_from([BEGINNING, BEGINNING, Start.of("now"), Start.of(EPOCH - timedelta(seconds=50))])
+
+
+@dataclass
+class Disk(LocalFileSystem):
+    """Files in memory, as a listing sees them."""
+
+    files: dict[str, FileInfo] = field(default_factory=dict)
+
+    def list(self, root: str, *, recursive: bool = False) -> Listed:
+        return Listed(Listing.of(self.files.values()))
+
+    def stat(self, paths: Sequence[str]) -> Sequence[FileInfo | None]:
+        return [self.files.get(path) for path in paths]
+
+
+@dataclass
+class World:
+    """A job on a store of its own, and beside it what a reader of the promises would note down."""
+
+    start: Start
+    disk: Disk = field(default_factory=Disk)
+    now: datetime = EPOCH
+    written: int = 0
+    runs_made: int = 0
+    done: set[tuple[str, str]] = field(default_factory=set)  # read, or passed over at the start, by committed runs
+    store: BookmarkStore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.store = BookmarkStore(SqliteTable(":memory:"), "test", clock=lambda: self.now)
+        self.store.init()
+
+    def happen(self, event: Arrive | Remove | Wait) -> None:
+        match event:
+            case Arrive(path, seconds):
+                self.written += 1
+                time_ms = int((self.now + timedelta(seconds=seconds)).timestamp() * 1000)
+                self.disk.files[path] = FileInfo(path, 1, time_ms, f"v{self.written}")
+            case Remove(path):
+                self.disk.files.pop(path, None)
+            case Wait(seconds):
+                self.now += timedelta(seconds=seconds)
+
+    def run(self, step: Pass) -> None:
+        """Make a run, and check what it plans against the notes."""
+
+        def at(point: Point) -> None:
+            if point is Point.COMMITTED and step.ending is Ending.DIES_AFTER_COMMIT:
+                raise Died
+
+        machine = Machine(
+            clock=lambda: self.now, start_thread=lambda renew: None, at=at, lease_time=timedelta(seconds=0)
+        )
+        self.runs_made += 1
+        run = ActiveRun.begin(self.store, "copy", Caller(f"run/{self.runs_made}"), machine, start=self.start)
+        source = FileSource(
+            self.disk,
+            ["s3://lake/raw"],
+            late_after=None if step.late_after is None else timedelta(seconds=step.late_after),
+            settle=None if step.settle is None else timedelta(seconds=step.settle),
+            clock=lambda: self.now,
+        )
+        present = {(file.path, file.version) for file in self.disk.files.values()}
+        plan = run.plan("raw", source, on_missing="skip")
+        self.check(present, plan)
+        for event in step.meanwhile:
+            self.happen(event)
+        there = {(file.path, file.version) for file in self.disk.files.values()}
+        self.end(run, step.ending)
+        if step.ending in (Ending.COMMITS, Ending.DIES_AFTER_COMMIT):
+            self.done |= identities(plan.files) & there
+            self.done |= identities(plan.unread.get(BEFORE_START, Listing.of([])))
+
+    def end(self, run: ActiveRun, ending: Ending) -> None:
+        match ending:
+            case Ending.COMMITS:
+                run.commit()
+            case Ending.ABORTS:
+                run.abort("an exception in the block")
+            case Ending.DIES_AFTER_COMMIT:
+                with suppress(Died):
+                    run.commit()
+            case Ending.DIES:
+                pass
+
+    def check(self, present: set[tuple[str, str]], plan: FilePlan) -> None:
+        planned = identities(plan.files)
+        assert not planned & self.done, "read twice"
+        unread = [identities(files) for files in plan.unread.values()]
+        left = set().union(*unread)
+        assert not left & (self.done | planned), "skipped, though read"
+        assert sum(map(len, unread)) == len(left), "skipped for two reasons"
+        lost = present - planned - left - self.done
+        expired = plan.skipped.get(EXPIRED, 0)
+        assert len(lost) <= expired, "neither read nor counted"
+        assert {reason: len(files) for reason, files in plan.unread.items()} == {
+            reason: count for reason, count in plan.skipped.items() if reason != EXPIRED
+        }
+        assert plan.listed == len(present) == len(planned) + plan.known + len(left) + expired
+
+
+def identities(listing: Listing) -> set[tuple[str, str]]:
+    return {(file.path, file.version) for file in listing}
+
+
+@settings(max_examples=250, deadline=None)
+@given(events, starts)
+def test_each_version_at_a_listing_is_read_once_or_its_run_did_not_commit_or_it_is_counted(
+    history: list[Event], start: Start
+) -> None:
+    world = World(start)
+    for event in history:
+        if isinstance(event, Pass):
+            world.run(event)
+        else:
+            world.happen(event)
+    last = Pass(None, None, Ending.COMMITS)
+    world.run(last)
+    present = identities(Listing.of(world.disk.files.values()))
+    if not any(isinstance(event, Pass) and event.late_after for event in history):
+        assert present <= world.done, "an unbounded run leaves nothing"
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.one_of(arrivals, removals, waits), max_size=8), st.lists(arrivals, max_size=3))
+def test_run_that_was_taken_over_commits_nothing_and_loses_nothing(
+    before: list[Arrive | Remove | Wait], meanwhile: list[Arrive]
+) -> None:
+    world = World(BEGINNING)
+    for event in before:
+        world.happen(event)
+    machine = Machine(clock=lambda: world.now, start_thread=lambda renew: None, lease_time=timedelta(seconds=0))
+    stale = ActiveRun.begin(world.store, "copy", Caller("stale"), machine)
+    stale.plan("raw", FileSource(world.disk, ["s3://lake/raw"]), on_missing="skip")
+    for event in meanwhile:
+        world.happen(event)
+    world.run(Pass(None, None, Ending.COMMITS))
+    with pytest.raises(FencedError):
+        stale.commit()
+    world.run(Pass(None, None, Ending.COMMITS))
+    assert identities(Listing.of(world.disk.files.values())) <= world.done

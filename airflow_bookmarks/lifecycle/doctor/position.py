@@ -170,7 +170,8 @@ def _moved_without_reading(survey: Survey, run: Run) -> Iterator[Finding]:
             continue
         window = facts.get("upstream") or {}
         is_moved = window.get("after") != window.get("until") and not window.get("runs") if window else True
-        if entry.kind in ("files", "upstream") and is_moved:
+        is_started = bool(entry.facts.get("skipped", {}).get("before_start"))  # start= marks files as read, unread
+        if entry.kind in ("files", "upstream") and is_moved and not is_started:
             what = f"run {run.key} read nothing from {ctx!r}, and its position moved to {state.watermark!r}"
             where = f"RUN {run.key}, context {ctx!r}"
             yield Finding("position-moved-unread", survey.job, Severity.ERROR, what, where, RESTORE)

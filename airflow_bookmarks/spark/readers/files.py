@@ -34,6 +34,7 @@ from pyspark.sql.types import (
 
 from airflow_bookmarks.core.errors import SchemaUnknownError, SourceChangedError
 from airflow_bookmarks.core.partition import root_of
+from airflow_bookmarks.sources.files import BEFORE_START, LATE
 from airflow_bookmarks.spark.session import changed_conf, is_connect
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def read_plan(
         SourceChangedError: a planned file went, and the format does not skip what is missing.
     """
     if plan.is_empty:
-        return spark.createDataFrame([], _empty_schema(spark, plan, fmt, known_schema()))
+        return spark.createDataFrame([], _empty_schema(spark, files, plan, fmt, known_schema()))
     try:
         with changed_conf(spark, LISTING_CONF):
             frame = _read(spark, files, plan, fmt, way or choose_way(plan, is_connect(spark)))
@@ -259,13 +260,20 @@ def _case_rule(spark: SparkSession) -> Callable[[str], str]:
     return (lambda name: name) if exact else str.lower
 
 
-def _empty_schema(spark: SparkSession, plan: FilePlan, fmt: Format, known_schema: str | None) -> StructType:
+def _empty_schema(
+    spark: SparkSession, files: FileSystem, plan: FilePlan, fmt: Format, known_schema: str | None
+) -> StructType:
     if fmt.schema is not None:
         return _nullable(_with_partitions(spark, fmt.schema, plan, keep_given=True))
     if known_schema is not None:
         return StructType.fromJson(json.loads(known_schema))
     if fmt.name == "text":
         return _with_partitions(spark, StructType([StructField("value", StringType())]), plan, keep_given=False)
+    unread = [file for reason in (LATE, BEFORE_START) for file in plan.unread.get(reason, ()) if file.size_bytes]
+    if unread:
+        # A first run that reads nothing of what is there: the newest file tells the columns, as a first read would.
+        newest = _reader(spark, fmt).load(files.pattern(unread[-1].path)).schema
+        return _with_partitions(spark, newest, plan, keep_given=False)
     raise SchemaUnknownError(
         f"{fmt.reader}: nothing is there to read at {', '.join(plan.roots) or 'this source'}, and no schema is known: "
         "none was given, and no earlier run recorded one. Nothing was read or changed. Give one with .schema(...), so "

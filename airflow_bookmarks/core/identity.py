@@ -1,0 +1,24 @@
+"""Identities: who asks for something, and how that is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Somebody, by name.
+
+    Args:
+        name: as whoever vouches for it writes it, e.g. the ARN of an AWS caller or the name of a user.
+        is_authenticated: whether somebody else than the person vouches for the name.
+        kind: who does: "aws" (caller identity), "os" (user of the operating system), "airflow" (logged-in user).
+    """
+
+    name: str
+    is_authenticated: bool
+    kind: str
+
+    def is_same(self, other: Identity) -> bool:
+        """Whether both are one person, as far as names tell."""
+        return (self.kind, self.name) == (other.kind, other.name)

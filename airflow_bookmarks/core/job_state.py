@@ -1,0 +1,78 @@
+"""`job.state`: JSON values (a token, a cursor, counters) that a job keeps beside its positions.
+
+All values of a job are one JSON object, from names to values. It is stored as the position of a context that no user
+can name, so a commit, rewind, reset or undo treats it as it treats every position:
+
+    {"cursor": "2013-01-31", "counters": {"pages": 3}}
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.errors import OptionError, StateCorruptError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+STATE_KIND = "state"
+STATE_CONTEXT = ".state"  # `check_name` allows no dot in front, so no context of a user has this name
+MAX_STATE_BYTES = 16_384
+
+
+def encode_states(values: Mapping[str, Any]) -> bytes:
+    """Return the values as stored: names in alphabetical order, ASCII."""
+    return json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
+
+
+def decode_states(body: bytes) -> dict[str, Any]:
+    """Return the values that `encode_states` wrote.
+
+    Raises:
+        StateCorruptError: it is something else.
+    """
+    try:
+        values = json.loads(body)
+    except ValueError as error:
+        raise StateCorruptError(f"the stored job.state can't be read ({error}); nothing was changed") from error
+    if not isinstance(values, dict):
+        raise StateCorruptError("the stored job.state is no JSON object; nothing was changed")
+    return values
+
+
+def with_state(values: Mapping[str, Any], name: str, value: Any) -> dict[str, Any]:
+    """Return `values` with one set to a copy of `value`; None removes it.
+
+    Raises:
+        OptionError: it is no JSON value, or all values together have more than 16 KB.
+    """
+    after = {other: kept for other, kept in values.items() if other != name}
+    if value is None:
+        return after
+    after[name] = _copied(name, value)
+    size = len(encode_states(after))
+    if size > MAX_STATE_BYTES:
+        raise OptionError(
+            f"state {name!r}: all values of job.state together would have {size:,} bytes of JSON, and "
+            f"{MAX_STATE_BYTES:,} is the most. The value is as before. Keep a cursor here, and data in an output."
+        )
+    return after
+
+
+def _copied(name: str, value: Any) -> Any:
+    """Return what a later run will read, so that it is the same in this one, and no later change of `value` counts."""
+    try:
+        copy = json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _no_json(name, str(error)) from error
+    if copy != value:
+        raise _no_json(name, "it would come back as another value; a tuple as a list, a key that is no text as text")
+    return copy
+
+
+def _no_json(name: str, why: str) -> OptionError:
+    return OptionError(
+        f"state {name!r}: the value is no JSON value: {why}. The value is as before. Use text, finite numbers, True, "
+        "False, None, lists, and dicts with keys of text; a time as its ISO text."
+    )

@@ -1,0 +1,91 @@
+"""Transitions of names. A job's key is its first name; the index entry of any other name points to that key.
+
+    alias    index of the new name: alias_of | EVENT | checks of both heads
+    hide     index of the key: deleted_at, deleted_version
+
+A deleted job is hidden as long as its head has the version that the deletion gave it: whatever happens to it later
+brings it back, without a write.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.instant import to_text
+from airflow_bookmarks.store.protection import stamped, transact_once
+from airflow_bookmarks.store.table import Attributes, Check, Condition, Equals, Lacks, Missing, Put, Update
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.state_reader import StateReader
+    from airflow_bookmarks.store.table import Operation
+
+ALIAS_OF = "alias_of"
+DELETED_AT, DELETED_VERSION = "deleted_at", "deleted_version"
+
+
+def alias_of(entry: Mapping[str, object] | None, name: str) -> str | None:
+    """Return the key that an index entry points to, None where the name is a key itself, or unknown."""
+    key = (entry or {}).get(ALIAS_OF)
+    if key is not None and not isinstance(key, str):
+        raise StateCorruptError(f"the index item {name!r} says {ALIAS_OF} = {key!r}, which is no name. Restore it.")
+    return key
+
+
+def resolve_name(store: StateReader, name: str) -> str:
+    """Return the key of the job that `name` names: the name itself unless it was given by a rename. One read."""
+    return alias_of(store.index_entry(name), name) or name
+
+
+def aliases(entries: Iterable[tuple[str, Mapping[str, object]]]) -> dict[str, list[str]]:
+    """Return by key the names that were given to jobs by renames; `entries` are those of the index (`store.jobs()`)."""
+    names: dict[str, list[str]] = {}
+    for name, entry in entries:
+        key = alias_of(entry, name)
+        if key is not None:
+            names.setdefault(key, []).append(name)
+    return names
+
+
+def is_deleted(entry: Mapping[str, object], head: Head) -> bool:
+    """Whether a job was deleted, and nothing has happened to it since."""
+    return entry.get(DELETED_VERSION) == head.version and head.lease is None
+
+
+def add_alias(store: BookmarkStore, job: str, head: Head, name: str, empty: Head | None, event: Attributes) -> bool:
+    """Let `name` name `job`; False where one of both moved meanwhile.
+
+    Args:
+        head: the head of `job` as seen.
+        empty: the head of a job without a position that has this name now, None where there is none. It is fenced:
+            whoever is about to begin under it finds the alias.
+    """
+    keys, named = store.keys(job), store.keys(name)
+    trace = keys.event(store.new_id())
+    entry: Attributes = {ALIAS_OF: job, "named_at": to_text(store.now())}
+    operations: list[Operation] = [
+        Check(keys.head, [Equals("version", head.version)]),
+        # An alias of a key only: so that no name has to be followed twice.
+        Update(keys.index, set={"renamed_to": name}, conditions=[Lacks(ALIAS_OF)]),
+        Put(trace, {**stamped(store, head, event), "name": name}),
+    ]
+    if empty is None:
+        operations += [Check(named.head, [Missing()]), Put(named.index, entry, [Missing()])]
+    else:
+        conditions: list[Condition] = [Equals("fence", empty.fence), Equals("version", empty.version)]
+        conditions.append(Lacks("lease_nonce"))
+        operations += [
+            Update(named.head, set={"fence": empty.fence + 1}, conditions=conditions),
+            Update(named.index, set=entry, conditions=[Lacks(ALIAS_OF)]),
+        ]
+    return transact_once(store, trace, operations)
+
+
+def hide(store: BookmarkStore, job: str, after: Head) -> None:
+    """Hide a job from lists for as long as its head has the version of `after`."""
+    entry: Attributes = {DELETED_AT: to_text(store.now()), DELETED_VERSION: after.version}
+    store.table.transact([Update(store.keys(job).index, set=entry)])
