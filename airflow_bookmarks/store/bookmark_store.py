@@ -52,7 +52,7 @@ from airflow_bookmarks.store.table import (
     Put,
     Update,
 )
-from airflow_bookmarks.store.transition import Holding
+from airflow_bookmarks.store.transition import Holding, same_state
 from airflow_bookmarks.version import __version__
 
 if TYPE_CHECKING:
@@ -632,12 +632,7 @@ def _planned(holding: Holding, option: str, is_last: bool) -> Run:
 def _same_head(head: Head) -> list[Condition]:
     # All that a holder keeps as its base. The fence alone does not tell: whoever is about to lose the lease may commit
     # between our look and our take, and a take that does not know of its publish would sweep what it has staged.
-    conditions: list[Condition] = [Equals("fence", head.fence), Equals("version", head.version)]
-    conditions += [Equals("changes", head.changes), Equals("staging", list(head.staging))]
-    due = None if head.publishing is None else str(head.publishing)
-    conditions.append(Lacks("publishing") if due is None else Equals("publishing", due))
-    clean = None if head.cleaning is None else item.payload_value(head.cleaning)
-    conditions.append(Lacks("cleaning") if clean is None else Equals("cleaning", clean))
+    conditions = [*same_state(head), Equals("staging", list(head.staging))]
     if head.lease is None:
         return [*conditions, Lacks("lease_nonce")]
     # A lease that was renewed since we looked is alive: its end is part of what must not have moved.

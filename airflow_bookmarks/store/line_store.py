@@ -11,7 +11,7 @@ from airflow_bookmarks.core.line import Line, Turning
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.store import item
 from airflow_bookmarks.store.table import Attributes, Equals, Missing, Operation, Put, Update
-from airflow_bookmarks.store.transition import Holding, Transitions
+from airflow_bookmarks.store.transition import Holding, Transitions, same_state
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -106,8 +106,8 @@ class LineStore(Transitions):
             changes["cleaning"] = item.payload_value(after.cleaning)
         remove = [] if keep else list(item.LEASE_ATTRIBUTES)
         remove += [] if after.publishing else ["publishing"]
-        conditions = [Equals("fence", seen.fence), Equals("version", seen.version)]
-        return Update(self.keys(job).head, set=changes, remove=remove, conditions=conditions)
+        # A replay commits, and a mark clears what was due, under the same fence and version.
+        return Update(self.keys(job).head, set=changes, remove=remove, conditions=same_state(seen))
 
     def break_lease(self, job: str, seen: Head, event: Attributes) -> Head | None:
         """Fence whoever holds the job, and free it; None where the job moved since `seen`.

@@ -11,8 +11,10 @@ from airflow_bookmarks.core.errors import BookmarkError, ConditionFailedError, F
 from airflow_bookmarks.core.instant import to_text, utc_now
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.ulid import new_ulid
+from airflow_bookmarks.store import item
 from airflow_bookmarks.store.blob import BlobStore
 from airflow_bookmarks.store.state_reader import StateReader
+from airflow_bookmarks.store.table import Condition, Equals, Lacks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,6 +22,20 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.job import Caller
     from airflow_bookmarks.store.table import Operation, Table
+
+
+def same_state(head: Head) -> list[Condition]:
+    """Return the conditions under which a head is still what somebody has seen and builds on, its lease aside.
+
+    Fence and version alone do not tell: a replay commits, and a mark clears what is due, without either.
+    """
+    conditions: list[Condition] = [Equals("fence", head.fence), Equals("version", head.version)]
+    conditions.append(Equals("changes", head.changes))
+    due = None if head.publishing is None else str(head.publishing)
+    conditions.append(Lacks("publishing") if due is None else Equals("publishing", due))
+    clean = None if head.cleaning is None else item.payload_value(head.cleaning)
+    conditions.append(Lacks("cleaning") if clean is None else Equals("cleaning", clean))
+    return conditions
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,10 @@ from airflow_bookmarks.core.errors import (
     UpstreamReplayedError,
 )
 from airflow_bookmarks.core.run import RunState
-from airflow_bookmarks.lifecycle.change import reset, rewind
+from airflow_bookmarks.lifecycle.change import Change, reset, rewind
 from airflow_bookmarks.lifecycle.finish import Outcome, finish, outcome
 from airflow_bookmarks.lifecycle.place import Mode
+from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.lifecycle.summary import Summary
 from tests.lifecycle.shop import Shop, short_lease
@@ -418,3 +420,22 @@ def test_consumer_still_knows_what_a_replayed_overwrite_had_replaced(shop: Shop)
     run = shop.store.committed_run("report", 1)
     assert run is not None
     assert run.plans["raw"].facts["skipped"] == {"replaced": 1}
+
+
+def test_change_that_looked_before_a_replay_committed_does_not_drop_its_publish(shop: Shop) -> None:
+    two_runs(shop)
+    run = begin_replay(shop, 1)
+    shop.copy(run)
+    seen = shop.store.head("copy")
+    turn = Change("rewind", to_run="1").turn(shop.store, "copy", seen, {"who": "test", "why": "test"})
+    run._machine = replace(run._machine, at=_die_when_committed)
+    with pytest.raises(KeyboardInterrupt):
+        run.commit()
+
+    assert shop.store.begin_line("copy", seen, turn) is None
+    assert str(rewind(shop.store, "copy", 1, force=True, **REASON).after.publishing) == "1.1"
+
+
+def _die_when_committed(point: Point) -> None:
+    if point is Point.COMMITTED:
+        raise KeyboardInterrupt
