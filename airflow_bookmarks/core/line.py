@@ -84,6 +84,22 @@ class Ancestry:
         return bound is None or number <= bound
 
 
+def has_living_number(epoch: int, lines: Iterable[Line], after: int, until: int) -> bool:
+    """Whether the history of `epoch` gave out a run number in (after, until].
+
+    Example (the drawing above):
+        >>> drawn = [Line(2, parent=1, kept=2, start=4)]
+        >>> has_living_number(2, drawn, 2, 4), has_living_number(2, drawn, 1, 4)
+        (False, True)
+    """
+    known = {1: FIRST_LINE} | {line.epoch: line for line in lines}
+    for at, bound in Ancestry.of(epoch, known.values()).bounds.items():
+        top = until if bound is None else min(bound, until)
+        if max(known[at].start, after) < top:
+            return True
+    return False
+
+
 def last_common_run(seen: int, now: int, consumed: int, lines: Iterable[Line]) -> int | None:
     """Return the last run that a reader of epoch `seen`, who consumed up to run `consumed`, still shares with epoch
     `now`.

@@ -21,7 +21,7 @@ from airflow_bookmarks.core.errors import (
     UpstreamReplayedError,
     UpstreamRewoundError,
 )
-from airflow_bookmarks.core.line import Ancestry, last_common_run
+from airflow_bookmarks.core.line import Ancestry, has_living_number, last_common_run
 from airflow_bookmarks.core.listing import FileInfo, Listing
 from airflow_bookmarks.core.plan import FilePlan, UpstreamWindow, decode_moves
 from airflow_bookmarks.core.position import Position, UpstreamPosition
@@ -29,7 +29,7 @@ from airflow_bookmarks.core.run import OutputEntry, Run, RunState
 from airflow_bookmarks.files.filesystem import FileSystem, open_filesystem
 from airflow_bookmarks.sources.files import recheck_files
 from airflow_bookmarks.sources.source import Found, Recheck
-from airflow_bookmarks.store.collection import check_readable
+from airflow_bookmarks.store.collection import check_readable, collected_until
 from airflow_bookmarks.store.output import paths_replaced
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ class UpstreamSource:
     def _select(self, after: int, head: Head) -> _Selected:
         seen = [r for r in self._store.runs(self._upstream, after=after, until=head.run_number) if r.state.is_committed]
         if len(seen) < head.run_number - after:  # each number was committed once
-            check_readable(self._store, self._consumer, self._upstream, after)
+            self._check_uncollected(after, head)
         living = self._living(seen, head)
         window: list[Run] = []
         for run in seen:
@@ -223,6 +223,12 @@ class UpstreamSource:
                 break
             window.append(run)
         return _Selected(window, [r for r in seen if r.state is RunState.PUBLISHED or r.key == head.publishing])
+
+    def _check_uncollected(self, after: int, head: Head) -> None:
+        """Make sure that what is missing above the edge was undone anyway."""
+        gone, lines = collected_until(self._store, self._upstream), self._store.lines(self._upstream)
+        if has_living_number(head.epoch, lines, after, gone):
+            check_readable(self._store, self._consumer, self._upstream, after)
 
     def _living(self, runs: Iterable[Run], head: Head) -> Ancestry:
         if all(run.epoch == head.epoch for run in runs):

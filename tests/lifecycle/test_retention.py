@@ -733,3 +733,13 @@ def test_clean_past_what_was_collected_is_refused(shop: Shop) -> None:
     with pytest.raises(ChangeRefusedError, match="collected"):
         reset(shop.store, "copy", clean=True, reason="r", who="w")
     assert shop.store.head("copy") == before
+
+
+def test_consumer_of_a_reset_upstream_needs_no_collected_run_that_was_undone(shop: Shop) -> None:
+    runs(shop, 3, "up")
+    shop.run("down", upstream="up")
+    collect(shop.store, clock=in_days(100))
+    reset(shop.store, "up", reason="r", who="w")
+    lines = sorted(shop.run("up")[0])
+
+    assert sorted(shop.run("down", upstream="up", on_rewind="rewind")[0]) == lines
