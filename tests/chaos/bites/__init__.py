@@ -1,0 +1,1 @@
+"""Bites: deliberate faults in the real code, each of which the simulator must find. `python -m tests.chaos.bites`."""

@@ -1,0 +1,301 @@
+"""Bites in what is staged, published, cleaned and consumed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from airflow_bookmarks.core.plan import decode_moves, decode_paths
+from airflow_bookmarks.core.run import RunKey, RunState
+from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.lifecycle import active_run, clean, finish, publish, recover, replay, turn
+from airflow_bookmarks.lifecycle.clean import CleanList
+from airflow_bookmarks.lifecycle.replay import ReplayRun
+from airflow_bookmarks.lifecycle.side_run import SideRun
+from airflow_bookmarks.sources.upstream import UpstreamSource, _Selected
+from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from tests.chaos.bites.bite import bite, put, take
+from tests.chaos.sim.files import FaultyFiles
+
+# ---- staging
+
+
+@bite("each run item stages in a place of its own")
+def one_place_for_two_items() -> None:
+    place_entry = take(active_run, "place_entry")
+
+    def shared(namespace: str, job: str, key: RunKey, output: str, place: Any) -> Any:
+        return place_entry(namespace, job, RunKey(key.number, 0), output, place)
+
+    put(active_run, "place_entry", shared)
+    put(replay, "place_entry", shared)
+
+
+@bite("staging of lower fences is swept after the publish: who stages late is swept too")
+def discarded_instead_of_swept() -> None:
+    abandon = BookmarkStore.abandon
+
+    def discard(self: Any, holding: Any, run: Any) -> None:
+        abandon(self, holding, run)
+        for output in run.outputs.values():
+            open_filesystem(output.place).remove(output.place)
+
+    put(BookmarkStore, "abandon", discard)
+    put(active_run, "sweep", lambda staging, fence: 0)
+    put(finish, "sweep", lambda staging, fence: 0)
+
+
+@bite("a sweep removes no staging of a higher fence")
+def sweep_of_higher_fences() -> None:
+    sweep = take(publish, "sweep")
+    put(active_run, "sweep", lambda staging, fence: sweep(staging, fence + 1_000_000))
+    put(finish, "sweep", lambda staging, fence: sweep(staging, fence + 1_000_000))
+
+
+@bite("a place is stored before the write starts")
+def place_stored_after_write() -> None:
+    place, commit = BookmarkStore.place, BookmarkStore.commit
+
+    def later(self: Any, *given: Any, **named: Any) -> None:
+        self.__dict__.setdefault("late_places", []).append((given, named))
+
+    def with_places(self: Any, *given: Any, **named: Any) -> Any:
+        for place_given, place_named in self.__dict__.pop("late_places", []):
+            place(self, *place_given, **place_named)
+        return commit(self, *given, **named)
+
+    put(BookmarkStore, "place", later)
+    put(BookmarkStore, "commit", with_places)
+
+
+@bite("a pause run writes under tokens, places and staging roots of its own")
+def pause_under_normal_token() -> None:
+    def place(self: Any, output: str, given: Any) -> Any:
+        head = self._store.look(self._job).head
+        key = RunKey(1, 1) if head is None else RunKey(head.run_number + 1, head.fence + 1)
+        entry, _ = take(active_run, "place_entry")(self._store.namespace, self._job, key, output, given)
+        self._places[output] = (given, entry.place)
+        return entry.place
+
+    put(SideRun, "place", place)
+
+
+# ---- sinks that commit by themselves
+
+
+@bite("a token is burned in the sink before its plan is given up", theme="sinks")
+def token_not_burned() -> None:
+    def has_landed(holding: Any, run: Any, sinks: Any) -> bool:
+        return any(sinks[o.sink].landed(run, name) for name, o in run.outputs.items() if o.sink in sinks)
+
+    put(recover, "_has_landed", has_landed)
+
+
+@bite("rows that have landed are taken over and not read again", theme="sinks")
+def landed_rows_not_taken_over() -> None:
+    has_landed = take(recover, "_has_landed")
+
+    def never(holding: Any, run: Any, sinks: Any) -> bool:
+        has_landed(holding, run, sinks)
+        return False
+
+    put(recover, "_has_landed", never)
+
+
+@bite("a landed plan is carried into a new epoch when the position is the same", theme="sinks")
+def landed_rows_of_another_epoch_given_up() -> None:
+    is_same = take(recover, "_is_same_position")
+    put(recover, "_is_same_position", lambda holding, run: run.epoch == holding.base.epoch and is_same(holding, run))
+
+
+# ---- publishing
+
+
+def _publish_with(publisher: Any) -> None:
+    for module in (active_run, recover, finish, publish):
+        module.__dict__["publish_run"] = publisher
+
+
+@bite("overwrite deletes a list that is fixed at commit")
+def delete_list_of_the_publish() -> None:
+    publish_run = take(publish, "publish_run")
+
+    def listing_late(store: Any, holding: Any, run: Any, machine: Any) -> int:
+        count = publish_run(store, holding, run, machine)
+        for output in run.outputs.values():
+            if output.delete is None or output.publish is None or run.revision:
+                continue
+            own = {target for _, target in decode_moves(store.blobs.get(output.publish))}
+            files = open_filesystem(output.target)
+            for path in files.list(output.target, recursive=True).files.paths:
+                if path not in own:
+                    files.delete(path)
+        return int(count)
+
+    _publish_with(listing_late)
+
+
+@bite("a publisher works from the list that it began with, and never reads it anew half-way", theme="replays")
+def publisher_reads_its_list_anew() -> None:
+    def rereading(store: Any, holding: Any, run: Any, machine: Any) -> int:
+        for name, output in run.outputs.items():
+            files = open_filesystem(output.target)
+            moves = [] if output.publish is None else decode_moves(store.blobs.get(output.publish))
+            publish.move_all(files, f"run {run.key}", moves, machine)
+            now = store.run(holding.job, run.key).outputs[name]
+            if output.publish is not None:  # what was moved is cleared away, at the place that is there now
+                files.remove(now.place)
+            deletes = [] if output.delete is None else decode_paths(store.blobs.get(output.delete))
+            if deletes:
+                store.check_held(holding, "delete")
+            for path in deletes:
+                files.delete(path)
+        return 0
+
+    _publish_with(rereading)
+
+
+@bite("a move is one request that fails when its source is gone")
+def move_by_copy_and_delete() -> None:
+    def move(self: FaultyFiles, source: str, target: str) -> bool:
+        file = self._files.files.get(source)
+        if file is None:
+            return False
+        self.write(target, file)
+        self.delete(source)
+        return True
+
+    put(FaultyFiles, "move", move)
+
+
+@bite("a committed run is published in whatever epoch")
+def recovery_filtered_by_epoch() -> None:
+    finish_publish = take(recover, "finish_publish")
+
+    def same_epoch(store: Any, holding: Any, machine: Any) -> Any:
+        run = store.run(holding.job, holding.base.publishing)
+        return (
+            holding if run is not None and run.epoch != holding.base.epoch else finish_publish(store, holding, machine)
+        )
+
+    put(recover, "finish_publish", same_epoch)
+
+
+@bite("planned files are looked at again before the commit")
+def no_second_look() -> None:
+    put(active_run, "recheck_plan", lambda job, ctx, source, plan, on_missing: plan)
+
+
+# ---- replays
+
+
+@bite("a replay recovers first, like any run", theme="replays")
+def replay_without_recovery() -> None:
+    whole, begin = take(active_run, "recover"), take(ReplayRun.begin_replay, "__func__")
+
+    def unrecovered(cls: Any, *given: Any, **named: Any) -> Any:
+        put(active_run, "recover", lambda store, holding, machine, sinks=None: (holding, None))
+        try:
+            return begin(cls, *given, **named)
+        finally:
+            put(active_run, "recover", whole)
+
+    put(ReplayRun, "begin_replay", classmethod(unrecovered))
+
+
+@bite("published names carry the fence: a revision never reuses a name")
+def revision_reuses_names() -> None:
+    put(ReplayRun, "file_token", property(lambda self: f"run-{self._run.key}"))
+
+
+@bite("a replay deletes its own former files, and nothing but these")
+def replay_leaves_former_files() -> None:
+    entry = ReplayRun._entry
+
+    def kept(self: Any, name: str) -> Any:
+        return replace(entry(self, name), delete=None)
+
+    put(ReplayRun, "_entry", kept)
+
+
+@bite("a replay refuses a planned file that changed")
+def replay_of_changed_files() -> None:
+    put(ReplayRun, "_check_unchanged", lambda self, ctx, source, plan: None)
+
+
+# ---- cleaning
+
+
+@bite("a clean begins with the epoch, and nothing is removed before", theme="cleans")
+def cleaned_before_the_epoch() -> None:
+    begin_line = BookmarkStore.begin_line
+
+    def hasty(self: Any, job: str, seen: Any, given: Any, **how: Any) -> Any:
+        if given.cleaning is not None:
+            body = given.bodies[0] if given.bodies else given.cleaning.inline
+            for path in CleanList.decode(body).files:
+                open_filesystem(path).delete(path)
+        return begin_line(self, job, seen, given, **how)
+
+    put(BookmarkStore, "begin_line", hasty)
+
+
+@bite("clean removes every revision: its staging, its files, its delete list", theme="cleans")
+def clean_of_newest_revision() -> None:
+    clean_list = take(clean, "clean_list")
+
+    def newest(store: Any, job: str, undone: Sequence[Any], later: Any) -> Any:
+        return clean_list(store, job, [replace(r, fences=r.fences[-1:], revision=0) for r in undone], later)
+
+    put(clean, "clean_list", newest)
+    put(turn, "clean_list", newest)
+
+
+@bite("a clean is noted on HEAD and finished by whoever begins next", theme="cleans")
+def clean_not_finished() -> None:
+    put(recover, "finish_clean", lambda store, holding: store.note_clean(holding))
+
+
+# ---- consumers
+
+
+@bite("a consumer selects runs by their state, and not by their number", theme="chain")
+def upstream_selected_by_number() -> None:
+    def select(self: Any, after: int, head: Any) -> _Selected:
+        runs = [r for r in self._store.runs(self._upstream, after=after, until=head.published) if r.state.is_committed]
+        return _Selected(runs, runs)
+
+    put(UpstreamSource, "_select", select)
+
+
+@bite("a consumer stops before a run whose publish is due", theme="chain")
+def edge_passes_a_due_run() -> None:
+    def select(self: Any, after: int, head: Any) -> _Selected:
+        seen = [r for r in self._store.runs(self._upstream, after=after, until=head.run_number) if r.state.is_committed]
+        living = self._living(seen, head)
+        published = [r for r in seen if r.state is RunState.PUBLISHED]
+        return _Selected([r for r in published if living.is_living(r.key.number, r.epoch)], published)
+
+    put(UpstreamSource, "_select", select)
+
+
+@bite("an edge keeps epoch and change count as seen at plan", theme="chain")
+def edge_as_seen_at_commit() -> None:
+    advance = UpstreamSource.advance
+
+    def late(self: Any, plan: Any) -> Any:
+        head = self._upstream_head()
+        return advance(self, replace(plan, upstream=replace(plan.upstream, epoch=head.epoch, changes=head.changes)))
+
+    put(UpstreamSource, "advance", late)
+
+
+@bite("a consumer is told of a replay at or below its edge", theme="chain")
+def consumer_not_told_of_replay() -> None:
+    put(UpstreamSource, "_replayed", lambda self, before: None)
+
+
+@bite("a consumer is told when a run that it has read is undone", theme="chain")
+def consumer_not_told_of_rewind() -> None:
+    put(UpstreamSource, "_check_rewound", lambda self, before, head: None)

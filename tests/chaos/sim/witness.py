@@ -1,0 +1,421 @@
+"""The model kept apart: what sources held, what listings saw, what was read and staged, and how the table moved.
+
+It is told of each transaction as it takes effect, of each listing, and of each move of a file. It knows nothing of how
+the package decides; it only says what no decision may lead to.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.run import RunKey
+from airflow_bookmarks.files.filesystem import Listed
+from airflow_bookmarks.store.item import run_key
+from airflow_bookmarks.store.limit import check_item
+from airflow_bookmarks.store.table import Attributes, Key
+from tests.chaos.sim.files import SimFile, SimFiles
+from tests.chaos.sim.scheduler import Process, Scheduler
+from tests.chaos.sim.sink import RowSink
+from tests.chaos.sim.table import SimTable, Written
+
+NAMESPACE = "sim"
+HEAD_BYTES = 4096
+_COUNTERS = ("version", "epoch", "fence", "changes", "run_number", "published")
+_STEPS = {
+    None: {"PLANNED", "COMMITTED"},
+    "PLANNED": {"PLANNED", "FAILED", "COMMITTED", "ABANDONED"},
+    # A late plan or place, or a late commit, of a driver that got no answer and reported failure: nobody came since.
+    "FAILED": {"FAILED", "PLANNED", "COMMITTED", "ABANDONED"},
+    "COMMITTED": {"COMMITTED", "PUBLISHED"},
+    "PUBLISHED": {"PUBLISHED", "COMMITTED"},
+    "ABANDONED": {"ABANDONED"},
+}
+
+
+@dataclass(frozen=True)
+class Intent:
+    """What a person asks for, as the witness has to know it to say where it leads."""
+
+    kind: str
+    contexts: tuple[str, ...] | None = None
+    ctx: str = ""
+    value: str = ""
+    clean: bool = False
+
+
+@dataclass(frozen=True)
+class State:
+    """What a job has consumed at one version: per context path and version, or run and revision; and living runs."""
+
+    known: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    living: tuple[int, ...] = ()
+
+
+@dataclass
+class Reading:
+    """What one run item read from one context, of which listing."""
+
+    read: dict[str, str]
+    seen: dict[str, str] | None = None
+    rows: Counter[str] = field(default_factory=Counter)
+
+
+class JobWitness:
+    """What is known of one job."""
+
+    def __init__(self, upstreams: Mapping[str, str]) -> None:
+        self.upstreams = upstreams
+        self.states: dict[int, State] = {0: State()}
+        self.version_of: dict[int, int] = {}
+        self.before_epoch: dict[int, int] = {}
+        self.kinds: dict[int, str] = {}
+        self.owners: dict[int, str] = {}
+        self.nonces: dict[int, str] = {}
+        self.readings: dict[int, dict[str, Reading]] = {}
+        self.staged: dict[int, dict[str, Counter[str]]] = {}
+        self.run_states: dict[RunKey, str] = {}
+        self.fences: dict[RunKey, tuple[int, ...]] = {}
+        self.committed: dict[int, RunKey] = {}
+        self.rows: dict[int, dict[str, Counter[str]]] = {}
+        self.parts: dict[int, dict[str, set[str]]] = {}
+        self.cleaned: set[int] = set()
+        self.dropped: set[int] = set()
+        self.own_commits: set[str] = set()
+        self.commits_by: dict[str, list[RunKey]] = {}
+        self.marked: set[int] = set()  # fences of runs, and of their revisions, that were published
+        self.revisions: dict[int, int] = {}
+        self.abandoned_at: dict[RunKey, tuple[int, int]] = {}
+        self.version = 0
+
+    @property
+    def state(self) -> State:
+        return self.states[self.version]
+
+
+class Witness:
+    """Looks at everything, and keeps what must not be."""
+
+    def __init__(self, table: SimTable, files: SimFiles, scheduler: Scheduler, sinks: Mapping[str, RowSink]) -> None:
+        self._table, self._files, self._scheduler, self._sinks = table, files, scheduler, sinks
+        self.jobs: dict[str, JobWitness] = {}
+        self.violations: list[str] = []
+        self.side_rows: dict[str, Counter[str]] = {}
+        table.on_write = self.on_write
+        files.on_move = self.on_move
+
+    def say(self, text: str) -> None:
+        """Keep a violation."""
+        self._scheduler.note(f"VIOLATION {text}")
+        self.violations.append(text)
+
+    # ---- what drivers and files tell
+
+    def on_listed(self, root: str, listed: Listed) -> None:
+        """Keep what a listing saw, for the process that listed."""
+        process = self._scheduler.process
+        if process is not None:
+            seen = {file.path: (file.version, file.modified_ms) for file in listed.files}
+            process.notes.setdefault("listed", {})[root] = seen
+
+    def planned(self, job: str, number: int, fence: int, ctx: str, plan: FilePlan, process: Process) -> None:
+        """Keep what a run is about to read; its plan must be stored by now."""
+        item = self._run_item(job, number, fence)
+        if item is None or f"plan:{ctx}" not in item:
+            self.say(f"plan of {ctx!r} of {job} {number}.{fence} is not stored before the read")
+        window = plan.upstream
+        if window is not None:
+            reading = Reading({str(n): str(revision) for n, revision in window.runs})
+        else:
+            roots = process.notes.get("listed", {})
+            seen = {path: version for root in plan.roots for path, (version, _) in roots.get(root, {}).items()}
+            reading = Reading({file.path: file.version for file in plan.files}, seen)
+        self.jobs[job].readings.setdefault(fence, {})[ctx] = reading
+
+    def reads(self, job: str, fence: int, ctx: str, rows: Iterable[str]) -> None:
+        """Keep which rows a run got."""
+        self.jobs[job].readings[fence][ctx].rows.update(rows)
+
+    def writes(self, job: str, number: int, fence: int, output: str, rows: Counter[str], place: str | None) -> None:
+        """Keep which rows a run stages, or hands to a sink; the place must be stored by now."""
+        item = self._run_item(job, number, fence)
+        stored: Any = None if item is None else item.get(f"output:{output}")
+        if place is not None and (stored is None or stored["place"] != place):
+            self.say(f"place of {output!r} of {job} {number}.{fence} is not stored before the write")
+        self.jobs[job].staged.setdefault(fence, {})[output] = rows
+
+    def _run_item(self, job: str, number: int, fence: int) -> Attributes | None:
+        return self._table.items(f"{NAMESPACE}#JOB#{job}").get(f"RUN#{number:010d}#{fence:010d}")
+
+    def on_move(self, source: str, target: str, replaced: SimFile | None) -> None:
+        """Look at a move: only what is committed becomes visible, under a name of its own."""
+        if replaced is not None:
+            self.say(f"{target} is published over a file of that name")
+        _, _, rest = source.partition(f"/_bookmarks/{NAMESPACE}/")
+        job, _, below = rest.partition("/")
+        if job.endswith(".side"):
+            self.side_rows.setdefault(target.split("/p=")[0], Counter()).update(self._files.files[target].rows)
+            return
+        if job not in self.jobs:
+            return
+        number, fence = (int(part) for part in below.split("/")[0].split("."))
+        prefix = f"RUN#{number:010d}#"
+        for sk, item in self._table.items(f"{NAMESPACE}#JOB#{job}").items():
+            if sk.startswith(prefix) and item["state"] in ("COMMITTED", "PUBLISHED") and _has(item, source, fence):
+                return
+        self.say(f"{target} becomes visible, and run {number}.{fence} of {job} is not committed")
+
+    # ---- the table
+
+    def on_write(self, written: Written) -> None:
+        """Look at one transaction."""
+        jobs = dict.fromkeys(key.pk.split("#", 2)[2] for key in written if key.pk.startswith(f"{NAMESPACE}#JOB#"))
+        for job in jobs:
+            if job in self.jobs:
+                self._look(job, {key: change for key, change in written.items() if key.pk.endswith(f"#JOB#{job}")})
+
+    def _look(self, job: str, written: Written) -> None:
+        witness = self.jobs[job]
+        head_key = Key(f"{NAMESPACE}#JOB#{job}", "HEAD")
+        now = self._table.items(head_key.pk).get("HEAD")
+        before, after = written.get(head_key, (now, now))
+        for key, (was, will) in written.items():
+            if key.sk.startswith("RUN#") and was != will:
+                is_turn = before is not None and after is not None and before["epoch"] != after["epoch"]
+                self._look_at_run(job, witness, run_key(key.sk), was, will, before, is_turn)
+        if head_key in written:
+            self._look_at_head(job, witness, before, after, written)
+
+    def _look_at_head(
+        self, job: str, witness: JobWitness, before: Attributes | None, after: Attributes | None, written: Written
+    ) -> None:
+        if after is None:
+            self.say(f"HEAD of {job} is gone")
+            return
+        size = check_item(Key(f"{NAMESPACE}#JOB#{job}", "HEAD"), after)
+        if size >= HEAD_BYTES:
+            self.say(f"HEAD of {job} has {size} bytes")
+        was: Mapping[str, Any] = before or {"epoch": 1} | dict.fromkeys(("version", "fence", "run_number"), 0)
+        will: Mapping[str, Any] = after
+        for name in _COUNTERS:
+            if will[name] < was.get(name, 0):
+                self.say(f"{name} of {job} goes back from {was[name]} to {will[name]}")
+        if will["published"] > will["run_number"]:
+            self.say(f"{job} has published more than it committed")
+        self._look_at_lease(job, witness, was, will)
+        self._look_at_kill(job, was, will, written)
+        if will["epoch"] != was["epoch"]:
+            self._turn(job, witness, was, will, written)
+        elif will["run_number"] != was["run_number"]:
+            self._commit(job, witness, was, will)
+        elif will["version"] != was["version"]:
+            self.say(f"version of {job} grows without a commit or turn")
+
+    def _look_at_lease(self, job: str, witness: JobWitness, was: Mapping[str, Any], will: Mapping[str, Any]) -> None:
+        fence, nonce = will["fence"], will.get("lease_nonce")
+        process = self._name()
+        if fence != was["fence"]:
+            witness.owners[fence] = process if nonce is not None else "nobody"
+        if nonce is None or nonce == was.get("lease_nonce"):
+            return
+        if fence == was["fence"] or fence in witness.nonces:
+            self.say(f"{job}: two holders under fence {fence}")
+        witness.nonces[fence] = nonce
+        sk = f"EXEC#{will['lease_run_id']}"
+        execution: Mapping[str, Any] = self._table.items(f"{NAMESPACE}#JOB#{job}").get(sk, {})
+        is_worker = self._scheduler.process is not None and self._scheduler.process.notes.get("finishes")
+        if execution.get("killed_attempt", 0) >= will["lease_attempt"] and not is_worker:
+            self.say(f"{job}: the killed attempt {will['lease_attempt']} of {will['lease_run_id']} holds the lease")
+
+    def _look_at_kill(self, job: str, was: Mapping[str, Any], will: Mapping[str, Any], written: Written) -> None:
+        for key, (before, after) in written.items():
+            killed: Any = (after or {}).get("killed_attempt", 0)
+            if not key.sk.startswith("EXEC#") or killed <= (before or {}).get("killed_attempt", 0):
+                continue
+            is_named = key.sk == f"EXEC#{was.get('lease_run_id')}" and killed >= was.get("lease_attempt", 0)
+            if will["fence"] != was["fence"] and "lease_run_id" in was and not is_named:
+                self.say(f"{job}: the kill of {key.sk} fences {was.get('lease_run_id')}, which it does not name")
+
+    def _name(self) -> str:
+        process = self._scheduler.process
+        return "the world" if process is None else process.name
+
+    def _commit(self, job: str, witness: JobWitness, was: Mapping[str, Any], will: Mapping[str, Any]) -> None:
+        key = RunKey.parse(will["publishing"])
+        if will["run_number"] != was["run_number"] + 1 or will["version"] != was["version"] + 1:
+            self.say(f"commit of {job} {key}: numbers jump from {dict(was)} to {dict(will)}")
+        if key.number in witness.committed:
+            self.say(f"{job}: run {key.number} commits twice, {witness.committed[key.number]} and {key}")
+        item: Mapping[str, Any] = self._run_item(job, key.number, key.fence) or {}
+        fences = [key.fence, *item.get("fences", [])]
+        fence = next((f for f in fences if f in witness.readings), key.fence)
+        base = witness.states[was["version"]]
+        known = {ctx: dict(entries) for ctx, entries in base.known.items()}
+        readings = witness.readings.get(fence, {})
+        for ctx, reading in readings.items():
+            self._check_reading(job, key, ctx, reading, known.get(ctx, {}))
+            known[ctx] = {**known.get(ctx, {}), **reading.read}
+        self._check_rows(job, key, readings, witness.staged.get(fence, {}))
+        witness.version = will["version"]
+        witness.states[witness.version] = State(known, (*base.living, key.number))
+        witness.version_of[key.number] = witness.version
+        witness.committed[key.number] = key
+        is_empty = not any(reading.rows for reading in readings.values())
+        witness.rows[key.number] = {} if is_empty else witness.staged.get(fence, {})
+        self._note_commit(witness, key)
+
+    def _note_commit(self, witness: JobWitness, key: RunKey) -> None:
+        process = self._scheduler.process
+        if process is not None:
+            witness.commits_by.setdefault(process.name, []).append(key)
+            if process.notes.get("phase") == "commit":
+                witness.own_commits.add(process.notes["run_id"])
+
+    def _check_reading(self, job: str, key: RunKey, ctx: str, reading: Reading, known: Mapping[str, str]) -> None:
+        for name, version in reading.read.items():
+            if known.get(name) == version:
+                self.say(f"{job} {key} reads {name} ({version}) again, context {ctx!r}")
+        for name, version in (reading.seen or {}).items():
+            if known.get(name) != version and reading.read.get(name) != version:
+                self.say(f"{job} {key} leaves out {name} ({version}), context {ctx!r}")
+
+    def _check_rows(
+        self, job: str, key: RunKey, readings: Mapping[str, Reading], staged: Mapping[str, Counter[str]]
+    ) -> None:
+        got: Counter[str] = Counter()
+        for reading in readings.values():
+            got.update(reading.rows)
+            if reading.seen is None:
+                continue
+            want: Counter[str] = Counter()
+            for name, version in reading.read.items():
+                want.update(self._files.written[name, version])
+            if want != reading.rows:
+                self.say(f"{job} {key} commits {_told(reading.rows)} where its plan holds {_told(want)}")
+        for output, rows in staged.items():
+            if rows != got:
+                self.say(f"{job} {key} stages {_told(rows)} in {output!r} of what it read: {_told(got)}")
+
+    def _turn(
+        self, job: str, witness: JobWitness, was: Mapping[str, Any], will: Mapping[str, Any], written: Written
+    ) -> None:
+        line = next((item for key, (_, item) in written.items() if key.sk.startswith("LINE#")), None)
+        event = next((item for key, (_, item) in written.items() if key.sk.startswith("EVENT#")), None)
+        if line is None or event is None or will["epoch"] != was["epoch"] + 1 or will["fence"] <= was["fence"]:
+            self.say(f"{job} turns to epoch {will['epoch']} without line, event or fence")
+            return
+        intent = self._intent()
+        base = witness.states[was["version"]]
+        state = self._after(job, witness, base, was, intent, line)
+        witness.before_epoch[will["epoch"]] = was["version"]
+        witness.kinds[will["epoch"]] = intent.kind
+        undone = set(base.living) - set(state.living)
+        if intent.clean:
+            witness.cleaned |= undone
+        due = was.get("publishing")
+        if due is not None and will.get("publishing") is None:
+            witness.dropped.add(RunKey.parse(due).number)
+        witness.version = will["version"]
+        witness.states[witness.version] = state
+
+    def _intent(self) -> Intent:
+        process = self._scheduler.process
+        found = None if process is None else process.notes.get("intent")
+        return found if isinstance(found, Intent) else Intent("rewind")
+
+    def _after(
+        self,
+        job: str,
+        witness: JobWitness,
+        base: State,
+        was: Mapping[str, Any],
+        intent: Intent,
+        line: Mapping[str, Any],
+    ) -> State:
+        if intent.kind == "undo":
+            return witness.states[witness.before_epoch[was["epoch"]]]
+        if intent.kind == "set":
+            known = {**base.known, intent.ctx: self._set(job, witness, base, intent)}
+            return State(known, base.living)
+        if intent.contexts is None:
+            kept = line["kept"]
+            return State() if kept == 0 else witness.states[witness.version_of[kept]]
+        kept_number = int(intent.value or 0)
+        source = State() if kept_number == 0 else witness.states[witness.version_of[kept_number]]
+        changed = {ctx: source.known.get(ctx, {}) for ctx in intent.contexts}
+        return State({**base.known, **changed}, base.living)
+
+    def _set(self, job: str, witness: JobWitness, base: State, intent: Intent) -> Mapping[str, str]:
+        upstream = witness.upstreams.get(intent.ctx)
+        if upstream is not None:
+            other = self.jobs[upstream]
+            runs = {n: other.committed[n] for n in other.state.living}
+            published = [n for n, key in runs.items() if other.run_states.get(key) == "PUBLISHED"]
+            top = max(published, default=0) if intent.value == "now" else int(intent.value)
+            return {str(n): str(other.revisions.get(n, 0)) for n in other.state.living if n <= top}
+        process = self._scheduler.process
+        listed = {} if process is None else process.notes.get("listed", {})
+        seen = {path: entry for rows in listed.values() for path, entry in rows.items()}
+        if intent.value == "now":
+            return {**base.known.get(intent.ctx, {}), **{path: version for path, (version, _) in seen.items()}}
+        limit_ms = int(intent.value)
+        return {path: version for path, (version, at_ms) in seen.items() if at_ms <= limit_ms}
+
+    def _look_at_run(
+        self,
+        job: str,
+        witness: JobWitness,
+        key: RunKey,
+        was: Mapping[str, Any] | None,
+        will: Mapping[str, Any] | None,
+        head: Mapping[str, Any] | None,
+        is_turn: bool,
+    ) -> None:
+        process = self._scheduler.process
+        if will is None:
+            if process is None or not process.notes.get("collects"):
+                self.say(f"run item {key} of {job} is removed")
+            return
+        before, after = None if was is None else was["state"], will["state"]
+        if after not in _STEPS[before]:
+            self.say(f"run {key} of {job} goes from {before} to {after}")
+        if was is not None and will["revision"] < was["revision"]:
+            self.say(f"revision of run {key} of {job} goes back")
+        if before == "PUBLISHED" and after == "COMMITTED" and was is not None:
+            self._look_at_replay(job, witness, key, was, will)
+        owner = None if head is None else witness.owners.get(head["fence"])
+        if not is_turn and owner != self._name():
+            self.say(f"{self._name()} writes run {key} of {job}, which {owner} holds")
+        witness.run_states[key] = after
+        witness.fences[key] = tuple(will["fences"])
+        if after == "ABANDONED" and before != after and head is not None:
+            witness.abandoned_at[key] = (will["base_version"], head["version"])
+        if after == "PUBLISHED" and before != after:
+            witness.marked |= set(will["fences"])
+
+    def _look_at_replay(
+        self, job: str, witness: JobWitness, key: RunKey, was: Mapping[str, Any], will: Mapping[str, Any]
+    ) -> None:
+        if will["revision"] != was["revision"] + 1:
+            self.say(f"run {key} of {job} is committed again without a new revision")
+        witness.revisions[key.number] = will["revision"]
+        fence = will["fences"][-1]
+        rows = witness.staged.get(fence, {})
+        if rows != witness.rows.get(key.number):
+            self.say(f"the replay of run {key} of {job} has other rows than the run")
+        if key.number not in witness.state.living:
+            self.say(f"run {key} of {job} is replayed though it was undone")
+        self._note_commit(witness, RunKey(key.number, fence))
+
+
+def _has(item: Mapping[str, Any], source: str, fence: int) -> bool:
+    """Whether a run item, or a former revision of it, has staged a file."""
+    places = [value["place"] for name, value in item.items() if name.startswith("output:")]
+    return fence in item["fences"] or any(source.startswith(f"{place}/") for place in places)
+
+
+def _told(rows: Counter[str]) -> str:
+    return ", ".join(f"{row} x{count}" if count > 1 else row for row, count in sorted(rows.items())) or "nothing"

@@ -1,0 +1,68 @@
+"""Many worlds with faults, each from a seed, in which every promise of the protocol holds; and the simulator itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from tests.chaos.sim.play import play
+from tests.chaos.sim.table import SimTable
+from tests.chaos.sim.tally import run_worlds, told
+from tests.chaos.sim.world import Settings
+from tests.store.conformance import TableConformance
+
+WORLDS = int(os.environ.get("CHAOS_WORLDS", "2000"))
+PARTS = 8
+
+
+class TestSimTable(TableConformance):
+    """The simulated table keeps the promises of every table."""
+
+    @pytest.fixture
+    def backend(self) -> str:
+        return "simulated"
+
+    @pytest.fixture
+    def empty_table(self) -> Iterator[SimTable]:
+        """Open a table that was not created yet."""
+        table = SimTable(page_items=7)
+        yield table
+        table.close()
+
+    def test_description_names_the_kind(self, table: SimTable, backend: str) -> None:  # type: ignore[override]
+        assert table.describe()["kind"] == backend
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("part", range(PARTS))
+def test_in_every_world_no_row_is_lost_or_doubled_and_nothing_is_left(part: int) -> None:
+    tally = run_worlds(range(part, WORLDS, PARTS))
+    assert not tally.violations, told(tally.violations)
+    assert tally.worlds == len(range(part, WORLDS, PARTS))
+
+
+@pytest.mark.parametrize("seed", [3, 14, 206])
+def test_same_seed_makes_the_same_world(seed: int) -> None:
+    first, second = (play(Settings.of(seed), is_traced=True) for _ in range(2))
+    assert first == second
+    assert first.trace
+
+
+def test_recorded_decisions_make_the_same_world() -> None:
+    first = play(Settings.of(14), is_traced=True)
+    again = play(Settings.of(14), first.decisions, is_traced=True)
+    assert again.trace == first.trace
+
+
+def test_worlds_have_every_kind_of_fault() -> None:
+    faults = set().union(*(play(Settings.of(seed)).faults for seed in range(200)))
+    assert faults == {"CRASH_BEFORE", "CRASH_AFTER", "LOST", "AGAIN", "OUTAGE", "LATE", "STALL", "CLOCK"}
+
+
+def test_world_without_faults_ends_as_well() -> None:
+    settings = Settings.of(1)
+    outcome = play(replace(settings, mix=replace(settings.mix, budget=0)))
+    assert (outcome.violations, outcome.faults) == ((), {})
