@@ -1,156 +1,314 @@
-"""Verbs that change where a job stands. Each says first what it would do, and asks."""
+"""Verbs that change where a job stands, or who may: each shows what it would do, and asks."""
 
 from __future__ import annotations
 
-import argparse
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.cli.verb import JOB, Argument, Verb, positive, print_facts
+from airflow_bookmarks.cli.verb import FORCE, JOB, REASON, YES, Argument, Desk, Verb, positive, print_facts
 from airflow_bookmarks.core.errors import OptionError
 
 if TYPE_CHECKING:
-    from airflow_bookmarks.lifecycle.change import Change, Preview
-    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    import argparse
+    from collections.abc import Mapping
 
-
-def _reset(store: BookmarkStore, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.change import Change
 
-    _change(store, given, Change("reset", contexts=_contexts(given), clean=given.clean))
+_SHOWN_RUNS = 20
 
 
-def _rewind(store: BookmarkStore, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.change import Change
-    from airflow_bookmarks.lifecycle.moment import resolve_moment
-
-    kept = resolve_moment(store, given.job, given.to)
-    _change(store, given, Change("rewind", str(kept.key.number), _contexts(given), clean=given.clean))
+# ---- reset, rewind, set, undo, delete: each a Change
 
 
-def _set(store: BookmarkStore, given: argparse.Namespace) -> None:
+def _reset(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.change import Change
 
-    _change(store, given, Change("set", ctx=given.ctx, value=given.value))
+    _change(desk, given, desk.job(given), Change("reset", contexts=_contexts(given), clean=given.clean))
 
 
-def _undo(store: BookmarkStore, given: argparse.Namespace) -> None:
+def _rewind(desk: Desk, given: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.change import Change
+    from airflow_bookmarks.lifecycle.point_in_history import resolve_point
+
+    job = desk.job(given)
+    kept = resolve_point(desk.store, job, desk.store.head(job), given.to)
+    if str(kept.key.number) != given.to:
+        _say(f"{given.to!r} is run {kept.key.number}: {kept.run_id}, committed at {kept.committed_at}")
+    change = Change("rewind", to_run=str(kept.key.number), contexts=_contexts(given), clean=given.clean)
+    _change(desk, given, job, change)
+
+
+def _set(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.change import Change
 
-    _change(store, given, Change("undo"))
+    _change(desk, given, desk.job(given), Change("set", ctx=given.ctx, value=given.value))
 
 
-def _unlock(store: BookmarkStore, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.change import unlock
-    from airflow_bookmarks.lifecycle.rewind import present_user
+def _undo(desk: Desk, given: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.change import Change
 
-    print_facts(unlock(store, given.job, reason=given.reason, who=present_user()), given)
+    _change(desk, given, desk.job(given), Change("undo"))
 
 
-def _replay(store: BookmarkStore, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.replay import replay_settings
+def _delete(desk: Desk, given: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.change import Change
+    from airflow_bookmarks.lifecycle.naming import check_typed
 
-    print_facts(replay_settings(store, given.job, given.run), given)
+    change = Change("delete", clean=given.clean)
+    if given.name is not None:
+        check_typed(given.job, given.name)
+    _change(desk, given, desk.job(given), change)
+
+
+def _change(desk: Desk, given: argparse.Namespace, job: str, change: Change) -> None:
+    from airflow_bookmarks.lifecycle.change import preview
+    from airflow_bookmarks.lifecycle.protection import check_unprotected
+
+    _check_reason(given)
+    if not given.request and not given.dry_run:
+        check_unprotected(job, desk.store.head(job), change.kind)
+    seen = preview(desk.store, job, change).as_dict()
+    if given.dry_run:
+        print_facts(seen, given)
+        return
+    _say(*_in_lines(desk.store.namespace, seen, change))
+    if change.kind == "delete":
+        _confirm_name(given)
+    elif not given.request:
+        _confirm(given)
+    if given.request:
+        _ask(desk, given, job, change, seen["version"])
+    else:
+        print_facts(_apply(desk, given, job, change, seen["version"]), given)
+
+
+def _apply(desk: Desk, given: argparse.Namespace, job: str, change: Change, version: int) -> dict[str, Any]:
+    from airflow_bookmarks.lifecycle.change import apply
+    from airflow_bookmarks.lifecycle.naming import make_deletion
+
+    who = desk.find_identity().name
+    make = make_deletion if change.kind == "delete" else apply
+    return make(desk.store, job, change, given.reason, who, given.force, version).as_dict()
+
+
+def _ask(desk: Desk, given: argparse.Namespace, job: str, change: Change, version: int | None = None) -> None:
+    """Store the change as a request, for somebody else to approve."""
+    from airflow_bookmarks.lifecycle.protection import request
+
+    who = desk.find_identity()
+    asked = request(desk.store, job, change, reason=given.reason, who=who, expected_version=version)
+    _say(f"another person approves it with: approve {given.job} {asked.id}")
+    print_facts(asked.as_dict(), given)
 
 
 def _contexts(given: argparse.Namespace) -> tuple[str, ...] | None:
-    return tuple(given.ctx) if given.ctx else None
+    return None if given.ctx is None else tuple(given.ctx)
 
 
-def _change(store: BookmarkStore, given: argparse.Namespace, change: Change) -> None:
-    from airflow_bookmarks.lifecycle.change import apply, preview
-    from airflow_bookmarks.lifecycle.rewind import present_user
-
-    seen = preview(store, given.job, change)
-    _confirm(store, seen, given)
-    done = apply(store, given.job, change, given.reason, present_user(), given.force, seen.version)
-    print_facts(done.as_dict(), given)
+# ---- what a change would do, in words
 
 
-def _confirm(store: BookmarkStore, seen: Preview, given: argparse.Namespace) -> None:
-    """Say what would be done, and ask. On stderr, so that stdout holds the result alone.
+def _in_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> list[str]:
+    """Return a preview as lines for people."""
+    again, to_clean = seen["read_again"], seen["files_to_clean"]
+    about = f"job {seen['job']!r} in namespace {namespace!r} (version {seen['version']})"
+    lines = [f"{about} {_what(seen, change)}." + ("" if to_clean else " Written data stays.")]
+    lines += [f"  {ctx}: watermark {m['before']} -> {m['after']}" for ctx, m in seen["watermarks"].items()]
+    rows = "" if again["rows"] is None else f", {again['rows']:,} rows"
+    lines.append(f"  read again: {again['files']:,} files, {again['bytes']:,} bytes{rows}")
+    if to_clean:
+        lines.append(f"  removed by the next run: {to_clean:,} published files; there is no undo after that")
+    lines += [f"  would hold rows twice: {target}" for target in seen["written_twice"]]
+    lines += [f"  consumer {name} has read up to run {number}" for name, number in seen["consumers"].items()]
+    if seen["holder"] is not None:
+        lines.append(f"  held by {seen['holder']!r}")
+    return lines
+
+
+def _what(seen: Mapping[str, Any], change: Change) -> str:
+    undone = seen["undone_runs"]
+    count = seen.get("undone_run_count", len(undone))
+    shown = ", ".join(map(str, undone[:_SHOWN_RUNS])) + (", ..." if count > _SHOWN_RUNS else "")
+    runs = f": {count} runs are undone" + (f" ({shown})" if undone else "")
+    if change.kind == "set":
+        return f"goes on reading {change.ctx!r} from {change.value!r}: no run is undone"
+    if change.kind == "undo":
+        return f"stands as before its last change again{runs}"
+    if change.kind == "delete":
+        return f"loses its bookmark: the next run reads everything{runs}"
+    where = f"run {seen['to_run']}" if change.to_run is not None else "before its first run"
+    if change.contexts is not None:
+        return f"goes back to {where} with {', '.join(change.contexts)} alone: no run is undone"
+    return f"goes back to {where}{runs}"
+
+
+# ---- replay, unlock
+
+
+def _replay(desk: Desk, given: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.replay import replay_settings
+
+    print_facts(replay_settings(desk.store, desk.job(given), given.run), given)
+
+
+def _unlock(desk: Desk, given: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.change import unlock
+
+    done = unlock(desk.store, desk.job(given), reason=given.reason, who=desk.find_identity().name)
+    print_facts(done, given)
+
+
+# ---- protection
+
+
+def _protect(desk: Desk, given: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.protection import protect
+
+    print_facts(protect(desk.store, given.job, reason=given.reason, who=desk.find_identity()), given)
+
+
+def _unprotect(desk: Desk, given: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.change import Change
+
+    _ask(desk, given, desk.job(given), Change("unprotect"))
+
+
+def _approve(desk: Desk, given: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.protection import approve, find_request
+
+    asked = find_request(desk.store, given.job, given.request_id)
+    _say(f"{asked.who.name} asks for this change of job {asked.job!r}: {asked.why}")
+    if asked.change.kind == "unprotect":
+        _say("its protection is taken away")
+    else:
+        _say(*_in_lines(desk.store.namespace, asked.preview, asked.change))
+    _confirm(given)
+    done = approve(desk.store, asked.job, asked.id, who=desk.find_identity(), force=given.force)
+    print_facts(done, given)
+
+
+def _reject(desk: Desk, given: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.protection import reject
+
+    asked = reject(desk.store, given.job, given.request_id, reason=given.reason, who=desk.find_identity())
+    print_facts(asked.as_dict(), given)
+
+
+# ---- names
+
+
+def _rename(desk: Desk, given: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.naming import rename
+
+    who = desk.find_identity().name
+    print_facts(rename(desk.store, given.job, given.new_name, reason=given.reason, who=who), given)
+
+
+def _adopt(desk: Desk, given: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.naming import adopt
+
+    who = desk.find_identity().name
+    print_facts(adopt(desk.store, given.job, given.from_job, reason=given.reason, who=who), given)
+
+
+# ---- asking
+
+
+def _say(*lines: str) -> None:
+    """Speak to the person: on stderr, so that stdout holds the result alone."""
+    for line in lines:
+        print(line, file=sys.stderr)
+
+
+def _check_reason(given: argparse.Namespace) -> None:
+    if not given.reason.strip():
+        raise OptionError("this needs a reason; it is kept with who and when. Nothing was changed.")
+
+
+def _confirm_name(given: argparse.Namespace) -> None:
+    """Make sure that the name of the job to be deleted was typed out; --yes is not enough for that."""
+    from airflow_bookmarks.lifecycle.naming import check_typed
+
+    if given.name is None:
+        check_typed(given.job, _answer("Type the name of the job to delete its bookmark: ", "Give --name."))
+
+
+def _confirm(given: argparse.Namespace) -> None:
+    """Ask whether to go on.
 
     Raises:
         OptionError: not confirmed, or nobody there to ask.
     """
-    print(_in_words(store, seen), file=sys.stderr)
-    if given.yes:
-        return
-    if not sys.stdin.isatty():
-        raise OptionError("this needs a confirmation, and there is no terminal. Nothing was changed. Give --yes.")
-    print("Go on? [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    if not given.yes and _answer("Go on? [y/N] ", "Give --yes.").lower() not in ("y", "yes"):
         raise OptionError("not confirmed. Nothing was changed.")
 
 
-def _in_words(store: BookmarkStore, seen: Preview) -> str:
-    numbers = f" ({', '.join(map(str, seen.undone))})" if seen.undone else ""
-    lines = [
-        f"job {seen.job!r} in namespace {store.namespace!r} (version {seen.version}): {seen.kind}, goes back to "
-        + (f"run {seen.kept}" if seen.kept else "before its first run")
-        + f": {len(seen.undone)} runs are undone{numbers}."
-    ]
-    lines += [f"  {ctx}: watermark {marks['before']} -> {marks['after']}" for ctx, marks in seen.watermarks.items()]
-    rows = "" if seen.rows is None else f", {seen.rows:,} rows"
-    lines.append(f"  read again: {seen.files:,} files, {seen.bytes:,} bytes{rows}")
-    if seen.to_clean:
-        lines.append(f"  removed by the next run: {seen.to_clean:,} published files; there is no undo after that")
-    lines += [f"  would hold rows twice: {target}" for target in seen.twice]
-    lines += [f"  consumer {name} has read up to run {number}" for name, number in seen.consumers.items()]
-    if seen.holder is not None:
-        lines.append(f"  held by {seen.holder!r}")
-    return "\n".join(lines)
+def _answer(question: str, instead: str) -> str:
+    if not sys.stdin.isatty():
+        raise OptionError(f"this needs a confirmation, and there is no terminal. Nothing was changed. {instead}")
+    print(question, end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip()
 
 
-_REASON = Argument(("--reason",), {"required": True, "metavar": "TEXT", "help": "why; kept with who and when"})
-_CHANGING = (
-    _REASON,
-    Argument(("--force",), {"action": "store_true", "help": "also while a run holds the job: it is fenced"}),
-    Argument(("--yes",), {"action": "store_true", "help": "do not ask"}),
+# ---- the verbs
+
+_CTX_HELP = "only this context, can be repeated; no run is undone then"
+_CTX = Argument(("--ctx",), {"action": "append", "metavar": "CTX", "default": None, "help": _CTX_HELP})
+_CLEAN_HELP = "also remove what the undone runs published; the next run does it. It can't be undone"
+_CLEAN = Argument(("--clean",), {"action": "store_true", "help": _CLEAN_HELP})
+_TO_HELP = "what is kept: a run number, a run id, a time, or watermark:VALUE; the run that it means is shown first"
+_TO = Argument(("--to",), {"required": True, "metavar": "RUN", "help": _TO_HELP})
+_DRY_RUN = Argument(("--dry-run",), {"action": "store_true", "help": "only say what it would do"})
+_ASK_HELP = "do not do it, but ask a second person to approve it: for a protected job"
+_REQUEST = Argument(("--request",), {"action": "store_true", "help": _ASK_HELP})
+_CHANGING = (REASON, FORCE, YES, _DRY_RUN, _REQUEST)
+_SET_CTX = Argument(("ctx",), {"metavar": "CTX", "help": "the context"})
+_VALUE_HELP = "for files: now, or a time; for an upstream: now, or a run number (0: the beginning)"
+_VALUE = Argument(("value",), {"metavar": "VALUE", "help": _VALUE_HELP})
+_NUMBER = Argument(("--run",), {"required": True, "type": positive, "metavar": "N", "help": "run number"})
+_REQUEST_ID = Argument(("request_id",), {"metavar": "REQUEST", "help": "id of the request, see requests"})
+_NEW_NAME = Argument(("new_name",), {"metavar": "NAME", "help": "a name that no job has"})
+_NEW_JOB = Argument(("job",), {"metavar": "JOB", "help": "the new name"})
+_FROM = Argument(
+    ("--from",), {"required": True, "dest": "from_job", "metavar": "JOB", "help": "the job under its old name"}
 )
-_BACK = (
-    Argument(("--ctx",), {"action": "append", "metavar": "CTX", "help": "only this context (may be repeated)"}),
-    Argument(("--clean",), {"action": "store_true", "help": "also remove what the undone runs published; no undo"}),
-    *_CHANGING,
-)
+_NAME_HELP = "the name of the job once more, where there is no terminal to type it"
+_NAME = Argument(("--name",), {"metavar": "JOB", "default": None, "help": _NAME_HELP})
 
-CHANGING = (
-    Verb("reset", "Take a job back to before its first run; the next run reads everything", _reset, (JOB, *_BACK)),
+VERBS = (
     Verb(
-        "rewind",
-        "Take a job back to its state after an earlier run",
-        _rewind,
-        (
-            JOB,
-            Argument(
-                ("--to",),
-                {
-                    "required": True,
-                    "metavar": "RUN",
-                    "help": "what is kept: a run number, a run id, a time (the last run committed by then), or "
-                    "watermark:<value> (the last run that had not passed it)",
-                },
-            ),
-            *_BACK,
-        ),
+        "reset",
+        "Take a job back to before its first run; the next run reads everything",
+        _reset,
+        (JOB, _CTX, _CLEAN, *_CHANGING),
     ),
-    Verb(
-        "set",
-        "Put one context to a position without a run",
-        _set,
-        (
-            JOB,
-            Argument(("ctx",), {"metavar": "CTX", "help": "name of the context"}),
-            Argument(("value",), {"metavar": "VALUE", "help": "'now'; a time (files); a run number (upstream)"}),
-            *_CHANGING,
-        ),
-    ),
-    Verb("undo", "Take back the last reset, rewind, set or undo", _undo, (JOB, *_CHANGING)),
-    Verb("unlock", "Free a lease whose holder is known to be dead; it is fenced", _unlock, (JOB, _REASON)),
+    Verb("rewind", "Take a job back to its state after an earlier run", _rewind, (JOB, _TO, _CTX, _CLEAN, *_CHANGING)),
+    Verb("set", "Put one context of a job somewhere no run left it", _set, (JOB, _SET_CTX, _VALUE, *_CHANGING)),
+    Verb("undo", "Take back the last reset, rewind, set, delete or undo", _undo, (JOB, *_CHANGING)),
     Verb(
         "replay",
-        "Say how to make the output of a finished run again: it takes a Spark driver",
+        "Say how to make a run again (same input, its output replaced): it takes Spark",
         _replay,
-        (JOB, Argument(("--run",), {"required": True, "type": positive, "metavar": "N", "help": "run number"})),
+        (JOB, _NUMBER),
+    ),
+    Verb("unlock", "Take the lease away from a driver that is known to be dead", _unlock, (JOB, REASON)),
+    Verb("protect", "Let changes of a job need the approval of a second person", _protect, (JOB, REASON)),
+    Verb("unprotect", "Ask a second person to take the protection away", _unprotect, (JOB, REASON)),
+    Verb(
+        "approve",
+        "Approve a change that somebody else asked for, and make it",
+        _approve,
+        (JOB, _REQUEST_ID, FORCE, YES),
+    ),
+    Verb("reject", "Turn down a change that somebody asked for", _reject, (JOB, _REQUEST_ID, REASON)),
+    Verb("rename", "Give a job another name; it keeps the old one too", _rename, (JOB, _NEW_NAME, REASON)),
+    Verb(
+        "adopt", "Let a renamed DAG or task go on with the bookmark of its old name", _adopt, (_NEW_JOB, _FROM, REASON)
+    ),
+    Verb(
+        "delete",
+        "Delete the bookmark of a job, whose name has to be typed out",
+        _delete,
+        (JOB, _NAME, _CLEAN, *_CHANGING),
     ),
 )

@@ -1,4 +1,4 @@
-"""The verbs of the command line, declared once for both doors.
+"""The two doors to the verbs of the command line, which are declared once.
 
 What a verb needs is imported when it runs: this module is loaded by every `airflow` command.
 """
@@ -11,20 +11,18 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.cli.changing import CHANGING
-from airflow_bookmarks.cli.keeping import KEEPING
-from airflow_bookmarks.cli.looking import LOOKING
+from airflow_bookmarks.cli import changing, keeping, looking
 from airflow_bookmarks.cli.output import FORMATS
-from airflow_bookmarks.cli.verb import Argument, Verb
+from airflow_bookmarks.cli.verb import Argument, Desk, Verb
 from airflow_bookmarks.core.errors import BookmarkError, OptionError
 
 if TYPE_CHECKING:
     from airflow.cli.cli_config import Arg, GroupCommand
 
-    from airflow_bookmarks.store.bookmark_store import BookmarkStore
-
 PROGRAM = "airflow-bookmarks"
 STORE_VARIABLE = "AIRFLOW_BOOKMARKS_STORE"
+VERBS: tuple[Verb, ...] = (keeping.INIT, *looking.VERBS, *changing.VERBS, *keeping.VERBS)
+
 _DEFAULT_CONNECTION = "bookmarks_default"
 _ABOUT = "Look at bookmarks of Spark jobs, and change them."
 _EXIT_CODES = "Exit codes: 0 done, 1 refused or failed (the reason is on stderr) or damage found, 2 wrong usage."
@@ -65,7 +63,7 @@ def airflow_group() -> GroupCommand:
     )
 
 
-# ---- the two doors
+# ---- the own door
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -89,6 +87,17 @@ def _add_common(parser: argparse.ArgumentParser, *, store: str | None, output: s
     parser.add_argument("--output", default=output, choices=FORMATS, help="table for people, json for programs")
 
 
+def _open(uri: str) -> Desk:
+    from airflow_bookmarks.cli.identity import present_identity
+    from airflow_bookmarks.store.bookmark_store import open_store
+
+    store = open_store(uri)
+    return Desk(store, lambda: present_identity(store))
+
+
+# ---- the door in Airflow
+
+
 def _airflow_args(verb: Verb) -> tuple[Arg, ...]:
     from airflow.cli.cli_config import Arg
 
@@ -109,30 +118,27 @@ def _airflow_action(verb: Verb) -> Callable[[argparse.Namespace], None]:
     return action
 
 
-def _open(uri: str) -> BookmarkStore:
-    from airflow_bookmarks.store.bookmark_store import open_store
-
-    return open_store(uri)
-
-
-def _open_by_airflow(conn_id: str | None, uri: str | None) -> BookmarkStore:
+def _open_by_airflow(conn_id: str | None, uri: str | None) -> Desk:
     if conn_id is not None and uri is not None:
         raise OptionError("--conn-id and --store both say where the store is. Nothing was read or changed. Give one.")
     if uri is not None:
         return _open(uri)
     # As Airflow's own commands on connections do: without it those in its database are not found.
     os.environ.setdefault("_AIRFLOW_PROCESS_CONTEXT", "server")
+    from airflow_bookmarks.cli.identity import present_identity
     from airflow_bookmarks.hooks.bookmark import BookmarkHook
 
-    return BookmarkHook(conn_id or _DEFAULT_CONNECTION).get_conn()
+    hook = BookmarkHook(conn_id or _DEFAULT_CONNECTION)
+    store = hook.get_conn()
+    return Desk(store, lambda: present_identity(store, hook.credentials_environment()))
 
 
-def _run_verb(verb: Verb, given: argparse.Namespace, opened: Callable[[], BookmarkStore]) -> int:
+# ---- both
+
+
+def _run_verb(verb: Verb, given: argparse.Namespace, opened: Callable[[], Desk]) -> int:
     try:
         return verb.run(opened(), given) or 0
     except BookmarkError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return 1
-
-
-VERBS = (*LOOKING, *CHANGING, *KEEPING)

@@ -1,64 +1,132 @@
-"""Verbs that keep the state in order: doctor and gc."""
+"""Verbs that keep the table: make it, carry jobs over, prove the state, collect history."""
 
 from __future__ import annotations
 
-import argparse
-from datetime import timedelta
-from typing import TYPE_CHECKING
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.cli.verb import Argument, Verb, positive, print_facts, print_rows
+from airflow_bookmarks.cli.output import as_json
+from airflow_bookmarks.cli.verb import Argument, Desk, Verb, positive, print_facts, print_rows
+from airflow_bookmarks.core.errors import BookmarkError, DocumentError
 
 if TYPE_CHECKING:
-    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    import argparse
 
 _FINDING_COLUMNS = ("severity", "job", "code", "what", "repair")
 _REPAIRED_COLUMNS = ("job", "code", "is_done", "what")
+_STANDARD = "-"  # stdin, or stdout
 
 
-def _doctor(store: BookmarkStore, given: argparse.Namespace) -> int:
+def _init(desk: Desk, given: argparse.Namespace) -> None:
+    is_new = desk.store.init()
+    print_facts({"created": is_new, "namespace": desk.store.namespace, **desk.store.table.describe()}, given)
+
+
+# ---- export, import
+
+
+def _export(desk: Desk, given: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.naming import key_of
+    from airflow_bookmarks.lifecycle.transfer import as_glue_entry, export
+
+    jobs = [key_of(desk.store, name) for name in given.jobs]
+    document: Any
+    if given.glue:
+        document = [as_glue_entry(desk.store, job) for job in jobs or _all_jobs(desk)]
+    else:
+        document = export(desk.store, jobs or None)
+    if given.file == _STANDARD:
+        print(as_json(document))
+        return
+    try:
+        Path(given.file).write_text(as_json(document) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise BookmarkError(f"{given.file!r} can't be written ({error}). The bookmarks are as they were.") from error
+
+
+def _all_jobs(desk: Desk) -> list[str]:
+    return list(desk.store.heads([name for name, _ in desk.store.jobs()]))
+
+
+def _import(desk: Desk, given: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.transfer import import_
+
+    try:
+        text = sys.stdin.read() if given.file == _STANDARD else Path(given.file).read_text(encoding="utf-8")
+        document = json.loads(text)
+    except (OSError, ValueError) as error:
+        raise DocumentError(f"{given.file!r} can't be read as JSON ({error}). Nothing was imported.") from error
+    who = desk.find_identity().name
+    done = import_(desk.store, document, who=who, reason=given.reason, overwrite=given.overwrite)
+    print_facts(done.as_dict(), given)
+
+
+# ---- doctor, gc
+
+
+def _doctor(desk: Desk, given: argparse.Namespace) -> int:
     from airflow_bookmarks.lifecycle.doctor import examine, repair
-    from airflow_bookmarks.lifecycle.rewind import present_user
+    from airflow_bookmarks.lifecycle.naming import key_of
 
-    found = examine(store, jobs=given.jobs or None)
+    desk.store.check_layout()
+    jobs = [key_of(desk.store, name) for name in given.jobs] or None
+    found = examine(desk.store, jobs=jobs, with_files=not given.no_files)
     if not given.repair:
         if found or given.output == "json":
             print_rows([finding.as_dict() for finding in found], _FINDING_COLUMNS, given)
         else:
             print("clean: nothing found")
         return 1 if found else 0
-    done = repair(store, found, who=present_user())
+    done = repair(desk.store, found, who=desk.find_identity().name)
     rows = [{"job": one.finding.job, "code": one.finding.code, **one.as_dict()} for one in done]
     print_rows(rows, _REPAIRED_COLUMNS, given)
-    return 1 if examine(store, jobs=given.jobs or None) else 0
+    return 1 if examine(desk.store, jobs=jobs, with_files=not given.no_files) else 0
 
 
-def _gc(store: BookmarkStore, given: argparse.Namespace) -> None:
+def _gc(desk: Desk, given: argparse.Namespace) -> None:
+    from datetime import timedelta
+
+    from airflow_bookmarks.lifecycle.naming import key_of
     from airflow_bookmarks.lifecycle.retention import RETENTION, collect
 
+    desk.store.check_layout()
     retention = RETENTION if given.retention_days is None else timedelta(days=given.retention_days)
-    print_facts(collect(store, retention=retention, jobs=given.jobs or None, dry_run=given.dry_run).as_dict(), given)
+    jobs = [key_of(desk.store, name) for name in given.jobs] or None
+    print_facts(collect(desk.store, retention=retention, jobs=jobs, dry_run=given.dry_run).as_dict(), given)
 
 
-_JOBS = Argument(("jobs",), {"nargs": "*", "metavar": "JOB", "help": "names of jobs; default: all"})
+# ---- the verbs
 
-KEEPING = (
+_JOBS = Argument(("jobs",), {"nargs": "*", "metavar": "JOB", "help": "only these jobs; default: all of the namespace"})
+_FILE = Argument(("--file",), {"metavar": "PATH", "default": _STANDARD, "help": "where to; default: stdout"})
+_GLUE = Argument(("--glue",), {"action": "store_true", "help": "in the shape of Glue's get-job-bookmark; to look at"})
+_FROM_FILE = Argument(("file",), {"metavar": "PATH", "help": "an exported document; - reads stdin"})
+_OVERWRITE = Argument(("--overwrite",), {"action": "store_true", "help": "replace jobs that have a bookmark already"})
+_WHY = Argument(("--reason",), {"required": True, "metavar": "TEXT", "help": "why; kept with who and when"})
+_REPAIR = Argument(("--repair",), {"action": "store_true", "help": "mend what needs no judgement"})
+_NO_FILES = Argument(("--no-files",), {"action": "store_true", "help": "do not look at published and staged files"})
+_DRY_RUN = Argument(("--dry-run",), {"action": "store_true", "help": "only say what would go"})
+_RETENTION = Argument(
+    ("--retention-days",),
+    {"type": positive, "metavar": "N", "default": None, "help": "how long history is kept; default: 90"},
+)
+
+INIT = Verb("init", "Create the table, or the SQLite file, where it is absent", _init)
+VERBS = (
+    Verb("export", "Write the bookmarks of jobs as one JSON document", _export, (_JOBS, _FILE, _GLUE)),
+    Verb("import", "Read bookmarks from an exported document", _import, (_FROM_FILE, _OVERWRITE, _WHY)),
     Verb(
         "doctor",
         "Prove the state, and name what is damaged; exit code 1 where something is",
         _doctor,
-        (_JOBS, Argument(("--repair",), {"action": "store_true", "help": "repair what is safe to repair"})),
+        (_JOBS, _REPAIR, _NO_FILES),
     ),
     Verb(
         "gc",
-        "Remove history that is older than the retention and that nobody refers to",
+        "Remove history that is older than the retention and that nobody needs",
         _gc,
-        (
-            _JOBS,
-            Argument(("--dry-run",), {"action": "store_true", "help": "say what would be removed, and remove nothing"}),
-            Argument(
-                ("--retention-days",),
-                {"type": positive, "metavar": "N", "default": None, "help": "how long history is kept; default 90"},
-            ),
-        ),
+        (_JOBS, _DRY_RUN, _RETENTION),
     ),
 )

@@ -1,16 +1,18 @@
-"""Verbs that look: init and check besides list, show, history and files."""
+"""Verbs that look and change nothing."""
 
 from __future__ import annotations
 
-import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.cli.verb import JOB, Argument, Verb, positive, print_facts, print_rows
+from airflow_bookmarks.cli.output import as_json
+from airflow_bookmarks.cli.verb import JOB, Argument, Desk, Verb, positive, print_facts, print_rows
+from airflow_bookmarks.core.errors import OptionError
 
 if TYPE_CHECKING:
-    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    import argparse
+    from collections.abc import Mapping
 
-_LIST_COLUMNS = ("job", "run_number", "published", "epoch", "watermark", "last_commit_at")
+_LIST_COLUMNS = ("job", "run_number", "published", "epoch", "watermark", "last_commit_at", "other_names")
 _HISTORY_COLUMNS = (
     "number",
     "epoch",
@@ -24,63 +26,107 @@ _HISTORY_COLUMNS = (
     "run_id",
     "attempt",
 )
-_FILES_COLUMNS = ("ctx", "path", "bytes", "modified_at")
+_FILE_COLUMNS = ("ctx", "path", "bytes", "modified_at")
+_REQUEST_COLUMNS = ("id", "state", "change", "who", "why", "valid_until")
+_DIFFERENCES = 20  # paths of a kind that the table shows; JSON has all
 
 
-def _init(store: BookmarkStore, given: argparse.Namespace) -> None:
-    is_new = store.init()
-    print_facts({"created": is_new, "namespace": store.namespace, **store.table.describe()}, given)
+def _check(desk: Desk, given: argparse.Namespace) -> None:
+    desk.store.check_layout()
+    print_facts({"usable": True, "namespace": desk.store.namespace, **desk.store.table.describe()}, given)
 
 
-def _check(store: BookmarkStore, given: argparse.Namespace) -> None:
-    store.check_layout()
-    print_facts({"usable": True, "namespace": store.namespace, **store.table.describe()}, given)
-
-
-def _list(store: BookmarkStore, given: argparse.Namespace) -> None:
+def _list(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.bookmark import bookmarks
+    from airflow_bookmarks.store.naming import aliases
 
-    store.check_layout()
-    print_rows(bookmarks(store), _LIST_COLUMNS, given)
+    desk.store.check_layout()
+    others = aliases(desk.store.jobs())
+    rows = [{**row, "other_names": others.get(row["job"], [])} for row in bookmarks(desk.store)]
+    print_rows(rows, _LIST_COLUMNS, given)
 
 
-def _show(store: BookmarkStore, given: argparse.Namespace) -> None:
+def _show(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.bookmark import bookmark
+    from airflow_bookmarks.lifecycle.naming import names_of
 
-    print_facts(bookmark(store, given.job), given)
+    shown = bookmark(desk.store, desk.job(given))
+    print_facts({**shown, "names": names_of(desk.store, given.job)}, given)
 
 
-def _history(store: BookmarkStore, given: argparse.Namespace) -> None:
+def _history(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.history import history
 
-    print_rows(history(store, given.job, limit=given.limit, with_open=given.all), _HISTORY_COLUMNS, given)
+    rows = history(desk.store, desk.job(given), limit=given.limit, with_open=given.all)
+    print_rows(rows, _HISTORY_COLUMNS, given)
 
 
-def _files(store: BookmarkStore, given: argparse.Namespace) -> None:
+def _files(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.history import files_of
 
-    print_rows(files_of(store, given.job, given.run), _FILES_COLUMNS, given)
+    rows = files_of(desk.store, desk.job(given), given.run)
+    kept = [row for row in rows if given.ctx in (None, row["ctx"])]
+    if rows and not kept:
+        raise OptionError(f"run {given.run} read no context {given.ctx!r}; it read {sorted({r['ctx'] for r in rows})}.")
+    print_rows(kept, _FILE_COLUMNS, given)
 
 
-LOOKING = (
-    Verb("init", "Create the table, or the SQLite file, where it is absent", _init),
+def _diff(desk: Desk, given: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.difference import diff, diff_stores
+
+    if (len(given.runs) == 2) == (given.with_store is not None) or len(given.runs) not in (0, 2):
+        raise OptionError(
+            "diff takes two runs of the job, or --with-store and no run. Nothing was read. For example: "
+            f"diff {given.job} 41 42"
+        )
+    job = desk.job(given)
+    if given.with_store is None:
+        found = diff(desk.store, job, *given.runs)
+    else:
+        from airflow_bookmarks.store.bookmark_store import open_store
+
+        found = diff_stores(desk.store, open_store(given.with_store), job)
+    print(as_json(found)) if given.output == "json" else print_facts(_shortened(found), given)
+
+
+def _shortened(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out of long lists of paths what nobody reads on a screen."""
+    short: dict[str, Any] = {}
+    for name, value in found.items():
+        if isinstance(value, dict):
+            short[name] = _shortened(value)
+        elif isinstance(value, list) and len(value) > _DIFFERENCES:
+            short[name] = [*value[:_DIFFERENCES], f"... and {len(value) - _DIFFERENCES} more"]
+        else:
+            short[name] = value
+    return short
+
+
+def _requests(desk: Desk, given: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.protection import requests
+
+    found = requests(desk.store, given.job, with_closed=given.all)
+    print_rows([one.as_dict() for one in found], _REQUEST_COLUMNS, given)
+
+
+_ALL_RUNS = Argument(("--all",), {"action": "store_true", "help": "also runs that did not commit"})
+_ALL_REQUESTS = Argument(
+    ("--all",), {"action": "store_true", "help": "also those that are done, rejected, expired or void"}
+)
+_LIMIT = Argument(("--limit",), {"type": positive, "metavar": "N", "default": None, "help": "only the newest N"})
+_RUN = Argument(("--run",), {"required": True, "metavar": "RUN", "help": "run number or run id"})
+_ONE_CTX = Argument(("--ctx",), {"metavar": "CTX", "default": None, "help": "only this context"})
+_RUNS = Argument(("runs",), {"nargs": "*", "metavar": "RUN", "help": "two run numbers or run ids"})
+_WITH_STORE = Argument(
+    ("--with-store",), {"metavar": "URI", "default": None, "help": "the same job in another store or namespace"}
+)
+
+VERBS = (
     Verb("check", "Say whether the store answers and can be used", _check),
     Verb("list", "List the jobs of the namespace", _list),
     Verb("show", "Show where a job stands", _show, (JOB,)),
-    Verb(
-        "history",
-        "List the runs of a job, oldest first",
-        _history,
-        (
-            JOB,
-            Argument(("--limit",), {"type": positive, "metavar": "N", "default": None, "help": "only the newest N"}),
-            Argument(("--all",), {"action": "store_true", "help": "also runs that did not commit"}),
-        ),
-    ),
-    Verb(
-        "files",
-        "List the files that a run has read",
-        _files,
-        (JOB, Argument(("--run",), {"required": True, "metavar": "RUN", "help": "run number or run id"})),
-    ),
+    Verb("history", "List the runs of a job, oldest first", _history, (JOB, _LIMIT, _ALL_RUNS)),
+    Verb("files", "List the files that a run has read", _files, (JOB, _RUN, _ONE_CTX)),
+    Verb("diff", "Compare two runs of a job, or a job in two stores", _diff, (JOB, _RUNS, _WITH_STORE)),
+    Verb("requests", "List the changes of a protected job that wait for approval", _requests, (JOB, _ALL_REQUESTS)),
 )

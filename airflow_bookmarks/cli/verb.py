@@ -1,4 +1,4 @@
-"""What a verb of the command line is, and how its result is printed."""
+"""Verbs: what the command line can do, and what each of them is given."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.cli.output import as_json, as_list, as_table
 
 if TYPE_CHECKING:
+    from airflow_bookmarks.core.identity import Identity
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 
@@ -22,30 +23,47 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
+class Desk:
+    """Where a verb works: the store, and who sits there (found out when a verb asks for it)."""
+
+    store: BookmarkStore
+    find_identity: Callable[[], Identity]
+
+    def job(self, given: argparse.Namespace) -> str:
+        """Return the key of the job that is given by any of its names."""
+        from airflow_bookmarks.lifecycle.naming import key_of
+
+        return key_of(self.store, given.job)
+
+
+@dataclass(frozen=True, slots=True)
 class Verb:
-    """One thing that the command line can do; `run` returns another exit code than 0 where it found damage."""
+    """One thing that the command line can do. `run` returns an exit code, None for 0."""
 
     name: str
     help: str
-    run: Callable[[BookmarkStore, argparse.Namespace], int | None]
+    run: Callable[[Desk, argparse.Namespace], int | None]
     arguments: tuple[Argument, ...] = ()
 
 
 JOB = Argument(("job",), {"metavar": "JOB", "help": "name of the job"})
+REASON = Argument(("--reason",), {"required": True, "metavar": "TEXT", "help": "why; kept with who and when"})
+FORCE = Argument(("--force",), {"action": "store_true", "help": "also while a run holds the job: it is fenced"})
+YES = Argument(("--yes",), {"action": "store_true", "help": "do not ask"})
+
+
+def positive(text: str) -> int:
+    """Return a number from 1, for argparse."""
+    if not (text.isascii() and text.isdigit()) or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1")
+    return int(text)
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], given: argparse.Namespace) -> None:
-    """Print rows as a table of some columns, or whole as JSON."""
+    """Print rows: all they hold as JSON, or some columns as a table."""
     print(as_json(rows) if given.output == "json" else as_table(rows, columns))
 
 
 def print_facts(facts: Mapping[str, Any], given: argparse.Namespace) -> None:
-    """Print one thing as a list of names and values, or as JSON."""
+    """Print one thing."""
     print(as_json(facts) if given.output == "json" else as_list(facts))
-
-
-def positive(text: str) -> int:
-    """Take a number from 1 on."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1")
-    return int(text)

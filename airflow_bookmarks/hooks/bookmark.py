@@ -178,7 +178,7 @@ class BookmarkHook(BaseHook):
         """
         from airflow_bookmarks.lifecycle.bookmark import bookmark
 
-        return bookmark(self.get_conn(), job)
+        return bookmark(*self._found(job))
 
     def history(self, job: str, limit: int | None = None) -> Rows:
         """Return the committed runs of a job, oldest first (with `limit`: the newest so many).
@@ -188,7 +188,7 @@ class BookmarkHook(BaseHook):
         """
         from airflow_bookmarks.lifecycle.history import history
 
-        return history(self.get_conn(), job, limit=limit)
+        return history(*self._found(job), limit=limit)
 
     def list(self) -> Rows:
         """Return all jobs of the namespace, by name."""
@@ -196,13 +196,20 @@ class BookmarkHook(BaseHook):
 
         return bookmarks(self.get_conn())
 
+    def _found(self, name: str) -> tuple[BookmarkStore, str]:
+        """Return the store, and the key of the job that has this name."""
+        from airflow_bookmarks.lifecycle.naming import key_of
+
+        store = self.get_conn()
+        return store, key_of(store, name)
+
     # ---- changing
 
     def preview(self, job: str, change: Change) -> Row:
         """Say what a change would do: what is read again, which consumers are affected, what would come twice."""
         from airflow_bookmarks.lifecycle.change import preview
 
-        return preview(self.get_conn(), job, change).as_dict()
+        return preview(*self._found(job), change).as_dict()
 
     def reset(
         self,
@@ -233,8 +240,7 @@ class BookmarkHook(BaseHook):
         from airflow_bookmarks.lifecycle.change import reset
 
         changed = reset(
-            self.get_conn(),
-            job,
+            *self._found(job),
             reason=reason,
             who=who or _who(),
             force=force,
@@ -264,8 +270,7 @@ class BookmarkHook(BaseHook):
         from airflow_bookmarks.lifecycle.change import rewind
 
         changed = rewind(
-            self.get_conn(),
-            job,
+            *self._found(job),
             to_run,
             reason=reason,
             who=who or _who(),
@@ -295,8 +300,7 @@ class BookmarkHook(BaseHook):
         from airflow_bookmarks.lifecycle.change import set_position
 
         changed = set_position(
-            self.get_conn(),
-            job,
+            *self._found(job),
             ctx,
             value,
             reason=reason,
@@ -323,7 +327,7 @@ class BookmarkHook(BaseHook):
         from airflow_bookmarks.lifecycle.change import undo
 
         changed = undo(
-            self.get_conn(), job, reason=reason, who=who or _who(), force=force, expected_version=expected_version
+            *self._found(job), reason=reason, who=who or _who(), force=force, expected_version=expected_version
         )
         return changed.as_dict()
 
@@ -331,7 +335,7 @@ class BookmarkHook(BaseHook):
         """Free a lease that a person knows to be dead: its holder is fenced."""
         from airflow_bookmarks.lifecycle.change import unlock
 
-        return unlock(self.get_conn(), job, reason=reason, who=who or _who())
+        return unlock(*self._found(job), reason=reason, who=who or _who())
 
 
 def _missing(conn_id: str) -> str:

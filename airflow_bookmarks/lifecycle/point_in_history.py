@@ -53,8 +53,8 @@ def _time(job: str, text: str) -> datetime | None:
         return None
     if time.tzinfo is None:
         raise OptionError(
-            f"job {job!r}: the time {text!r} has no zone. Nothing was read or changed. Write it like "
-            "2013-01-31T00:00:00Z."
+            f"job {job!r}: {text!r} is a time without a zone. Nothing was read or changed. Write it as "
+            "2013-01-31T12:00:00Z."
         )
     return time
 

@@ -35,6 +35,7 @@ from airflow_bookmarks.core.settings import PREFIX, Settings
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.finish import Outcome, finish, last_summary, outcome, side_summary
 from airflow_bookmarks.lifecycle.lease import Machine
+from airflow_bookmarks.lifecycle.naming import key_of
 from airflow_bookmarks.operators.runtime_zip import runtime_zip
 from airflow_bookmarks.store.address import MEMORY
 from airflow_bookmarks.version import __version__
@@ -406,7 +407,10 @@ class BookmarkedSubmission:
         log.info("bookmark %s: option %s (%s)", resolved.job, choice.option.value, resolved.option_source)
         caller = _caller(context, map_index)
         first = ti.max_tries - (self.retries or 0) + 1
-        attempt = Attempt(hook.get_conn(), resolved.job, caller, first, Machine())
+        store = hook.get_conn()
+        if choice.option is not Option.DISABLE:
+            resolved = replace(resolved, job=key_of(store, resolved.job))  # another name, which a rename gave
+        attempt = Attempt(store, resolved.job, caller, first, Machine())
         settings = self._settings(resolved, caller, hook.store_uri)
         if choice.option is not Option.ENABLE:
             self._submit_with(settings, context, submit)

@@ -24,6 +24,7 @@ from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job import airflow_run_id, check_name, check_run_id
 from airflow_bookmarks.core.line import Ancestry
 from airflow_bookmarks.hooks.bookmark import DEFAULT_CONNECTION, BookmarkHook
+from airflow_bookmarks.lifecycle.naming import key_of
 from airflow_bookmarks.lifecycle.summary import Summary
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class BookmarkSensor(BaseSensorOperator):
         if not jobs:
             raise OptionError("job=[]: a sensor waits for at least one job.")
         condition = self._condition(context["ti"].run_id)
-        looks = [_Look(store, check_name("job", job)) for job in jobs]
+        looks = [_Look(store, key_of(store, check_name("job", job))) for job in jobs]
         verdicts = [condition.verdict(look) for look in looks]
         standings = [f"{look.job!r}: {verdict.standing}" for look, verdict in zip(looks, verdicts, strict=True)]
         self._waits_for = f"It waits for {condition}. Where it stands: {'; '.join(standings)}."
@@ -194,7 +195,7 @@ class _News:
     def verdict(self, look: _Look) -> Verdict:
         if look.head is None:
             return UNKNOWN
-        edge = look.store.edge(look.job, self.consumer)
+        edge = look.store.edge(look.job, key_of(look.store, self.consumer))
         has_moved = edge is not None and edge.epoch != look.head.epoch
         rewound_to = rewound_below(edge, look.head, look.store.lines(look.job)) if has_moved else None
         after = 0 if edge is None or rewound_to is not None else edge.run_number

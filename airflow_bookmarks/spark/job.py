@@ -20,6 +20,7 @@ from airflow_bookmarks.core.ulid import new_ulid
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.begin import OnConflict
 from airflow_bookmarks.lifecycle.lease import Machine
+from airflow_bookmarks.lifecycle.naming import key_of
 from airflow_bookmarks.lifecycle.point import fault_from_environment
 from airflow_bookmarks.lifecycle.recheck import OnMissing
 from airflow_bookmarks.lifecycle.replay import ReplayRun
@@ -147,6 +148,8 @@ class BookmarkedJob:
         """
         if self._run is not None:
             raise MisuseError(f"job {self.name!r} has begun already. Nothing moved. Make another BookmarkedJob.")
+        if self._choice.option is not Option.DISABLE:
+            self.name = key_of(self.store, self.name)  # another name, which a rename gave, is that job
         if self._replay is not None:
             self._run = ReplayRun.begin_replay(
                 self.store,

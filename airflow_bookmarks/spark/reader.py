@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 
 from airflow_bookmarks.core.errors import OptionError, SchemaUnknownError
 from airflow_bookmarks.files.filesystem import FileSystem, open_filesystem
+from airflow_bookmarks.lifecycle.naming import key_of
 from airflow_bookmarks.sources.files import FileSource, OnOverwrite
 from airflow_bookmarks.sources.upstream import OnRewind, UpstreamSource, until_of
 from airflow_bookmarks.spark.readers.files import Format, Way, read_plan
@@ -193,7 +194,7 @@ class BookmarkedReader:
         source = UpstreamSource(
             self._job.store,
             self._job.name,
-            job,
+            key_of(self._job.store, job),
             output=output,
             on_rewind=self._on_rewind,
             until=None if until is None else until_of(until, job),

@@ -1,7 +1,7 @@
 """Transitions of names. A job's key is its first name; the index entry of any other name points to that key.
 
     alias    index of the new name: alias_of | EVENT | checks of both heads
-    hide     index of the key: deleted_at, deleted_version
+    hide     index of the key: deleted_at, deleted_version | edges gone | check HEAD version
 
 A deleted job is hidden as long as its head has the version that the deletion gave it: whatever happens to it later
 brings it back, without a write.
@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.errors import ConditionFailedError, StateCorruptError
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.store.protection import stamped, transact_once
-from airflow_bookmarks.store.table import Attributes, Check, Condition, Equals, Lacks, Missing, Put, Update
+from airflow_bookmarks.store.table import Attributes, Check, Condition, Delete, Equals, Lacks, Missing, Put, Update
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -85,7 +85,28 @@ def add_alias(store: BookmarkStore, job: str, head: Head, name: str, empty: Head
     return transact_once(store, trace, operations)
 
 
-def hide(store: BookmarkStore, job: str, after: Head) -> None:
-    """Hide a job from lists for as long as its head has the version of `after`."""
+def check_may_delete(store: BookmarkStore, job: str) -> None:
+    """Ask the table whether this role may delete, before anything is changed: by an edge that no job has, to itself.
+
+    Raises:
+        StoreAccessError: it may not.
+    """
+    store.table.transact([Delete(store.keys(job).edge(job))])
+
+
+def hide(store: BookmarkStore, job: str, after: Head, upstreams: Iterable[str]) -> bool:
+    """Hide a deleted job from lists, and take its edges away from the jobs that it has read, so that nobody waits for
+    it; False where the job has moved since `after`, which brought it back.
+    """
+    keys = store.keys(job)
     entry: Attributes = {DELETED_AT: to_text(store.now()), DELETED_VERSION: after.version}
-    store.table.transact([Update(store.keys(job).index, set=entry)])
+    operations: list[Operation] = [
+        Check(keys.head, [Equals("version", after.version)]),
+        Update(keys.index, set=entry),
+        *(Delete(store.keys(upstream).edge(job)) for upstream in upstreams),
+    ]
+    try:
+        store.table.transact(operations)
+    except ConditionFailedError:
+        return False
+    return True

@@ -123,3 +123,154 @@ def test_gc_says_what_it_would_remove(shop: Shop, uri: str, capsys: pytest.Captu
     told = answer(uri, capsys, "gc", "--dry-run", "--retention-days", "30")
     assert (told["is_dry_run"], told["runs"]) == (True, 0)
     call(uri, "gc", "--retention-days", "0", code=2)
+
+
+def test_files_of_one_context_are_listed(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(answer(uri, capsys, "files", JOB, "--run", "2", "--ctx", "raw")) == 1
+    call(uri, "files", JOB, "--run", "2", "--ctx", "rwa", code=1)
+    assert "read no context 'rwa'" in capsys.readouterr().err
+
+
+def test_run_that_a_watermark_means_is_shown_before_the_change(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call(uri, "rewind", JOB, "--to", "watermark:2023-11-14T22:13:22Z", *WHY)
+    assert "'watermark:2023-11-14T22:13:22Z' is run 2" in capsys.readouterr().err
+
+
+def test_dry_run_says_what_it_would_do_and_does_nothing(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = shop.store.head(JOB)
+    told = answer(uri, capsys, "rewind", JOB, "--to", "1", "--reason", "a test", "--dry-run")
+    assert (told["undone_runs"], told["version"]) == ([2, 3], before.version)
+    assert shop.store.head(JOB) == before
+
+
+# ---- protection
+
+
+def test_protected_job_is_not_changed_without_a_request(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call(uri, "protect", JOB, "--reason", "money")
+    for verb in (["reset", JOB], ["rewind", JOB, "--to", "1"], ["set", JOB, "raw", "now"], ["undo", JOB]):
+        call(uri, *verb, *WHY, code=1)
+        assert "--request" in capsys.readouterr().err
+    call(uri, "delete", JOB, "--name", JOB, *WHY, code=1)
+    assert shop.store.head(JOB).epoch == 1
+
+
+def test_request_is_shown_and_not_approved_by_who_asked(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call(uri, "protect", JOB, "--reason", "money")
+    capsys.readouterr()
+    asked = answer(uri, capsys, "rewind", JOB, "--to", "1", "--reason", "wrong rows", "--request")
+    assert asked["preview"]["undone_runs"] == [2, 3]
+    assert [row["id"] for row in answer(uri, capsys, "requests", JOB)] == [asked["id"]]
+
+    call(uri, "approve", JOB, asked["id"], "--yes", code=1)
+
+    said = capsys.readouterr().err
+    assert "2 runs are undone (2, 3)" in said
+    assert "another person has to approve" in said
+
+
+def test_request_that_is_rejected_is_listed_with_all_only(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call(uri, "protect", JOB, "--reason", "money")
+    call(uri, "unprotect", JOB, "--reason", "it is over")
+    capsys.readouterr()
+    (asked,) = answer(uri, capsys, "requests", JOB)
+    assert answer(uri, capsys, "reject", JOB, asked["id"], "--reason", "no")["state"] == "rejected"
+    assert answer(uri, capsys, "requests", JOB) == []
+    assert [row["state"] for row in answer(uri, capsys, "requests", JOB, "--all")] == ["rejected"]
+    assert shop.store.head(JOB).protected
+
+
+# ---- names
+
+
+def test_renamed_job_is_found_by_both_names(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+    call(uri, "rename", JOB, "lake.copy", "--reason", "a test")
+    capsys.readouterr()
+    for verb in (["show"], ["history"], ["files", "--run", "1"], ["diff", "1", "2"], ["requests"]):
+        name, *rest = verb
+        assert answer(uri, capsys, name, "lake.copy", *rest) == answer(uri, capsys, name, JOB, *rest)
+    assert answer(uri, capsys, "show", JOB)["names"] == [JOB, "lake.copy"]
+    assert [(row["job"], row["other_names"]) for row in answer(uri, capsys, "list")] == [(JOB, ["lake.copy"])]
+    assert answer(uri, capsys, "rewind", "lake.copy", "--to", "1", *WHY)["to_run"] == 1
+
+
+def test_renamed_dag_adopts_its_bookmark(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert answer(uri, capsys, "adopt", "new.copy", "--from", JOB, "--reason", "a test")["job"] == JOB
+    assert answer(uri, capsys, "show", "new.copy")["run_number"] == 3
+
+
+def test_job_is_deleted_by_its_name_typed_out(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+    call(uri, "delete", JOB, *WHY, code=1)
+    assert "Give --name" in capsys.readouterr().err
+    call(uri, "delete", JOB, "--name", "cpoy", *WHY, code=1)
+    call(uri, "delete", JOB, "--name", JOB, *WHY)
+    capsys.readouterr()
+    assert answer(uri, capsys, "list") == []
+
+
+# ---- transfer
+
+
+def test_export_of_one_store_is_imported_by_another(
+    shop: Shop, uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, other = str(tmp_path / "all.json"), f"sqlite:///{tmp_path}/other.db"
+    call(uri, "export", "--file", file)
+    call(other, "init")
+    capsys.readouterr()
+
+    assert answer(other, capsys, "import", file, "--reason", "a move")["jobs"] == {JOB: 3}
+
+    assert answer(other, capsys, "history", JOB) == answer(uri, capsys, "history", JOB)
+    assert answer(uri, capsys, "diff", JOB, "--with-store", other)["is_same"] is True
+    call(other, "import", file, "--reason", "again", code=1)
+    call(other, "import", file, "--reason", "again", "--overwrite")
+
+
+def test_export_without_a_file_prints_the_document(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+    call(uri, "export", JOB)
+    assert list(json.loads(capsys.readouterr().out)["jobs"]) == [JOB]
+    call(uri, "export", "--glue")
+    assert [entry["Run"] for entry in json.loads(capsys.readouterr().out)] == [4]
+
+
+def test_file_that_can_not_be_read_or_written_is_told(
+    shop: Shop, uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call(uri, "export", "--file", str(tmp_path / "no" / "where.json"), code=1)
+    call(uri, "import", str(tmp_path / "absent.json"), "--reason", "r", code=1)
+    (tmp_path / "half.json").write_text('{"format": 1')
+    call(uri, "import", str(tmp_path / "half.json"), "--reason", "r", code=1)
+    said = capsys.readouterr().err
+    assert said.count("can't be") == 3
+    assert "Traceback" not in said
+
+
+# ---- differences
+
+
+@pytest.mark.parametrize("arguments", [["1"], ["1", "2", "3"], [], ["1", "2", "--with-store", "sqlite:///:memory:"]])
+def test_diff_takes_two_runs_or_another_store(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    call(uri, "diff", JOB, *arguments, code=1)
+    assert "diff takes two runs" in capsys.readouterr().err
+
+
+def test_long_difference_is_cut_for_people_only(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in range(30):
+        shop.put(f"x{number}.txt", "x")
+    shop.run(JOB)
+    call(uri, "diff", JOB, "1", "4")
+    assert "... and 10 more" in capsys.readouterr().out
+    assert len(answer(uri, capsys, "diff", JOB, "1", "4")["contexts"]["raw"]["only_in_b"]) == 30

@@ -116,7 +116,7 @@ def commit_not_read_back() -> None:
     put(BookmarkStore, "commit", blind)
 
 
-@bite("what was seen of the job is still so when the lease is taken: also its version")
+@bite("what was seen of the job is still so when the lease is taken: also its version", theme="takeovers")
 def take_of_a_stale_look() -> None:
     same_head = bookmark_store.__dict__["_same_head"]
     names = {"fence", "lease_nonce", "lease_until"}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 
 from tests.chaos.sim.ending import check, run_alone
@@ -15,9 +16,8 @@ from tests.chaos.sim.world import Outcome, Settings, World, present
 
 def play(settings: Settings, decisions: Sequence[Decision] | None = None, *, is_traced: bool = False) -> Outcome:
     """Play the world of `settings`; with `decisions` follow these, else draw them from the seed."""
-    logging.getLogger("airflow_bookmarks").setLevel(logging.CRITICAL)
     world = World(settings, None if decisions is None else ReplayPilot(decisions), is_traced=is_traced)
-    with present(world):
+    with _silence(), present(world):
         try:
             _play(world)
         except Stuck as error:
@@ -33,6 +33,18 @@ def play(settings: Settings, decisions: Sequence[Decision] | None = None, *, is_
         tuple(scheduler.trace),
         tuple(scheduler.decisions),
     )
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Keep a thousand worlds out of the log, and leave the log to others afterwards."""
+    log = logging.getLogger("airflow_bookmarks")
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
 
 
 def _play(world: World) -> None:

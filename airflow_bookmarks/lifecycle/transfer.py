@@ -1,0 +1,418 @@
+"""Transfer: bookmarks as one JSON document, out of a table and into another; and as Glue shows them.
+
+The document, format 1:
+
+    {"format": 1, "exported_at": ..., "namespace": ..., "package_version": ...,
+     "jobs": {"<job>": {"index": {...}, "aliases": [...], "items": {"HEAD": {...}, "RUN#...": {...}}, "sha256": ...}},
+     "blobs": {"<sha256>": "<base64>"}}
+
+Items stand under their sort keys, with their attributes by name, as in the table. Bytes are `{"$base64": "..."}`; a map
+of which a name begins with `$` is `{"$map": {...}}`. `sha256` of a job is that of the JSON of its index, aliases and
+items, names in alphabetical order, without blanks, ASCII; a blob is named by the sha256 of its bytes. Side records stay
+where they are: no run reads them.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.errors import (
+    ChangedMeanwhileError,
+    ChangeRefusedError,
+    DocumentError,
+    JobBusyError,
+    JobUnknownError,
+    OptionError,
+    ProtectedError,
+)
+from airflow_bookmarks.core.instant import from_text, to_text
+from airflow_bookmarks.core.job import check_name
+from airflow_bookmarks.core.ledger import Ledger
+from airflow_bookmarks.lifecycle.naming import key_of, names_of
+from airflow_bookmarks.lifecycle.retention import position_hashes
+from airflow_bookmarks.lifecycle.rewind import resolve_run
+from airflow_bookmarks.store import item
+from airflow_bookmarks.store import transfer as transition
+from airflow_bookmarks.store.collection import POSITION_PREFIX
+from airflow_bookmarks.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.run import ContextState, Run
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.table import Attributes, Value
+
+FORMAT = 1
+
+_LOOKS = 5
+_LEDGER_START = b'{"blake2b":"'
+_BYTES, _MAP = "$base64", "$map"
+
+
+# ---- out
+
+
+def export(store: BookmarkStore, jobs: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return the bookmarks of jobs as one JSON document, with all that a run, a consumer or a rewind needs of them.
+
+    It can run beside drivers: each job is as it was at one moment. A consumer goes with its upstream jobs, since its
+    position counts their runs.
+
+    Args:
+        jobs: any names of these jobs; None: all of the namespace.
+
+    Raises:
+        JobUnknownError: no such bookmark. StateCorruptError: bytes are damaged or gone. ChangedMeanwhileError: a job
+            moved at every look.
+
+    Example:
+        json.dump(export(open_store("dynamodb://bookmarks?region=eu-west-1")), file)
+    """
+    store.check_layout()
+    index = dict(store.jobs())
+    keys = list(store.heads(list(index))) if jobs is None else [key_of(store, name) for name in jobs]
+    blobs: dict[str, str] = {}
+    parts = {key: _exported_job(store, key, blobs) for key in dict.fromkeys(keys)}
+    return {
+        "format": FORMAT,
+        "exported_at": to_text(store.now()),
+        "package_version": __version__,
+        "namespace": store.namespace,
+        "jobs": parts,
+        "blobs": dict(sorted(blobs.items())),
+    }
+
+
+def _exported_job(store: BookmarkStore, job: str, blobs: dict[str, str]) -> dict[str, Any]:
+    items = _settled_items(store, job)
+    for sha256 in _needed_blobs(store, items.values()):
+        if sha256 not in blobs:
+            blobs[sha256] = base64.b64encode(store.blobs.get_named([sha256])[sha256]).decode()
+    part = {
+        "index": _to_json(store.index_entry(job) or {}),
+        "aliases": names_of(store, job)[1:],
+        "items": {sk: _to_json(attributes) for sk, attributes in items.items()},
+    }
+    return {**part, "sha256": _checksum(part)}
+
+
+def _settled_items(store: BookmarkStore, job: str) -> dict[str, Attributes]:
+    """Return the items of a job by sort key, read while its head did not move."""
+    keys = store.keys(job)
+    for _ in range(_LOOKS):
+        rows = store.table.query(keys.partition)
+        items = {key.sk: attributes for key, attributes in rows if not key.sk.startswith(item.SIDE_PREFIX)}
+        head = items.get(keys.head.sk)
+        if head is None:
+            raise JobUnknownError(f"no bookmark named {job!r} in namespace {store.namespace!r}. Nothing was exported.")
+        if _still(head) == _still(store.table.get([keys.head]).get(keys.head)):
+            return items
+    raise ChangedMeanwhileError(f"job {job!r} moved at every look. Nothing was exported. Try again when it is at rest.")
+
+
+def _still(head: Attributes | None) -> Attributes | None:
+    return None if head is None else {name: value for name, value in head.items() if name != "lease_until"}
+
+
+def _needed_blobs(store: BookmarkStore, items: Any) -> Iterator[str]:
+    for attributes in items:
+        for name, value in attributes.items():
+            for payload in _payloads(value):
+                if "inline" not in payload:
+                    yield str(payload["sha256"])
+                if name.startswith(POSITION_PREFIX):
+                    yield from _named_by_position(store, payload)
+
+
+def _payloads(value: Value) -> Iterator[Attributes]:
+    if isinstance(value, dict):
+        if isinstance(value.get("sha256"), str):
+            yield value
+            return
+        for inner in value.values():
+            yield from _payloads(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _payloads(inner)
+
+
+def _named_by_position(store: BookmarkStore, payload: Attributes) -> list[str]:
+    body = store.blobs.get(item.payload_of(payload))
+    if body.startswith(_LEDGER_START):
+        return Ledger.from_root(body, store.blobs.get_named).segment_ids()
+    # A position of another kind names its blobs in plain text; what only looks like such a name has none.
+    return [name for name in position_hashes(body) if transition.has_blob(store, name)]
+
+
+# ---- in
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import wrote: the jobs with their last run, and the number of blobs. `replaced` had a bookmark before."""
+
+    jobs: Mapping[str, int]
+    blobs: int
+    replaced: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {"jobs": dict(self.jobs), "blobs": self.blobs, "replaced": list(self.replaced)}
+
+
+def import_(
+    store: BookmarkStore, document: Mapping[str, Any], *, who: str, reason: str, overwrite: bool = False
+) -> Imported:
+    """Write the bookmarks of an exported document into a store.
+
+    Everything is checked before anything is written. Each job is claimed first, by a lease that does not end by itself:
+    if this process dies half-way, the job can't run, and importing again finishes it. Then it has no lease, and a fence
+    above all it ever had.
+
+    Args:
+        document: what `export` returned.
+        who, reason: for the audit event of each job; a reason is required.
+        overwrite: also replace a bookmark that is there. Its audit events stay.
+
+    Raises:
+        DocumentError: damaged, or of another format. OptionError: no reason.
+        ChangeRefusedError: a job or name is there already; or a consumer has read what would be replaced.
+        JobBusyError, ProtectedError: of a job that would be replaced.
+    """
+    if not reason.strip():
+        raise OptionError("import needs a reason; it is kept with who and when. Nothing was changed.")
+    store.check_layout()
+    jobs, blobs = _checked(document)
+    seen = {job: store.look(job).head for job in jobs}
+    for job, part in jobs.items():
+        _check_free(store, job, part, seen[job], overwrite)
+    for body in blobs.values():
+        store.blobs.put(body)
+    is_moved = document.get("namespace") != store.namespace
+    for job, part in jobs.items():
+        event: Attributes = {"kind": "import", "who": who, "why": reason, "from": str(document.get("namespace"))}
+        after = _landed(part.items, is_moved)
+        if not transition.write_job(store, job, seen[job], after, part.index, event):
+            raise ChangedMeanwhileError(f"job {job!r} moved while it was imported. Import it again.")
+        for name in part.aliases:
+            transition.write_alias(store, job, name)
+    replaced = tuple(job for job, head in seen.items() if head is not None)
+    return Imported({job: part.head.run_number for job, part in jobs.items()}, len(blobs), replaced)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One job of a document, read."""
+
+    head: Head
+    index: Attributes
+    aliases: tuple[str, ...]
+    items: Mapping[str, Attributes]
+
+
+def _checked(document: Mapping[str, Any]) -> tuple[dict[str, _Part], dict[str, bytes]]:
+    if document.get("format") != FORMAT:
+        raise DocumentError(
+            f"the document has format {document.get('format')!r}, and this version knows {FORMAT}. Nothing was "
+            "imported. It has to be what 'airflow-bookmarks export' wrote, by the same version or an earlier one."
+        )
+    try:
+        jobs = {check_name("job", job): _checked_part(job, part) for job, part in document["jobs"].items()}
+        blobs = {sha256: base64.b64decode(text, validate=True) for sha256, text in document["blobs"].items()}
+    except (KeyError, TypeError, AttributeError, binascii.Error) as error:
+        raise DocumentError(
+            f"the document can't be read ({type(error).__name__}: {error}). Nothing was imported. Export again."
+        ) from error
+    for sha256, body in blobs.items():
+        if hashlib.sha256(body).hexdigest() != sha256:
+            raise DocumentError(f"the blob {sha256} does not match its checksum. Nothing was imported. Export again.")
+    _check_complete(jobs, blobs)
+    return jobs, blobs
+
+
+def _checked_part(job: str, part: Mapping[str, Any]) -> _Part:
+    content = {name: part[name] for name in ("index", "aliases", "items")}
+    if _checksum(content) != part["sha256"]:
+        raise DocumentError(f"job {job!r} does not match its checksum. Nothing was imported. Export again.")
+    items = {sk: _of_json(value) for sk, value in part["items"].items()}
+    index = _of_json(part["index"])
+    if not isinstance(index, dict) or not all(isinstance(value, dict) for value in items.values()):
+        raise DocumentError(f"job {job!r} has an item that is no map. Nothing was imported. Export again.")
+    attributes: dict[str, Attributes] = {sk: value for sk, value in items.items() if isinstance(value, dict)}
+    aliases = tuple(check_name("job", name) for name in part["aliases"])
+    return _Part(item.head_of(attributes["HEAD"]), index, aliases, attributes)
+
+
+def _check_complete(jobs: Mapping[str, _Part], blobs: Mapping[str, bytes]) -> None:
+    for job, part in jobs.items():
+        for attributes in part.items.values():
+            for name, value in attributes.items():
+                for payload in _payloads(value):
+                    missing = [sha256 for sha256 in _named_by(name, payload, blobs) if sha256 not in blobs]
+                    if missing:
+                        raise DocumentError(
+                            f"job {job!r} needs the blob {missing[0]}, and the document lacks it. Nothing was "
+                            "imported. Export again."
+                        )
+
+
+def _named_by(name: str, payload: Attributes, blobs: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield the blobs that a payload in the attribute `name` needs."""
+    stored = item.payload_of(payload)
+    if stored.inline is None:
+        yield stored.sha256
+    body = blobs.get(stored.sha256, b"") if stored.inline is None else stored.inline
+    if name.startswith(POSITION_PREFIX) and body.startswith(_LEDGER_START):
+        yield from Ledger.from_root(body, lambda names: {one: blobs[one] for one in names}).segment_ids()
+
+
+def _check_free(store: BookmarkStore, job: str, part: _Part, head: Head | None, overwrite: bool) -> None:
+    for name in part.aliases:
+        if key_of(store, name) not in (job, name) or store.look(name).head is not None:
+            raise ChangeRefusedError(f"{name!r}, a name of job {job!r}, is another job here. Nothing was imported.")
+    if key_of(store, job) != job:
+        raise ChangeRefusedError(f"{job!r} is another name of job {key_of(store, job)!r} here. Nothing was imported.")
+    if head is None or transition.is_claimed(head):
+        return
+    if not overwrite:
+        raise ChangeRefusedError(
+            f"there is a job {job!r} in namespace {store.namespace!r} (run {head.run_number}). Nothing was imported. "
+            "Export the jobs that you want by name, or let it be replaced with overwrite."
+        )
+    if head.protected:
+        raise ProtectedError(f"job {job!r} is protected and can't be replaced. Nothing was imported.")
+    if head.lease is not None and store.now() < head.lease.expires_at:
+        lease = head.lease
+        raise JobBusyError(job, lease.run_id, lease.attempt, lease.since, lease.expires_at)
+    _check_consumers(store, job, part)
+
+
+def _check_consumers(store: BookmarkStore, job: str, part: _Part) -> None:
+    """Refuse to replace what a consumer has read by what it has not: nobody could tell it any more."""
+    for edge in store.edges(job):
+        given = part.items.get(f"{item.EDGE_PREFIX}{edge.consumer}")
+        if given is None or (given["run_number"], given["epoch"]) != (edge.run_number, edge.epoch):
+            raise ChangeRefusedError(
+                f"job {job!r}: consumer {edge.consumer!r} has read it up to run {edge.run_number}, epoch {edge.epoch}, "
+                "and the document does not know of that. Nothing was imported. Reset the consumer afterwards? Then "
+                "import into another namespace, or rewind instead of importing."
+            )
+
+
+def _landed(items: Mapping[str, Attributes], is_moved: bool) -> dict[str, Attributes]:
+    """Return the items as they are to stand: without a lease, and without the staging of another namespace.
+
+    That namespace may be alive: to sweep its staging, by a fence that means nothing there, would cost it rows.
+    """
+    head = {name: value for name, value in items["HEAD"].items() if name not in item.LEASE_ATTRIBUTES}
+    if is_moved:
+        head["staging"] = []
+    return {**items, "HEAD": head}
+
+
+# ---- as Glue shows it
+
+
+def as_glue_entry(store: BookmarkStore, job: str, run: str | None = None) -> dict[str, Any]:
+    """Return a bookmark in the shape of Glue's get-job-bookmark: a JobBookmarkEntry.
+
+    As observed of Glue: `Run` names the next run, `Attempt` counts from 0, `PreviousRunId` is absent in the first
+    entry, and `JobBookmark` is JSON in a string, of which every value is a string. Glue has no file ledger: what tells
+    read files from unread ones is not part of this shape, so it is to look at, never to import.
+
+    Args:
+        run: the entry as it was after this run (number or run id); None: as it is now.
+
+    Raises:
+        JobUnknownError: no such bookmark. RunUnknownError: no such run in the living history.
+    """
+    key = key_of(store, job)
+    head = store.head(key)
+    last = resolve_run(store, key, head, run) if run is not None else _last_run(store, key, head)
+    contexts = head.contexts if run is None or last is None else last.contexts
+    entry: dict[str, Any] = {
+        "JobName": job,
+        "Version": head.version if run is None or last is None else last.version,
+        "Run": (0 if last is None else last.key.number) + 1,
+        "Attempt": 0 if last is None else last.attempt - 1,
+    }
+    if last is not None:
+        before = _last_run(store, key, head, last.key.number - 1)
+        entry |= {} if before is None else {"PreviousRunId": before.run_id}
+        entry["RunId"] = last.run_id
+    states = {ctx: _glue_state(store, key, state) for ctx, state in contexts.items()}
+    return {**entry, "JobBookmark": json.dumps(states, ensure_ascii=False)}
+
+
+def _last_run(store: BookmarkStore, job: str, head: Head, until: int | None = None) -> Run | None:
+    living = store.ancestry(job, head.epoch)
+    for run in store.runs(job, until=head.run_number if until is None else until, reverse=True):
+        if run.state.is_committed and living.is_living(run.key.number, run.epoch):
+            return run
+    return None
+
+
+def _glue_state(store: BookmarkStore, job: str, state: ContextState) -> dict[str, Any]:
+    run = store.run(job, state.run)
+    mark = state.watermark or ""
+    if state.kind != "files":
+        return {"jsonClass": f"{state.kind.capitalize()}JobBookmarkState", "values": {"RUN": str(state.run.number),
+                "WATERMARK": mark}}  # fmt: skip
+    return {
+        "jsonClass": "HadoopDataSourceJobBookmarkState",
+        "timestamps": {
+            "RUN": str(state.run.number),
+            "HIGH_BAND": "0",
+            "CURR_LATEST_PARTITION": "0",
+            "CURR_LATEST_PARTITIONS": "",
+            "CURR_RUN_START_TIME": "" if run is None else _glue_time(run.planned_at),
+            "INCLUDE_LIST": "",
+            "WATERMARK": mark,
+        },
+    }
+
+
+def _glue_time(text: str) -> str:
+    time: datetime = from_text(text).astimezone(UTC)
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+# ---- values as JSON
+
+
+def _to_json(value: Value) -> Any:
+    match value:
+        case bytes():
+            return {_BYTES: base64.b64encode(value).decode()}
+        case list():
+            return [_to_json(element) for element in value]
+        case dict():
+            plain = {name: _to_json(element) for name, element in value.items()}
+            return {_MAP: plain} if any(name.startswith("$") for name in value) else plain
+    return value
+
+
+def _of_json(value: Any) -> Value:
+    match value:
+        case list():
+            return [_of_json(element) for element in value]
+        case dict() if value.keys() == {_BYTES}:
+            return base64.b64decode(value[_BYTES], validate=True)
+        case dict():
+            inner = value[_MAP] if value.keys() == {_MAP} else value
+            return {str(name): _of_json(element) for name, element in inner.items()}
+        case None | bool() | int() | str():
+            return value
+    raise DocumentError(f"the document holds {value!r}, which no item does. Nothing was imported. Export again.")
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()

@@ -1,0 +1,157 @@
+"""Transitions of an import: items of a whole job, written where the job is absent, or over what is there.
+
+    claim     HEAD as it is to be, under the next fence and a lease without end | index | EVENT | lines
+    write     check HEAD.fence | items, 99 at a time; items of before that are not among them go
+    release   HEAD without the lease
+
+Whoever looks between claim and release finds the job held: nothing runs on half a job, and the next import of it goes
+on from there.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import ConditionFailedError, NameTakenError
+from airflow_bookmarks.core.head import Lease
+from airflow_bookmarks.core.instant import to_text
+from airflow_bookmarks.store import item
+from airflow_bookmarks.store.limit import MAX_TRANSACTION_BYTES, check_item
+from airflow_bookmarks.store.naming import ALIAS_OF, alias_of
+from airflow_bookmarks.store.protection import stamped, transact_once
+from airflow_bookmarks.store.table import (
+    MAX_OPERATIONS,
+    Attributes,
+    Check,
+    Delete,
+    Equals,
+    Key,
+    Lacks,
+    Missing,
+    Put,
+    Update,
+)
+from airflow_bookmarks.store.transition import same_state
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.item import Keys
+    from airflow_bookmarks.store.table import Condition, Operation
+
+CLAIM = "(import)"
+_NO_END = datetime(9999, 12, 31, tzinfo=UTC)
+_ROOM = MAX_TRANSACTION_BYTES // 2  # keys and conditions count too
+_KEPT = (item.EVENT_PREFIX, item.SIDE_PREFIX)
+
+
+def is_claimed(head: Head) -> bool:
+    """Whether an import of the job was begun and not ended."""
+    return head.lease is not None and head.lease.run_id == CLAIM and head.lease.expires_at == _NO_END
+
+
+def has_blob(store: BookmarkStore, sha256: str) -> bool:
+    """Whether there is a blob of that name, whole or not."""
+    return any(True for _ in store.table.query(f"{store.namespace}#BLOB#{sha256}", limit=1))
+
+
+def write_job(
+    store: BookmarkStore,
+    job: str,
+    seen: Head | None,
+    items: Mapping[str, Attributes],
+    index: Attributes,
+    event: Attributes,
+) -> bool:
+    """Write the items of a job, given by sort key; False where the job moved since `seen` (None: it was absent).
+
+    The head gets a fence and, where there was one, a version above those of `seen` and of the items.
+    """
+    keys = store.keys(job)
+    fence = _claim(store, keys, seen, items["HEAD"], index, event)
+    if fence is None:
+        return False
+    try:
+        for part in _parts(_writes(store, keys, items)):
+            store.table.transact([Check(keys.head, [Equals("fence", fence)]), *part])
+    except ConditionFailedError:
+        return False
+    return _release(store, job, keys, fence)
+
+
+def write_alias(store: BookmarkStore, job: str, name: str) -> None:
+    """Let `name` name `job`, as an export said.
+
+    Raises:
+        NameTakenError: another job took the name meanwhile.
+    """
+    named = store.keys(name)
+    entry: Attributes = {ALIAS_OF: job, "named_at": to_text(store.now())}
+    try:
+        store.table.transact([Check(named.head, [Missing()]), Put(named.index, entry, [Missing()])])
+    except ConditionFailedError as error:
+        if alias_of(store.index_entry(name), name) != job:
+            raise NameTakenError(
+                f"{name!r}, a name of job {job!r}, became another job meanwhile. The bookmark of {job!r} is imported "
+                "without this name."
+            ) from error
+
+
+def _claim(
+    store: BookmarkStore,
+    keys: Keys,
+    seen: Head | None,
+    head: Attributes,
+    index: Attributes,
+    event: Attributes,
+) -> int | None:
+    base = item.head_of(head)
+    fence = max(base.fence, 0 if seen is None else seen.fence) + 1
+    version = base.version if seen is None else max(base.version, seen.version) + 1
+    lease = Lease(CLAIM, 1, store.now(), _NO_END, store.new_id())
+    claimed: Attributes = {**head, "fence": fence, "version": version, **item.lease_attributes(lease)}
+    conditions: list[Condition] = [Missing()] if seen is None else same_state(seen)
+    trace = keys.event(store.new_id())
+    operations: list[Operation] = [
+        Put(keys.head, claimed, conditions),
+        Put(keys.index, index, [Lacks(ALIAS_OF)]),
+        Put(trace, stamped(store, base, event)),
+    ]
+    return fence if transact_once(store, trace, operations) else None
+
+
+def _writes(store: BookmarkStore, keys: Keys, items: Mapping[str, Attributes]) -> Iterator[Operation]:
+    """Yield lines first, without which nobody can tell what of the rest is history."""
+    there = [key for key, _ in store.table.query(keys.partition)]
+    new = sorted((sk for sk in items if sk != "HEAD"), key=lambda sk: (not sk.startswith(item.LINE_PREFIX), sk))
+    for key in there:
+        if key.sk != "HEAD" and key.sk not in items and not key.sk.startswith(_KEPT):
+            yield Delete(key)
+    for sk in new:
+        yield Put(Key(keys.partition, sk), items[sk])
+
+
+def _parts(operations: Iterable[Operation]) -> Iterator[Sequence[Operation]]:
+    part: list[Operation] = []
+    size = 0
+    for operation in operations:
+        more = check_item(operation.key, operation.attributes) if isinstance(operation, Put) else 0
+        if part and (len(part) == MAX_OPERATIONS - 1 or size + more > _ROOM):
+            yield part
+            part, size = [], 0
+        part.append(operation)
+        size += more
+    if part:
+        yield part
+
+
+def _release(store: BookmarkStore, job: str, keys: Keys, fence: int) -> bool:
+    released = Update(keys.head, remove=item.LEASE_ATTRIBUTES, conditions=[Equals("fence", fence)])
+    try:
+        store.table.transact([released])
+    except ConditionFailedError:
+        return not is_claimed(store.head(job))  # nobody but this import ends the claim of its fence
+    return True

@@ -1,0 +1,246 @@
+"""Names of jobs: aliases by rename and adopt, and bookmarks that are deleted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from airflow_bookmarks.core.errors import (
+    ChangeRefusedError,
+    JobBusyError,
+    JobUnknownError,
+    NameInvalidError,
+    NameTakenError,
+    OptionError,
+    StateCorruptError,
+    UpstreamRewoundError,
+)
+from airflow_bookmarks.lifecycle.bookmark import bookmarks
+from airflow_bookmarks.lifecycle.change import reset, undo
+from airflow_bookmarks.lifecycle.doctor import examine
+from airflow_bookmarks.lifecycle.naming import adopt, delete, key_of, names_of, rename
+from airflow_bookmarks.store.naming import add_alias
+from airflow_bookmarks.store.table import Update
+from tests.lifecycle.shop import Shop
+
+WHY: dict[str, Any] = {"reason": "the DAG was renamed", "who": "ann"}
+
+
+@pytest.fixture
+def copied(shop: Shop) -> Shop:
+    """Return a shop with one run of the job "copy"."""
+    shop.put("a.txt", "a")
+    shop.run()
+    return shop
+
+
+def listed(shop: Shop) -> list[str]:
+    return [row["job"] for row in bookmarks(shop.store)]
+
+
+# ---- rename
+
+
+def test_renamed_job_goes_by_both_names(copied: Shop) -> None:
+    rename(copied.store, "copy", "lake.copy", **WHY)
+
+    assert (key_of(copied.store, "lake.copy"), key_of(copied.store, "copy")) == ("copy", "copy")
+    assert names_of(copied.store, "lake.copy") == ["copy", "lake.copy"]
+    assert listed(copied) == ["copy"]
+    (event,) = copied.store.events("copy")
+    assert (event["kind"], event["name"], event["who"], event["why"]) == (
+        "rename",
+        "lake.copy",
+        "ann",
+        "the DAG was renamed",
+    )
+
+
+def test_rename_moves_nothing(copied: Shop) -> None:
+    before = copied.store.head("copy")
+    rename(copied.store, "copy", "lake.copy", **WHY)
+    assert copied.store.head("copy") == before
+    assert not examine(copied.store)
+
+
+def test_job_is_renamed_again_by_any_of_its_names(copied: Shop) -> None:
+    rename(copied.store, "copy", "lake.copy", **WHY)
+    rename(copied.store, "lake.copy", "sea.copy", **WHY)
+    assert key_of(copied.store, "sea.copy") == "copy"
+
+
+def test_job_under_a_run_can_be_renamed(copied: Shop) -> None:
+    copied.put("b.txt", "b")
+    run = copied.begin()
+    copied.copy(run)
+    rename(copied.store, "copy", "lake.copy", **WHY)
+    assert run.commit().run_number == 2
+
+
+def test_name_that_a_job_has_is_refused(copied: Shop) -> None:
+    copied.run("other")
+    rename(copied.store, "other", "second", **WHY)
+    for name in ("other", "second", "copy"):
+        with pytest.raises(NameTakenError):
+            rename(copied.store, "copy", name, **WHY)
+    assert [event["kind"] for event in copied.store.events("copy")] == []
+
+
+def test_rename_takes_a_job_a_name_and_a_reason(copied: Shop) -> None:
+    with pytest.raises(JobUnknownError):
+        rename(copied.store, "no.such", "x", **WHY)
+    with pytest.raises(NameInvalidError):
+        rename(copied.store, "copy", "a/b", **WHY)
+    with pytest.raises(OptionError, match="reason"):
+        rename(copied.store, "copy", "x", reason="", who="ann")
+
+
+def test_name_that_a_first_run_takes_meanwhile_is_not_given_away(copied: Shop) -> None:
+    head = copied.store.head("copy")
+    copied.run("fast")
+
+    assert not add_alias(copied.store, "copy", head, "fast", None, {"kind": "rename"})
+    assert key_of(copied.store, "fast") == "fast"
+
+
+# ---- adopt
+
+
+def test_new_name_without_runs_takes_the_bookmark_over(copied: Shop) -> None:
+    adopt(copied.store, "lake.copy", "copy", **WHY)
+    assert key_of(copied.store, "lake.copy") == "copy"
+    assert [event["kind"] for event in copied.store.events("copy")] == ["adopt"]
+
+
+def test_new_name_that_began_and_failed_takes_the_bookmark_over(copied: Shop) -> None:
+    run = copied.begin("lake.copy")
+    copied.copy(run)
+    run.abort("stopped by the person who saw the warning")
+
+    adopt(copied.store, "lake.copy", "copy", **WHY)
+
+    assert key_of(copied.store, "lake.copy") == "copy"
+    assert listed(copied) == ["copy"]
+
+
+def test_new_name_with_a_bookmark_of_its_own_is_refused(copied: Shop) -> None:
+    copied.run("lake.copy")
+    with pytest.raises(NameTakenError, match="bookmark of its own"):
+        adopt(copied.store, "lake.copy", "copy", **WHY)
+    assert key_of(copied.store, "lake.copy") == "lake.copy"
+
+
+def test_new_name_whose_bookmark_was_deleted_takes_over(copied: Shop) -> None:
+    copied.run("lake.copy")
+    delete(copied.store, "lake.copy", typed_name="lake.copy", **WHY)
+    adopt(copied.store, "lake.copy", "copy", **WHY)
+    assert key_of(copied.store, "lake.copy") == "copy"
+
+
+def test_new_name_under_a_run_is_refused(copied: Shop) -> None:
+    copied.begin("lake.copy")
+    with pytest.raises(ChangeRefusedError, match="held by"):
+        adopt(copied.store, "lake.copy", "copy", **WHY)
+
+
+def test_run_that_was_about_to_begin_under_the_new_name_finds_it_moved(copied: Shop) -> None:
+    run = copied.begin("lake.copy")
+    run.abort("stopped")
+    seen = copied.store.look("lake.copy", "late")
+    adopt(copied.store, "lake.copy", "copy", **WHY)
+
+    caller, lease = copied.caller("late"), copied.machine.lease_time
+    assert copied.store.take("lake.copy", caller, seen, lease) is None
+
+
+def test_adopt_names_what_is_wrong(copied: Shop) -> None:
+    copied.run("other")
+    rename(copied.store, "other", "second", **WHY)
+    with pytest.raises(JobUnknownError):
+        adopt(copied.store, "lake.copy", "no.such", **WHY)
+    with pytest.raises(NameTakenError, match="already"):
+        adopt(copied.store, "copy", "copy", **WHY)
+    with pytest.raises(NameTakenError, match="name of job 'other'"):
+        adopt(copied.store, "second", "copy", **WHY)
+
+
+# ---- delete
+
+
+def test_deleted_job_reads_everything_again_with_numbers_that_go_on(copied: Shop) -> None:
+    copied.run("report", upstream="copy")
+
+    delete(copied.store, "copy", typed_name="copy", **WHY)
+    assert listed(copied) == ["report"]
+    assert [event["kind"] for event in copied.store.events("copy")] == ["delete"]
+
+    lines, summary = copied.run()
+    assert (lines, summary.run_number, summary.epoch) == (["a"], 2, 2)
+    assert listed(copied) == ["copy", "report"]
+    run = copied.begin("report")
+    with pytest.raises(UpstreamRewoundError):
+        copied.copy(run, upstream="copy")
+    run.abort("told")
+
+
+def test_name_has_to_be_typed_out(copied: Shop) -> None:
+    with pytest.raises(OptionError, match="typed out"):
+        delete(copied.store, "copy", typed_name="cpoy", **WHY)
+    assert copied.store.head("copy").epoch == 1
+
+
+def test_job_under_a_run_is_deleted_by_force_only(copied: Shop) -> None:
+    copied.begin()
+    with pytest.raises(JobBusyError):
+        delete(copied.store, "copy", typed_name="copy", **WHY)
+    delete(copied.store, "copy", typed_name="copy", force=True, **WHY)
+    assert listed(copied) == []
+
+
+def test_deletion_with_clean_removes_what_was_published(copied: Shop) -> None:
+    assert delete(copied.store, "copy", typed_name="copy", clean=True, **WHY).to_clean == 1
+    copied.begin().abort("only to clean")
+    assert copied.target_lines() == Counter()
+
+
+def test_deletion_is_undone_like_a_reset(copied: Shop) -> None:
+    delete(copied.store, "copy", typed_name="copy", **WHY)
+    undo(copied.store, "copy", reason="wrong job", who="ann")
+    assert listed(copied) == ["copy"]
+    assert copied.run()[0] == []
+
+
+def test_deleted_consumer_holds_no_history_of_its_upstream(copied: Shop) -> None:
+    copied.run("report", upstream="copy")
+    delete(copied.store, "report", typed_name="report", **WHY)
+    assert copied.store.edges("copy") == []
+
+    undo(copied.store, "report", reason="it is needed", who="ann")
+    assert [edge.run_number for edge in copied.store.edges("copy")] == [1]
+
+
+def test_consumer_that_runs_again_after_its_deletion_reads_all(copied: Shop) -> None:
+    copied.run("report", upstream="copy")
+    delete(copied.store, "report", typed_name="report", **WHY)
+    assert copied.run("report", upstream="copy")[0] == ["a"]
+    assert [edge.run_number for edge in copied.store.edges("copy")] == [1]
+
+
+def test_job_that_was_changed_after_its_deletion_is_listed(copied: Shop) -> None:
+    delete(copied.store, "copy", typed_name="copy", **WHY)
+    reset(copied.store, "copy", reason="again", who="ann")
+    assert listed(copied) == ["copy"]
+
+
+def test_deleted_job_is_found_by_its_other_name(copied: Shop) -> None:
+    rename(copied.store, "copy", "lake.copy", **WHY)
+    delete(copied.store, "lake.copy", typed_name="lake.copy", **WHY)
+    assert copied.store.head("copy").contexts == {}
+
+
+def test_damaged_alias_says_so(copied: Shop) -> None:
+    copied.store.table.transact([Update(copied.store.keys("copy").index, set={"alias_of": 7})])
+    with pytest.raises(StateCorruptError, match="is no name"):
+        key_of(copied.store, "copy")
