@@ -135,7 +135,7 @@ def _what(seen: Mapping[str, Any], change: Change) -> str:
     if change.kind == "undo":
         return f"stands as before its last change again{runs}"
     if change.kind == "delete":
-        return f"loses its bookmark: the next run reads everything{runs}"
+        return f"loses its bookmark, and the next run reads everything{runs}"
     where = f"run {seen['to_run']}" if change.to_run is not None else "before its first run"
     if change.contexts is not None:
         return f"goes back to {where} with {', '.join(change.contexts)} alone: no run is undone"
@@ -174,15 +174,16 @@ def _unprotect(desk: Desk, given: argparse.Namespace) -> None:
 
 
 def _approve(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.protection import approve, find_request
+    from airflow_bookmarks.lifecycle.protection import APPROVED, OPEN, approve, find_request
 
     asked = find_request(desk.store, given.job, given.request_id)
-    _say(f"{asked.who.name} asks for this change of job {asked.job!r}: {asked.why}")
-    if asked.change.kind == "unprotect":
-        _say("its protection is taken away")
-    else:
-        _say(*_in_lines(desk.store.namespace, asked.preview, asked.change))
-    _confirm(given)
+    if asked.state in (OPEN, APPROVED):
+        _say(f"{asked.who.name} asks for this change of job {asked.job!r}: {asked.why}")
+        if asked.change.kind == "unprotect":
+            _say("its protection is taken away")
+        else:
+            _say(*_in_lines(desk.store.namespace, asked.preview, asked.change))
+        _confirm(given)
     done = approve(desk.store, asked.job, asked.id, who=desk.find_identity(), force=given.force)
     print_facts(done, given)
 

@@ -59,11 +59,13 @@ def in_words(value: Any) -> str:
     """Return one value as a cell: what is None or empty as `-`.
 
     Example:
-        >>> in_words({"flights": "2013-01-31", "people": None}), in_words(None), in_words(True)
-        ('flights=2013-01-31 people=-', '-', 'yes')
+        >>> in_words({"flights": "2013-01-31", "people": None}), in_words(None), in_words(True), in_words([1, 2])
+        ('flights=2013-01-31 people=-', '-', 'yes', '1, 2')
     """
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(in_words, value)) or "-"
     if isinstance(value, dict):
         return " ".join(f"{name}={in_words(inner)}" for name, inner in value.items()) or "-"
-    return "-" if value is None or value in ("", []) else str(value)
+    return "-" if value is None or value == "" else str(value)

@@ -33,6 +33,7 @@ from airflow_bookmarks.core.instant import from_text, to_text
 from airflow_bookmarks.lifecycle.change import Change, apply, preview
 from airflow_bookmarks.lifecycle.naming import key_of, make_deletion
 from airflow_bookmarks.store import protection as transition
+from airflow_bookmarks.store.naming import check_may_delete
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -125,7 +126,7 @@ def check_unprotected(job: str, head: Head, kind: str) -> None:
     if head.protected:
         raise ProtectedError(
             f"job {job!r} is protected: a {kind} needs the approval of a second person. Nothing was changed. Ask for "
-            "it: the same command with --request, or lifecycle.protection.request(...); another person then approves."
+            "it by the same command with --request; another person approves it then."
         )
 
 
@@ -195,6 +196,8 @@ def requests(store: BookmarkStore, job: str, *, with_closed: bool = False) -> li
     head, now = store.head(job), store.now()
     items = transition.request_items(store, job)
     found = [_request_of(job, request_id, item, head, now) for request_id, item in items.items()]
+    # Identifiers of one millisecond have no order.
+    found.sort(key=lambda one: one.made_at)
     return [one for one in found if with_closed or one.state in (OPEN, APPROVED)]
 
 
@@ -257,6 +260,8 @@ def _decide(store: BookmarkStore, job: str, request_id: str, who: Identity, deci
             return asked  # what was approved once is carried out now
         if head.version != asked.version:
             continue  # it moved after the request was read, which then is void
+        if decision == APPROVED and asked.change.kind == "delete":
+            check_may_delete(store, job)
         kind = "approve" if decision == APPROVED else "reject"
         event: Attributes = {"kind": kind, "who": who.name, "why": reason or asked.why, "request": request_id}
         by: Attributes = {"decided_by": who.name, "decided_by_kind": who.kind}

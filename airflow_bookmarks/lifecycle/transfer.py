@@ -40,6 +40,7 @@ from airflow_bookmarks.lifecycle.rewind import resolve_run
 from airflow_bookmarks.store import item
 from airflow_bookmarks.store import transfer as transition
 from airflow_bookmarks.store.collection import POSITION_PREFIX
+from airflow_bookmarks.store.naming import check_may_delete
 from airflow_bookmarks.version import __version__
 
 if TYPE_CHECKING:
@@ -185,7 +186,8 @@ def import_(
     Raises:
         DocumentError: damaged, or of another format. OptionError: no reason.
         ChangeRefusedError: a job or name is there already; or a consumer has read what would be replaced.
-        JobBusyError, ProtectedError: of a job that would be replaced.
+        JobBusyError, ProtectedError: of a job that would be replaced. StoreAccessError: this role may not delete, which
+            an import half-way has to.
     """
     if not reason.strip():
         raise OptionError("import needs a reason; it is kept with who and when. Nothing was changed.")
@@ -194,6 +196,7 @@ def import_(
     seen = {job: store.look(job).head for job in jobs}
     for job, part in jobs.items():
         _check_free(store, job, part, seen[job], overwrite)
+        check_may_delete(store, job)
     for body in blobs.values():
         store.blobs.put(body)
     is_moved = document.get("namespace") != store.namespace

@@ -23,10 +23,14 @@ if TYPE_CHECKING:
 
 
 def stamped(store: BookmarkStore, head: Head, event: Attributes) -> Attributes:
-    """Return an event that changes no position: with its time, and the version and epoch that it met."""
+    """Return an event that changes no position: with its time, and what it met: version, epoch, protection.
+
+    The policies of jobs know what people do by these names (`epoch_after`, `protected`): no run writes them.
+    """
     return {
         **event,
         "at": to_text(store.now()),
+        "protected": head.protected,
         "version_before": head.version,
         "epoch_before": head.epoch,
         "epoch_after": head.epoch,

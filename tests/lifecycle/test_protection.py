@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -21,8 +22,9 @@ from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.lifecycle.change import Change, preview, reset, rewind, set_position, undo
 from airflow_bookmarks.lifecycle.naming import delete
 from airflow_bookmarks.lifecycle.protection import Request, approve, protect, reject, request, requests
+from airflow_bookmarks.store import protection as transition
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.table import Update
+from airflow_bookmarks.store.table import Attributes, Update
 from tests.lifecycle.shop import Shop
 
 REWIND = Change("rewind", to_run="1")
@@ -195,6 +197,37 @@ def test_approval_by_force_fences_the_run_that_holds_the_job(guarded: Shop) -> N
     asked = ask(guarded)
     guarded.begin()
     assert approve(guarded.store, "copy", asked.id, who=BOB, force=True)["to_run"] == 1
+
+
+def test_of_two_requests_the_one_approved_first_voids_the_other(guarded: Shop) -> None:
+    first, second = ask(guarded), ask(guarded, Change("reset"))
+    approve(guarded.store, "copy", second.id, who=BOB)
+    with pytest.raises(ApprovalError, match="void"):
+        approve(guarded.store, "copy", first.id, who=BOB)
+    assert states(guarded) == ["void", "done"]
+
+
+def test_request_is_decided_once_though_two_people_decide_at_once(guarded: Shop) -> None:
+    asked, head = ask(guarded), guarded.store.head("copy")
+    by: Attributes = {"decided_by": "bob", "decided_by_kind": "os"}
+    assert transition.decide(guarded.store, "copy", head, asked.id, "rejected", by, {"kind": "reject"})
+    assert not transition.decide(guarded.store, "copy", head, asked.id, "approved", by, {"kind": "approve"})
+    assert states(guarded) == ["rejected"]
+
+
+def test_decision_whose_reply_was_lost_counts_once(guarded: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ask(guarded)
+    table = guarded.store.table
+    real = table.transact
+
+    def repeated(operations: Any, *, token: str | None = None) -> None:
+        real(operations, token=token)
+        real(operations, token=None)  # as the store's client does that got no answer
+
+    monkeypatch.setattr(table, "transact", repeated)
+    assert reject(guarded.store, "copy", asked.id, reason="no", who=BOB).state == "rejected"
+    monkeypatch.undo()
+    assert sorted(str(event["kind"]) for event in guarded.store.events("copy")) == ["protect", "reject", "request"]
 
 
 # ---- reject
