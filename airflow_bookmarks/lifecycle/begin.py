@@ -6,9 +6,10 @@ import logging
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from airflow_bookmarks.core.errors import AttemptRefusedError, JobBusyError
+from airflow_bookmarks.core.errors import AttemptRefusedError, ChangedMeanwhileError, JobBusyError
 from airflow_bookmarks.core.head import Take, may_take
 from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.store.naming import resolve_name
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.job import Caller
@@ -41,6 +42,7 @@ def begin(
     Raises:
         JobBusyError: another run holds the lease (and still does after the wait).
         AttemptRefusedError: this attempt was killed, or a higher one was seen.
+        ChangedMeanwhileError: the name was given to another job since the caller resolved it.
     """
     deadline = machine.monotonic() + wait_for.total_seconds()
     while True:
@@ -51,6 +53,7 @@ def begin(
             if holding is not None:
                 machine.at(Point.TAKEN)
                 return holding
+            _check_name(store, job)
             continue  # it moved between look and take: look again
         if verdict is not Take.BUSY:
             raise _refused(job, caller, verdict)
@@ -58,6 +61,16 @@ def begin(
             raise _busy(job, seen)
         log.info("bookmark %s: waiting for %s", job, _busy(job, seen).holder)
         machine.sleep(_POLL_S)
+
+
+def _check_name(store: BookmarkStore, job: str) -> None:
+    """Make sure that the name was not given to another job since it was resolved."""
+    key = resolve_name(store, job)
+    if key != job:
+        raise ChangedMeanwhileError(
+            f"{job!r} became another name of job {key!r} while a run of it was about to begin. Nothing was read or "
+            f"changed. Run the task again: it works on {key!r} then."
+        )
 
 
 def _busy(job: str, seen: Snapshot) -> JobBusyError:

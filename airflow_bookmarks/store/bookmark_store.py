@@ -52,7 +52,7 @@ from airflow_bookmarks.store.table import (
     Put,
     Update,
 )
-from airflow_bookmarks.store.transition import Holding, same_state
+from airflow_bookmarks.store.transition import ALIAS_OF, Holding, same_state
 from airflow_bookmarks.version import __version__
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class BookmarkStore(LineStore):
         operations: list[Operation] = []
         if seen.head is None:
             operations.append(Put(keys.head, item.head_attributes(after), [Missing()]))
-            operations.append(Update(keys.index, set=self._index_base(caller, now)))
+            operations.append(Update(keys.index, set=self._index_base(caller, now), conditions=[Lacks(ALIAS_OF)]))
         else:
             changes: Attributes = {"fence": after.fence, **item.lease_attributes(lease)}
             operations.append(Update(keys.head, set=changes, conditions=_same_head(seen.head)))
@@ -287,7 +287,7 @@ class BookmarkStore(LineStore):
             self.table.transact(self._commit_operations(holding, commit), token=self._token())
         except ConditionFailedError as error:
             found = self.run(holding.job, holding.key)
-            if found is not None and found.state.is_committed and holding.fence in found.fences:
+            if found is not None and found.state.is_committed and _is_own(found, holding):
                 return found  # our own success: the reply was lost
             raise self._unchanged(holding, "commit") from error
         return self._committed(holding, commit)
@@ -407,7 +407,9 @@ class BookmarkStore(LineStore):
         found, head = self.run(holding.job, run.key), self.head(holding.job)
         if following is not None:
             return head.lease is not None and head.lease.nonce == following.nonce
-        return found is not None and found.state is RunState.PUBLISHED and head.published >= run.key.number
+        if found is None or found.run_id != run.run_id or found.revision < run.revision:
+            return False
+        return found.state is RunState.PUBLISHED and head.published >= run.key.number
 
     # ---- replay
 
@@ -477,7 +479,8 @@ class BookmarkStore(LineStore):
             self.table.transact(operations, token=self._token())
         except ConditionFailedError as error:
             found = self.run(holding.job, run.key)
-            if found is None or holding.fence not in found.fences:
+            is_own = found is not None and found.replayed_by == holding.caller.run_id
+            if found is None or not is_own or holding.fence not in found.fences:
                 raise self._unchanged(holding, "commit the replay") from error
         return after
 
@@ -553,7 +556,7 @@ class BookmarkStore(LineStore):
             self.table.transact(operations, token=self._token())
         except ConditionFailedError as error:
             found = self.run(holding.job, holding.key)
-            if found is None or holding.fence not in found.fences:
+            if found is None or not _is_own(found, holding):
                 raise self._fenced(holding, f"take over run {run.key}") from error
         return adopted
 
@@ -627,6 +630,12 @@ def _planned(holding: Holding, option: str, is_last: bool) -> Run:
         option=option,
         runtime_version=__version__,
     )
+
+
+def _is_own(run: Run, holding: Holding) -> bool:
+    # By whom as well: an import brings runs, and fences, of another history.
+    by = (run.run_id, run.attempt)
+    return by == (holding.caller.run_id, holding.caller.attempt) and holding.fence in run.fences
 
 
 def _same_head(head: Head) -> list[Condition]:

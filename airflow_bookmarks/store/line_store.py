@@ -10,7 +10,7 @@ from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.line import Line, Turning
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.store import item
-from airflow_bookmarks.store.table import Attributes, Equals, Missing, Operation, Put, Update
+from airflow_bookmarks.store.table import Attributes, Equals, Lacks, Missing, Operation, Put, Update
 from airflow_bookmarks.store.transition import Holding, Transitions, same_state
 
 if TYPE_CHECKING:
@@ -106,8 +106,10 @@ class LineStore(Transitions):
             changes["cleaning"] = item.payload_value(after.cleaning)
         remove = [] if keep else list(item.LEASE_ATTRIBUTES)
         remove += [] if after.publishing else ["publishing"]
-        # A replay commits, and a mark clears what was due, under the same fence and version.
-        return Update(self.keys(job).head, set=changes, remove=remove, conditions=same_state(seen))
+        conditions = same_state(seen)
+        if keep is None:  # what a run does within itself needs no approval
+            conditions.append(Equals("protected", True) if seen.protected else Lacks("protected"))
+        return Update(self.keys(job).head, set=changes, remove=remove, conditions=conditions)
 
     def break_lease(self, job: str, seen: Head, event: Attributes) -> Head | None:
         """Fence whoever holds the job, and free it; None where the job moved since `seen`.

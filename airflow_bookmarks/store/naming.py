@@ -15,6 +15,7 @@ from airflow_bookmarks.core.errors import ConditionFailedError, StateCorruptErro
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.store.protection import stamped, transact_once
 from airflow_bookmarks.store.table import Attributes, Check, Condition, Delete, Equals, Lacks, Missing, Put, Update
+from airflow_bookmarks.store.transition import ALIAS_OF
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.state_reader import StateReader
     from airflow_bookmarks.store.table import Operation
 
-ALIAS_OF = "alias_of"
 DELETED_AT, DELETED_VERSION = "deleted_at", "deleted_version"
 
 
@@ -61,8 +61,8 @@ def add_alias(store: BookmarkStore, job: str, head: Head, name: str, empty: Head
 
     Args:
         head: the head of `job` as seen.
-        empty: the head of a job without a position that has this name now, None where there is none. It is fenced:
-            whoever is about to begin under it finds the alias.
+        empty: the head of a job without a position that has this name now, None where there is none. It is fenced,
+            and says so itself: whoever is about to begin under it can't.
     """
     keys, named = store.keys(job), store.keys(name)
     trace = keys.event(store.new_id())
@@ -79,7 +79,7 @@ def add_alias(store: BookmarkStore, job: str, head: Head, name: str, empty: Head
         conditions: list[Condition] = [Equals("fence", empty.fence), Equals("version", empty.version)]
         conditions.append(Lacks("lease_nonce"))
         operations += [
-            Update(named.head, set={"fence": empty.fence + 1}, conditions=conditions),
+            Update(named.head, set={"fence": empty.fence + 1, ALIAS_OF: job}, conditions=conditions),
             Update(named.index, set=entry, conditions=[Lacks(ALIAS_OF)]),
         ]
     return transact_once(store, trace, operations)

@@ -180,10 +180,10 @@ class StateReader:
     def events(self, job: str) -> list[Attributes]:
         """Return the audit events of a job, oldest first, as plain attributes.
 
-        In the order of the version that each one found: two events may share a millisecond, and clocks differ.
+        In the order of the version that each one found, because clocks differ; within one by time.
         """
         rows = [a for _, a in self.table.query(self.keys(job).partition, prefix=item.EVENT_PREFIX)]
-        return sorted(rows, key=_version_before)
+        return sorted(rows, key=_order)
 
     def sides(self, job: str) -> list[Attributes]:
         """Return the side records of a job (pause and disable runs), oldest first, as plain attributes."""
@@ -199,6 +199,6 @@ class StateReader:
         return self.table.get([key]).get(key)
 
 
-def _version_before(event: Attributes) -> int:
-    version = event.get("version_before")
-    return version if isinstance(version, int) else 0
+def _order(event: Attributes) -> tuple[int, str]:
+    version, at = event.get("version_before"), event.get("at")
+    return (version if isinstance(version, int) else 0, at if isinstance(at, str) else "")

@@ -18,7 +18,7 @@ from airflow_bookmarks.core.head import Lease
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.store import item
 from airflow_bookmarks.store.limit import MAX_TRANSACTION_BYTES, check_item
-from airflow_bookmarks.store.naming import ALIAS_OF, alias_of
+from airflow_bookmarks.store.naming import alias_of
 from airflow_bookmarks.store.protection import stamped, transact_once
 from airflow_bookmarks.store.table import (
     MAX_OPERATIONS,
@@ -32,7 +32,7 @@ from airflow_bookmarks.store.table import (
     Put,
     Update,
 )
-from airflow_bookmarks.store.transition import same_state
+from airflow_bookmarks.store.transition import ALIAS_OF, same_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

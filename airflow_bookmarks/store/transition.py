@@ -24,13 +24,17 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.table import Operation, Table
 
 
+ALIAS_OF = "alias_of"  # on the index entry of a name that a rename gave, and on the empty head that was there before
+
+
 def same_state(head: Head) -> list[Condition]:
     """Return the conditions under which a head is still what somebody has seen and builds on, its lease aside.
 
-    Fence and version alone do not tell: a replay commits, and a mark clears what is due, without either.
+    Fence and version alone do not tell: a replay commits, and a mark clears what is due, without either. And its name
+    may have become that of another job.
     """
     conditions: list[Condition] = [Equals("fence", head.fence), Equals("version", head.version)]
-    conditions.append(Equals("changes", head.changes))
+    conditions += [Equals("changes", head.changes), Lacks(ALIAS_OF)]
     due = None if head.publishing is None else str(head.publishing)
     conditions.append(Lacks("publishing") if due is None else Equals("publishing", due))
     clean = None if head.cleaning is None else item.payload_value(head.cleaning)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import (
+    ChangedMeanwhileError,
     ChangeRefusedError,
     JobBusyError,
     JobUnknownError,
@@ -164,6 +165,25 @@ def test_adopt_names_what_is_wrong(copied: Shop) -> None:
         adopt(copied.store, "copy", "copy", **WHY)
     with pytest.raises(NameTakenError, match="name of job 'other'"):
         adopt(copied.store, "second", "copy", **WHY)
+
+
+def test_run_that_looked_before_its_name_became_an_alias_does_not_begin(copied: Shop) -> None:
+    seen = copied.store.look("lake.copy", "late")
+    rename(copied.store, "copy", "lake.copy", **WHY)
+
+    caller, lease = copied.caller("late"), copied.machine.lease_time
+    assert copied.store.take("lake.copy", caller, seen, lease) is None
+    assert key_of(copied.store, "lake.copy") == "copy"
+
+
+def test_run_that_resolved_its_name_before_it_became_an_alias_is_told_to_run_again(copied: Shop) -> None:
+    copied.begin("begun").abort("nothing was read")
+    rename(copied.store, "copy", "lake.copy", **WHY)
+    adopt(copied.store, "begun", "copy", **WHY)
+
+    for name in ("lake.copy", "begun"):
+        with pytest.raises(ChangedMeanwhileError, match="another name of job 'copy'"):
+            copied.begin(name)
 
 
 # ---- delete

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import count
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from airflow_bookmarks.core.errors import (
     StateCorruptError,
 )
 from airflow_bookmarks.core.identity import Identity
+from airflow_bookmarks.core.instant import utc_now
 from airflow_bookmarks.lifecycle.change import Change, preview, reset, rewind, set_position, undo
 from airflow_bookmarks.lifecycle.naming import delete
 from airflow_bookmarks.lifecycle.protection import Request, approve, protect, reject, request, requests
@@ -51,6 +53,27 @@ def states(shop: Shop, *, with_closed: bool = True) -> list[str]:
 
 
 # ---- what protection refuses, and what not
+
+
+def test_change_that_looked_before_the_protection_does_not_go_through(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    seen = shop.store.head("copy")
+    turn = Change("reset").turn(shop.store, "copy", seen, {"who": "ann", "why": "r"})
+
+    protect(shop.store, "copy", reason="money", who=BOB)
+
+    assert shop.store.begin_line("copy", seen, turn) is None
+    assert shop.store.head("copy").epoch == 1
+
+
+def test_events_of_one_version_come_in_the_order_of_their_time(guarded: Shop) -> None:
+    start = utc_now()
+    ticks = (start + timedelta(microseconds=n) for n in count())  # many in a millisecond, which is what ids tell
+    store = BookmarkStore(guarded.store.table, guarded.store.namespace, clock=lambda: next(ticks))
+    for n in range(6):
+        request(store, "copy", Change("reset"), reason=str(n), who=ANN)
+    assert [event.get("why") for event in store.events("copy")] == ["money", *"012345"]
 
 
 def test_protected_job_is_not_changed_without_an_approval(guarded: Shop) -> None:

@@ -22,6 +22,7 @@ from airflow_bookmarks.core.errors import (
     StateCorruptError,
 )
 from airflow_bookmarks.core.identity import Identity
+from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.lifecycle.change import reset, rewind, undo, unlock
 from airflow_bookmarks.lifecycle.doctor import examine
 from airflow_bookmarks.lifecycle.history import history
@@ -184,6 +185,19 @@ def test_holder_of_a_replaced_job_is_fenced(busy: Shop, other: Shop) -> None:
     run = other.begin()
     other.copy(run)
     import_(other.store, export(busy.store, ["copy"]), overwrite=True, **WHY)
+    with pytest.raises(FencedError):
+        run.commit()
+
+
+def test_run_of_another_history_is_not_taken_for_the_own_commit(busy: Shop, other: Shop) -> None:
+    busy.run("single", "there/1")
+    other.machine = replace(other.machine, lease_time=timedelta(0))
+    other.put("d.txt", "d")
+    run = other.begin("single", "here/1")
+    other.copy(run)
+    import_(other.store, export(busy.store, ["single"]), overwrite=True, **WHY)
+    (imported,) = other.store.runs("single")
+    assert (imported.key, imported.fences) == (RunKey(1, 1), (1,))  # those of the stale driver
     with pytest.raises(FencedError):
         run.commit()
 

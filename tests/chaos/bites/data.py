@@ -112,6 +112,10 @@ def landed_rows_of_another_epoch_given_up() -> None:
 # ---- publishing
 
 
+def _moves(store: Any, output: Any) -> Sequence[tuple[str, str]]:
+    return [] if output.publish is None else decode_moves(store.blobs.get(output.publish))
+
+
 def _publish_with(publisher: Any) -> None:
     for module in (active_run, recover, finish, publish):
         module.__dict__["publish_run"] = publisher
@@ -141,15 +145,11 @@ def publisher_reads_its_list_anew() -> None:
     def rereading(store: Any, holding: Any, run: Any, machine: Any) -> int:
         for name, output in run.outputs.items():
             files = open_filesystem(output.target)
-            moves = [] if output.publish is None else decode_moves(store.blobs.get(output.publish))
-            publish.move_all(files, f"run {run.key}", moves, machine)
-            now = store.run(holding.job, run.key).outputs[name]
-            if output.publish is not None:  # what was moved is cleared away, at the place that is there now
-                files.remove(now.place)
-            deletes = [] if output.delete is None else decode_paths(store.blobs.get(output.delete))
-            if deletes:
-                store.check_held(holding, "delete")
-            for path in deletes:
+            for at, move in enumerate(_moves(store, output)):
+                publish.move_all(files, f"run {run.key}", [move], machine)
+                now = _moves(store, store.run(holding.job, run.key).outputs[name])
+                files.delete(now[at][0])  # the source of the move is cleared away, by the list that is there now
+            for path in [] if output.delete is None else decode_paths(store.blobs.get(output.delete)):
                 files.delete(path)
         return 0
 

@@ -28,8 +28,7 @@ _COUNTERS = ("version", "epoch", "fence", "changes", "run_number", "published")
 _STEPS = {
     None: {"PLANNED", "COMMITTED"},
     "PLANNED": {"PLANNED", "FAILED", "COMMITTED", "ABANDONED"},
-    # A late plan or place, or a late commit, of a driver that got no answer and reported failure: nobody came since.
-    "FAILED": {"FAILED", "PLANNED", "COMMITTED", "ABANDONED"},
+    "FAILED": {"FAILED", "ABANDONED"},
     "COMMITTED": {"COMMITTED", "PUBLISHED"},
     "PUBLISHED": {"PUBLISHED", "COMMITTED"},
     "ABANDONED": {"ABANDONED"},
