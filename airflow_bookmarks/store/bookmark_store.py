@@ -1,11 +1,11 @@
 """The upper layer of the state store: the state transitions of DESIGN.md, each one transaction, on any `Table`.
 
-    take      HEAD lease, fence + 1 | EXEC attempt
+    take, renew, release, fence: `lease_store`
     plan      check fence | RUN plan            place     HEAD staging | RUN output
     commit    HEAD version + 1, publishing | RUN COMMITTED | EXEC | index | one edge per upstream
     mark      HEAD published, lease released (or: fence + 1, the next run) | RUN PUBLISHED | EXEC finished
-    commit_replay   HEAD publishing, changes + 1 | RUN COMMITTED, revision + 1 | EXEC
-    fail, abandon, adopt, fence; those that start a line: `line_store`
+    fail, abandon, adopt
+    those that start a line: `line_store`; of a replay: `replay_store`
 
 Every transition is read back when a condition failed, because that may be the trace of an own success whose reply was
 lost: by the RUN item and HEAD, never by the lease, which success itself releases.
@@ -14,20 +14,17 @@ lost: by the RUN item and HEAD, never by the lease, which success itself release
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import (
-    BookmarkError,
-    ChangedMeanwhileError,
     ConditionFailedError,
     MisuseError,
 )
-from airflow_bookmarks.core.head import Head, Lease
+from airflow_bookmarks.core.head import Lease
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.run import (
     ContextState,
-    Execution,
     OutputEntry,
     Payload,
     PlanEntry,
@@ -37,8 +34,10 @@ from airflow_bookmarks.core.run import (
 from airflow_bookmarks.core.ulid import new_ulid
 from airflow_bookmarks.store import item
 from airflow_bookmarks.store.blob import INLINE_BYTES
+from airflow_bookmarks.store.lease_store import LeaseStore
 from airflow_bookmarks.store.line_store import LineStore, Turn
-from airflow_bookmarks.store.state_reader import LAYOUT_VERSION, Snapshot
+from airflow_bookmarks.store.replay_store import ReplayStore
+from airflow_bookmarks.store.state_reader import LAYOUT_VERSION
 from airflow_bookmarks.store.table import (
     MAX_OPERATIONS,
     Attributes,
@@ -52,7 +51,7 @@ from airflow_bookmarks.store.table import (
     Put,
     Update,
 )
-from airflow_bookmarks.store.transition import ALIAS_OF, Holding, same_state
+from airflow_bookmarks.store.transition import Holding
 from airflow_bookmarks.version import __version__
 
 if TYPE_CHECKING:
@@ -60,7 +59,6 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.edge import Edge
     from airflow_bookmarks.core.job import Caller
-    from airflow_bookmarks.store.item import Keys
 
 __all__ = ["BookmarkStore", "Commit", "Holding", "Turn", "open_store"]
 
@@ -89,7 +87,7 @@ class Commit:
     option: str = "enable"
 
 
-class BookmarkStore(LineStore):
+class BookmarkStore(LeaseStore, LineStore, ReplayStore):
     """The bookmarks of one namespace of one table.
 
     Args:
@@ -114,106 +112,6 @@ class BookmarkStore(LineStore):
         except ConditionFailedError:
             self.check_layout()
         return created
-
-    # ---- take, renew, release
-
-    def take(
-        self, job: str, caller: Caller, seen: Snapshot, lease_for: timedelta, *, replays: int | None = None
-    ) -> Holding | None:
-        """Take the lease under a new fence, if the job is still as `seen`; None where it moved meanwhile.
-
-        The caller has asked `core.head.may_take` before. `replays` names the run that this attempt is to replay: what
-        the execution has finished stays finished then.
-        """
-        keys, now = self.keys(job), self._clock()
-        base = seen.head or Head()
-        nonce = self._token()
-        lease = Lease(caller.run_id, caller.attempt, now, now + lease_for, nonce)
-        after = replace(base, fence=base.fence + 1, lease=lease)
-        operations: list[Operation] = []
-        if seen.head is None:
-            operations.append(Put(keys.head, item.head_attributes(after), [Missing()]))
-            operations.append(Update(keys.index, set=self._index_base(caller, now), conditions=[Lacks(ALIAS_OF)]))
-        else:
-            changes: Attributes = {"fence": after.fence, **item.lease_attributes(lease)}
-            operations.append(Update(keys.head, set=changes, conditions=_same_head(seen.head)))
-        operations.append(self._take_execution(keys, caller, seen.execution, base.run_number, nonce, replays))
-        try:
-            self.table.transact(operations, token=nonce)
-        except ConditionFailedError:
-            found = self.look(job).head
-            if found is None or found.lease is None or found.lease.nonce != nonce:
-                return None
-        first_run = seen.execution.first_run if seen.execution else None
-        return Holding(job, caller, after.fence, nonce, replace(after, lease=None), now, first_run)
-
-    def _take_execution(
-        self, keys: Keys, caller: Caller, seen: Execution | None, run_number: int, nonce: str, replays: int | None
-    ) -> Operation:
-        conditions = _same_execution(seen)
-        changes: Attributes = {"attempt": caller.attempt, "killed_attempt": seen.killed_attempt if seen else 0}
-        changes["taken_nonce"] = nonce
-        changes |= {"dag_id": caller.dag_id, "task_id": caller.task_id, "dag_run_id": caller.dag_run_id}
-        changes |= {"logical_date": caller.logical_date, "taken_at": to_text(self._clock())}
-        changes["finished"] = replays is not None and seen is not None and seen.is_finished
-        remove = [] if replays is not None else ["replaying"]
-        if replays is not None:
-            changes["replaying"] = replays
-        if seen is None or seen.attempt == 0:
-            changes["base_run"] = run_number
-        return Update(keys.execution(caller.run_id), set=changes, remove=remove, conditions=conditions)
-
-    def _index_base(self, caller: Caller, now: datetime) -> Attributes:
-        return {
-            "dag_id": caller.dag_id,
-            "task_id": caller.task_id,
-            "map_index": caller.map_index,
-            "first_seen_at": to_text(now),
-        }
-
-    def _index_commit(self, caller: Caller, now: str, number: int) -> Attributes:
-        entry: Attributes = {"last_commit_at": now, "run_number": number}
-        if caller.dag_id is not None:  # whoever ran it first may not have been a DAG, or another one
-            entry |= {"dag_id": caller.dag_id, "task_id": caller.task_id, "map_index": caller.map_index}
-        return entry
-
-    def renew(self, holding: Holding, lease_for: timedelta) -> None:
-        """Move the end of the lease.
-
-        Raises:
-            FencedError: the job was taken over, or the attempt killed, or the job reset.
-        """
-        until = to_text(self._clock() + lease_for)
-        conditions = [Equals("fence", holding.fence), Equals("lease_nonce", holding.nonce)]
-        try:
-            self.table.transact(
-                [Update(self.keys(holding.job).head, set={"lease_until": until}, conditions=conditions)]
-            )
-        except ConditionFailedError as error:
-            raise self._fenced(holding, "keep the lease") from error
-
-    def release(self, holding: Holding) -> None:
-        """Give the lease back without a run.
-
-        Raises:
-            FencedError: it is not ours any more.
-        """
-        operation = Update(
-            self.keys(holding.job).head, remove=item.LEASE_ATTRIBUTES, conditions=[Equals("fence", holding.fence)]
-        )
-        try:
-            self.table.transact([operation], token=self._token())
-        except ConditionFailedError as error:
-            raise self._fenced(holding, "release the lease") from error
-
-    def check_held(self, holding: Holding, what: str) -> None:
-        """Make sure that the job is still the holder's; `what` says what it is about to do.
-
-        Raises:
-            FencedError: it is not.
-        """
-        if self.head(holding.job).fence != holding.fence:
-            raise self._fenced(holding, what)
 
     # ---- plan, place
 
@@ -292,16 +190,6 @@ class BookmarkStore(LineStore):
             raise self._unchanged(holding, "commit") from error
         return self._committed(holding, commit)
 
-    def _unchanged(self, holding: Holding, what: str) -> BookmarkError:
-        """Return why a commit was refused: the version moved under the own fence, or the fence is another's."""
-        now = self.look(holding.job).head
-        if now is None or now.fence != holding.fence:
-            return self._fenced(holding, what)
-        return ChangedMeanwhileError(
-            f"job {holding.job!r} moved from version {holding.base.version} to {now.version} under this run. "
-            "Nothing was committed. Run it again."
-        )
-
     def _committed(self, holding: Holding, commit: Commit) -> Run:
         """Return what was just written, so that the publisher need not read it."""
         return replace(
@@ -352,6 +240,12 @@ class BookmarkStore(LineStore):
             for upstream, edge in commit.edges.items()
         ]
         return operations
+
+    def _index_commit(self, caller: Caller, now: str, number: int) -> Attributes:
+        entry: Attributes = {"last_commit_at": now, "run_number": number}
+        if caller.dag_id is not None:  # whoever ran it first may not have been a DAG, or another one
+            entry |= {"dag_id": caller.dag_id, "task_id": caller.task_id, "map_index": caller.map_index}
+        return entry
 
     def _execution_runs(self, holding: Holding) -> Attributes:
         # Not finished until the mark of this run, also where recovery has just marked an earlier attempt's as the last.
@@ -410,79 +304,6 @@ class BookmarkStore(LineStore):
         if found is None or found.run_id != run.run_id or found.revision < run.revision:
             return False
         return found.state is RunState.PUBLISHED and head.published >= run.key.number
-
-    # ---- replay
-
-    def add_staging(self, holding: Holding, staging: Sequence[str]) -> None:
-        """Store under which roots a replay stages, before its first byte is written; they hold its fence's places.
-
-        Raises:
-            FencedError: the job is not ours any more; nothing was written.
-        """
-        conditions = [Equals("fence", holding.fence)]
-        head = Update(self.keys(holding.job).head, set={"staging": list(staging)}, conditions=conditions)
-        self._held(holding, [head], "store where it stages")
-
-    def end_replay(self, holding: Holding) -> None:
-        """Release the lease after the replay of an empty run: it published nothing, so nothing is to be replaced.
-
-        Raises:
-            FencedError: the job is not ours any more.
-        """
-        keys = self.keys(holding.job)
-        operations = [
-            Update(keys.head, remove=item.LEASE_ATTRIBUTES, conditions=[Equals("fence", holding.fence)]),
-            Update(keys.execution(holding.caller.run_id), set={"finished": True}, remove=["replaying"]),
-        ]
-        self._held(holding, operations, "end the replay")
-
-    def commit_replay(self, holding: Holding, run: Run, outputs: Mapping[str, OutputEntry], event: Attributes) -> Run:
-        """Give a published run another revision, whose publish is due then; return the run as it is then.
-
-        Position, version, run number and every other run stay as they are.
-
-        Raises:
-            FencedError: the job is not ours any more. ChangedMeanwhileError: its version moved. Nothing was written.
-        """
-        keys, now = self.keys(holding.job), to_text(self._clock())
-        changes = holding.base.changes + 1
-        after = replace(
-            run,
-            state=RunState.COMMITTED,
-            revision=run.revision + 1,
-            changes=changes,
-            fences=(*run.fences, holding.fence),
-            outputs=outputs,
-            replayed_by=holding.caller.run_id,
-        )
-        update: Attributes = {"state": after.state.value, "revision": after.revision, "changes": changes}
-        update |= {"fences": list(after.fences), "replayed_by": after.replayed_by, "replayed_at": now}
-        for name, output in outputs.items():
-            update |= item.output_attribute(name, output)
-        operations: list[Operation] = [
-            Update(
-                keys.head,
-                set={"publishing": str(run.key), "changes": changes},
-                conditions=[Equals("fence", holding.fence), Equals("version", holding.base.version)],
-            ),
-            Update(
-                keys.run(run.key),
-                set=update,
-                conditions=[Equals("state", RunState.PUBLISHED.value), Equals("revision", run.revision)],
-            ),
-            Update(keys.execution(holding.caller.run_id), set={"first_run": run.key.number, "last_run": run.key.number})
-            if holding.caller.run_id != run.run_id
-            else Check(keys.execution(run.run_id), [Exists()]),
-            Put(keys.event(self.new_id()), {**event, "at": now, "version_before": holding.base.version}),
-        ]
-        try:
-            self.table.transact(operations, token=self._token())
-        except ConditionFailedError as error:
-            found = self.run(holding.job, run.key)
-            is_own = found is not None and found.replayed_by == holding.caller.run_id
-            if found is None or not is_own or holding.fence not in found.fences:
-                raise self._unchanged(holding, "commit the replay") from error
-        return after
 
     # ---- fail, abandon, adopt
 
@@ -560,41 +381,6 @@ class BookmarkStore(LineStore):
                 raise self._fenced(holding, f"take over run {run.key}") from error
         return adopted
 
-    # ---- kill
-
-    def fence(self, job: str, run_id: str, attempt: int) -> bool:
-        """Kill an attempt: it, and lower ones, can't begin any more; if it holds the job, it is fenced.
-
-        Returns whether it held the job. Its open run stays and is settled by whoever begins next.
-        """
-        keys = self.keys(job)
-        for _ in range(_RACES):
-            seen = self.look(job, run_id)
-            killed = max(attempt, seen.execution.killed_attempt if seen.execution else 0)
-            changes: Attributes = {"killed_attempt": killed, "killed_at": to_text(self._clock())}
-            if seen.execution is None:
-                changes |= {"attempt": 0}
-            conditions = _same_execution(seen.execution)
-            operations: list[Operation] = [Update(keys.execution(run_id), set=changes, conditions=conditions)]
-            lease = seen.head.lease if seen.head else None
-            is_holder = lease is not None and lease.run_id == run_id and lease.attempt <= attempt
-            if seen.head is not None and is_holder:
-                fenced = Update(
-                    keys.head,
-                    set={"fence": seen.head.fence + 1},
-                    remove=item.LEASE_ATTRIBUTES,
-                    conditions=[Equals("fence", seen.head.fence)],
-                )
-                operations.append(fenced)
-            try:
-                self.table.transact(operations, token=self._token())
-            except ConditionFailedError:
-                continue
-            return is_holder
-        raise ChangedMeanwhileError(
-            f"job {job!r} kept changing while attempt {attempt} of {run_id!r} was killed; try again."
-        )
-
     # ---- side records
 
     def put_side(self, job: str, record: Attributes) -> str:
@@ -606,8 +392,6 @@ class BookmarkStore(LineStore):
         self.table.transact([Put(self.keys(job).side(ulid), attributes)])
         return ulid
 
-
-_RACES = 20
 
 # A request whose reply was lost may arrive late: it must not open again what is committed, nor commit what was reported
 # as failed.
@@ -636,25 +420,6 @@ def _is_own(run: Run, holding: Holding) -> bool:
     # By whom as well: an import brings runs, and fences, of another history.
     by = (run.run_id, run.attempt)
     return by == (holding.caller.run_id, holding.caller.attempt) and holding.fence in run.fences
-
-
-def _same_head(head: Head) -> list[Condition]:
-    # All that a holder keeps as its base. The fence alone does not tell: whoever is about to lose the lease may commit
-    # between our look and our take, and a take that does not know of its publish would sweep what it has staged.
-    conditions = [*same_state(head), Equals("staging", list(head.staging))]
-    if head.lease is None:
-        return [*conditions, Lacks("lease_nonce")]
-    # A lease that was renewed since we looked is alive: its end is part of what must not have moved.
-    until = to_text(head.lease.expires_at)
-    return [*conditions, Equals("lease_nonce", head.lease.nonce), Equals("lease_until", until)]
-
-
-def _same_execution(seen: Execution | None) -> list[Condition]:
-    if seen is None:
-        return [Missing()]
-    conditions: list[Condition] = [Equals("attempt", seen.attempt), Equals("killed_attempt", seen.killed_attempt)]
-    taken = Equals("taken_nonce", seen.taken_nonce) if seen.taken_nonce is not None else Lacks("taken_nonce")
-    return [*conditions, taken]
 
 
 def open_store(uri: str, *, session: Any = None) -> BookmarkStore:

@@ -7,7 +7,7 @@ from datetime import datetime
 from random import Random, SystemRandom
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import BookmarkError, ConditionFailedError, FencedError
+from airflow_bookmarks.core.errors import BookmarkError, ChangedMeanwhileError, ConditionFailedError, FencedError
 from airflow_bookmarks.core.instant import to_text, utc_now
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.ulid import new_ulid
@@ -114,6 +114,16 @@ class Transitions(StateReader):
             f"job {holding.job!r}: this run ({holding.caller.run_id!r}, attempt {holding.caller.attempt}, fence "
             f"{holding.fence}) could not {what}: the job was {taken} (fence {fence}). This run changed nothing further "
             "in the state; what it staged is swept by the run that has the job now."
+        )
+
+    def _unchanged(self, holding: Holding, what: str) -> BookmarkError:
+        """Return why a commit was refused: the version moved under the own fence, or the fence is another's."""
+        now = self.look(holding.job).head
+        if now is None or now.fence != holding.fence:
+            return self._fenced(holding, what)
+        return ChangedMeanwhileError(
+            f"job {holding.job!r} moved from version {holding.base.version} to {now.version} under this run. "
+            "Nothing was committed. Run it again."
         )
 
     def _token(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow_bookmarks.core.run import RunKey, RunState
 from airflow_bookmarks.lifecycle import begin, retention, turn
-from airflow_bookmarks.store import bookmark_store, item
+from airflow_bookmarks.store import item, lease_store
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.table import Check, Equals, Operation, Put, Update
 from airflow_bookmarks.store.transition import Holding
@@ -118,13 +118,13 @@ def commit_not_read_back() -> None:
 
 @bite("what was seen of the job is still so when the lease is taken: also its version", theme="takeovers")
 def take_of_a_stale_look() -> None:
-    same_head = bookmark_store.__dict__["_same_head"]
+    same_head = lease_store.__dict__["_same_head"]
     names = {"fence", "lease_nonce", "lease_until"}
 
     def stale(head: Any) -> list[Any]:
         return [condition for condition in same_head(head) if getattr(condition, "name", "") in names]
 
-    bookmark_store.__dict__["_same_head"] = stale
+    lease_store.__dict__["_same_head"] = stale
 
 
 @bite("a killed attempt can't begin any more")
