@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.cli.verb import FORCE, JOB, REASON, YES, Argument, Desk, Verb, positive, print_facts
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.terms import Terms, check_reason
 
 if TYPE_CHECKING:
     import argparse
@@ -64,7 +65,7 @@ def _change(desk: Desk, given: argparse.Namespace, job: str, change: Change) -> 
     from airflow_bookmarks.lifecycle.change import preview
     from airflow_bookmarks.lifecycle.protection import check_unprotected
 
-    _check_reason(given)
+    check_reason(f"a {given.verb}", given.reason)
     if not given.request and not given.dry_run:
         check_unprotected(job, desk.store.head(job), change.kind)
     seen = preview(desk.store, job, change).as_dict()
@@ -88,7 +89,8 @@ def _apply(desk: Desk, given: argparse.Namespace, job: str, change: Change, vers
 
     who = desk.find_identity().name
     make = make_deletion if change.kind == "delete" else apply
-    return make(desk.store, job, change, given.reason, who, given.force, version).as_dict()
+    terms = Terms(reason=given.reason, who=who, force=given.force, expected_version=version)
+    return make(desk.store, job, change, **terms).as_dict()
 
 
 def _ask(desk: Desk, given: argparse.Namespace, job: str, change: Change, version: int | None = None) -> None:
@@ -219,11 +221,6 @@ def _say(*lines: str) -> None:
     """Speak to the person: on stderr, so that stdout holds the result alone."""
     for line in lines:
         print(line, file=sys.stderr)
-
-
-def _check_reason(given: argparse.Namespace) -> None:
-    if not given.reason.strip():
-        raise OptionError("this needs a reason; it is kept with who and when. Nothing was changed.")
 
 
 def _confirm_name(given: argparse.Namespace) -> None:

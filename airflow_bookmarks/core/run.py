@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.job_state import STATE_KIND
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -109,6 +111,11 @@ class ContextState:
     run: RunKey
     watermark: str | None = None
     set_in: int | None = None
+
+
+def watermarks(contexts: Mapping[str, ContextState]) -> dict[str, str | None]:
+    """Return the watermark of each context that reads something; `job.state` has none."""
+    return {ctx: state.watermark for ctx, state in contexts.items() if state.kind != STATE_KIND}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.instant import to_text
+from airflow_bookmarks.core.run import watermarks
 from airflow_bookmarks.store.naming import alias_of, is_deleted
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _row(namespace: str, job: str, head: Head, index: Mapping[str, Any]) -> dict
         "protected": head.protected,
         "epoch": head.epoch,
         "version": head.version,
-        "watermark": {ctx: state.watermark for ctx, state in head.contexts.items()},
+        "watermark": watermarks(head.contexts),
         "lease": None if head.lease is None else _lease(head.lease),
         **{name: index.get(name) for name in _INDEX},
     }

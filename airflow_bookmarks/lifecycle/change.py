@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow_bookmarks.core.errors import (
     ChangedMeanwhileError,
@@ -24,6 +24,8 @@ from airflow_bookmarks.core.errors import (
     ProtectedError,
 )
 from airflow_bookmarks.core.job_state import STATE_KIND
+from airflow_bookmarks.core.run import watermarks
+from airflow_bookmarks.core.terms import Terms, check_reason
 from airflow_bookmarks.lifecycle.clean import CleanList
 from airflow_bookmarks.lifecycle.reading import ContextReader
 from airflow_bookmarks.lifecycle.rewind import resolve_run
@@ -164,31 +166,26 @@ def reset(
     store: BookmarkStore,
     job: str,
     *,
-    reason: str,
-    who: str,
-    force: bool = False,
-    expected_version: int | None = None,
     clean: bool = False,
     contexts: Sequence[str] | None = None,
-    approved: bool = False,
+    **terms: Unpack[Terms],
 ) -> Changed:
     """Take a job back to before its first run: the next enabled run reads everything. History and targets stay.
 
     Args:
-        reason: why, for the audit event; required.
-        who: who asks for it.
-        force: also under a lease: the run that holds it is fenced.
-        expected_version: refuse if the head has another version by now.
         clean: also remove exactly what the undone runs published; the next run does it. It can't be undone.
         contexts: only these contexts, without undoing a run; default: all.
-        approved: a second person has approved it (see `protection`); needed for a protected job.
+        terms: reason, who, force, expected_version, approved: see `Terms`.
 
     Raises:
         OptionError: no reason. JobUnknownError. JobBusyError: a run holds the lease. ChangedMeanwhileError.
         ChangeRefusedError: it can't be cleaned. ProtectedError: it needs an approval.
+
+    Example:
+        reset(store, "flights.clean", reason="the delivery of May was wrong", who="ada", clean=True)
     """
     change = Change("reset", contexts=None if contexts is None else tuple(contexts), clean=clean)
-    return apply(store, job, change, reason, who, force, expected_version, approved)
+    return apply(store, job, change, **terms)
 
 
 def rewind(
@@ -196,13 +193,9 @@ def rewind(
     job: str,
     to_run: str | int,
     *,
-    reason: str,
-    who: str,
-    force: bool = False,
-    expected_version: int | None = None,
     clean: bool = False,
     contexts: Sequence[str] | None = None,
-    approved: bool = False,
+    **terms: Unpack[Terms],
 ) -> Changed:
     """Take a job back to its state after an earlier run, given by run number or run id; see `reset` for the rest.
 
@@ -210,21 +203,10 @@ def rewind(
         RunUnknownError: no such run in the living line. Besides those of `reset`.
     """
     change = Change("rewind", str(to_run), None if contexts is None else tuple(contexts), clean=clean)
-    return apply(store, job, change, reason, who, force, expected_version, approved)
+    return apply(store, job, change, **terms)
 
 
-def set_position(
-    store: BookmarkStore,
-    job: str,
-    ctx: str,
-    value: str | int,
-    *,
-    reason: str,
-    who: str,
-    force: bool = False,
-    expected_version: int | None = None,
-    approved: bool = False,
-) -> Changed:
+def set_position(store: BookmarkStore, job: str, ctx: str, value: str | int, **terms: Unpack[Terms]) -> Changed:
     """Put one context to a position that no run left; see `reset` for the rest.
 
     Args:
@@ -234,20 +216,10 @@ def set_position(
     Raises:
         OptionError: the value is none of these, or the context was never read. Besides those of `reset`.
     """
-    change = Change("set", ctx=ctx, value=str(value))
-    return apply(store, job, change, reason, who, force, expected_version, approved)
+    return apply(store, job, Change("set", ctx=ctx, value=str(value)), **terms)
 
 
-def undo(
-    store: BookmarkStore,
-    job: str,
-    *,
-    reason: str,
-    who: str,
-    force: bool = False,
-    expected_version: int | None = None,
-    approved: bool = False,
-) -> Changed:
+def undo(store: BookmarkStore, job: str, **terms: Unpack[Terms]) -> Changed:
     """Take back the last reset, rewind, set or undo: the job stands as before it; see `reset` for the rest.
 
     Runs made since are undone. A second undo takes the first one back.
@@ -255,7 +227,7 @@ def undo(
     Raises:
         ChangeRefusedError: there is none, it was cleaned, or it dropped a publish whose staged output is gone.
     """
-    return apply(store, job, Change("undo"), reason, who, force, expected_version, approved)
+    return apply(store, job, Change("undo"), **terms)
 
 
 def unlock(store: BookmarkStore, job: str, *, reason: str, who: str) -> dict[str, Any]:
@@ -264,7 +236,7 @@ def unlock(store: BookmarkStore, job: str, *, reason: str, who: str) -> dict[str
     Raises:
         OptionError: no reason. ChangeRefusedError: nobody holds the job. ChangedMeanwhileError.
     """
-    _check_reason("unlock", reason)
+    check_reason("unlock", reason)
     for _ in range(_RACES):
         head = store.head(job)
         if head.lease is None:
@@ -280,14 +252,15 @@ def apply(
     store: BookmarkStore,
     job: str,
     change: Change,
+    *,
     reason: str,
     who: str,
     force: bool = False,
     expected_version: int | None = None,
     approved: bool = False,
 ) -> Changed:
-    """Make a change; the arguments are those of `reset`."""
-    _check_reason(change.kind, reason)
+    """Make a change; the terms are those of `Terms`, the errors those of `reset`."""
+    check_reason(change.kind, reason)
     for _ in range(_RACES):
         gone = collected_until(store, job)
         head = store.head(job)
@@ -307,9 +280,8 @@ def apply(
                 continue
             head = fenced
         turn = change.turn(store, job, head, {"who": who, "why": reason, "forced": force})
-        turn = replace(
-            turn, check=collection_check(store, job, gone)
-        )  # what it goes back to is not collected meanwhile
+        # What it goes back to must not be collected meanwhile.
+        turn = replace(turn, check=collection_check(store, job, gone))
         undone = tuple(run.key.number for run in undone_runs(store, job, head, turn))
         after = store.begin_line(job, head, turn)
         if after is not None:
@@ -412,11 +384,6 @@ def _set_turn(store: BookmarkStore, job: str, head: Head, ctx: str, value: str, 
 # ---- what is refused
 
 
-def _check_reason(kind: str, reason: str) -> None:
-    if not reason.strip():
-        raise OptionError(f"{kind} needs a reason; it is kept with who and when. Nothing was changed.")
-
-
 def _check_free(store: BookmarkStore, job: str, head: Head, force: bool) -> None:
     lease = head.lease
     if lease is not None and not force and store.now() < lease.expires_at:
@@ -448,12 +415,5 @@ def _kept_changing(job: str, what: str) -> ChangedMeanwhileError:
 
 
 def _watermarks(before: Head, after: Head) -> dict[str, dict[str, str | None]]:
-    return {
-        ctx: {"before": _mark(before, ctx), "after": _mark(after, ctx)}
-        for ctx in sorted({*before.contexts, *after.contexts})
-    }
-
-
-def _mark(head: Head, ctx: str) -> str | None:
-    state = head.contexts.get(ctx)
-    return None if state is None else state.watermark
+    old, new = watermarks(before.contexts), watermarks(after.contexts)
+    return {ctx: {"before": old.get(ctx), "after": new.get(ctx)} for ctx in sorted({*old, *new})}

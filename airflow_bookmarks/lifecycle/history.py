@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.run import watermarks
 from airflow_bookmarks.lifecycle.rewind import resolve_run
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def row(run: Run, living: Ancestry) -> dict[str, Any]:
         "bytes": sum(facts.get("bytes", 0) for facts in contexts.values()),
         "rows": _sum([facts.get("rows") for facts in contexts.values()]),
         "rows_written": _sum([output.facts.get("rows") for output in run.outputs.values()]),
-        "watermark": {ctx: state.watermark for ctx, state in run.contexts.items()},
+        "watermark": watermarks(run.contexts),
         "version": run.version,
         "planned_at": run.planned_at,
         "committed_at": run.committed_at,

@@ -10,10 +10,11 @@ moves nothing: it adds an alias, and the job goes by both names from then on.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow_bookmarks.core.errors import ChangedMeanwhileError, ChangeRefusedError, NameTakenError, OptionError
 from airflow_bookmarks.core.job import check_name
+from airflow_bookmarks.core.terms import Terms, check_reason
 from airflow_bookmarks.lifecycle.change import Change, Changed, apply
 from airflow_bookmarks.lifecycle.turn import upstream_of
 from airflow_bookmarks.store import naming as transition
@@ -52,7 +53,7 @@ def rename(store: BookmarkStore, job: str, new_name: str, *, reason: str, who: s
         OptionError: no reason. JobUnknownError. NameInvalidError: it can't be a name.
         NameTakenError: a job has it already. ChangedMeanwhileError.
     """
-    _check_reason("rename", reason)
+    check_reason("rename", reason)
     key, name = key_of(store, job), check_name("job", new_name)
     for _ in range(_RACES):
         head = store.head(key)
@@ -85,7 +86,7 @@ def adopt(store: BookmarkStore, job: str, from_job: str, *, reason: str, who: st
         OptionError: no reason. JobUnknownError: there is no `from_job`. NameInvalidError: `job` can't be a name.
         NameTakenError: `job` has a bookmark of its own. ChangeRefusedError: a run holds it. ChangedMeanwhileError.
     """
-    _check_reason("adopt", reason)
+    check_reason("adopt", reason)
     key, name = key_of(store, from_job), check_name("job", job)
     for _ in range(_RACES):
         head = store.head(key)
@@ -122,18 +123,7 @@ def _check_empty(store: BookmarkStore, name: str, head: Head, key: str) -> None:
 # ---- delete
 
 
-def delete(
-    store: BookmarkStore,
-    job: str,
-    *,
-    typed_name: str,
-    reason: str,
-    who: str,
-    force: bool = False,
-    clean: bool = False,
-    expected_version: int | None = None,
-    approved: bool = False,
-) -> Changed:
+def delete(store: BookmarkStore, job: str, *, typed_name: str, clean: bool = False, **terms: Unpack[Terms]) -> Changed:
     """Delete the bookmark of a job: the next run reads everything, and lists leave the job out until then.
 
     History, events and the numbers stay, so a later run goes on with higher ones, and consumers see that the job went
@@ -143,34 +133,24 @@ def delete(
     Args:
         job: any of its names.
         typed_name: the same name, typed out by whoever wants it.
-        force, clean, expected_version, approved: as for `change.reset`.
+        clean, terms: as for `change.reset`.
 
     Raises:
         OptionError: no reason, or another name. StoreAccessError: this role may not delete. Besides those of
             `change.reset`.
     """
     check_typed(job, typed_name)
-    change = Change("delete", clean=clean)
-    return make_deletion(store, key_of(store, job), change, reason, who, force, expected_version, approved)
+    return make_deletion(store, key_of(store, job), Change("delete", clean=clean), **terms)
 
 
-def make_deletion(
-    store: BookmarkStore,
-    job: str,
-    change: Change,
-    reason: str,
-    who: str,
-    force: bool = False,
-    expected_version: int | None = None,
-    approved: bool = False,
-) -> Changed:
+def make_deletion(store: BookmarkStore, job: str, change: Change, **terms: Unpack[Terms]) -> Changed:
     """Delete the bookmark of a job, given by its key, whose name was typed out; the rest is as for `change.apply`.
 
     Where the process ends half-way, the job stands reset, with the event of its deletion, and is still listed; to
     delete it again does no harm.
     """
     transition.check_may_delete(store, job)
-    changed = apply(store, job, change, reason, who, force, expected_version, approved)
+    changed = apply(store, job, change, **terms)
     upstreams = {upstream_of(state) for state in changed.before.contexts.values() if state.kind == "upstream"}
     transition.hide(store, job, changed.after, sorted(upstreams))
     return changed
@@ -190,11 +170,6 @@ def check_typed(job: str, typed_name: str) -> None:
 
 
 # ---- what is refused
-
-
-def _check_reason(kind: str, reason: str) -> None:
-    if not reason.strip():
-        raise OptionError(f"{kind} needs a reason; it is kept with who and when. Nothing was changed.")
 
 
 def _also(owner: str, name: str) -> str:

@@ -30,6 +30,7 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.core.instant import from_text, to_text
+from airflow_bookmarks.core.terms import check_reason
 from airflow_bookmarks.lifecycle.change import Change, apply, preview
 from airflow_bookmarks.lifecycle.naming import key_of, make_deletion
 from airflow_bookmarks.store import protection as transition
@@ -107,7 +108,7 @@ def protect(store: BookmarkStore, job: str, *, reason: str, who: Identity) -> di
         OptionError: no reason. JobUnknownError. ChangeRefusedError: it is protected already. ChangedMeanwhileError.
     """
     job = key_of(store, job)
-    _check_reason("protect", reason)
+    check_reason("protect", reason)
     for _ in range(_RACES):
         head = store.head(job)
         if head.protected:
@@ -158,7 +159,7 @@ def request(
             done. RunUnknownError: of a rewind.
     """
     job = key_of(store, job)
-    _check_reason(f"a request to {change.kind}", reason)
+    check_reason(f"a request to {change.kind}", reason)
     _check_kind(job, change)
     _check_authenticated(job, who, "ask for a change of a protected job")
     for _ in range(_RACES):
@@ -242,7 +243,7 @@ def reject(store: BookmarkStore, job: str, request_id: str, *, reason: str, who:
     Raises:
         RequestUnknownError. OptionError: no reason. ApprovalError: void, expired or decided already.
     """
-    _check_reason("reject", reason)
+    check_reason("reject", reason)
     return _decide(store, key_of(store, job), request_id, who, REJECTED, reason)
 
 
@@ -281,18 +282,15 @@ def _carry_out(store: BookmarkStore, asked: Request, who: Identity, force: bool)
             raise ChangedMeanwhileError(f"job {job!r} moved while its protection was taken away; it stays protected.")
         return {"job": job, "change": "unprotect", "protected": False}
     make = make_deletion if change.kind == "delete" else apply
-    changed = make(store, job, change, asked.why, by, force, asked.version, approved=True)
+    changed = make(
+        store, job, change, reason=asked.why, who=by, force=force, expected_version=asked.version, approved=True
+    )
     # If this process ends before the note, the request shows as void, which it is as well: the version moved.
     transition.note_done(store, job, asked.id)
     return changed.as_dict()
 
 
 # ---- what is refused
-
-
-def _check_reason(what: str, reason: str) -> None:
-    if not reason.strip():
-        raise OptionError(f"{what} needs a reason; it is kept with who and when. Nothing was changed.")
 
 
 def _check_kind(job: str, change: ChangeRequest) -> None:

@@ -28,12 +28,12 @@ from airflow_bookmarks.core.errors import (
     DocumentError,
     JobBusyError,
     JobUnknownError,
-    OptionError,
     ProtectedError,
 )
 from airflow_bookmarks.core.instant import from_text, to_text
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.ledger import Ledger
+from airflow_bookmarks.core.terms import check_reason
 from airflow_bookmarks.lifecycle.naming import key_of, names_of
 from airflow_bookmarks.lifecycle.retention import position_hashes
 from airflow_bookmarks.lifecycle.rewind import resolve_run
@@ -189,8 +189,7 @@ def import_(
         JobBusyError, ProtectedError: of a job that would be replaced. StoreAccessError: this role may not delete, which
             an import half-way has to.
     """
-    if not reason.strip():
-        raise OptionError("import needs a reason; it is kept with who and when. Nothing was changed.")
+    check_reason("import", reason)
     store.check_layout()
     jobs, blobs = _checked(document)
     seen = {job: store.look(job).head for job in jobs}

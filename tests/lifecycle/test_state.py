@@ -14,7 +14,8 @@ from airflow_bookmarks.core.errors import ExpectationError, MisuseError, NameInv
 from airflow_bookmarks.core.job_state import MAX_STATE_BYTES
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.change import reset, rewind, undo
+from airflow_bookmarks.lifecycle.bookmark import bookmark
+from airflow_bookmarks.lifecycle.change import Change, preview, reset, rewind, undo
 from airflow_bookmarks.lifecycle.history import history
 from airflow_bookmarks.lifecycle.job_state import JobStates
 from airflow_bookmarks.lifecycle.lease import Machine
@@ -300,3 +301,17 @@ def test_expectation_after_the_commit_is_refused_because_it_blocks_nothing(shop:
     run = passed(shop, 1)
     with pytest.raises(MisuseError, match="this run is over"):
         run.expect(True, "too late")
+
+
+def test_watermarks_that_people_see_leave_job_state_out(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    run = shop.begin()
+    run.state("cursor").set("x")
+    shop.copy(run)
+    run.commit()
+
+    (row,) = history(shop.store, "copy")
+    looked = preview(shop.store, "copy", Change("reset"))
+    assert [
+        set(marks) for marks in (row["watermark"], bookmark(shop.store, "copy")["watermark"], looked.watermarks)
+    ] == [{"raw"}] * 3

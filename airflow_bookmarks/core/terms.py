@@ -1,0 +1,35 @@
+"""Terms of a change: who asks for it, why, and what has to hold for it."""
+
+from __future__ import annotations
+
+from typing import Required, TypedDict
+
+from airflow_bookmarks.core.errors import OptionError
+
+
+class Terms(TypedDict, total=False):
+    """The arguments, by keyword, that every change of where a job stands takes.
+
+    Args:
+        reason: why, for the audit event; required, and not empty.
+        who: who asks for it; required.
+        force: also under a lease: the run that holds it is fenced. Default: refused.
+        expected_version: refuse if the head has another version by now. Default None: any.
+        approved: a second person has approved it (see `lifecycle.protection`); a protected job needs that.
+    """
+
+    reason: Required[str]
+    who: Required[str]
+    force: bool
+    expected_version: int | None
+    approved: bool
+
+
+def check_reason(what: str, reason: str) -> None:
+    """Make sure that a person says why; `what` names what is asked for.
+
+    Raises:
+        OptionError: the reason is empty or blank.
+    """
+    if not reason.strip():
+        raise OptionError(f"{what} needs a reason; it is kept with who and when. Nothing was changed.")
