@@ -56,7 +56,11 @@ class FileSystem(Protocol):
         ...
 
     def remove(self, root: str) -> None:
-        """Remove a folder with all that is in it; no error when it is gone."""
+        """Remove a folder with all that is in it; no error when it is gone.
+
+        Where somebody removes it or writes into it at the same time (a driver that lost its job and does not know it
+        yet), a part of it may stay: a later sweep removes that.
+        """
         ...
 
     def canonical(self, path: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import os
 import shutil
 import tempfile
@@ -16,6 +17,8 @@ from airflow_bookmarks.files.filesystem import Listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+log = logging.getLogger(__name__)
 
 _GLOB = frozenset("*?[]{}")
 
@@ -86,8 +89,11 @@ class LocalFileSystem:
         try:
             shutil.rmtree(root)
         except FileNotFoundError:
-            # Gone, or somebody removes it at the same time: what is left then is swept by the next publish.
-            return
+            return  # gone, or somebody removes it at the same time
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY:
+                raise
+            log.info("%s is being written by somebody: what is left of it goes with the next sweep", root)
 
     def canonical(self, path: str) -> str:
         """Return the one absolute spelling of a path; see `FileSystem.canonical`."""

@@ -548,6 +548,30 @@ def test_staged_file_that_somebody_removed_is_never_taken_for_published(shop: Sh
     assert shop.store.head("copy").lease is None
 
 
+def test_driver_that_still_stages_while_it_is_swept_does_not_hinder_the_one_that_has_the_job(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.put("a.txt", "a")
+    run = shop.begin()
+    shop.copy(run)
+    (staged,) = shop.staged_files()
+    rmdir = os.rmdir
+
+    def stages_once_more(*given: Any, **named: Any) -> None:
+        monkeypatch.setattr(os, "rmdir", rmdir)
+        staged.parent.mkdir(parents=True, exist_ok=True)
+        staged.write_text("late\n")
+        rmdir(*given, **named)
+
+    run.abort("taken for dead")
+    monkeypatch.setattr(os, "rmdir", stages_once_more)
+
+    assert shop.run()[0] == ["a"]
+    assert shop.target_lines() == {"a": 1}
+    shop.run()
+    assert shop.staged_files() == []
+
+
 def test_run_of_many_contexts_fits_into_one_item(shop: Shop) -> None:
     for i in range(900):
         shop.put(f"{i:04d}-{hash(str(i)) % 10**12:012d}.txt", str(i))
