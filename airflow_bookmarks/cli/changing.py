@@ -65,7 +65,7 @@ def _change(desk: Desk, given: argparse.Namespace, job: str, change: Change) -> 
     from airflow_bookmarks.lifecycle.change import preview
     from airflow_bookmarks.lifecycle.protection import check_unprotected
 
-    check_reason(f"a {given.verb}", given.reason)
+    check_reason(f"a {change.kind}", given.reason)
     if not given.request and not given.dry_run:
         check_unprotected(job, desk.store.head(job), change.kind)
     seen = preview(desk.store, job, change).as_dict()

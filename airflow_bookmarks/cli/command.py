@@ -6,6 +6,7 @@ What a verb needs is imported when it runs: this module is loaded by every `airf
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -137,6 +138,9 @@ def _open_by_airflow(conn_id: str | None, uri: str | None) -> Desk:
 
 
 def _run_verb(verb: Verb, given: argparse.Namespace, opened: Callable[[], Desk]) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a letter that it has not is no reason to fail after the change
+            stream.reconfigure(errors="backslashreplace")
     try:
         return verb.run(opened(), given) or 0
     except BookmarkError as error:

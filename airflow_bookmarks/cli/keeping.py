@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_bookmarks.cli.output import as_json
-from airflow_bookmarks.cli.verb import Argument, Desk, Verb, positive, print_facts, print_rows
+from airflow_bookmarks.cli.verb import Argument, Desk, Verb, positive, print_facts, print_rows, say
 from airflow_bookmarks.core.errors import BookmarkError, DocumentError
-
-if TYPE_CHECKING:
-    import argparse
 
 _FINDING_COLUMNS = ("severity", "job", "code", "what", "repair")
 _REPAIRED_COLUMNS = ("job", "code", "is_done", "what")
@@ -38,7 +36,7 @@ def _export(desk: Desk, given: argparse.Namespace) -> None:
     else:
         document = export(desk.store, jobs or None)
     if given.file == _STANDARD:
-        print(as_json(document))
+        say(as_json(document))
         return
     try:
         Path(given.file).write_text(as_json(document) + "\n", encoding="utf-8")
@@ -47,7 +45,9 @@ def _export(desk: Desk, given: argparse.Namespace) -> None:
 
 
 def _all_jobs(desk: Desk) -> list[str]:
-    return list(desk.store.heads([name for name, _ in desk.store.jobs()]))
+    from airflow_bookmarks.store.naming import job_keys
+
+    return list(desk.store.heads(list(job_keys(desk.store))))
 
 
 def _import(desk: Desk, given: argparse.Namespace) -> None:
@@ -56,7 +56,7 @@ def _import(desk: Desk, given: argparse.Namespace) -> None:
     try:
         text = sys.stdin.read() if given.file == _STANDARD else Path(given.file).read_text(encoding="utf-8")
         document = json.loads(text)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DocumentError(f"{given.file!r} can't be read as JSON ({error}). Nothing was imported.") from error
     who = desk.find_identity().name
     done = import_(desk.store, document, who=who, reason=given.reason, overwrite=given.overwrite)
@@ -77,7 +77,7 @@ def _doctor(desk: Desk, given: argparse.Namespace) -> int:
         if found or given.output == "json":
             print_rows([finding.as_dict() for finding in found], _FINDING_COLUMNS, given)
         else:
-            print("clean: nothing found")
+            say("clean: nothing found")
         return 1 if found else 0
     done = repair(desk.store, found, who=desk.find_identity().name)
     rows = [{"job": one.finding.job, "code": one.finding.code, **one.as_dict()} for one in done]
@@ -97,8 +97,16 @@ def _gc(desk: Desk, given: argparse.Namespace) -> None:
     print_facts(collect(desk.store, retention=retention, jobs=jobs, dry_run=given.dry_run).as_dict(), given)
 
 
+def _days(text: str) -> int:
+    days = positive(text)
+    if days > _MAX_DAYS:
+        raise argparse.ArgumentTypeError(f"{text!r} is more than {_MAX_DAYS:,} days; leave gc alone to keep everything")
+    return days
+
+
 # ---- the verbs
 
+_MAX_DAYS = 36_500
 _JOBS = Argument(("jobs",), {"nargs": "*", "metavar": "JOB", "help": "only these jobs; default: all of the namespace"})
 _FILE = Argument(("--file",), {"metavar": "PATH", "default": _STANDARD, "help": "where to; default: stdout"})
 _GLUE = Argument(("--glue",), {"action": "store_true", "help": "in the shape of Glue's get-job-bookmark; to look at"})
@@ -110,7 +118,7 @@ _NO_FILES = Argument(("--no-files",), {"action": "store_true", "help": "do not l
 _DRY_RUN = Argument(("--dry-run",), {"action": "store_true", "help": "only say what would go"})
 _RETENTION = Argument(
     ("--retention-days",),
-    {"type": positive, "metavar": "N", "default": None, "help": "how long history is kept; default: 90"},
+    {"type": _days, "metavar": "N", "default": None, "help": "how long history is kept; default: 90"},
 )
 
 INIT = Verb("init", "Create the table, or the SQLite file, where it is absent", _init)

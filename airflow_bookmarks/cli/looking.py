@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.cli.output import as_json
 from airflow_bookmarks.cli.verb import JOB, Argument, Desk, Verb, positive, print_facts, print_rows
 from airflow_bookmarks.core.errors import OptionError
 
@@ -86,7 +85,7 @@ def _diff(desk: Desk, given: argparse.Namespace) -> None:
         from airflow_bookmarks.store.bookmark_store import open_store
 
         found = diff_stores(desk.store, open_store(given.with_store), job)
-    print(as_json(found)) if given.output == "json" else print_facts(_shortened(found), given)
+    print_facts(found if given.output == "json" else _shortened(found), given)
 
 
 def _shortened(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,8 +14,12 @@ _GAP = "  "
 
 
 def as_json(value: Any) -> str:
-    """Return plain values as JSON, two blanks deep, with letters of any script as they are."""
-    return json.dumps(value, indent=2, ensure_ascii=False)
+    """Return plain values as JSON, two blanks deep, with letters of any script as they are where stdout takes them."""
+    return json.dumps(value, indent=2, ensure_ascii=not _takes_any_letter())
+
+
+def _takes_any_letter() -> bool:
+    return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
 
 
 def as_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.cli.output import as_json, as_list, as_table
+from airflow_bookmarks.core.errors import BookmarkError
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.identity import Identity
@@ -61,9 +64,24 @@ def positive(text: str) -> int:
 
 def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], given: argparse.Namespace) -> None:
     """Print rows: all they hold as JSON, or some columns as a table."""
-    print(as_json(rows) if given.output == "json" else as_table(rows, columns))
+    say(as_json(rows) if given.output == "json" else as_table(rows, columns))
 
 
 def print_facts(facts: Mapping[str, Any], given: argparse.Namespace) -> None:
     """Print one thing."""
-    print(as_json(facts) if given.output == "json" else as_list(facts))
+    say(as_json(facts) if given.output == "json" else as_list(facts))
+
+
+def say(text: str) -> None:
+    """Print a result.
+
+    Raises:
+        BookmarkError: stdout takes no more. A reader that went away is no error: `BrokenPipeError` goes on.
+    """
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter fails over it at its end
+        raise BookmarkError(f"the result can't be written to stdout ({error}). What was asked for is done.") from error

@@ -20,5 +20,5 @@ class Identity:
     kind: str
 
     def is_same(self, other: Identity) -> bool:
-        """Whether both are one person, as far as names tell."""
-        return (self.kind, self.name) == (other.kind, other.name)
+        """Whether both may be one person: whoever vouches for it, a name is taken for that of the same one."""
+        return self.name.casefold() == other.name.casefold()

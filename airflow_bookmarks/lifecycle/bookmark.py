@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.run import watermarks
-from airflow_bookmarks.store.naming import alias_of, is_deleted
+from airflow_bookmarks.store.naming import is_deleted, job_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,7 +53,7 @@ def bookmarks(store: BookmarkStore) -> list[dict[str, Any]]:
     """Return all jobs of the namespace by name: their numbers and watermarks. Deleted ones are left out, and
     names that a rename gave.
     """
-    index = {name: entry for name, entry in store.jobs() if alias_of(entry, name) is None}
+    index = job_keys(store)
     heads = store.heads(list(index))
     shown = [job for job, entry in index.items() if job in heads and not is_deleted(entry, heads[job])]
     return [_row(store.namespace, job, heads[job], index[job]) for job in shown]

@@ -29,9 +29,18 @@ from airflow_bookmarks.core.terms import Terms, check_reason
 from airflow_bookmarks.lifecycle.clean import CleanList
 from airflow_bookmarks.lifecycle.reading import ContextReader
 from airflow_bookmarks.lifecycle.rewind import resolve_run
-from airflow_bookmarks.lifecycle.turn import turn_back, turn_contexts, turn_set, turn_to, undone_runs, with_clean
+from airflow_bookmarks.lifecycle.turn import (
+    last_kept,
+    turn_back,
+    turn_contexts,
+    turn_set,
+    turn_to,
+    undone_runs,
+    with_clean,
+)
 from airflow_bookmarks.sources.registry import position_at
 from airflow_bookmarks.store.collection import collected_until, collection_check
+from airflow_bookmarks.store.naming import resolve_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -237,6 +246,7 @@ def unlock(store: BookmarkStore, job: str, *, reason: str, who: str) -> dict[str
         OptionError: no reason. ChangeRefusedError: nobody holds the job. ChangedMeanwhileError.
     """
     check_reason("unlock", reason)
+    job = resolve_name(store, job)
     for _ in range(_RACES):
         head = store.head(job)
         if head.lease is None:
@@ -245,7 +255,7 @@ def unlock(store: BookmarkStore, job: str, *, reason: str, who: str) -> dict[str
         event: Attributes = {"kind": "unlock", "who": who, "why": reason, "held_by": lease.run_id}
         if store.break_lease(job, head, event) is not None:
             return {"job": job, "change": "unlock", "held_by": lease.run_id, "attempt": lease.attempt}
-    raise _kept_changing(job, "unlocked")
+    raise _kept_changing(job, "an unlock")
 
 
 def apply(
@@ -259,8 +269,9 @@ def apply(
     expected_version: int | None = None,
     approved: bool = False,
 ) -> Changed:
-    """Make a change; the terms are those of `Terms`, the errors those of `reset`."""
+    """Make a change of a job, given by any of its names; the terms are those of `Terms`, the errors of `reset`."""
     check_reason(change.kind, reason)
+    job = resolve_name(store, job)
     for _ in range(_RACES):
         gone = collected_until(store, job)
         head = store.head(job)
@@ -285,8 +296,9 @@ def apply(
         undone = tuple(run.key.number for run in undone_runs(store, job, head, turn))
         after = store.begin_line(job, head, turn)
         if after is not None:
-            return Changed(job, change.kind, turn.kept, head, after, undone, _files_to_clean(turn))
-    raise _kept_changing(job, change.kind)
+            kept = last_kept(store, job, head, turn)
+            return Changed(job, change.kind, kept, head, after, undone, _files_to_clean(turn))
+    raise _kept_changing(job, f"a {change.kind}")
 
 
 def preview(store: BookmarkStore, job: str, change: Change) -> Preview:
@@ -295,6 +307,7 @@ def preview(store: BookmarkStore, job: str, change: Change) -> Preview:
     Raises:
         JobUnknownError, RunUnknownError, ChangeRefusedError, OptionError: it can't be done.
     """
+    job = resolve_name(store, job)
     head = store.head(job)
     turn = change.turn(store, job, head, {})
     undone = undone_runs(store, job, head, turn)
@@ -309,7 +322,7 @@ def preview(store: BookmarkStore, job: str, change: Change) -> Preview:
         job=job,
         kind=change.kind,
         version=head.version,
-        kept=turn.kept,
+        kept=last_kept(store, job, head, turn),
         undone=tuple(run.key.number for run in undone),
         files=sum(f.get("files", 0) for f in facts),
         bytes=sum(f.get("bytes", 0) for f in facts),
@@ -356,8 +369,9 @@ def _undo_turn(store: BookmarkStore, job: str, head: Head, event: Attributes) ->
         )
     what = f"job {job!r}: the last {turning.kind} (epoch {head.epoch})"
     if turning.is_clean or head.cleaning is not None:
+        which = "was" if turning.is_clean else "came after one that was"
         raise ChangeRefusedError(
-            f"{what} was made with clean: what the undone runs published is removed, so it can't be taken back. "
+            f"{what} {which} made with clean: what the undone runs published is removed, so it can't be taken back. "
             "Nothing was changed. The next run reads that input again."
         )
     turn = turn_back(store, job, head, turning.line, turning.contexts, turning.data_run_number, event)
@@ -410,7 +424,7 @@ def _check_contexts(job: str, head: Head, kept: Run | None, names: Sequence[str]
 
 def _kept_changing(job: str, what: str) -> ChangedMeanwhileError:
     return ChangedMeanwhileError(
-        f"job {job!r} kept changing while it was to be {what}; nothing was changed. Try again."
+        f"job {job!r} kept changing while {what} of it was to be made; nothing was changed. Try again."
     )
 
 

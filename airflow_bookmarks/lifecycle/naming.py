@@ -61,10 +61,12 @@ def rename(store: BookmarkStore, job: str, new_name: str, *, reason: str, who: s
         owner = transition.alias_of(entry, name) or name
         if owner == key:
             raise NameTakenError(f"{name!r} is a name of job {key!r} already. Nothing was changed.")
+        if owner != name:
+            raise NameTakenError(f"{name!r} is a name of job {owner!r} already. Nothing was changed. Take another one.")
         if entry is not None or taken is not None:
             raise NameTakenError(
-                f"there is a job {name!r} already{_also(owner, name)}. Nothing was changed. Take another name; or, if "
-                f"it is job {key!r} after its DAG or task was renamed, 'airflow-bookmarks adopt {name} --from {job}'."
+                f"there is a job {name!r} already. Nothing was changed. Take another name; or, if it is job {key!r} "
+                f"after its DAG or task was renamed, 'airflow-bookmarks adopt {name} --from {job}'."
             )
         event: Attributes = {"kind": "rename", "who": who, "why": reason}
         if transition.add_alias(store, key, head, name, None, event):
@@ -97,12 +99,19 @@ def adopt(store: BookmarkStore, job: str, from_job: str, *, reason: str, who: st
         if owner is not None:
             raise NameTakenError(f"{name!r} is a name of job {owner!r}. Nothing was changed. Take another name.")
         own = store.look(name).head
-        if own is not None:
-            _check_empty(store, name, own, key)
+        empty = None if own is None else _emptied(store, name, own, key, entry)
         event: Attributes = {"kind": "adopt", "who": who, "why": reason}
-        if transition.add_alias(store, key, head, name, own, event):
+        if transition.add_alias(store, key, head, name, empty, event):
             return {"job": key, "change": "adopt", "name": name}
     raise _kept_changing(key, f"adopted by {name!r}")
+
+
+def _emptied(store: BookmarkStore, name: str, head: Head, key: str, entry: Attributes | None) -> transition.EmptyJob:
+    """Return a job as one that may become another name of job `key`."""
+    _check_empty(store, name, head, key)
+    renamed_to = (entry or {}).get("renamed_to")
+    names = transition.aliases(store.jobs()).get(name, []) if renamed_to is not None else []
+    return transition.EmptyJob(head, names, None if renamed_to is None else str(renamed_to))
 
 
 def _check_empty(store: BookmarkStore, name: str, head: Head, key: str) -> None:
@@ -170,10 +179,6 @@ def check_typed(job: str, typed_name: str) -> None:
 
 
 # ---- what is refused
-
-
-def _also(owner: str, name: str) -> str:
-    return "" if owner == name else f" (another name of {owner!r})"
 
 
 def _kept_changing(job: str, what: str) -> ChangedMeanwhileError:

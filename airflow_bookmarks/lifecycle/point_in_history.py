@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 WATERMARK = "watermark:"
+_SHOWN = 80  # characters of what somebody wrote, in a message
+_NUMBER = re.compile(r"-?[0-9]{1,40}")  # longer than any position, and shorter than what int() refuses
 
 
 def resolve_point(store: BookmarkStore, job: str, head: Head, text: str) -> Run:
@@ -71,7 +74,7 @@ def _by_watermark(store: BookmarkStore, job: str, head: Head, text: str) -> Run:
         if type(mark) is not type(reads_as):
             raise OptionError(
                 f"job {job!r}: the watermark of {ctx!r} is like {state.watermark!r} (run {run.key.number}), and "
-                f"{value!r} can't be compared with it. Nothing was read or changed."
+                f"{value[:_SHOWN]!r} can't be compared with it. Nothing was read or changed."
             )
         return mark <= reads_as  # type: ignore[operator]
 
@@ -93,7 +96,7 @@ def _context_of(job: str, head: Head, text: str) -> tuple[str, str]:
 
 def _kind_of(value: str) -> int | datetime | str:
     """Return a watermark as what it compares as: a number, a time, else text."""
-    if value.isascii() and value.lstrip("-").isdigit():
+    if _NUMBER.fullmatch(value):
         return int(value)
     try:
         time = datetime.fromisoformat(value)

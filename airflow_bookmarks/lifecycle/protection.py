@@ -275,11 +275,7 @@ def _carry_out(store: BookmarkStore, asked: Request, who: Identity, force: bool)
     job, change = asked.job, asked.change
     by = f"{asked.who.name}, approved by {who.name}"
     if change.kind == "unprotect":
-        head = store.head(job)
-        event: Attributes = {"kind": "unprotect", "who": by, "why": asked.why, "request": asked.id}
-        is_done = head.version == asked.version and transition.unprotect(store, job, head, asked.id, event)
-        if not is_done:
-            raise ChangedMeanwhileError(f"job {job!r} moved while its protection was taken away; it stays protected.")
+        _unprotect(store, asked, by)
         return {"job": job, "change": "unprotect", "protected": False}
     make = make_deletion if change.kind == "delete" else apply
     changed = make(
@@ -288,6 +284,17 @@ def _carry_out(store: BookmarkStore, asked: Request, who: Identity, force: bool)
     # If this process ends before the note, the request shows as void, which it is as well: the version moved.
     transition.note_done(store, job, asked.id)
     return changed.as_dict()
+
+
+def _unprotect(store: BookmarkStore, asked: Request, by: str) -> None:
+    job, head = asked.job, store.head(asked.job)
+    if not head.protected:
+        raise ApprovalError(f"job {job!r} is not protected any more. Nothing was changed; there is nothing to do.")
+    waiting = requests(store, job)
+    others = [one.id for one in waiting if one.change.kind == "unprotect" and one.id != asked.id]
+    event: Attributes = {"kind": "unprotect", "who": by, "why": asked.why, "request": asked.id}
+    if head.version != asked.version or not transition.unprotect(store, job, head, asked.id, others, event):
+        raise ChangedMeanwhileError(f"job {job!r} moved while its protection was taken away; it stays protected.")
 
 
 # ---- what is refused
@@ -312,8 +319,9 @@ def _check_authenticated(job: str, who: Identity, what: str) -> None:
 def _check_open(asked: Request, head: Head, decision: str) -> None:
     if asked.state == OPEN or (asked.state == APPROVED == decision):
         return
+    moved = f"the job is at version {head.version}, and it was previewed at version {asked.version}"
     why = {
-        VOID: f"is void: the job is at version {head.version}, and it was previewed at version {asked.version}",
+        VOID: f"is void: {moved if head.version != asked.version else 'the protection was taken away since'}",
         EXPIRED: f"expired at {to_text(asked.valid_until)}",
     }.get(asked.state, f"is {asked.state} already")
     raise ApprovalError(
@@ -344,7 +352,7 @@ def _state(item: Mapping[str, Any], head: Head, now: datetime) -> str:
         return DONE
     if item.get("decision") == REJECTED:
         return REJECTED
-    if head.version != item["version_before"]:
+    if item.get("void") or head.version != item["version_before"]:
         return VOID
     if now >= from_text(item["valid_until"]):
         return EXPIRED

@@ -35,7 +35,8 @@ from airflow_bookmarks.core.instant import to_text, utc_now
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.store import collection, item
-from airflow_bookmarks.store.collection import SeenRun
+from airflow_bookmarks.store.collection import Base, SeenRun
+from airflow_bookmarks.store.naming import job_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -137,8 +138,8 @@ def collect(
             "could go. Nothing was removed. Take a longer one."
         )
     now = clock()
-    # A name without a head is another name of a job, or of one that never began.
-    names = list(store.heads([name for name, _ in store.jobs()]) if jobs is None else jobs)
+    # A name without a head is that of a job that never began.
+    names = list(store.heads(list(job_keys(store))) if jobs is None else jobs)
     done = tuple(_collect_job(store, job, now, retention, dry_run) for job in names)
     blobs = _collect_blobs(store, done, now, dry_run)
     return Collected(retention, dry_run, done, blobs)
@@ -194,12 +195,13 @@ class _Job:
     runs: Sequence[_Past]
     edges: Sequence[Edge]
     executions: Mapping[str, Attributes]
+    base: Base
     turning: Turning | None = None
-    collected: int = 0
 
     @classmethod
     def look(cls, store: BookmarkStore, job: str) -> _Job:
-        """Read it. The head comes first: whatever moves after it is either a commit, or fails the removal."""
+        """Read it. What a removal builds on comes first: whatever moves after it is either a commit, or fails it."""
+        base = collection.base(store, job)
         head = store.head(job)
         living = store.ancestry(job, head.epoch)
         rows = store.table.query(store.keys(job).partition, prefix=item.EXECUTION_PREFIX)
@@ -209,8 +211,8 @@ class _Job:
             runs=[_Past.of(run, living) for run in store.runs(job)],
             edges=store.edges(job),
             executions={key.sk.removeprefix(item.EXECUTION_PREFIX): attributes for key, attributes in rows},
+            base=base,
             turning=store.turning(job, head.epoch) if head.epoch > 1 else None,
-            collected=collection.collected_until(store, job),
         )
 
 
@@ -251,12 +253,12 @@ def _collected(
 def _bound(job: _Job, cutoff: str) -> tuple[int, str]:
     """Return the number up to which runs may go, and what holds the rest."""
     if job.head.cleaning is not None:
-        return job.collected, "clean"
+        return job.base.collected, "clean"
     bounds = [(_last_old(job, cutoff), "retention"), (_last_replaced(job), "living line")]
     bounds += [(edge.run_number, f"consumer {edge.consumer}") for edge in job.edges]
     until, held_by = min(bounds, key=lambda bound: bound[0])
     # What was announced stays announced, also where a consumer went back since: what is gone is gone.
-    return max(until, job.collected), held_by
+    return max(until, job.base.collected), held_by
 
 
 def _last_old(job: _Job, cutoff: str) -> int:
@@ -322,12 +324,16 @@ def _pinned(job: _Job, until: int) -> set[RunKey]:
 
 
 def _remove(store: BookmarkStore, job: _Job, until: int, gone: _Gone) -> bool:
-    if until > job.collected and not collection.announce(store, job.name, job.head, job.collected, until):
-        return False
+    base = job.base
+    if until > base.collected:
+        announced = collection.announce(store, job.name, base, until)
+        if announced is None:
+            return False
+        base = announced
     # Executions first: one that is left names a run that is left.
-    if not collection.remove_executions(store, job.name, job.head, until, gone.executions):
+    if not collection.remove_executions(store, job.name, base, gone.executions):
         return False
-    return collection.remove_runs(store, job.name, job.head, until, [run.seen for run in gone.runs])
+    return collection.remove_runs(store, job.name, base, [run.seen for run in gone.runs])
 
 
 # ---- side leftovers

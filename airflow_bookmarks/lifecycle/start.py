@@ -11,6 +11,7 @@ from airflow_bookmarks.core.position import Position, UpstreamPosition
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.sources.source import Found
 from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.store.naming import job_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,7 +106,7 @@ class OtherReaders:
     def _others(self) -> Mapping[str, Head]:
         if self._heads is None:
             try:
-                self._heads = self._store.heads([name for name, _ in self._store.jobs() if name != self._job])
+                self._heads = self._store.heads([name for name in job_keys(self._store) if name != self._job])
             except StoreAccessError as error:
                 log.info("bookmark %s: can't look whether another job reads the same source: %s", self._job, error)
                 self._heads = {}

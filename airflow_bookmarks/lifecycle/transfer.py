@@ -15,9 +15,9 @@ where they are: no run reads them.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ from airflow_bookmarks.core.errors import (
     JobBusyError,
     JobUnknownError,
     ProtectedError,
+    StoreError,
 )
 from airflow_bookmarks.core.instant import from_text, to_text
 from airflow_bookmarks.core.job import check_name
@@ -40,11 +41,13 @@ from airflow_bookmarks.lifecycle.rewind import resolve_run
 from airflow_bookmarks.store import item
 from airflow_bookmarks.store import transfer as transition
 from airflow_bookmarks.store.collection import POSITION_PREFIX
-from airflow_bookmarks.store.naming import check_may_delete
+from airflow_bookmarks.store.limit import check_item
+from airflow_bookmarks.store.naming import check_may_delete, job_keys
+from airflow_bookmarks.store.table import Key
 from airflow_bookmarks.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import ContextState, Run
@@ -78,8 +81,7 @@ def export(store: BookmarkStore, jobs: Sequence[str] | None = None) -> dict[str,
         json.dump(export(open_store("dynamodb://bookmarks?region=eu-west-1")), file)
     """
     store.check_layout()
-    index = dict(store.jobs())
-    keys = list(store.heads(list(index))) if jobs is None else [key_of(store, name) for name in jobs]
+    keys = list(store.heads(list(job_keys(store)))) if jobs is None else [key_of(store, name) for name in jobs]
     blobs: dict[str, str] = {}
     parts = {key: _exported_job(store, key, blobs) for key in dict.fromkeys(keys)}
     return {
@@ -220,24 +222,31 @@ class _Part:
     items: Mapping[str, Attributes]
 
 
-def _checked(document: Mapping[str, Any]) -> tuple[dict[str, _Part], dict[str, bytes]]:
-    if document.get("format") != FORMAT:
+def _checked(document: Any) -> tuple[dict[str, _Part], dict[str, bytes]]:
+    if not isinstance(document, Mapping):
+        raise DocumentError(f"the document is no JSON object but a {type(document).__name__}. {_NOT_OURS}")
+    if document.get("format") != FORMAT or isinstance(document["format"], bool):
         raise DocumentError(
-            f"the document has format {document.get('format')!r}, and this version knows {FORMAT}. Nothing was "
-            "imported. It has to be what 'airflow-bookmarks export' wrote, by the same version or an earlier one."
+            f"the document has format {document.get('format')!r}, and this version knows {FORMAT}. {_NOT_OURS}"
         )
     try:
         jobs = {check_name("job", job): _checked_part(job, part) for job, part in document["jobs"].items()}
         blobs = {sha256: base64.b64decode(text, validate=True) for sha256, text in document["blobs"].items()}
-    except (KeyError, TypeError, AttributeError, binascii.Error) as error:
-        raise DocumentError(
-            f"the document can't be read ({type(error).__name__}: {error}). Nothing was imported. Export again."
-        ) from error
-    for sha256, body in blobs.items():
-        if hashlib.sha256(body).hexdigest() != sha256:
-            raise DocumentError(f"the blob {sha256} does not match its checksum. Nothing was imported. Export again.")
-    _check_complete(jobs, blobs)
+        for sha256, body in blobs.items():
+            if hashlib.sha256(body).hexdigest() != sha256:
+                raise DocumentError(f"the blob {sha256} does not match its checksum. {_AGAIN}")
+        _check_complete(jobs, blobs)
+    except DocumentError:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError, StoreError) as error:
+        raise DocumentError(f"the document can't be read ({type(error).__name__}: {error}). {_AGAIN}") from error
     return jobs, blobs
+
+
+_AGAIN = "Nothing was imported. Export again."
+_NOT_OURS = (
+    "Nothing was imported. It has to be what 'airflow-bookmarks export' wrote, by the same version or an earlier one."
+)
 
 
 def _checked_part(job: str, part: Mapping[str, Any]) -> _Part:
@@ -249,6 +258,8 @@ def _checked_part(job: str, part: Mapping[str, Any]) -> _Part:
     if not isinstance(index, dict) or not all(isinstance(value, dict) for value in items.values()):
         raise DocumentError(f"job {job!r} has an item that is no map. Nothing was imported. Export again.")
     attributes: dict[str, Attributes] = {sk: value for sk, value in items.items() if isinstance(value, dict)}
+    for sk, value in attributes.items():
+        check_item(Key(f"{job}", sk), value)  # what a table would refuse half-way
     aliases = tuple(check_name("job", name) for name in part["aliases"])
     return _Part(item.head_of(attributes["HEAD"]), index, aliases, attributes)
 

@@ -123,6 +123,17 @@ def undone_runs(store: BookmarkStore, job: str, head: Head, turn: Turn) -> list[
     ]
 
 
+def last_kept(store: BookmarkStore, job: str, head: Head, turn: Turn) -> int:
+    """Return the number of the last committed run that is history after the turn; 0 where there is none."""
+    if turn.parent is None or turn.parent == head.epoch:
+        return turn.kept
+    after = _ancestry_after(head, turn.parent, turn.kept, store.lines(job))  # an undo: `kept` bounds what may be living
+    for run in store.runs(job, until=turn.kept, reverse=True):
+        if run.state.is_committed and after.is_living(run.key.number, run.epoch):
+            return run.key.number
+    return 0
+
+
 def _ancestry_after(head: Head, parent: int | None, kept: int, lines: Sequence[Line]) -> Ancestry:
     line = Line(head.epoch + 1, parent or head.epoch, kept, head.run_number)
     return Ancestry.of(line.epoch, [*lines, line])

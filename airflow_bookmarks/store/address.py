@@ -114,6 +114,7 @@ def open_table(uri: str, *, session: Session | None = None) -> tuple[Table, str]
 
 def _split(uri: str) -> SplitResult:
     try:
+        uri.encode()
         parts = urlsplit(uri)
     except ValueError as error:
         raise _wrong(f"can't be read ({error})") from error

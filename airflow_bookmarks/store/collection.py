@@ -3,13 +3,14 @@
 What a job remembers ends at `collected_until`, an attribute of its index item: runs up to that number may be gone, and
 no reset, rewind, replay or consumer goes there any more. It only grows, and it is announced before anything goes:
 
-    announce   index: collected_until = C (if it is what was seen) | check HEAD.epoch
+    announce   index: collected_until = C (if it is what was seen, and so is imported_at) | check HEAD.epoch
     remove     check HEAD.epoch, check index: collected_until = C | delete runs, executions (each if still as seen)
 
 Why this is safe beside a driver: a commit, a mark or a take never makes a head, line or edge refer to an older run than
-before. Only a reset, rewind, set, undo or replay does. The first four grow the epoch, so an announcement or removal
-that looked before them fails; and one of them that looked before the announcement fails by `collection_check`, which is
-part of its transaction. A replay changes state and revision of its run, which a removal checks.
+before. Only a reset, rewind, set, undo, replay or import does. The first four grow the epoch, and an import notes its
+time in the index, so an announcement or removal that looked before them fails; and one of them that looked before the
+announcement fails by `collection_check`, which is part of its transaction (an import, by the head that it has seen). A
+replay changes state and revision of its run, which a removal checks.
 
 A blob is put before the transaction that refers to it, and each put stamps it anew. So a blob goes only if its stamp is
 still the one that was seen, and older than any run lasts; see `airflow_bookmarks.lifecycle.retention`.
@@ -17,7 +18,7 @@ still the one that was seen, and older than any run lasts; see `airflow_bookmark
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import ConditionFailedError, RunUnknownError, StateCorruptError
@@ -37,13 +38,12 @@ from airflow_bookmarks.store.table import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import RunKey, RunState
     from airflow_bookmarks.store.state_reader import StateReader
 
 COLLECTED_UNTIL = "collected_until"
 POSITION_PREFIX = "position:"  # of the attributes of run and line items that hold a position
-_CHECKS = 2  # of head and index, in each transaction that removes
+IMPORTED_AT = "imported_at"  # of the index item: another history took the place of what was there
 
 
 # ---- what is left
@@ -130,28 +130,50 @@ class SeenRun:
     revision: int
 
 
-def announce(store: StateReader, job: str, head: Head, seen: int, until: int) -> bool:
-    """Note that runs up to `until` are being collected; False where the job moved since `head` and `seen`."""
-    keys = store.keys(job)
-    operations: list[Operation] = [
-        Check(keys.head, [Equals("epoch", head.epoch)]),
-        Update(keys.index, set={COLLECTED_UNTIL: until}, conditions=[_is_collected(seen)]),
-    ]
-    return _is_written(store, operations)
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What a removal builds on: the job is of this epoch, collected up to here, and not imported over since."""
+
+    epoch: int
+    collected: int
+    imported_at: object = None
+
+    def checks(self, store: StateReader, job: str) -> list[Operation]:
+        """Return the part of a transaction which proves that it still holds."""
+        return [Check(store.keys(job).head, [Equals("epoch", self.epoch)]), Check(store.keys(job).index, self._index())]
+
+    def _index(self) -> list[Condition]:
+        imported = Lacks(IMPORTED_AT) if self.imported_at is None else Equals(IMPORTED_AT, str(self.imported_at))
+        return [_is_collected(self.collected), imported]
 
 
-def remove_runs(store: StateReader, job: str, head: Head, until: int, runs: Iterable[SeenRun]) -> bool:
-    """Remove run items that are at or below `until`; False where the job, or one of them, moved since."""
+def base(store: StateReader, job: str) -> Base:
+    """Return what a removal that looks at the job from now on builds on.
+
+    Raises:
+        JobUnknownError: no such bookmark.
+    """
+    entry = store.index_entry(job) or {}
+    return Base(store.head(job).epoch, _collected(store, job, entry), entry.get(IMPORTED_AT))
+
+
+def announce(store: StateReader, job: str, base: Base, until: int) -> Base | None:
+    """Note that runs up to `until` are being collected; return what holds from then on, None where the job moved."""
+    head, index = base.checks(store, job)
+    noted = Update(index.key, set={COLLECTED_UNTIL: until}, conditions=index.conditions)
+    return replace(base, collected=until) if _is_written(store, [head, noted]) else None
+
+
+def remove_runs(store: StateReader, job: str, base: Base, runs: Iterable[SeenRun]) -> bool:
+    """Remove run items that are collected; False where the job, or one of them, moved since."""
     keys = store.keys(job)
     deletes = [
         Delete(keys.run(run.key), [Equals("state", run.state.value), Equals("revision", run.revision)]) for run in runs
     ]
-    return _removed(store, job, head, until, deletes)
+    return _removed(store, job, base, deletes)
 
 
-def remove_executions(
-    store: StateReader, job: str, head: Head, until: int, executions: Mapping[str, Attributes]
-) -> bool:
+def remove_executions(store: StateReader, job: str, base: Base, executions: Mapping[str, Attributes]) -> bool:
     """Remove executions, given by run id with their attributes as seen; False where one of them, or the job, moved."""
     keys = store.keys(job)
     names = ("attempt", "killed_attempt", "taken_nonce", "last_run", "replaying")
@@ -159,16 +181,12 @@ def remove_executions(
         Delete(keys.execution(run_id), [Equals(n, seen[n]) if n in seen else Lacks(n) for n in names])
         for run_id, seen in executions.items()
     ]
-    return _removed(store, job, head, until, deletes)
+    return _removed(store, job, base, deletes)
 
 
-def _removed(store: StateReader, job: str, head: Head, until: int, deletes: Sequence[Operation]) -> bool:
-    keys = store.keys(job)
-    checks: list[Operation] = [
-        Check(keys.head, [Equals("epoch", head.epoch)]),
-        Check(keys.index, [_is_collected(until)]),
-    ]
-    return all(_is_written(store, [*checks, *part]) for part in _parts(deletes, MAX_OPERATIONS - _CHECKS))
+def _removed(store: StateReader, job: str, base: Base, deletes: Sequence[Operation]) -> bool:
+    checks = base.checks(store, job)
+    return all(_is_written(store, [*checks, *part]) for part in _parts(deletes, MAX_OPERATIONS - len(checks)))
 
 
 def remove_sides(store: StateReader, job: str, ulids: Sequence[str]) -> None:

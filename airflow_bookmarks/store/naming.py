@@ -9,6 +9,7 @@ brings it back, without a write.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import ConditionFailedError, StateCorruptError
@@ -18,13 +19,14 @@ from airflow_bookmarks.store.table import Attributes, Check, Condition, Delete, 
 from airflow_bookmarks.store.transition import ALIAS_OF
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.state_reader import StateReader
     from airflow_bookmarks.store.table import Operation
 
+_RENAMED_TO = "renamed_to"
 DELETED_AT, DELETED_VERSION = "deleted_at", "deleted_version"
 
 
@@ -39,6 +41,11 @@ def alias_of(entry: Mapping[str, object] | None, name: str) -> str | None:
 def resolve_name(store: StateReader, name: str) -> str:
     """Return the key of the job that `name` names: the name itself unless it was given by a rename. One read."""
     return alias_of(store.index_entry(name), name) or name
+
+
+def job_keys(store: StateReader) -> dict[str, Attributes]:
+    """Return the index entries of all jobs by key; names that a rename gave are left out."""
+    return {name: entry for name, entry in store.jobs() if alias_of(entry, name) is None}
 
 
 def aliases(entries: Iterable[tuple[str, Mapping[str, object]]]) -> dict[str, list[str]]:
@@ -56,13 +63,25 @@ def is_deleted(entry: Mapping[str, object], head: Head) -> bool:
     return entry.get(DELETED_VERSION) == head.version and head.lease is None
 
 
-def add_alias(store: BookmarkStore, job: str, head: Head, name: str, empty: Head | None, event: Attributes) -> bool:
+@dataclass(frozen=True, slots=True)
+class EmptyJob:
+    """A job without a position that is to become another name: its head, and what else names it (`names`).
+
+    `renamed_to` is the last of these names, None where there is none: while it stands, no other was given.
+    """
+
+    head: Head
+    names: Sequence[str] = ()
+    renamed_to: str | None = None
+
+
+def add_alias(store: BookmarkStore, job: str, head: Head, name: str, empty: EmptyJob | None, event: Attributes) -> bool:
     """Let `name` name `job`; False where one of both moved meanwhile.
 
     Args:
         head: the head of `job` as seen.
-        empty: the head of a job without a position that has this name now, None where there is none. It is fenced,
-            and says so itself: whoever is about to begin under it can't.
+        empty: the job without a position that has this name now, None where there is none. It is fenced, and says
+            so itself: whoever is about to begin under it can't. Its other names become names of `job`.
     """
     keys, named = store.keys(job), store.keys(name)
     trace = keys.event(store.new_id())
@@ -70,17 +89,19 @@ def add_alias(store: BookmarkStore, job: str, head: Head, name: str, empty: Head
     operations: list[Operation] = [
         Check(keys.head, [Equals("version", head.version)]),
         # An alias of a key only: so that no name has to be followed twice.
-        Update(keys.index, set={"renamed_to": name}, conditions=[Lacks(ALIAS_OF)]),
+        Update(keys.index, set={_RENAMED_TO: name}, conditions=[Lacks(ALIAS_OF)]),
         Put(trace, {**stamped(store, head, event), "name": name}),
     ]
     if empty is None:
         operations += [Check(named.head, [Missing()]), Put(named.index, entry, [Missing()])]
     else:
-        conditions: list[Condition] = [Equals("fence", empty.fence), Equals("version", empty.version)]
+        conditions: list[Condition] = [Equals("fence", empty.head.fence), Equals("version", empty.head.version)]
         conditions.append(Lacks("lease_nonce"))
+        last = Lacks(_RENAMED_TO) if empty.renamed_to is None else Equals(_RENAMED_TO, empty.renamed_to)
         operations += [
-            Update(named.head, set={"fence": empty.fence + 1, ALIAS_OF: job}, conditions=conditions),
-            Update(named.index, set=entry, conditions=[Lacks(ALIAS_OF)]),
+            Update(named.head, set={"fence": empty.head.fence + 1, ALIAS_OF: job}, conditions=conditions),
+            Update(named.index, set=entry, conditions=[Lacks(ALIAS_OF), last]),
+            *(Update(store.keys(other).index, set=entry, conditions=[Equals(ALIAS_OF, name)]) for other in empty.names),
         ]
     return transact_once(store, trace, operations)
 

@@ -1,7 +1,7 @@
 """Transitions of protection, and of requests for changes that a second person decides on.
 
     protect     HEAD protected | EVENT
-    unprotect   HEAD protected gone | EVENT | EVENT of the request: carried out
+    unprotect   HEAD protected gone | EVENT | EVENT of the request: carried out | EVENTs of others like it: void
     request     EVENT, which holds the change, its preview and the version that was previewed
     decide      EVENT of the request: approved or rejected, by whom | EVENT | check HEAD version
 
@@ -17,6 +17,8 @@ from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.store.table import Attributes, Check, Condition, Equals, Exists, Lacks, Operation, Put, Update
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.table import Key
@@ -61,14 +63,21 @@ def protect(store: BookmarkStore, job: str, head: Head, event: Attributes) -> bo
     return transact_once(store, trace, operations)
 
 
-def unprotect(store: BookmarkStore, job: str, head: Head, request_id: str, event: Attributes) -> bool:
-    """Take the protection of a job away, for a request that is approved; False where the version moved since `head`."""
+def unprotect(
+    store: BookmarkStore, job: str, head: Head, request_id: str, others: Sequence[str], event: Attributes
+) -> bool:
+    """Take the protection of a job away, for a request that is approved; False where the version moved since `head`.
+
+    Args:
+        others: ids of further requests to do that; they become void, so that none takes a later protection away.
+    """
     keys = store.keys(job)
     trace = keys.event(store.new_id())
     conditions: list[Condition] = [Equals("version", head.version), Equals("protected", True)]
     operations: list[Operation] = [
         Update(keys.head, remove=["protected"], conditions=conditions),
-        Update(keys.event(request_id), set={"done": True}, conditions=[Equals("decision", "approved")]),
+        Update(keys.event(request_id), set={"done": True}, conditions=[Equals("decision", "approved"), Lacks("void")]),
+        *(Update(keys.event(other), set={"void": True}, conditions=[Exists()]) for other in others),
         Put(trace, stamped(store, head, event)),
     ]
     return transact_once(store, trace, operations)
@@ -80,7 +89,7 @@ def put_request(store: BookmarkStore, job: str, head: Head, event: Attributes) -
     request_id = store.new_id()
     trace = keys.event(request_id)
     operations: list[Operation] = [
-        Check(keys.head, [Equals("version", head.version)]),
+        Check(keys.head, [Equals("version", head.version), Equals("protected", True)]),
         Put(trace, stamped(store, head, event)),
     ]
     return request_id if transact_once(store, trace, operations) else None
@@ -101,7 +110,7 @@ def decide(
     decided: Attributes = {"decision": decision, "decided_at": after["at"], **who}
     operations: list[Operation] = [
         Check(keys.head, [Equals("version", head.version)]),
-        Update(keys.event(request_id), set=decided, conditions=[Exists(), Lacks("decision")]),
+        Update(keys.event(request_id), set=decided, conditions=[Exists(), Lacks("decision"), Lacks("void")]),
         Put(trace, after),
     ]
     return transact_once(store, trace, operations)

@@ -17,6 +17,7 @@ from airflow_bookmarks.core.errors import ConditionFailedError, NameTakenError
 from airflow_bookmarks.core.head import Lease
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.store import item
+from airflow_bookmarks.store.collection import IMPORTED_AT
 from airflow_bookmarks.store.limit import MAX_TRANSACTION_BYTES, check_item
 from airflow_bookmarks.store.naming import alias_of
 from airflow_bookmarks.store.protection import stamped, transact_once
@@ -117,7 +118,7 @@ def _claim(
     trace = keys.event(store.new_id())
     operations: list[Operation] = [
         Put(keys.head, claimed, conditions),
-        Put(keys.index, index, [Lacks(ALIAS_OF)]),
+        Put(keys.index, {**index, IMPORTED_AT: to_text(store.now())}, [Lacks(ALIAS_OF)]),
         Put(trace, stamped(store, base, event)),
     ]
     return fence if transact_once(store, trace, operations) else None

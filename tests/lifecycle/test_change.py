@@ -504,3 +504,24 @@ def test_targets_stay_without_clean(shop: Shop) -> None:
     files = {p: p.read_bytes() for p in (shop.root / "copy").rglob("*") if p.is_file()}
     reset(shop.store, "copy", **REASON)
     assert {p: Path(p).read_bytes() for p in (shop.root / "copy").rglob("*") if p.is_file()} == files
+
+
+def test_undo_says_which_change_was_made_with_clean(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    reset(shop.store, "copy", clean=True, reason="r", who="ann")
+    with pytest.raises(ChangeRefusedError, match=r"the last reset \(epoch 2\) was made with clean"):
+        undo(shop.store, "copy", reason="r", who="ann")
+    reset(shop.store, "copy", reason="r", who="ann")
+    with pytest.raises(ChangeRefusedError, match=r"the last reset \(epoch 3\) came after one that was made with clean"):
+        undo(shop.store, "copy", reason="r", who="ann")
+
+
+def test_undo_of_an_undo_says_to_which_run_the_job_goes_back(shop: Shop) -> None:
+    for name in "abc":
+        shop.put(f"{name}.txt", name)
+        shop.run()
+    rewind(shop.store, "copy", 1, reason="r", who="ann")
+    assert undo(shop.store, "copy", reason="r", who="ann").kept == 3
+    assert preview(shop.store, "copy", Change("undo")).kept == 1
+    assert undo(shop.store, "copy", reason="r", who="ann").kept == 1

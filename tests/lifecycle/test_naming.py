@@ -19,10 +19,10 @@ from airflow_bookmarks.core.errors import (
     UpstreamRewoundError,
 )
 from airflow_bookmarks.lifecycle.bookmark import bookmarks
-from airflow_bookmarks.lifecycle.change import reset, undo
+from airflow_bookmarks.lifecycle.change import Change, preview, reset, undo, unlock
 from airflow_bookmarks.lifecycle.doctor import examine
 from airflow_bookmarks.lifecycle.naming import adopt, delete, key_of, names_of, rename
-from airflow_bookmarks.store.naming import add_alias
+from airflow_bookmarks.store.naming import EmptyJob, add_alias
 from airflow_bookmarks.store.table import Update
 from tests.lifecycle.shop import Shop
 
@@ -184,6 +184,45 @@ def test_run_that_resolved_its_name_before_it_became_an_alias_is_told_to_run_aga
     for name in ("lake.copy", "begun"):
         with pytest.raises(ChangedMeanwhileError, match="another name of job 'copy'"):
             copied.begin(name)
+
+
+def test_names_of_a_deleted_job_follow_it_when_it_adopts_another(copied: Shop) -> None:
+    copied.run("other")
+    rename(copied.store, "copy", "lake.copy", **WHY)
+    delete(copied.store, "copy", typed_name="copy", **WHY)
+
+    adopt(copied.store, "copy", "other", **WHY)
+
+    assert [key_of(copied.store, name) for name in ("copy", "lake.copy")] == ["other", "other"]
+    assert names_of(copied.store, "other") == ["other", "copy", "lake.copy"]
+    assert not examine(copied.store)
+
+
+def test_name_that_a_job_was_given_meanwhile_stops_its_adoption(copied: Shop) -> None:
+    copied.run("other")
+    delete(copied.store, "copy", typed_name="copy", **WHY)
+    store, empty = copied.store, EmptyJob(copied.store.head("copy"))
+    rename(store, "copy", "lake.copy", **WHY)
+
+    event: dict[str, Any] = {"kind": "adopt", "who": "ann", "why": "r"}
+    assert not add_alias(store, "other", store.head("other"), "copy", empty, event)
+    assert key_of(store, "lake.copy") == "copy"
+
+
+def test_job_is_changed_by_any_of_its_names(copied: Shop) -> None:
+    rename(copied.store, "copy", "lake.copy", **WHY)
+    assert preview(copied.store, "lake.copy", Change("reset")).undone == (1,)
+    assert reset(copied.store, "lake.copy", **WHY).job == "copy"
+    assert undo(copied.store, "lake.copy", **WHY).after.epoch == 3
+    with pytest.raises(ChangeRefusedError, match="'copy': nobody holds it"):
+        unlock(copied.store, "lake.copy", **WHY)
+
+
+def test_rename_to_the_name_of_another_job_says_whose_it_is(copied: Shop) -> None:
+    copied.run("other")
+    rename(copied.store, "other", "second", **WHY)
+    with pytest.raises(NameTakenError, match="'second' is a name of job 'other' already"):
+        rename(copied.store, "copy", "second", **WHY)
 
 
 # ---- delete

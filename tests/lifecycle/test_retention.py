@@ -29,6 +29,7 @@ from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.place import Mode
 from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.lifecycle.retention import BLOB_GRACE, Collected, JobCollected, collect
+from airflow_bookmarks.lifecycle.transfer import export, import_
 from airflow_bookmarks.sources.files import FileSource
 from airflow_bookmarks.store import blob, collection
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -743,3 +744,23 @@ def test_consumer_of_a_reset_upstream_needs_no_collected_run_that_was_undone(sho
     lines = sorted(shop.run("up")[0])
 
     assert sorted(shop.run("down", upstream="up", on_rewind="rewind")[0]) == lines
+
+
+def test_collection_that_looked_before_an_import_collects_nothing_of_it(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs(shop, 2)
+    early = export(shop.store, ["copy"])
+    runs(shop, 6)
+    announce = collection.announce
+
+    def after_an_import(*given: Any) -> Any:
+        monkeypatch.setattr(collection, "announce", announce)
+        import_(shop.store, early, who="ann", reason="an older state", overwrite=True)
+        return announce(*given)
+
+    monkeypatch.setattr(collection, "announce", after_an_import)
+    collect(shop.store, clock=in_days(200))
+
+    assert collected_until(shop.store, "copy") < shop.store.head("copy").run_number == 2
+    assert not examine(shop.store, with_files=False)

@@ -23,10 +23,11 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.core.run import RunKey
+from airflow_bookmarks.lifecycle import transfer
 from airflow_bookmarks.lifecycle.change import reset, rewind, undo, unlock
 from airflow_bookmarks.lifecycle.doctor import examine
 from airflow_bookmarks.lifecycle.history import history
-from airflow_bookmarks.lifecycle.naming import delete, names_of, rename
+from airflow_bookmarks.lifecycle.naming import adopt, delete, names_of, rename
 from airflow_bookmarks.lifecycle.protection import protect
 from airflow_bookmarks.lifecycle.transfer import as_glue_entry, export, import_
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -200,6 +201,44 @@ def test_run_of_another_history_is_not_taken_for_the_own_commit(busy: Shop, othe
     assert (imported.key, imported.fences) == (RunKey(1, 1), (1,))  # those of the stale driver
     with pytest.raises(FencedError):
         run.commit()
+
+
+def test_name_that_had_begun_before_its_adoption_is_exported_as_a_name(busy: Shop, other: Shop) -> None:
+    busy.begin("begun").abort("nothing was read")
+    adopt(busy.store, "begun", "copy", **WHY)
+
+    document = export(busy.store)
+
+    assert list(document["jobs"]) == ["copy", "report"]
+    import_(other.store, document, **WHY)
+    assert names_of(other.store, "copy") == ["copy", "begun", "lake.copy"]
+
+
+@pytest.mark.parametrize("document", [[], "x", 5, None, {}, {"format": True, "jobs": {}, "blobs": {}}])
+def test_what_is_no_export_is_refused(other: Shop, document: Any) -> None:
+    with pytest.raises(DocumentError, match="Nothing was imported"):
+        import_(other.store, document, **WHY)
+
+
+@pytest.mark.parametrize(
+    "value", [1.5, {"": 1}, {"$base64": "!"}, {"$map": 5}, 10**40, "\udcff", [[]] * 40, {"sha256": "x"}]
+)
+def test_value_that_no_table_holds_is_found_before_anything_is_written(busy: Shop, other: Shop, value: Any) -> None:
+    document = export(busy.store, ["copy"])
+    part = document["jobs"]["copy"]
+    run = next(sk for sk in part["items"] if sk.startswith("RUN#"))
+    part["items"][run]["odd"] = value if value != [[]] * 40 else _nested(40)
+    part["sha256"] = transfer._checksum({name: part[name] for name in ("index", "aliases", "items")})
+    with pytest.raises(DocumentError, match="Nothing was imported"):
+        import_(other.store, document, **WHY)
+    assert other.store.jobs() == []
+
+
+def _nested(depth: int) -> list[Any]:
+    inner: list[Any] = []
+    for _ in range(depth):
+        inner = [inner]
+    return inner
 
 
 def test_import_over_a_run_a_protected_job_or_a_reader_is_refused(busy: Shop, other: Shop) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -274,3 +277,54 @@ def test_long_difference_is_cut_for_people_only(shop: Shop, uri: str, capsys: py
     call(uri, "diff", JOB, "1", "4")
     assert "... and 10 more" in capsys.readouterr().out
     assert len(answer(uri, capsys, "diff", JOB, "1", "4")["contexts"]["raw"]["only_in_b"]) == 30
+
+
+# ---- odd surroundings
+
+
+@pytest.mark.parametrize(
+    "words", [("gc", "--retention-days", "9999999999"), ("rewind", JOB, "--to", "watermark:--5", *WHY)]
+)
+def test_number_that_means_nothing_is_refused_in_words(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    call(uri, *words, code=2 if words[0] == "gc" else 1)
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_watermark_of_five_thousand_digits_is_refused_in_words(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call(uri, "rewind", JOB, "--to", "watermark:" + "9" * 5000, *WHY, code=1)
+    said = capsys.readouterr().err
+    assert "can't be compared" in said
+    assert len(said) < 500
+
+
+def door(uri: str, *words: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """Call the command in a process of its own."""
+    command = [sys.executable, "-c", "import sys; from airflow_bookmarks.cli import main; sys.exit(main())"]
+    known = {**os.environ, **environment}
+    return subprocess.run([*command, "--store", uri, *words], capture_output=True, env=known, check=False)
+
+
+def test_letters_that_stdout_lacks_are_escaped_and_the_change_is_done(shop: Shop, uri: str) -> None:
+    done = door(uri, "reset", JOB, "--reason", "Grüße ☕", "--yes", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr.count(b"Traceback")) == (0, 0)
+    shown = door(uri, "show", JOB, "--output", "json", PYTHONIOENCODING="ascii")
+    assert json.loads(shown.stdout)["changes"][0]["why"] == "Grüße ☕"
+    assert b"Gr\\xfc\\xdfe" in door(uri, "show", JOB, PYTHONIOENCODING="ascii").stdout
+
+
+def test_stdout_that_takes_no_more_is_an_error_in_words(shop: Shop, uri: str) -> None:
+    command = [sys.executable, "-c", "import sys; from airflow_bookmarks.cli import main; sys.exit(main())"]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([*command, "--store", uri, "list"], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"airflow-bookmarks: the result can't be written")
+    assert b"Traceback" not in done.stderr
+
+
+def test_store_whose_name_is_not_utf8_is_refused_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    call("sqlite:////tmp/\udcff.db", "list", code=1)
+    assert "can't be read" in capsys.readouterr().err
