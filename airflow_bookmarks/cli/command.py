@@ -42,6 +42,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return exit_.code if isinstance(exit_.code, int) else 2
     try:
         return _run_verb(given.verb, given, lambda: _open(uri))
+    except KeyboardInterrupt:
+        print(f"{PROGRAM}: interrupted; what was asked for is done whole or not at all", file=sys.stderr)
+        return 130
     except BrokenPipeError:  # the reader (`head`, a pager) has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -58,6 +58,7 @@ def aws_identity(store_host: str, region: str | None, credentials: Mapping[str, 
     from boto3.session import Session
     from botocore.config import Config
     from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.parsers import ResponseParserError
 
     given = credentials or {}
     session = Session(
@@ -77,7 +78,7 @@ def aws_identity(store_host: str, region: str | None, credentials: Mapping[str, 
         if _is_of_aws(sts_host) and not _is_of_aws(store_host):
             return None
         return Identity(client.get_caller_identity()["Arn"], True, "aws")
-    except (BotoCoreError, ClientError):
+    except (BotoCoreError, ClientError, ResponseParserError, KeyError):
         return None  # nobody vouches: who works here is a name, and may look and change, but not approve
 
 

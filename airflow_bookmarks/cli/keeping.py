@@ -6,11 +6,16 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.cli.output import as_json
 from airflow_bookmarks.cli.verb import Argument, Desk, Verb, positive, print_facts, print_rows, say
 from airflow_bookmarks.core.errors import BookmarkError, DocumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airflow_bookmarks.lifecycle.doctor import Finding
 
 _FINDING_COLUMNS = ("severity", "job", "code", "what", "repair")
 _REPAIRED_COLUMNS = ("job", "code", "is_done", "what")
@@ -59,7 +64,7 @@ def _import(desk: Desk, given: argparse.Namespace) -> None:
     except (OSError, ValueError, RecursionError) as error:
         raise DocumentError(f"{given.file!r} can't be read as JSON ({error}). Nothing was imported.") from error
     who = desk.find_identity().name
-    done = import_(desk.store, document, who=who, reason=given.reason, overwrite=given.overwrite)
+    done = import_(desk.store, document, who=who, reason=given.reason, overwrite=given.overwrite, move=given.move)
     print_facts(done.as_dict(), given)
 
 
@@ -74,15 +79,29 @@ def _doctor(desk: Desk, given: argparse.Namespace) -> int:
     jobs = [key_of(desk.store, name) for name in given.jobs] or None
     found = examine(desk.store, jobs=jobs, with_files=not given.no_files)
     if not given.repair:
-        if found or given.output == "json":
-            print_rows([finding.as_dict() for finding in found], _FINDING_COLUMNS, given)
-        else:
-            say("clean: nothing found")
-        return 1 if found else 0
+        return _show_findings(found, given)
     done = repair(desk.store, found, who=desk.find_identity().name)
+    left = examine(desk.store, jobs=jobs, with_files=not given.no_files)
     rows = [{"job": one.finding.job, "code": one.finding.code, **one.as_dict()} for one in done]
-    print_rows(rows, _REPAIRED_COLUMNS, given)
-    return 1 if examine(desk.store, jobs=jobs, with_files=not given.no_files) else 0
+    if given.output == "json":
+        print_facts({"repaired": rows, "left": [finding.as_dict() for finding in left]}, given)
+        return _code(left)
+    if rows:
+        print_rows(rows, _REPAIRED_COLUMNS, given)
+    return _show_findings(left, given)
+
+
+def _show_findings(found: Sequence[Finding], given: argparse.Namespace) -> int:
+    if found or given.output == "json":
+        print_rows([finding.as_dict() for finding in found], _FINDING_COLUMNS, given)
+    else:
+        say("clean: nothing found")
+    return _code(found)
+
+
+def _code(found: Sequence[Finding]) -> int:
+    """Return the exit code: what only waits for a run that is at work is no damage."""
+    return int(any(finding.severity != "notice" for finding in found))
 
 
 def _gc(desk: Desk, given: argparse.Namespace) -> None:
@@ -112,6 +131,7 @@ _FILE = Argument(("--file",), {"metavar": "PATH", "default": _STANDARD, "help": 
 _GLUE = Argument(("--glue",), {"action": "store_true", "help": "in the shape of Glue's get-job-bookmark; to look at"})
 _FROM_FILE = Argument(("file",), {"metavar": "PATH", "help": "an exported document; - reads stdin"})
 _OVERWRITE = Argument(("--overwrite",), {"action": "store_true", "help": "replace jobs that have a bookmark already"})
+_MOVE = Argument(("--move",), {"action": "store_true", "help": "the exported store is gone: this one takes its place"})
 _WHY = Argument(("--reason",), {"required": True, "metavar": "TEXT", "help": "why; kept with who and when"})
 _REPAIR = Argument(("--repair",), {"action": "store_true", "help": "mend what needs no judgement"})
 _NO_FILES = Argument(("--no-files",), {"action": "store_true", "help": "do not look at published and staged files"})
@@ -124,7 +144,7 @@ _RETENTION = Argument(
 INIT = Verb("init", "Create the table, or the SQLite file, where it is absent", _init)
 VERBS = (
     Verb("export", "Write the bookmarks of jobs as one JSON document", _export, (_JOBS, _FILE, _GLUE)),
-    Verb("import", "Read bookmarks from an exported document", _import, (_FROM_FILE, _OVERWRITE, _WHY)),
+    Verb("import", "Read bookmarks from an exported document", _import, (_FROM_FILE, _OVERWRITE, _MOVE, _WHY)),
     Verb(
         "doctor",
         "Prove the state, and name what is damaged; exit code 1 where something is",

@@ -6,6 +6,8 @@ from typing import Required, TypedDict
 
 from airflow_bookmarks.core.errors import OptionError
 
+MAX_REASON = 2000
+
 
 class Terms(TypedDict, total=False):
     """The arguments, by keyword, that every change of where a job stands takes.
@@ -29,7 +31,11 @@ def check_reason(what: str, reason: str) -> None:
     """Make sure that a person says why; `what` names what is asked for.
 
     Raises:
-        OptionError: the reason is empty or blank.
+        OptionError: the reason is empty or blank, or longer than 2,000 characters.
     """
+    if len(reason) > MAX_REASON:
+        raise OptionError(
+            f"the reason for {what} has {len(reason):,} characters; {MAX_REASON:,} is the most. Nothing was changed."
+        )
     if not reason.strip():
         raise OptionError(f"{what} needs a reason; it is kept with who and when. Nothing was changed.")

@@ -10,6 +10,7 @@ from airflow_bookmarks.core.errors import AttemptRefusedError, ChangedMeanwhileE
 from airflow_bookmarks.core.head import Take, may_take
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.store.naming import resolve_name
+from airflow_bookmarks.store.transfer import check_unclaimed
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.job import Caller
@@ -57,6 +58,8 @@ def begin(
             continue  # it moved between look and take: look again
         if verdict is not Take.BUSY:
             raise _refused(job, caller, verdict)
+        if seen.head is not None:
+            check_unclaimed(job, seen.head)
         if on_conflict == "fail" or machine.monotonic() >= deadline:
             raise _busy(job, seen)
         log.info("bookmark %s: waiting for %s", job, _busy(job, seen).holder)

@@ -41,6 +41,7 @@ from airflow_bookmarks.lifecycle.turn import (
 from airflow_bookmarks.sources.registry import position_at
 from airflow_bookmarks.store.collection import collected_until, collection_check
 from airflow_bookmarks.store.naming import resolve_name
+from airflow_bookmarks.store.transfer import check_unclaimed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -158,6 +159,9 @@ class Change:
             return _set_turn(store, job, head, self.ctx or "", self.value or "", event)
         if self.kind not in ("reset", "rewind", "delete"):
             raise OptionError(f"{self.kind!r} is no change of a position. Nothing was changed.")
+        if (self.kind == "rewind") != (self.to_run is not None):
+            needs = "needs a run to go back to" if self.kind == "rewind" else "takes no run"
+            raise OptionError(f"a {self.kind} {needs}. Nothing was changed.")
         kept = None if self.to_run is None else resolve_run(store, job, head, self.to_run)
         if self.contexts is None:
             turn = turn_to(store, job, head, kept, self.kind, event)
@@ -249,6 +253,7 @@ def unlock(store: BookmarkStore, job: str, *, reason: str, who: str) -> dict[str
     job = resolve_name(store, job)
     for _ in range(_RACES):
         head = store.head(job)
+        check_unclaimed(job, head)
         if head.lease is None:
             raise ChangeRefusedError(f"job {job!r}: nobody holds it. Nothing was changed; the next run may begin.")
         lease = head.lease
@@ -275,6 +280,7 @@ def apply(
     for _ in range(_RACES):
         gone = collected_until(store, job)
         head = store.head(job)
+        check_unclaimed(job, head)
         _check_free(store, job, head, force)
         _check_version(job, head, expected_version)
         if head.protected and not approved:

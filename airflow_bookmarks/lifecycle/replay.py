@@ -31,7 +31,7 @@ from airflow_bookmarks.lifecycle.place import STAGED_SINKS, Mode, place_entry
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.summary import Summary, log_planned
 from airflow_bookmarks.sources.source import Found
-from airflow_bookmarks.store.collection import check_uncollected
+from airflow_bookmarks.store.collection import check_own, check_uncollected
 from airflow_bookmarks.store.output import paths_replaced
 
 if TYPE_CHECKING:
@@ -282,6 +282,7 @@ def _checked(store: BookmarkStore, job: str, head: Head, number: int) -> Run:
     if run is None:
         check_uncollected(store, job, number)
         raise RunUnknownError(f"job {job!r} has no committed run {number}. Nothing was changed.")
+    check_own(store, job, number, "a replay")
     why = None
     if not store.ancestry(job, head.epoch).is_living(number, run.epoch):
         why = "it was undone by a reset or rewind"

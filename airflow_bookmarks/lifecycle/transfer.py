@@ -2,7 +2,7 @@
 
 The document, format 1:
 
-    {"format": 1, "exported_at": ..., "namespace": ..., "package_version": ...,
+    {"format": 1, "exported_at": ..., "namespace": ..., "package_version": ..., "table_made_at": ...,
      "jobs": {"<job>": {"index": {...}, "aliases": [...], "items": {"HEAD": {...}, "RUN#...": {...}}, "sha256": ...}},
      "blobs": {"<sha256>": "<base64>"}}
 
@@ -40,7 +40,7 @@ from airflow_bookmarks.lifecycle.retention import position_hashes
 from airflow_bookmarks.lifecycle.rewind import resolve_run
 from airflow_bookmarks.store import item
 from airflow_bookmarks.store import transfer as transition
-from airflow_bookmarks.store.collection import POSITION_PREFIX
+from airflow_bookmarks.store.collection import COPIED_UNTIL, POSITION_PREFIX
 from airflow_bookmarks.store.limit import check_item
 from airflow_bookmarks.store.naming import check_may_delete, job_keys
 from airflow_bookmarks.store.table import Key
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 
+_IMPORT_OF = "import_of"  # of the index item: the checksum of what was imported
 _LOOKS = 5
 _LEDGER_START = b'{"blake2b":"'
 _BYTES, _MAP = "$base64", "$map"
@@ -87,6 +88,7 @@ def export(store: BookmarkStore, jobs: Sequence[str] | None = None) -> dict[str,
     return {
         "format": FORMAT,
         "exported_at": to_text(store.now()),
+        "table_made_at": transition.table_made_at(store),
         "package_version": __version__,
         "namespace": store.namespace,
         "jobs": parts,
@@ -160,62 +162,84 @@ def _named_by_position(store: BookmarkStore, payload: Attributes) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import wrote: the jobs with their last run, and the number of blobs. `replaced` had a bookmark before."""
+    """What an import wrote: the jobs with their last run, and the number of blobs. `replaced` had a bookmark before.
+
+    `kept` are those that an earlier import of the same document had brought: they are as they were.
+    """
 
     jobs: Mapping[str, int]
     blobs: int
     replaced: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
-        return {"jobs": dict(self.jobs), "blobs": self.blobs, "replaced": list(self.replaced)}
+        return {"jobs": dict(self.jobs), "blobs": self.blobs, "replaced": list(self.replaced), "kept": list(self.kept)}
 
 
 def import_(
-    store: BookmarkStore, document: Mapping[str, Any], *, who: str, reason: str, overwrite: bool = False
+    store: BookmarkStore,
+    document: Mapping[str, Any],
+    *,
+    who: str,
+    reason: str,
+    overwrite: bool = False,
+    move: bool = False,
 ) -> Imported:
     """Write the bookmarks of an exported document into a store.
 
     Everything is checked before anything is written. Each job is claimed first, by a lease that does not end by itself:
-    if this process dies half-way, the job can't run, and importing again finishes it. Then it has no lease, and a fence
-    above all it ever had.
+    if this process dies half-way, the job can't run, and importing again finishes it, and leaves alone what is whole.
+    Then it has no lease, and a fence above all it ever had.
+
+    What comes from another table or namespace is a copy: the job it was taken from may be alive, and its files are its
+    own. So a copy has none of its staging and open runs, and refuses a clean or replay of the runs that it was given.
 
     Args:
         document: what `export` returned.
         who, reason: for the audit event of each job; a reason is required.
         overwrite: also replace a bookmark that is there. Its audit events stay.
+        move: the store that was exported is gone, or nobody uses it any more: this one takes its place, with its
+            staging, open runs, and what is due.
 
     Raises:
         DocumentError: damaged, or of another format. OptionError: no reason.
-        ChangeRefusedError: a job or name is there already; or a consumer has read what would be replaced.
+        ChangeRefusedError: a job or name is there already; a consumer has read what would be replaced; or a publish or
+            clean of a copy is due, which is not its own to finish.
         JobBusyError, ProtectedError: of a job that would be replaced. StoreAccessError: this role may not delete, which
             an import half-way has to.
     """
     check_reason("import", reason)
     store.check_layout()
-    jobs, blobs = _checked(document)
+    document_jobs, blobs = _checked(document)
+    jobs = {j: part for j, part in document_jobs.items() if overwrite or not _is_done(store, j, part)}
     seen = {job: store.look(job).head for job in jobs}
+    home = (store.namespace, transition.table_made_at(store))
+    is_copy = not move and (document.get("namespace"), document.get("table_made_at")) != home
     for job, part in jobs.items():
         _check_free(store, job, part, seen[job], overwrite)
+        if is_copy:
+            _check_nothing_due(job, part.head)
         check_may_delete(store, job)
     for body in blobs.values():
         store.blobs.put(body)
-    is_moved = document.get("namespace") != store.namespace
     for job, part in jobs.items():
         event: Attributes = {"kind": "import", "who": who, "why": reason, "from": str(document.get("namespace"))}
-        after = _landed(part.items, is_moved)
-        if not transition.write_job(store, job, seen[job], after, part.index, event):
+        items, index = _copied(part) if is_copy else (_landed(part.items), part.index)
+        if not transition.write_job(store, job, seen[job], items, {**index, _IMPORT_OF: part.sha256}, event):
             raise ChangedMeanwhileError(f"job {job!r} moved while it was imported. Import it again.")
         for name in part.aliases:
             transition.write_alias(store, job, name)
     replaced = tuple(job for job, head in seen.items() if head is not None)
-    return Imported({job: part.head.run_number for job, part in jobs.items()}, len(blobs), replaced)
+    kept = tuple(job for job in document_jobs if job not in jobs)
+    return Imported({job: part.head.run_number for job, part in jobs.items()}, len(blobs), replaced, kept)
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
     """One job of a document, read."""
 
+    sha256: str
     head: Head
     index: Attributes
     aliases: tuple[str, ...]
@@ -261,7 +285,7 @@ def _checked_part(job: str, part: Mapping[str, Any]) -> _Part:
     for sk, value in attributes.items():
         check_item(Key(f"{job}", sk), value)  # what a table would refuse half-way
     aliases = tuple(check_name("job", name) for name in part["aliases"])
-    return _Part(item.head_of(attributes["HEAD"]), index, aliases, attributes)
+    return _Part(part["sha256"], item.head_of(attributes["HEAD"]), index, aliases, attributes)
 
 
 def _check_complete(jobs: Mapping[str, _Part], blobs: Mapping[str, bytes]) -> None:
@@ -320,15 +344,43 @@ def _check_consumers(store: BookmarkStore, job: str, part: _Part) -> None:
             )
 
 
-def _landed(items: Mapping[str, Attributes], is_moved: bool) -> dict[str, Attributes]:
-    """Return the items as they are to stand: without a lease, and without the staging of another namespace.
+def _is_done(store: BookmarkStore, job: str, part: _Part) -> bool:
+    """Whether an earlier import of the same document has brought the job, and ended with it."""
+    head = store.look(job).head
+    entry = store.index_entry(job) or {}
+    return head is not None and not transition.is_claimed(head) and entry.get(_IMPORT_OF) == part.sha256
 
-    That namespace may be alive: to sweep its staging, by a fence that means nothing there, would cost it rows.
-    """
+
+def _check_nothing_due(job: str, head: Head) -> None:
+    due = "a clean" if head.cleaning is not None else f"the publish of run {head.run_number}"
+    if head.cleaning is not None or head.publishing is not None:
+        raise ChangeRefusedError(
+            f"job {job!r} was exported while {due} was due, and a copy must not finish it: its files are those of the "
+            "job that was exported. Nothing was imported. Let that job run once, and export it again; or, if this "
+            "store takes its place for good, import with move (--move)."
+        )
+
+
+def _landed(items: Mapping[str, Attributes]) -> dict[str, Attributes]:
+    """Return the items as they are to stand: without a lease."""
     head = {name: value for name, value in items["HEAD"].items() if name not in item.LEASE_ATTRIBUTES}
-    if is_moved:
-        head["staging"] = []
     return {**items, "HEAD": head}
+
+
+def _copied(part: _Part) -> tuple[dict[str, Attributes], Attributes]:
+    """Return items and index of a copy: without the staging and the open runs of a job that may be alive.
+
+    To sweep its staging by a fence that means nothing there, or to settle its open run, would cost it rows.
+    """
+    done = part.head.run_number
+    items = _landed(part.items)
+    items["HEAD"]["staging"] = []
+    kept = {
+        sk: attributes
+        for sk, attributes in items.items()
+        if not sk.startswith(item.RUN_PREFIX) or item.run_key(sk).number <= done
+    }
+    return kept, {**part.index, COPIED_UNTIL: done}
 
 
 # ---- as Glue shows it

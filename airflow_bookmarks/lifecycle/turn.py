@@ -11,7 +11,7 @@ from airflow_bookmarks.core.line import Ancestry, Line
 from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.lifecycle.clean import CleanList, clean_list
 from airflow_bookmarks.lifecycle.reading import stored_position
-from airflow_bookmarks.store.collection import collected_until
+from airflow_bookmarks.store.collection import check_own, collected_until
 from airflow_bookmarks.store.line_store import Turn
 
 if TYPE_CHECKING:
@@ -89,6 +89,8 @@ def with_clean(store: BookmarkStore, job: str, head: Head, turn: Turn) -> Turn:
             "rewind without clean, and empty the target by hand."
         )
     undone = undone_runs(store, job, head, turn)
+    if undone:
+        check_own(store, job, undone[0].key.number, "a clean")
     opened = store.open_runs(job, head)
     later = store.runs(job, after=undone[0].key.number - 1) if undone else ()
     listed = clean_list(store, job, [*undone, *opened], (run for run in later if run.state.is_committed))

@@ -18,6 +18,7 @@ from airflow_bookmarks.core.errors import (
     SourceChangedError,
     SourceMissingError,
     SourceSwitchedError,
+    StateCorruptError,
     UpstreamReplayedError,
     UpstreamRewoundError,
 )
@@ -29,7 +30,7 @@ from airflow_bookmarks.core.run import OutputEntry, Run, RunState
 from airflow_bookmarks.files.filesystem import FileSystem, open_filesystem
 from airflow_bookmarks.sources.files import recheck_files
 from airflow_bookmarks.sources.source import Found, Recheck
-from airflow_bookmarks.store.collection import check_readable, collected_until
+from airflow_bookmarks.store.collection import check_readable
 from airflow_bookmarks.store.output import paths_replaced
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ class UpstreamSource:
     def _select(self, after: int, head: Head) -> _Selected:
         seen = [r for r in self._store.runs(self._upstream, after=after, until=head.run_number) if r.state.is_committed]
         if len(seen) < head.run_number - after:  # each number was committed once
-            self._check_uncollected(after, head)
+            self._check_missing(after, head, {run.key.number for run in seen})
         living = self._living(seen, head)
         window: list[Run] = []
         for run in seen:
@@ -224,11 +225,18 @@ class UpstreamSource:
             window.append(run)
         return _Selected(window, [r for r in seen if r.state is RunState.PUBLISHED or r.key == head.publishing])
 
-    def _check_uncollected(self, after: int, head: Head) -> None:
+    def _check_missing(self, after: int, head: Head, seen: set[int]) -> None:
         """Make sure that what is missing above the edge was undone anyway."""
-        gone, lines = collected_until(self._store, self._upstream), self._store.lines(self._upstream)
-        if has_living_number(head.epoch, lines, after, gone):
-            check_readable(self._store, self._consumer, self._upstream, after)
+        lines = self._store.lines(self._upstream)
+        missing = (number for number in range(after + 1, head.run_number + 1) if number not in seen)
+        lost = next((number for number in missing if has_living_number(head.epoch, lines, number - 1, number)), None)
+        if lost is None:
+            return
+        check_readable(self._store, self._consumer, self._upstream, after)
+        raise StateCorruptError(
+            f"job {self._consumer!r}: run {lost} of upstream {self._upstream!r} is gone, and was not collected. "
+            f"Nothing was read or changed. 'airflow-bookmarks doctor {self._upstream}' says what else is wrong."
+        )
 
     def _living(self, runs: Iterable[Run], head: Head) -> Ancestry:
         if all(run.epoch == head.epoch for run in runs):

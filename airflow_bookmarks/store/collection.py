@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import ConditionFailedError, RunUnknownError, StateCorruptError
+from airflow_bookmarks.core.errors import ChangeRefusedError, ConditionFailedError, RunUnknownError, StateCorruptError
 from airflow_bookmarks.store.table import (
     MAX_OPERATIONS,
     Attributes,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 COLLECTED_UNTIL = "collected_until"
 POSITION_PREFIX = "position:"  # of the attributes of run and line items that hold a position
+COPIED_UNTIL = "copied_until"  # of the index item: up to here the history is that of another store
 IMPORTED_AT = "imported_at"  # of the index item: another history took the place of what was there
 
 
@@ -55,13 +56,47 @@ def collected_until(store: StateReader, job: str) -> int:
 
 
 def _collected(store: StateReader, job: str, entry: Mapping[str, object] | None) -> int:
+    if entry is None and store.look(job).head is not None:
+        raise StateCorruptError(
+            f"the index item of job {job!r} in namespace {store.namespace!r} is gone, so nobody can tell which of its "
+            "runs were collected. Nothing was read or changed. 'airflow-bookmarks doctor --repair' writes it again."
+        )
     value = (entry or {}).get(COLLECTED_UNTIL, 0)
     if not isinstance(value, int):
-        raise StateCorruptError(
-            f"the index item of job {job!r} in namespace {store.namespace!r} says {COLLECTED_UNTIL} = {value!r}, which "
-            "is no number. Nothing was changed. Restore it from a backup."
-        )
+        raise _no_number(store, job, COLLECTED_UNTIL, value)
     return value
+
+
+def _no_number(store: StateReader, job: str, name: str, value: object) -> StateCorruptError:
+    return StateCorruptError(
+        f"the index item of job {job!r} in namespace {store.namespace!r} says {name} = {value!r}, which is no number. "
+        "Nothing was changed. Restore it from a backup."
+    )
+
+
+def copied_until(store: StateReader, job: str) -> int:
+    """Return the number up to which runs were made elsewhere, by a job of which this one is a copy; 0 for no copy.
+
+    What they published belongs to that job: nothing here may remove or replace it.
+    """
+    value = (store.index_entry(job) or {}).get(COPIED_UNTIL, 0)
+    if not isinstance(value, int):
+        raise _no_number(store, job, COPIED_UNTIL, value)
+    return value
+
+
+def check_own(store: StateReader, job: str, number: int, what: str) -> None:
+    """Make sure that run `number` of a job, and every later one, was made here; `what` is about to be done with them.
+
+    Raises:
+        ChangeRefusedError: it came with an import, and its files belong to the job that was exported.
+    """
+    copied = copied_until(store, job)
+    if number <= copied:
+        raise ChangeRefusedError(
+            f"job {job!r}: its runs up to {copied} were imported, and what they published belongs to the job that was "
+            f"exported; {what} would take that away from it. Nothing was changed. Do it there; here, go without."
+        )
 
 
 def oldest_run(store: StateReader, job: str) -> int | None:

@@ -139,8 +139,9 @@ class DynamoTable:
             # Throttled keys come back unread, without an error: asked for again, under the same limit.
             nonlocal wanted
             answer = self._client.batch_get_item(RequestItems={self._name: {"Keys": wanted, "ConsistentRead": True}})
-            found.update(item_of(wire) for wire in answer["Responses"].get(self._name, []))
-            wanted = [dict(key) for key in answer["UnprocessedKeys"].get(self._name, {"Keys": []})["Keys"]]
+            found.update(item_of(wire) for wire in self._part(answer, "Responses").get(self._name, []))
+            left = self._part(answer, "UnprocessedKeys").get(self._name, {"Keys": []})
+            wanted = [dict(key) for key in left["Keys"]]
             return not wanted
 
         self._patiently("BatchGetItem", request, until=bool)
@@ -219,6 +220,15 @@ class DynamoTable:
 
     # ---- reading and writing
 
+    def _part(self, answer: Any, name: str) -> Any:
+        """Return a part that every answer of DynamoDB has: a proxy may answer in its place."""
+        if name not in answer:
+            raise StoreAccessError(
+                f"{self.describe()['host']} answered without {name!r}, as no DynamoDB does. Nothing was read. Check the "
+                "endpoint, and what stands in between."
+            )
+        return answer[name]
+
     def _pages(self, request: Wire, after: str | None, limit: int | None) -> Iterator[tuple[Key, Attributes]]:
         left = limit
         start: Wire = {}
@@ -226,7 +236,7 @@ class DynamoTable:
             # The bound of `after` may come along, and is dropped.
             size = {} if left is None else {"Limit": left + (after is not None)}
             page = self._page(request | size | start)
-            rows = [row for row in map(item_of, page["Items"]) if row[0].sk != after][:left]
+            rows = [row for row in map(item_of, self._part(page, "Items")) if row[0].sk != after][:left]
             yield from rows
             left = None if left is None else left - len(rows)
             if "LastEvaluatedKey" not in page:
@@ -237,7 +247,7 @@ class DynamoTable:
         start: Wire = {}
         while True:
             page = self._scan_page(request | start)
-            yield from map(item_of, page["Items"])
+            yield from map(item_of, self._part(page, "Items"))
             if "LastEvaluatedKey" not in page:
                 return
             start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}

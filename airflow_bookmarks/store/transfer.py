@@ -13,7 +13,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import ConditionFailedError, NameTakenError
+from airflow_bookmarks.core.errors import ChangeRefusedError, ConditionFailedError, NameTakenError
 from airflow_bookmarks.core.head import Lease
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.store import item
@@ -52,6 +52,25 @@ _KEPT = (item.EVENT_PREFIX, item.SIDE_PREFIX)
 def is_claimed(head: Head) -> bool:
     """Whether an import of the job was begun and not ended."""
     return head.lease is not None and head.lease.run_id == CLAIM and head.lease.expires_at == _NO_END
+
+
+def check_unclaimed(job: str, head: Head) -> None:
+    """Make sure that no import of a job stands half-way.
+
+    Raises:
+        ChangeRefusedError: one does; only another import ends it.
+    """
+    if is_claimed(head):
+        raise ChangeRefusedError(
+            f"an import of job {job!r} was begun and has not ended: what is there is not whole, so nobody works on it. "
+            "Nothing was changed. Import the same document again, which goes on from there."
+        )
+
+
+def table_made_at(store: BookmarkStore) -> str | None:
+    """Return what tells this table from others: when it was made, to the microsecond."""
+    made_at = store.table.get([item.SCHEMA]).get(item.SCHEMA, {}).get("created_at")
+    return made_at if isinstance(made_at, str) else None
 
 
 def has_blob(store: BookmarkStore, sha256: str) -> bool:

@@ -525,3 +525,18 @@ def test_undo_of_an_undo_says_to_which_run_the_job_goes_back(shop: Shop) -> None
     assert undo(shop.store, "copy", reason="r", who="ann").kept == 3
     assert preview(shop.store, "copy", Change("undo")).kept == 1
     assert undo(shop.store, "copy", reason="r", who="ann").kept == 1
+
+
+def test_rewind_without_a_run_is_no_reset(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    for change in (Change("rewind"), Change("reset", to_run="1")):
+        with pytest.raises(OptionError, match="run"):
+            preview(shop.store, "copy", change)
+
+
+def test_reason_of_a_whole_book_is_refused(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    with pytest.raises(OptionError, match="2,000 is the most"):
+        reset(shop.store, "copy", reason="x" * 2001, who="ann")

@@ -746,6 +746,17 @@ def test_consumer_of_a_reset_upstream_needs_no_collected_run_that_was_undone(sho
     assert sorted(shop.run("down", upstream="up", on_rewind="rewind")[0]) == lines
 
 
+def test_consumer_of_runs_that_are_gone_is_told_also_where_nobody_noted_that_they_were_collected(shop: Shop) -> None:
+    runs(shop, 3)
+    assert any(one.runs for one in collect(shop.store, clock=in_days(200)).jobs)
+    shop.store.table.transact([Delete(shop.store.keys("copy").index)])
+    with pytest.raises(StateCorruptError, match="index item of job 'copy'"):
+        shop.run("late", upstream="copy")
+    runs(shop, 1)  # writes the item again, without what it said
+    with pytest.raises(StateCorruptError, match="run 1 of upstream 'copy' is gone"):
+        shop.run("later", upstream="copy")
+
+
 def test_collection_that_looked_before_an_import_collects_nothing_of_it(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,9 +27,13 @@ from airflow_bookmarks.lifecycle import transfer
 from airflow_bookmarks.lifecycle.change import reset, rewind, undo, unlock
 from airflow_bookmarks.lifecycle.doctor import examine
 from airflow_bookmarks.lifecycle.history import history
+from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.naming import adopt, delete, names_of, rename
+from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.protection import protect
+from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.lifecycle.transfer import as_glue_entry, export, import_
+from airflow_bookmarks.store import transfer as transition
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.sqlite import SqliteTable
 from airflow_bookmarks.store.table import Attributes, Delete, Key, Put
@@ -91,7 +95,7 @@ def test_doctor_finds_nothing_in_what_was_imported(busy: Shop, other: Shop) -> N
 
 
 def test_every_item_comes_through_unchanged(busy: Shop, other: Shop) -> None:
-    import_(other.store, through_json(export(busy.store)), **WHY)
+    import_(other.store, through_json(export(busy.store)), move=True, **WHY)
 
     before, after = items(busy.store, "copy"), items(other.store, "copy")
     assert after["HEAD"].pop("fence") == int(str(before["HEAD"].pop("fence"))) + 1
@@ -203,6 +207,126 @@ def test_run_of_another_history_is_not_taken_for_the_own_commit(busy: Shop, othe
         run.commit()
 
 
+# ---- a copy leaves the job alone that it was taken from
+
+
+def test_copy_sweeps_nothing_of_the_job_that_it_was_taken_from(shop: Shop, other: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    shop.put("b.txt", "b")
+    live = shop.begin()
+    shop.copy(live)
+    import_(other.store, export(shop.store), **WHY)
+
+    other.begin(run_id="copy/1").commit()  # an empty run sweeps
+
+    assert list(other.store.open_runs("copy", other.store.head("copy"))) == []
+    live.commit()
+    assert shop.target_lines() == {"a": 1, "b": 1}
+
+
+def test_copy_refuses_to_clean_or_replay_what_it_was_given(shop: Shop, other: Shop) -> None:
+    for name in "ab":
+        shop.put(f"{name}.txt", name)
+        shop.run(run_id=f"prod/{name}")
+    import_(other.store, export(shop.store), **WHY)
+
+    with pytest.raises(ChangeRefusedError, match="belongs to the job that was exported"):
+        reset(other.store, "copy", clean=True, **WHY)
+    with pytest.raises(ChangeRefusedError, match="belongs to the job that was exported"):
+        ReplayRun.begin_replay(other.store, "copy", other.caller("prod/b", 2), other.machine, 2)
+    other.put("c.txt", "c")
+    other.run(run_id="copy/1")
+    rewind(other.store, "copy", 2, clean=True, **WHY)  # what it made itself
+    assert other.run(run_id="copy/2")[0] == ["c"]
+    assert shop.target_lines() == {"a": 1, "b": 1, "c": 1}
+
+
+def dies_at(shop: Shop, point: Point) -> None:
+    """Let a run of "copy" die at a point of the protocol."""
+
+    def at(reached: Point) -> None:
+        if reached is point:
+            raise InterruptedError
+
+    run = replace(shop, machine=Machine(at=at, lease_time=timedelta(0))).begin()
+    shop.copy(run)
+    with pytest.raises(InterruptedError):
+        run.commit()
+
+
+def test_job_whose_publish_is_due_is_moved_and_not_copied(shop: Shop, other: Shop) -> None:
+    shop.put("a.txt", "a")
+    dies_at(shop, Point.COMMITTED)
+    document = export(shop.store)
+
+    with pytest.raises(ChangeRefusedError, match="the publish of run 1 was due"):
+        import_(other.store, document, **WHY)
+    assert other.store.jobs() == []
+
+    import_(other.store, document, move=True, **WHY)
+    assert other.run()[0] == []
+    assert shop.target_lines() == {"a": 1}
+    assert other.staged_files() == []
+
+
+def test_job_whose_clean_is_due_is_not_copied(busy: Shop, other: Shop) -> None:
+    reset(busy.store, "copy", clean=True, **WHY)
+    with pytest.raises(ChangeRefusedError, match="a clean was due"):
+        import_(other.store, export(busy.store, ["copy"]), **WHY)
+
+
+def test_state_that_comes_home_is_no_copy(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    document = export(shop.store)
+    shop.put("b.txt", "b")
+    shop.run()
+    import_(shop.store, document, overwrite=True, **WHY)
+    assert reset(shop.store, "copy", clean=True, **WHY).undone == (1,)
+
+
+def test_import_that_died_between_jobs_is_finished_and_leaves_alone_what_is_whole(busy: Shop, other: Shop) -> None:
+    document = export(busy.store)
+    write: Any = transition.write_job
+    written = 0
+
+    def dies(*given: Any) -> bool:
+        nonlocal written
+        written += 1
+        if written == 2:
+            raise InterruptedError
+        return bool(write(*given))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(transition, "write_job", dies)
+        with pytest.raises(InterruptedError):
+            import_(other.store, document, **WHY)
+    other.put("later.txt", "later")
+    other.run("copy", "later/1")
+
+    import_(other.store, document, **WHY)
+    assert [name for name, _ in other.store.jobs()] == ["copy", "lake.copy", "report"]
+    assert other.store.head("copy").run_number == busy.store.head("copy").run_number + 1
+
+
+def test_import_that_died_half_way_is_no_lease_to_be_taken_away(busy: Shop, other: Shop) -> None:
+    def dies(*_: Any, **__: Any) -> None:
+        raise InterruptedError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("airflow_bookmarks.store.transfer._parts", dies)
+        with pytest.raises(InterruptedError):
+            import_(other.store, export(busy.store), **WHY)
+    for act in (
+        lambda: unlock(other.store, "copy", **WHY),
+        lambda: reset(other.store, "copy", force=True, **WHY),
+        lambda: other.begin(),
+    ):
+        with pytest.raises(ChangeRefusedError, match="Import the same document again"):
+            act()
+
+
 def test_name_that_had_begun_before_its_adoption_is_exported_as_a_name(busy: Shop, other: Shop) -> None:
     busy.begin("begun").abort("nothing was read")
     adopt(busy.store, "begun", "copy", **WHY)
@@ -279,7 +403,7 @@ def test_import_that_died_half_way_holds_the_job_and_is_finished_by_another(busy
         patch.setattr(table, "transact", dies)
         with pytest.raises(InterruptedError):
             import_(other.store, document, **WHY)
-    with pytest.raises(JobBusyError, match="import"):
+    with pytest.raises(ChangeRefusedError, match="import"):
         other.begin("copy", "a/run")
 
     import_(other.store, document, **WHY)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.cli import main
+from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.store.bookmark_store import open_store
 from airflow_bookmarks.store.table import Delete
 from tests.lifecycle.shop import Shop
@@ -236,6 +237,9 @@ def test_export_of_one_store_is_imported_by_another(
 
     assert answer(other, capsys, "history", JOB) == answer(uri, capsys, "history", JOB)
     assert answer(uri, capsys, "diff", JOB, "--with-store", other)["is_same"] is True
+    assert answer(other, capsys, "import", file, "--reason", "again")["kept"] == [JOB]
+    shop.run(JOB)
+    call(uri, "export", "--file", file)
     call(other, "import", file, "--reason", "again", code=1)
     call(other, "import", file, "--reason", "again", "--overwrite")
 
@@ -328,3 +332,19 @@ def test_stdout_that_takes_no_more_is_an_error_in_words(shop: Shop, uri: str) ->
 def test_store_whose_name_is_not_utf8_is_refused_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     call("sqlite:////tmp/\udcff.db", "list", code=1)
     assert "can't be read" in capsys.readouterr().err
+
+
+def test_interrupted_command_says_so(shop: Shop, uri: str, monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("airflow_bookmarks.lifecycle.bookmark.bookmarks", interrupted)
+    call(uri, "list", code=130)
+    assert capfd.readouterr().err.startswith("airflow-bookmarks: interrupted")
+
+
+def test_repair_shows_what_it_could_not_mend(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shop.store.table.transact([Delete(shop.store.keys(JOB).run(RunKey(2, 2)))])
+    call(uri, "doctor", "--repair", code=1)
+    assert "run 2" in capsys.readouterr().out
+    assert answer(uri, capsys, "doctor", "--repair", code=1)["left"]
