@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.cli.output import counted, in_words
 from airflow_bookmarks.cli.verb import FORCE, JOB, REASON, YES, Argument, Desk, Verb, positive, print_facts
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.terms import Terms, check_reason
@@ -66,6 +67,8 @@ def _change(desk: Desk, given: argparse.Namespace, job: str, change: Change) -> 
     from airflow_bookmarks.lifecycle.protection import check_unprotected
 
     check_reason(f"a {change.kind}", given.reason)
+    if given.request and given.force:
+        raise OptionError("--force goes with the approval, not with the request. Nothing was asked for. Leave it out.")
     if not given.request and not given.dry_run:
         check_unprotected(job, desk.store.head(job), change.kind)
     seen = preview(desk.store, job, change).as_dict()
@@ -115,11 +118,13 @@ def _in_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> list[s
     again, to_clean = seen["read_again"], seen["files_to_clean"]
     about = f"job {seen['job']!r} in namespace {namespace!r} (version {seen['version']})"
     lines = [f"{about} {_what(seen, change)}." + ("" if to_clean else " Written data stays.")]
-    lines += [f"  {ctx}: watermark {m['before']} -> {m['after']}" for ctx, m in seen["watermarks"].items()]
-    rows = "" if again["rows"] is None else f", {again['rows']:,} rows"
-    lines.append(f"  read again: {again['files']:,} files, {again['bytes']:,} bytes{rows}")
+    lines += [
+        f"  {ctx}: watermark {in_words(m['before'])} -> {in_words(m['after'])}" for ctx, m in seen["watermarks"].items()
+    ]
+    lines.append(f"  read again: {_amount(again)}")
     if to_clean:
-        lines.append(f"  removed by the next run: {to_clean:,} published files; there is no undo after that")
+        removed = counted(to_clean, "published file")
+        lines.append(f"  removed by the next run: {removed}; there is no undo after that")
     lines += [f"  would hold rows twice: {target}" for target in seen["written_twice"]]
     lines += [f"  consumer {name} has read up to run {number}" for name, number in seen["consumers"].items()]
     if seen["holder"] is not None:
@@ -127,11 +132,19 @@ def _in_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> list[s
     return lines
 
 
+def _amount(again: Mapping[str, Any]) -> str:
+    if again["files"] is None:
+        return "whatever lies behind that position; it is not counted"
+    rows = "" if again["rows"] is None else f", {counted(again['rows'], 'row')}"
+    return f"{counted(again['files'], 'file')}, {counted(again['bytes'], 'byte')}{rows}"
+
+
 def _what(seen: Mapping[str, Any], change: Change) -> str:
     undone = seen["undone_runs"]
     count = seen.get("undone_run_count", len(undone))
     shown = ", ".join(map(str, undone[:_SHOWN_RUNS])) + (", ..." if count > _SHOWN_RUNS else "")
-    runs = f": {count} runs are undone" + (f" ({shown})" if undone else "")
+    are = "is" if count == 1 else "are"
+    runs = f": {counted(count, 'run')} {are} undone" + (f" ({shown})" if undone else "")
     if change.kind == "set":
         return f"goes on reading {change.ctx!r} from {change.value!r}: no run is undone"
     if change.kind == "undo":

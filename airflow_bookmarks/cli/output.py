@@ -60,6 +60,16 @@ def as_list(facts: Mapping[str, Any], indent: str = "") -> str:
     return "\n".join(lines)
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with what it counts.
+
+    Example:
+        >>> counted(1, "file"), counted(2000, "file")
+        ('1 file', '2,000 files')
+    """
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
 def in_words(value: Any) -> str:
     """Return one value as a cell: what is None or empty as `-`.
 

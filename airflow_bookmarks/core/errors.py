@@ -73,8 +73,8 @@ class JobBusyError(BookmarkError):
     def __init__(self, job: str, holder: str, attempt: int, since: datetime, until: datetime) -> None:
         super().__init__(
             f"job {job!r} is being worked on by {holder!r} (attempt {attempt}) since {since.isoformat()}, and its "
-            f"lease holds until {until.isoformat()}. Nothing was read or changed. Wait for it (on_conflict='wait'), "
-            "or, if you know that it is dead, take its lease away with a forced reset or rewind, or let the lease "
+            f"lease holds until {until.isoformat()}. Nothing was read or changed. Let it end (a run waits for it with "
+            f"on_conflict='wait'); or, if you know that it is dead, 'airflow-bookmarks unlock {job}', or let the lease "
             "run out."
         )
         self.job, self.holder, self.attempt, self.since, self.until = job, holder, attempt, since, until

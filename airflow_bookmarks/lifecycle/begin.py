@@ -6,10 +6,16 @@ import logging
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from airflow_bookmarks.core.errors import AttemptRefusedError, ChangedMeanwhileError, JobBusyError
+from airflow_bookmarks.core.errors import (
+    AttemptRefusedError,
+    ChangedMeanwhileError,
+    JobBusyError,
+    StateCorruptError,
+)
 from airflow_bookmarks.core.head import Take, may_take
 from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.store.naming import resolve_name
+from airflow_bookmarks.store.lease_store import RUN_NUMBER
+from airflow_bookmarks.store.naming import alias_of
 from airflow_bookmarks.store.transfer import check_unclaimed
 
 if TYPE_CHECKING:
@@ -22,6 +28,7 @@ log = logging.getLogger(__name__)
 
 OnConflict = Literal["fail", "wait"]
 _POLL_S = 5.0
+_UNMOVED = 3
 
 
 def begin(
@@ -44,8 +51,10 @@ def begin(
         JobBusyError: another run holds the lease (and still does after the wait).
         AttemptRefusedError: this attempt was killed, or a higher one was seen.
         ChangedMeanwhileError: the name was given to another job since the caller resolved it.
+        StateCorruptError: its head is gone, or it can't be taken though nothing moves.
     """
     deadline = machine.monotonic() + wait_for.total_seconds()
+    before, unmoved = None, 0
     while True:
         seen = store.look(job, caller.run_id)
         verdict = may_take(seen.head, seen.execution, caller.run_id, caller.attempt, machine.clock())
@@ -54,7 +63,9 @@ def begin(
             if holding is not None:
                 machine.at(Point.TAKEN)
                 return holding
-            _check_name(store, job)
+            unmoved = unmoved + 1 if seen == before else 0
+            _check_takeable(store, job, seen, unmoved)
+            before = seen
             continue  # it moved between look and take: look again
         if verdict is not Take.BUSY:
             raise _refused(job, caller, verdict)
@@ -66,13 +77,28 @@ def begin(
         machine.sleep(_POLL_S)
 
 
-def _check_name(store: BookmarkStore, job: str) -> None:
-    """Make sure that the name was not given to another job since it was resolved."""
-    key = resolve_name(store, job)
+def _check_takeable(store: BookmarkStore, job: str, seen: Snapshot, unmoved: int) -> None:
+    """Make sure that another look may help: the name is still that of the job, and the items mean what they say.
+
+    `unmoved` counts the looks in a row that saw the same, and were refused all the same.
+    """
+    entry = store.index_entry(job)
+    key = alias_of(entry, job) or job
     if key != job:
         raise ChangedMeanwhileError(
             f"{job!r} became another name of job {key!r} while a run of it was about to begin. Nothing was read or "
             f"changed. Run the task again: it works on {key!r} then."
+        )
+    if seen.head is None and RUN_NUMBER in (entry or {}):
+        raise StateCorruptError(
+            f"the head of job {job!r} is gone, and it had one: to begin anew would read everything again, under "
+            "numbers that were used. Nothing was read or changed. Restore the table from a backup, or import an export."
+        )
+    if unmoved >= _UNMOVED:
+        raise StateCorruptError(
+            f"job {job!r} can't be taken though nobody holds it and nothing moves: an item of it says something that "
+            "no version of this package writes. Nothing was read or changed. 'airflow-bookmarks doctor' may name it; "
+            "restore the table from a backup, or import an export."
         )
 
 

@@ -38,6 +38,7 @@ from airflow_bookmarks.lifecycle.turn import (
     undone_runs,
     with_clean,
 )
+from airflow_bookmarks.sources.point import NOW
 from airflow_bookmarks.sources.registry import position_at
 from airflow_bookmarks.store.collection import collected_until, collection_check
 from airflow_bookmarks.store.naming import resolve_name
@@ -92,7 +93,8 @@ class Changed:
 class Preview:
     """What a change would do, against which version of the job.
 
-    `files`, `bytes` and `rows` are what the undone runs read and would be read again (rows None: not known).
+    `files`, `bytes` and `rows` are what the undone runs read and would be read again (None: not known, as of a set to
+    another position than "now").
     `consumers` maps each job that has consumed an undone run to the run up to which it has; `twice` names the targets
     whose rows would come twice; `to_clean` counts the files that would be removed. `holder` is who works on the job.
     """
@@ -102,8 +104,8 @@ class Preview:
     version: int
     kept: int
     undone: tuple[int, ...]
-    files: int
-    bytes: int
+    files: int | None
+    bytes: int | None
     rows: int | None
     watermarks: dict[str, dict[str, str | None]]
     consumers: dict[str, int] = field(default_factory=dict)
@@ -281,11 +283,11 @@ def apply(
         gone = collected_until(store, job)
         head = store.head(job)
         check_unclaimed(job, head)
-        _check_free(store, job, head, force)
+        check_free(store, job, head, force)
         _check_version(job, head, expected_version)
         if head.protected and not approved:
             raise ProtectedError(
-                f"job {job!r} is protected: a {change.kind} needs the approval of a second person. Nothing was "
+                f"job {job!r} is protected: {change.kind!r} needs the approval of a second person. Nothing was "
                 f"changed. Ask for it with --request on the command line."
             )
         if change.clean and head.lease is not None:
@@ -324,15 +326,17 @@ def preview(store: BookmarkStore, job: str, change: Change) -> Preview:
     rows = [f.get("rows") for f in facts]
     low = min((run.key.number for run in undone), default=None)
     is_cleaned = turn.cleaning is not None
+    # Which of it was read before, only the source could tell.
+    is_unknown = change.kind == "set" and change.value != NOW
     return Preview(
         job=job,
         kind=change.kind,
         version=head.version,
         kept=last_kept(store, job, head, turn),
         undone=tuple(run.key.number for run in undone),
-        files=sum(f.get("files", 0) for f in facts),
-        bytes=sum(f.get("bytes", 0) for f in facts),
-        rows=sum(rows) if all(isinstance(r, int) for r in rows) else None,
+        files=None if is_unknown else sum(f.get("files", 0) for f in facts),
+        bytes=None if is_unknown else sum(f.get("bytes", 0) for f in facts),
+        rows=None if is_unknown or not all(isinstance(r, int) for r in rows) else sum(rows),
         watermarks=_watermarks(head, replace(head, contexts=turn.contexts)),
         consumers={} if low is None else {e.consumer: e.run_number for e in store.edges(job) if e.run_number >= low},
         twice=() if is_cleaned else tuple(sorted({o.target for run in again for o in run.outputs.values()})),
@@ -343,7 +347,10 @@ def preview(store: BookmarkStore, job: str, change: Change) -> Preview:
 
 def _read_again(store: BookmarkStore, job: str, head: Head, change: Change, turn: Turn) -> list[Run]:
     """Return the runs that read what a change of some contexts makes unread, though it undoes none."""
-    if change.contexts is None:
+    contexts = change.contexts
+    if change.kind == "set" and change.value != NOW:
+        contexts = (change.ctx or "",)
+    if contexts is None:
         return []
     living = store.ancestry(job, head.epoch)
     kept = 0 if change.to_run is None else resolve_run(store, job, head, change.to_run).key.number
@@ -352,7 +359,7 @@ def _read_again(store: BookmarkStore, job: str, head: Head, change: Change, turn
         for run in store.runs(job, after=kept, until=head.run_number)
         if run.state.is_committed
         and living.is_living(run.key.number, run.epoch)
-        and any(ctx in run.plans for ctx in change.contexts)
+        and any(ctx in run.plans for ctx in contexts)
     ]
 
 
@@ -371,7 +378,7 @@ def _undo_turn(store: BookmarkStore, job: str, head: Head, event: Attributes) ->
     turning = store.turning(job, head.epoch)
     if turning is None:
         raise ChangeRefusedError(
-            f"job {job!r}: there is no reset, rewind, set or undo to take back. Nothing was changed."
+            f"job {job!r}: there is no reset, rewind, set, undo or delete to take back. Nothing was changed."
         )
     what = f"job {job!r}: the last {turning.kind} (epoch {head.epoch})"
     if turning.is_clean or head.cleaning is not None:
@@ -404,7 +411,12 @@ def _set_turn(store: BookmarkStore, job: str, head: Head, ctx: str, value: str, 
 # ---- what is refused
 
 
-def _check_free(store: BookmarkStore, job: str, head: Head, force: bool) -> None:
+def check_free(store: BookmarkStore, job: str, head: Head, force: bool) -> None:
+    """Make sure that no run holds the job, or that it may be fenced.
+
+    Raises:
+        JobBusyError: a run holds it, and `force` is False.
+    """
     lease = head.lease
     if lease is not None and not force and store.now() < lease.expires_at:
         raise JobBusyError(job, lease.run_id, lease.attempt, lease.since, lease.expires_at)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import ChangeRefusedError, PublishError, StateCorruptError
@@ -21,7 +21,7 @@ from airflow_bookmarks.lifecycle.place import STAGED_SINKS
 from airflow_bookmarks.store.output import paths_replaced
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from airflow_bookmarks.core.run import OutputEntry, Run
     from airflow_bookmarks.store.bookmark_store import BookmarkStore, Holding
@@ -31,14 +31,18 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CleanList:
-    """What a clean removes: folders in which runs staged, and files that they published."""
+    """What a clean removes: folders in which runs staged, and files that they published.
+
+    `versions` tells for a file what was published under its name: another content there is somebody else's, and stays.
+    """
 
     folders: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
 
     def encode(self) -> bytes:
-        """Return it as stored: one zlib stream over a JSON object of both lists."""
-        document = {"folders": list(self.folders), "files": list(self.files)}
+        """Return it as stored: one zlib stream over a JSON object of all three."""
+        document = {"folders": list(self.folders), "files": list(self.files), "versions": dict(self.versions)}
         return zlib.compress(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(), 6)
 
     @classmethod
@@ -50,15 +54,26 @@ class CleanList:
         """
         try:
             document = json.loads(zlib.decompress(body))
-            return cls(tuple(document["folders"]), tuple(document["files"]))
-        except (zlib.error, ValueError, KeyError, TypeError) as error:
+            versions = dict(document.get("versions", {}))
+            return cls(tuple(document["folders"]), tuple(document["files"]), versions)
+        except (zlib.error, ValueError, KeyError, TypeError, AttributeError) as error:
             raise StateCorruptError(f"a stored clean list can't be read ({error}); nothing was changed") from error
 
     def __or__(self, other: CleanList) -> CleanList:
         """Return both lists as one."""
         return CleanList(
-            tuple(dict.fromkeys(self.folders + other.folders)), tuple(dict.fromkeys(self.files + other.files))
+            tuple(dict.fromkeys(self.folders + other.folders)),
+            tuple(dict.fromkeys(self.files + other.files)),
+            {**self.versions, **other.versions},
         )
+
+    def remaining(self, there: Sequence[FileInfo | None]) -> list[str]:
+        """Return those of `files` that are still what was published; `there` is each as it is now, None: gone."""
+        return [
+            info.path
+            for path, info in zip(self.files, there, strict=True)
+            if info is not None and self.versions.get(path, info.version) == info.version
+        ]
 
 
 def clean_list(store: BookmarkStore, job: str, undone: Sequence[Run], later: Iterable[Run]) -> CleanList:
@@ -73,6 +88,7 @@ def clean_list(store: BookmarkStore, job: str, undone: Sequence[Run], later: Ite
     """
     folders: list[str] = []
     files: list[str] = []
+    versions: dict[str, str] = {}
     deleted = {path for run in later for output in run.outputs.values() for path in paths_replaced(store.blobs, output)}
     for run in undone:
         for name, output in run.outputs.items():
@@ -88,9 +104,10 @@ def clean_list(store: BookmarkStore, job: str, undone: Sequence[Run], later: Ite
             if run.state.is_committed:
                 _check_untouched(job, run, output, published, deleted)
             files += [file if isinstance(file, str) else file.path for file in published]
+            versions |= {file.path: file.version for file in published if isinstance(file, FileInfo)}
             if run.revision > 0:
                 files += [] if output.delete is None else decode_paths(store.blobs.get(output.delete))
-    return CleanList(tuple(dict.fromkeys(folders)), tuple(dict.fromkeys(files)))
+    return CleanList(tuple(dict.fromkeys(folders)), tuple(dict.fromkeys(files)), versions)
 
 
 def _check_untouched(
@@ -112,6 +129,8 @@ def _check_untouched(
 def finish_clean(store: BookmarkStore, holding: Holding) -> Holding:
     """Remove what the head lists, and note that it is done. It can be repeated.
 
+    A file whose content is another by now stays, and is warned about: it is not what the undone runs published.
+
     Raises:
         PublishError: something can't be removed; the clean stays to be done.
         FencedError: the job is not ours any more; whoever took it over does the clean.
@@ -128,11 +147,23 @@ def finish_clean(store: BookmarkStore, holding: Holding) -> Holding:
     try:
         for folder in listed.folders:
             open_filesystem(folder).remove(folder)
-        for path in listed.files:
-            open_filesystem(path).delete(path)
+        _delete_published(holding.job, listed)
     except OSError as error:
         raise PublishError(
             f"job {holding.job!r}: a clean can't go on: {error}. What was removed stays removed, the rest is still "
             "there and still listed. Mend the cause; the next run of the job finishes it."
         ) from error
     return store.note_clean(holding)
+
+
+def _delete_published(job: str, listed: CleanList) -> None:
+    if not listed.files:
+        return
+    files = open_filesystem(listed.files[0])
+    there = files.stat(listed.files)
+    remaining = set(listed.remaining(there))
+    for path, info in zip(listed.files, there, strict=True):
+        if path in remaining:
+            files.delete(path)
+        elif info is not None:
+            log.warning("bookmark %s: %r has another content than was published; the clean leaves it", job, path)

@@ -31,7 +31,7 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.core.instant import from_text, to_text
 from airflow_bookmarks.core.terms import check_reason
-from airflow_bookmarks.lifecycle.change import Change, apply, preview
+from airflow_bookmarks.lifecycle.change import Change, apply, check_free, preview
 from airflow_bookmarks.lifecycle.naming import key_of, make_deletion
 from airflow_bookmarks.store import protection as transition
 from airflow_bookmarks.store.naming import check_may_delete
@@ -126,7 +126,7 @@ def check_unprotected(job: str, head: Head, kind: str) -> None:
     """
     if head.protected:
         raise ProtectedError(
-            f"job {job!r} is protected: a {kind} needs the approval of a second person. Nothing was changed. Ask for "
+            f"job {job!r} is protected: {kind!r} needs the approval of a second person. Nothing was changed. Ask for "
             "it by the same command with --request; another person approves it then."
         )
 
@@ -230,9 +230,12 @@ def approve(store: BookmarkStore, job: str, request_id: str, *, who: Identity, f
 
     Raises:
         RequestUnknownError. ApprovalError: not by this person, or it is void, expired, rejected or done.
-        JobBusyError, ChangeRefusedError: the change can't be made now; it stays approved, and can be approved again.
+        JobBusyError: a run holds the job; nothing was decided. ChangeRefusedError: the change can't be made now; it
+            stays approved, and can be approved again, or rejected.
     """
-    asked = _decide(store, key_of(store, job), request_id, who, APPROVED)
+    key = key_of(store, job)
+    check_free(store, key, store.head(key), force)
+    asked = _decide(store, key, request_id, who, APPROVED)
     result = _carry_out(store, asked, who, force)
     return {**result, "request": asked.id, "requested_by": asked.who.name, "approved_by": who.name}
 
@@ -257,7 +260,7 @@ def _decide(store: BookmarkStore, job: str, request_id: str, who: Identity, deci
                 f"job {job!r}: {who.name!r} asked for request {request_id}, so another person has to approve it. "
                 "Nothing was changed."
             )
-        if asked.state == APPROVED:
+        if asked.state == APPROVED == decision:
             return asked  # what was approved once is carried out now
         if head.version != asked.version:
             continue  # it moved after the request was read, which then is void
@@ -266,7 +269,8 @@ def _decide(store: BookmarkStore, job: str, request_id: str, who: Identity, deci
         kind = "approve" if decision == APPROVED else "reject"
         event: Attributes = {"kind": kind, "who": who.name, "why": reason or asked.why, "request": request_id}
         by: Attributes = {"decided_by": who.name, "decided_by_kind": who.kind}
-        if transition.decide(store, job, head, request_id, decision, by, event):
+        before = APPROVED if asked.state == APPROVED else None
+        if transition.decide(store, job, head, request_id, decision, by, event, before=before):
             return replace(asked, state=decision, decided_by=who)
     raise ChangedMeanwhileError(f"job {job!r} kept changing while request {request_id} was decided on. Try again.")
 
@@ -317,7 +321,7 @@ def _check_authenticated(job: str, who: Identity, what: str) -> None:
 
 
 def _check_open(asked: Request, head: Head, decision: str) -> None:
-    if asked.state == OPEN or (asked.state == APPROVED == decision):
+    if asked.state in (OPEN, APPROVED):
         return
     moved = f"the job is at version {head.version}, and it was previewed at version {asked.version}"
     why = {

@@ -51,8 +51,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-RETENTION = timedelta(days=90)
-BLOB_GRACE = timedelta(days=7)  # longer than any run lasts, from the put of a blob to the commit that refers to it
+_DAY = timedelta(days=1)
+RETENTION = 90 * _DAY
+BLOB_GRACE = 7 * _DAY  # longer than any run lasts, from the put of a blob to the commit that refers to it
 SIDE_FOLDER = ".side"  # appended to a staging root: where pause and disable runs stage
 
 _RACES = 10
@@ -91,7 +92,7 @@ class Collected:
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
         return {
-            "retention_days": self.retention / timedelta(days=1),
+            "retention_days": self.retention / _DAY,
             "is_dry_run": self.is_dry_run,
             "runs": sum(len(job.runs) for job in self.jobs),
             "executions": sum(len(job.executions) for job in self.jobs),
@@ -134,8 +135,8 @@ def collect(
     """
     if retention < BLOB_GRACE:
         raise OptionError(
-            f"a retention of {retention} is shorter than {BLOB_GRACE}, which a run may last: what a running job needs "
-            "could go. Nothing was removed. Take a longer one."
+            f"a retention of {retention / _DAY:g} days is shorter than the {BLOB_GRACE / _DAY:g} that a run may last: "
+            "what a running job needs could go. Nothing was removed. Take a longer one."
         )
     now = clock()
     # A name without a head is that of a job that never began.
@@ -379,14 +380,25 @@ def _remove_folders(folders: Iterable[str]) -> None:
 
 
 def _collect_blobs(store: BookmarkStore, done: Sequence[JobCollected], now: datetime, dry_run: bool) -> tuple[str, ...]:
-    # The order matters: whatever is put after this look is stamped after it, and stays.
-    young = to_text(now - BLOB_GRACE)
-    old = [blob for blob in collection.stored_blobs(store) if blob.stamped_at is not None and blob.stamped_at < young]
+    # The order matters. Whatever is put after this look is stamped anew, and stays; who has put something before it
+    # holds a lease at the next look, or has committed, and the third look, for names, sees that.
+    found = collection.stored_blobs(store)
+    young = to_text(min([now, *_held_since(store)]) - BLOB_GRACE)
+    old = [blob for blob in found if blob.stamped_at is not None and blob.stamped_at < young]
     if not old:
         return ()
     named = _named_blobs(store, _keys_gone(store, done) if dry_run else frozenset())
     loose = [blob for blob in old if blob.sha256 not in named]
     return tuple(blob.sha256 for blob in loose if dry_run or collection.remove_blob(store, blob))
+
+
+def _held_since(store: StateReader) -> list[datetime]:
+    """Return since when each job that is held is held, by the clock of its driver.
+
+    The same clock stamps what that driver puts: however wrong it or ours is, what a run puts stays until it ends.
+    """
+    heads = store.heads([partition.split("#JOB#")[1] for partition in collection.job_partitions(store)])
+    return [head.lease.since for head in heads.values() if head.lease is not None]
 
 
 def _keys_gone(store: StateReader, done: Sequence[JobCollected]) -> frozenset[Key]:

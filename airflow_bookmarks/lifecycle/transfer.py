@@ -322,7 +322,7 @@ def _check_free(store: BookmarkStore, job: str, part: _Part, head: Head | None, 
     if not overwrite:
         raise ChangeRefusedError(
             f"there is a job {job!r} in namespace {store.namespace!r} (run {head.run_number}). Nothing was imported. "
-            "Export the jobs that you want by name, or let it be replaced with overwrite."
+            "Export the jobs that you want by name, or let it be replaced with overwrite (--overwrite)."
         )
     if head.protected:
         raise ProtectedError(f"job {job!r} is protected and can't be replaced. Nothing was imported.")
@@ -339,8 +339,8 @@ def _check_consumers(store: BookmarkStore, job: str, part: _Part) -> None:
         if given is None or (given["run_number"], given["epoch"]) != (edge.run_number, edge.epoch):
             raise ChangeRefusedError(
                 f"job {job!r}: consumer {edge.consumer!r} has read it up to run {edge.run_number}, epoch {edge.epoch}, "
-                "and the document does not know of that. Nothing was imported. Reset the consumer afterwards? Then "
-                "import into another namespace, or rewind instead of importing."
+                "and the document does not know of that. Nothing was imported. Rewind instead of importing; or "
+                "import into another namespace."
             )
 
 

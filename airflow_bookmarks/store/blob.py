@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.instant import to_text, utc_now
 from airflow_bookmarks.core.run import Payload
-from airflow_bookmarks.store.table import Attributes, Key, Put, Table
+from airflow_bookmarks.store.table import Attributes, Check, Exists, Key, Put, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -48,6 +48,11 @@ class BlobStore:
         if len(data) <= inline_bytes:
             return Payload(sha256, len(data), inline=data)
         return Payload(sha256, len(data), chunks=max(1, -(-len(data) // CHUNK_BYTES)))
+
+    def proof(self, data: bytes) -> Check:
+        """Return the part of a transaction which proves that a blob is there: its last chunk, as it is the smallest."""
+        payload = self.refer(data, inline_bytes=-1)
+        return Check(self._key(payload.sha256, (payload.chunks or 1) - 1), [Exists()])
 
     def get(self, payload: Payload) -> bytes:
         """Return the bytes of a payload, checked.

@@ -34,7 +34,7 @@ from airflow_bookmarks.core.run import (
 from airflow_bookmarks.core.ulid import new_ulid
 from airflow_bookmarks.store import item
 from airflow_bookmarks.store.blob import INLINE_BYTES
-from airflow_bookmarks.store.lease_store import LeaseStore
+from airflow_bookmarks.store.lease_store import RUN_NUMBER, LeaseStore
 from airflow_bookmarks.store.line_store import LineStore, Turn
 from airflow_bookmarks.store.replay_store import ReplayStore
 from airflow_bookmarks.store.state_reader import LAYOUT_VERSION
@@ -242,7 +242,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
         return operations
 
     def _index_commit(self, caller: Caller, now: str, number: int) -> Attributes:
-        entry: Attributes = {"last_commit_at": now, "run_number": number}
+        entry: Attributes = {"last_commit_at": now, RUN_NUMBER: number}
         if caller.dag_id is not None:  # whoever ran it first may not have been a DAG, or another one
             entry |= {"dag_id": caller.dag_id, "task_id": caller.task_id, "map_index": caller.map_index}
         return entry

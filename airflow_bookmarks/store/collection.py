@@ -13,7 +13,9 @@ announcement fails by `collection_check`, which is part of its transaction (an i
 replay changes state and revision of its run, which a removal checks.
 
 A blob is put before the transaction that refers to it, and each put stamps it anew. So a blob goes only if its stamp is
-still the one that was seen, and older than any run lasts; see `airflow_bookmarks.lifecycle.retention`.
+still the one that was seen, and older than any run lasts, and older than any lease that is there, both by the clock of
+the driver; see `airflow_bookmarks.lifecycle.retention`. A change, which holds no lease, proves in its own transaction
+that its blobs are there (`BlobStore.proof`).
 """
 
 from __future__ import annotations
@@ -280,9 +282,10 @@ def remove_blob(store: StateReader, blob: StoredBlob) -> bool:
     """Remove a blob, if no chunk of it was put again since it was found; False where one was.
 
     Where it has more chunks than a transaction holds, some may have gone before that was seen. That is no loss: who
-    puts a blob again puts every chunk of it.
+    puts a blob again puts every chunk of it. The last chunk goes first: while it is there, all are.
     """
+    last_first = sorted(blob.chunks.items(), key=lambda chunk: chunk[0].sk, reverse=True)
     deletes: list[Operation] = [
-        Delete(key, [Equals("stamped_at", stamp)]) for key, stamp in blob.chunks.items() if stamp is not None
+        Delete(key, [Equals("stamped_at", stamp)]) for key, stamp in last_first if stamp is not None
     ]
     return all(_is_written(store, part) for part in _parts(deletes, MAX_OPERATIONS))

@@ -224,8 +224,8 @@ class DynamoTable:
         """Return a part that every answer of DynamoDB has: a proxy may answer in its place."""
         if name not in answer:
             raise StoreAccessError(
-                f"{self.describe()['host']} answered without {name!r}, as no DynamoDB does. Nothing was read. Check the "
-                "endpoint, and what stands in between."
+                f"{self.describe()['host']} answered without {name!r}, as no DynamoDB does. Nothing was read. Check "
+                "the endpoint, and what stands in between."
             )
         return answer[name]
 

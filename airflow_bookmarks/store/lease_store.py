@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.item import Keys
     from airflow_bookmarks.store.state_reader import Snapshot
 
+RUN_NUMBER = "run_number"  # of the index item: the last run that was committed
 _RACES = 20
 
 
@@ -47,7 +48,8 @@ class LeaseStore(Transitions):
         operations: list[Operation] = []
         if seen.head is None:
             operations.append(Put(keys.head, item.head_attributes(after), [Missing()]))
-            operations.append(Update(keys.index, set=self._index_base(caller, now), conditions=[Lacks(ALIAS_OF)]))
+            unused: list[Condition] = [Lacks(ALIAS_OF), Lacks(RUN_NUMBER)]  # a head that was lost is not begun anew
+            operations.append(Update(keys.index, set=self._index_base(caller, now), conditions=unused))
         else:
             changes: Attributes = {"fence": after.fence, **item.lease_attributes(lease)}
             operations.append(Update(keys.head, set=changes, conditions=_same_head(seen.head)))

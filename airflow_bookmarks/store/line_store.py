@@ -90,6 +90,7 @@ class LineStore(Transitions):
             for run in turn.abandoned
         ]
         operations += [] if turn.check is None else [turn.check]
+        operations += [self.blobs.proof(body) for body in dict.fromkeys(turn.bodies)]
         try:
             self.table.transact(operations, token=self._token())
         except ConditionFailedError:

@@ -96,11 +96,20 @@ def put_request(store: BookmarkStore, job: str, head: Head, event: Attributes) -
 
 
 def decide(
-    store: BookmarkStore, job: str, head: Head, request_id: str, decision: str, who: Attributes, event: Attributes
+    store: BookmarkStore,
+    job: str,
+    head: Head,
+    request_id: str,
+    decision: str,
+    who: Attributes,
+    event: Attributes,
+    *,
+    before: str | None = None,
 ) -> bool:
-    """Note the decision on a request; False where it was decided before, or the version moved since `head`.
+    """Note the decision on a request; False where it was decided meanwhile, or the version moved since `head`.
 
     Args:
+        before: the decision that stands, and is taken back; None: there is none.
         decision: "approved" or "rejected".
         who: attributes that name who decides, added to the request.
     """
@@ -108,9 +117,10 @@ def decide(
     trace = keys.event(store.new_id())
     after = stamped(store, head, event)
     decided: Attributes = {"decision": decision, "decided_at": after["at"], **who}
+    still: Condition = Lacks("decision") if before is None else Equals("decision", before)
     operations: list[Operation] = [
         Check(keys.head, [Equals("version", head.version)]),
-        Update(keys.event(request_id), set=decided, conditions=[Exists(), Lacks("decision"), Lacks("void")]),
+        Update(keys.event(request_id), set=decided, conditions=[Exists(), Lacks("void"), Lacks("done"), still]),
         Put(trace, after),
     ]
     return transact_once(store, trace, operations)

@@ -123,6 +123,18 @@ def test_forced_clean_fences_the_holder_before_it_lists(shop: Shop) -> None:
     assert shop.target_lines() == Counter(["a1", "b1", "c1", "d1"])
 
 
+def test_clean_leaves_a_file_that_somebody_has_replaced_since(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    three_runs(shop)
+    reset(shop.store, "copy", clean=True, **REASON)
+    (replaced, *_) = sorted(path for path in (shop.root / "copy").rglob("*.txt") if "_bookmarks" not in path.parts)
+    replaced.write_text("by hand\n")
+
+    shop.begin().abort("only to recover")
+
+    assert shop.target_lines() == Counter(["by hand"])
+    assert "has another content than was published" in caplog.text
+
+
 def test_second_clean_keeps_what_the_first_has_still_to_do(shop: Shop) -> None:
     three_runs(shop)
     rewind(shop.store, "copy", 2, clean=True, **REASON)
@@ -220,6 +232,16 @@ def test_set_to_something_else_is_an_error_that_changes_nothing(shop: Shop) -> N
     with pytest.raises(OptionError, match="raw"):
         set_position(shop.store, "copy", "never", "now", **REASON)
     assert shop.store.head("copy") == before
+
+
+def test_preview_of_a_set_does_not_guess_what_is_read_again(shop: Shop) -> None:
+    three_runs(shop)
+    back = preview(shop.store, "copy", Change("set", ctx="raw", value="2023-11-14T22:13:22Z"))
+    assert (back.files, back.bytes, back.rows) == (None, None, None)
+    assert back.twice == (str(shop.root / "copy"),)
+
+    ahead = preview(shop.store, "copy", Change("set", ctx="raw", value="now"))
+    assert (ahead.files, ahead.bytes, ahead.twice) == (0, 0, ())
 
 
 def test_set_position_outlives_rewinds_to_runs_that_were_made_from_it(shop: Shop) -> None:

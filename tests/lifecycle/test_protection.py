@@ -212,7 +212,7 @@ def test_approval_waits_for_a_run_that_holds_the_job(guarded: Shop) -> None:
     run = guarded.begin()
     with pytest.raises(JobBusyError):
         approve(guarded.store, "copy", asked.id, who=BOB)
-    assert states(guarded, with_closed=False) == ["approved"]
+    assert states(guarded, with_closed=False) == ["open"]  # whoever has to wait has decided nothing
     run.abort("stopped")
 
     assert approve(guarded.store, "copy", asked.id, who=BOB)["to_run"] == 1
@@ -227,6 +227,22 @@ def test_approval_that_waited_is_void_when_the_run_commits(guarded: Shop) -> Non
 
     with pytest.raises(ApprovalError, match="void"):
         approve(guarded.store, "copy", asked.id, who=BOB)
+
+
+def test_approved_request_that_was_not_carried_out_can_be_rejected(
+    guarded: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ask(guarded)
+    with monkeypatch.context() as patch:  # a run begins just after the look
+        patch.setattr("airflow_bookmarks.lifecycle.protection.check_free", lambda *_: guarded.begin())
+        with pytest.raises(JobBusyError):
+            approve(guarded.store, "copy", asked.id, who=BOB)
+    assert states(guarded) == ["approved"]
+
+    reject(guarded.store, "copy", asked.id, who=BOB, reason="not after all")
+    assert states(guarded) == ["rejected"]
+    with pytest.raises(ApprovalError, match="rejected"):
+        approve(guarded.store, "copy", asked.id, who=BOB, force=True)
 
 
 def test_approval_by_force_fences_the_run_that_holds_the_job(guarded: Shop) -> None:

@@ -22,7 +22,7 @@ from airflow_bookmarks.core.instant import utc_now
 from airflow_bookmarks.core.line import Line
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.lifecycle import retention
-from airflow_bookmarks.lifecycle.change import reset, rewind, undo
+from airflow_bookmarks.lifecycle.change import reset, rewind, set_position, undo
 from airflow_bookmarks.lifecycle.doctor import examine
 from airflow_bookmarks.lifecycle.history import history
 from airflow_bookmarks.lifecycle.lease import Machine
@@ -34,7 +34,7 @@ from airflow_bookmarks.sources.files import FileSource
 from airflow_bookmarks.store import blob, collection
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.collection import collected_until, oldest_run
-from airflow_bookmarks.store.table import Attributes, Delete, Key, Operation, Table, Update
+from airflow_bookmarks.store.table import Attributes, Delete, Key, Operation, Put, Table, Update
 from tests.lifecycle.shop import FILES, Shop
 
 DAYS_90 = timedelta(days=90)
@@ -541,6 +541,43 @@ def test_blob_that_is_put_again_while_it_is_looked_at_stays(shop: Shop, monkeypa
     )
     assert collect(beside, clock=later).blobs == ()
     assert len(shop.store.blobs.get(left)) == left.size_bytes
+
+
+def test_collector_beside_a_commit_takes_no_blob_of_it_however_wrong_its_clock(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything_in_blobs(monkeypatch)
+    runs(shop, 1)
+    unguarded = shop.store.table
+    commit = BookmarkStore._commit_operations
+
+    def collect_first(*given: Any) -> list[Operation]:
+        collect(BookmarkStore(unguarded, "test"), clock=in_days(3650))
+        return commit(*given)
+
+    monkeypatch.setattr(BookmarkStore, "_commit_operations", collect_first)
+    runs(shop, 1)
+    assert shop.run()[0] == []
+    assert examine(shop.store) == []
+
+
+def test_change_whose_blobs_are_collected_before_it_is_made_puts_them_again(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything_in_blobs(monkeypatch)
+    runs(shop, 2)
+    shop.put("more.txt", "more")
+    far = once(lambda: collect(shop.store, clock=in_days(3650)), when="position:raw")
+
+    class BeforeTheChange(BeforeEachWrite):
+        def transact(self, operations: Sequence[Operation], **kwargs: Any) -> None:
+            far(" ".join(name for each in operations for name in (each.attributes if isinstance(each, Put) else ())))
+            self._table.transact(operations, **kwargs)
+
+    beside = BookmarkStore(BeforeTheChange(shop.store.table, far), "test")
+    set_position(beside, "copy", "raw", "now", reason="x", who="ada")
+    assert examine(shop.store) == []
+    assert shop.run()[0] == []
 
 
 def test_blob_that_another_job_refers_to_stays(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,7 @@
 """The shipped IAM policies, held against the requests that each verb really makes.
 
-Each verb acts once on moto, and what IAM would see of its requests is recorded; then each policy is evaluated for it.
-AWS does not say whether `dynamodb:Attributes` holds the names of what a request compares, or only of what it writes, so
-both readings are tried.
+Each verb acts once on moto, and what IAM would see of its requests is recorded; then each policy is evaluated for it,
+under both readings of `dynamodb:Attributes`. No verb of the command line is left out.
 """
 
 from __future__ import annotations
@@ -10,23 +9,24 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import boto3.session
 import pytest
-from botocore.exceptions import ClientError
 
+from airflow_bookmarks.cli.command import VERBS, _parser
+from airflow_bookmarks.cli.verb import Desk
 from airflow_bookmarks.core.errors import NameInvalidError, OptionError, StoreAccessError
+from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.core.instant import utc_now
-from airflow_bookmarks.lifecycle.bookmark import bookmark, bookmarks
-from airflow_bookmarks.lifecycle.change import reset, rewind, set_position, undo, unlock
+from airflow_bookmarks.lifecycle import protection
+from airflow_bookmarks.lifecycle.change import reset, rewind
 from airflow_bookmarks.lifecycle.doctor import examine, repair
 from airflow_bookmarks.lifecycle.finish import finish
-from airflow_bookmarks.lifecycle.history import history
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.place import Mode
 from airflow_bookmarks.lifecycle.point import Point
@@ -38,103 +38,14 @@ from airflow_bookmarks.store.dynamodb import DynamoTable
 from airflow_bookmarks.store.table import Attributes, Delete, Key
 from tests.conftest import REGION
 from tests.lifecycle.shop import Shop
+from tests.store.iam import Call, Gate, allows
 
 pytestmark = pytest.mark.xdist_group("policies")  # each verb acts once, in one process
 
 NAMESPACE = "prod"
 TABLE_ARN = f"arn:aws:dynamodb:{REGION}:111122223333:table/bookmarks"
 WHY: dict[str, Any] = {"reason": "a test", "who": "me"}
-
-
-# ---- IAM, as far as the policies use it
-
-
-@dataclass(frozen=True)
-class Call:
-    """What IAM sees of one operation: action, partition keys, the attributes that it writes and those it compares."""
-
-    action: str
-    keys: frozenset[str]
-    written: frozenset[str] = frozenset()
-    compared: frozenset[str] = frozenset()
-
-    @property
-    def changes_a_job(self) -> bool:
-        """Whether it writes more than a blob, which means nothing until an item refers to it."""
-        return bool(self.written) and not any("#BLOB#" in key for key in self.keys)
-
-
-def calls_of(operation: str, request: Mapping[str, Any]) -> list[Call]:
-    """Return what one request of the API is to IAM: a transaction is its operations, each under its own action."""
-    match operation:
-        case "BatchGetItem":
-            ((_, wanted),) = request["RequestItems"].items()
-            return [Call(operation, frozenset(key["pk"]["S"] for key in wanted["Keys"]))]
-        case "Query":
-            return [Call(operation, frozenset({request["ExpressionAttributeValues"][":pk"]["S"]}))]
-        case "PutItem":
-            return [_call(operation, request)]
-        case "TransactWriteItems":
-            actions = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem"}
-            actions["ConditionCheck"] = "ConditionCheckItem"
-            return [_call(actions[kind], one) for item in request["TransactItems"] for kind, one in item.items()]
-        case _:
-            return [Call(operation, frozenset())]
-
-
-def _call(action: str, request: Mapping[str, Any]) -> Call:
-    names: Mapping[str, str] = request.get("ExpressionAttributeNames", {})
-    item: Mapping[str, Any] = request.get("Item") or request["Key"]
-    put = set(request.get("Item", {}))
-    update = {names[mark] for mark in re.findall(r"#n\d+", request.get("UpdateExpression", ""))}
-    compared = {names[mark] for mark in re.findall(r"#n\d+", request.get("ConditionExpression", ""))}
-    return Call(action, frozenset({item["pk"]["S"]}), frozenset(put | update), frozenset(compared | {"pk", "sk"}))
-
-
-def allows(given: Mapping[str, Any], call: Call, *, with_compared: bool) -> bool:
-    """Say whether a policy allows a call: some statement does, and none denies it."""
-    effects = [s["Effect"] for s in given["Statement"] if _applies(s, call, with_compared)]
-    return "Allow" in effects and "Deny" not in effects
-
-
-def _applies(statement: Mapping[str, Any], call: Call, with_compared: bool) -> bool:
-    values = {
-        "dynamodb:LeadingKeys": call.keys,
-        "dynamodb:Attributes": call.written | call.compared if with_compared else call.written,
-    }
-    return f"dynamodb:{call.action}" in statement["Action"] and all(
-        _holds(operator, values[name], patterns)
-        for operator, tests in statement.get("Condition", {}).items()
-        for name, patterns in tests.items()
-    )
-
-
-def _holds(operator: str, values: frozenset[str], patterns: Sequence[str]) -> bool:
-    match operator:
-        case "ForAllValues:StringLike":
-            return all(any(_is_like(value, pattern) for pattern in patterns) for value in values)
-        case "ForAnyValue:StringEquals":
-            return bool(values & set(patterns))
-    raise NotImplementedError(f"the evaluator does not know {operator}")
-
-
-def _is_like(value: str, pattern: str) -> bool:
-    return re.fullmatch(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), value, re.DOTALL) is not None
-
-
-@dataclass
-class Gate:
-    """What every request goes through: it is kept in `passed`, and refused where `policy` does not allow it."""
-
-    policy: Mapping[str, Any] | None = None
-    passed: list[list[Call]] = field(default_factory=list)
-
-    def __call__(self, params: Mapping[str, Any], model: Any, **_: Any) -> None:
-        calls = calls_of(model.name, params)
-        refused = self.policy and not all(allows(self.policy, call, with_compared=True) for call in calls)
-        if refused:
-            raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "not authorized"}}, model.name)
-        self.passed.append(calls)
+ADA, BOB = Identity("ada", True, "aws"), Identity("bob", True, "aws")
 
 
 # ---- the world in which verbs act
@@ -148,6 +59,7 @@ class World:
     gate: Gate
     session: boto3.session.Session
     url: str
+    folder: Path
 
     @property
     def store(self) -> BookmarkStore:
@@ -176,7 +88,7 @@ def gated(moto_url: str, aws_environment: None) -> Iterator[tuple[Gate, boto3.se
 def new_world(gated: tuple[Gate, boto3.session.Session, DynamoTable], url: str, folder: Path) -> World:
     gate, session, table = gated
     gate.policy = None
-    for pk in ("prod#JOBS", *(f"prod#JOB#{job}" for job in ("copy", "report", "fresh"))):
+    for pk in ("prod#JOBS", *(f"prod#JOB#{job}" for job in ("copy", "report", "fresh", "other"))):
         for key, _ in list(table.query(pk)):
             table.transact([Delete(key)])
     store = BookmarkStore(table, NAMESPACE)
@@ -187,11 +99,25 @@ def new_world(gated: tuple[Gate, boto3.session.Session, DynamoTable], url: str, 
     shop.run("report", upstream="copy")
     shop.put("b.txt", "2")
     shop.run("copy", "copy/2")
-    return World(shop, gate, session, url)
+    return World(shop, gate, session, url, folder)
 
 
 Verb = Callable[[World], object]
 Prepare = Callable[[World], object]
+
+
+def cli(line: str, who: Identity = ADA) -> Verb:
+    """Return what the command line does when `who` types that; DOCUMENT and REQUEST stand for what was prepared."""
+
+    def act(world: World) -> None:
+        words = line.replace("DOCUMENT", str(world.folder / "document.json"))
+        if "REQUEST" in words:
+            (asked,) = protection.requests(world.store, "copy")
+            words = words.replace("REQUEST", asked.id)
+        given = _parser().parse_args(words.split())
+        assert not given.verb.run(Desk(world.store, lambda: who), given)
+
+    return act
 
 
 def nothing(world: World) -> None:
@@ -206,6 +132,10 @@ def a_dead_driver(world: World) -> None:
     """Leave an open run whose lease is held."""
     a_new_file(world)
     world.shop.copy(world.shop.begin("copy", "copy/dead"))
+
+
+def a_failed_first_run(world: World) -> None:
+    world.shop.begin("other").abort("the test says so")
 
 
 def a_rewound_upstream(world: World) -> None:
@@ -284,15 +214,44 @@ def init(world: World) -> None:
     table.close()
 
 
-def delete_a_run(world: World) -> None:
-    world.store.table.transact([Delete(key) for key in world.items() if key.sk.startswith("RUN#")])
+def a_document_of_a_new_job(world: World) -> None:
+    world.shop.run("fresh")
+    cli("export fresh --file DOCUMENT")(world)
+    for key in [world.store.keys("fresh").index, *(key for key, _ in world.store.table.query("prod#JOB#fresh"))]:
+        world.store.table.transact([Delete(key)])
 
+
+protect = cli("protect copy --reason test")
+
+
+def asked_for(line: str) -> Prepare:
+    """Return what protects the job, and leaves a request of one person for a change."""
+
+    def prepare(world: World) -> None:
+        protect(world)
+        cli(f"{line} --reason test")(world)
+
+    return prepare
+
+
+# ---- verbs by who may do them: the command line's begin with the name that they have there
 
 READING: dict[str, tuple[Prepare, Verb]] = {
-    "check": (nothing, lambda w: w.store.check_layout()),
-    "list": (nothing, lambda w: bookmarks(w.store)),
-    "show": (nothing, lambda w: bookmark(w.store, "copy")),
-    "history": (nothing, lambda w: history(w.store, "copy", limit=None, with_open=True)),
+    "check": (nothing, cli("check")),
+    "list": (nothing, cli("list")),
+    "show": (nothing, cli("show copy")),
+    "history": (nothing, cli("history copy --all")),
+    "files": (nothing, cli("files copy --run 1")),
+    "diff": (nothing, cli("diff copy 1 2")),
+    "pending": (a_new_file, cli("pending copy")),
+    "lag": (nothing, cli("lag")),
+    "graph": (nothing, cli("graph")),
+    "requests": (asked_for("reset copy --request"), cli("requests copy --all")),
+    "export": (nothing, cli("export")),
+    "export --glue": (nothing, cli("export --glue")),
+    "replay": (nothing, cli("replay copy --run 2")),
+    "reset --dry-run": (nothing, cli("reset copy --clean --dry-run --reason test")),
+    "delete --dry-run": (nothing, cli("delete copy --dry-run --reason test")),
     "doctor": (a_reset, lambda w: examine(w.store)),
 }
 RUNNING: dict[str, tuple[Prepare, Verb]] = {
@@ -306,7 +265,7 @@ RUNNING: dict[str, tuple[Prepare, Verb]] = {
     "run that publishes what is due": (a_committed_run, take_over),
     "renewal of the lease": (nothing, renew),
     "finish": (a_committed_run, finish_the_dead),
-    "replay": (nothing, replay),
+    "run of a replay": (nothing, replay),
     "kill": (a_dead_driver, lambda w: w.store.fence("copy", "copy/dead", 1)),
     "pause": (a_new_file, lambda w: w.shop.side_lines("pause")),
     "pause with a window": (nothing, lambda w: w.shop.side_lines("pause", "copy/1", "copy/2")),
@@ -315,22 +274,40 @@ RUNNING: dict[str, tuple[Prepare, Verb]] = {
 ALONG: dict[str, tuple[Prepare, Verb]] = {
     "rewind along": (a_rewound_upstream, lambda w: w.shop.run("report", upstream="copy", on_rewind="rewind")),
 }
-CHANGING: dict[str, tuple[Prepare, Verb]] = {
-    "reset": (nothing, lambda w: reset(w.store, "copy", **WHY)),
-    "reset of a context": (nothing, lambda w: reset(w.store, "copy", contexts=["raw"], **WHY)),
-    "reset of a consumer": (nothing, lambda w: reset(w.store, "report", **WHY)),
-    "reset with clean": (nothing, lambda w: reset(w.store, "copy", clean=True, **WHY)),
-    "forced reset": (a_dead_driver, lambda w: reset(w.store, "copy", force=True, **WHY)),
-    "rewind": (nothing, lambda w: rewind(w.store, "copy", 1, **WHY)),
-    "set": (nothing, lambda w: set_position(w.store, "copy", "raw", "now", **WHY)),
-    "undo": (a_reset, lambda w: undo(w.store, "copy", **WHY)),
-    "doctor that repairs": (a_dead_driver, repair_a_dead_lease),
-    "unlock": (a_dead_driver, lambda w: unlock(w.store, "copy", **WHY)),
+STARTING_A_LINE: dict[str, tuple[Prepare, Verb]] = {
+    "reset": (nothing, cli("reset copy --yes --reason test")),
+    "reset --ctx": (nothing, cli("reset copy --ctx raw --yes --reason test")),
+    "reset of a consumer": (nothing, cli("reset report --yes --reason test")),
+    "reset --clean": (nothing, cli("reset copy --clean --yes --reason test")),
+    "reset --force": (a_dead_driver, cli("reset copy --force --yes --reason test")),
+    "rewind": (nothing, cli("rewind copy --to 1 --yes --reason test")),
+    "set": (nothing, cli("set copy raw now --yes --reason test")),
+    "undo": (a_reset, cli("undo copy --yes --reason test")),
+}
+CHANGING: dict[str, tuple[Prepare, Verb]] = STARTING_A_LINE | {
+    "unlock": (a_dead_driver, cli("unlock copy --reason test")),
+    "protect": (nothing, protect),
+    "unprotect": (protect, cli("unprotect copy --reason test")),
+    "reset --request": (protect, cli("reset copy --request --reason test")),
+    "approve": (asked_for("reset copy --request"), cli("approve copy REQUEST --yes", BOB)),
+    "approve of an unprotect": (asked_for("unprotect copy"), cli("approve copy REQUEST --yes", BOB)),
+    "reject": (asked_for("reset copy --request"), cli("reject copy REQUEST --reason test", BOB)),
+    "rename": (nothing, cli("rename copy other --reason test")),
+    "adopt": (nothing, cli("adopt other --from copy --reason test")),
+    "adopt by a job that has begun": (a_failed_first_run, cli("adopt other --from copy --reason test")),
+    "doctor --repair": (a_dead_driver, repair_a_dead_lease),
 }
 OWNING: dict[str, tuple[Prepare, Verb]] = {
     "init": (nothing, init),
-    "delete": (nothing, delete_a_run),
+    "delete": (nothing, cli("delete report --name report --reason test")),
+    "approve of a delete": (
+        asked_for("delete copy --name copy --request"),
+        cli("approve copy REQUEST --yes", BOB),
+    ),
+    "import": (a_document_of_a_new_job, cli("import DOCUMENT --reason test")),
+    "import --overwrite": (cli("export copy --file DOCUMENT"), cli("import DOCUMENT --overwrite --reason test")),
     "gc": (nothing, collect_old_runs),
+    "gc --dry-run": (nothing, cli("gc --dry-run")),
 }
 
 ALLOWED = {
@@ -342,7 +319,13 @@ ALLOWED = {
 }
 ALL = READING | RUNNING | ALONG | CHANGING | OWNING
 # A line is what a run that rewinds along writes itself, and IAM can't tell it from that of a reset.
-NOT_TO_BE_TOLD_APART = {"job-that-rewinds-along": set(CHANGING) - {"unlock", "doctor that repairs"}}
+NOT_TO_BE_TOLD_APART = {"job-that-rewinds-along": STARTING_A_LINE}
+
+
+def test_no_verb_of_the_command_line_is_left_out() -> None:
+    groups = [READING, RUNNING, ALONG, CHANGING, OWNING]
+    assert sum(map(len, groups)) == len(ALL)  # none is in two
+    assert {name.split()[0] for name in READING | CHANGING | OWNING} == {verb.name for verb in VERBS}
 
 
 @pytest.fixture(scope="module", params=ALL)

@@ -165,6 +165,22 @@ def test_protected_job_is_not_changed_without_a_request(
     assert shop.store.head(JOB).epoch == 1
 
 
+def test_force_belongs_to_the_approval_and_not_to_the_request(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call(uri, "protect", JOB, "--reason", "money")
+    call(uri, "reset", JOB, "--reason", "wrong rows", "--request", "--force", code=1)
+    assert "Nothing was asked for" in capsys.readouterr().err
+    assert answer(uri, capsys, "requests", JOB) == []
+
+
+def test_preview_counts_one_of_a_thing_as_one(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+    call(uri, "rewind", JOB, "--to", "2", *WHY)
+    said = capsys.readouterr().err
+    assert "1 run is undone (3)" in said
+    assert "read again: 1 file, " in said
+
+
 def test_request_is_shown_and_not_approved_by_who_asked(
     shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
