@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.cli import changing, keeping, looking
+from airflow_bookmarks.cli import changing, following, keeping, looking
 from airflow_bookmarks.cli.output import FORMATS
 from airflow_bookmarks.cli.verb import Argument, Desk, Verb
 from airflow_bookmarks.core.errors import BookmarkError, OptionError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PROGRAM = "airflow-bookmarks"
 STORE_VARIABLE = "AIRFLOW_BOOKMARKS_STORE"
-VERBS: tuple[Verb, ...] = (keeping.INIT, *looking.VERBS, *changing.VERBS, *keeping.VERBS)
+VERBS: tuple[Verb, ...] = (keeping.INIT, *looking.VERBS, *following.VERBS, *changing.VERBS, *keeping.VERBS)
 
 _DEFAULT_CONNECTION = "bookmarks_default"
 _ABOUT = "Look at bookmarks of Spark jobs, and change them."

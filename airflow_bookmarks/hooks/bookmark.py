@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Required, TypeAlias, TypedDict, Unpack
 
 from airflow.sdk import BaseHook, get_current_context
 from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
 from airflow_bookmarks.core.errors import BookmarkError, OptionError, StoreAccessError
+from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.core.job import airflow_run_id
 from airflow_bookmarks.hooks.connection import ConnectionFields
 from airflow_bookmarks.store.bookmark_store import open_store
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from boto3.session import Session
 
+    from airflow_bookmarks.core.terms import Terms
     from airflow_bookmarks.lifecycle.change import Change
     from airflow_bookmarks.store.address import StoreAddress
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -30,6 +32,22 @@ Rows: TypeAlias = list[Row]  # `list` is a method below
 DEFAULT_CONNECTION = "bookmarks_default"
 _CONN_TYPE = "bookmarks"
 _UNUSED_FIELDS = ("host", "port", "schema", "login", "password")
+
+
+class Ask(TypedDict, total=False):
+    """The arguments, by keyword, of every change that the hook makes.
+
+    Args:
+        reason: why; kept with who and when. Required, and not empty.
+        force: also while a run holds the job: that run is fenced. Default: refused.
+        expected_version: refuse if the job has another version by now: the one that was previewed. Default None: any.
+        who: who asks for it; default: the task that calls this, else the user of the operating system.
+    """
+
+    reason: Required[str]
+    force: bool
+    expected_version: int | None
+    who: str | None
 
 
 class BookmarkHook(BaseHook):
@@ -196,6 +214,69 @@ class BookmarkHook(BaseHook):
 
         return bookmarks(self.get_conn())
 
+    def files(self, job: str, run: str | int) -> Rows:
+        """Return the files that a run (a run number or run id) has read, by context.
+
+        Raises:
+            JobUnknownError, RunUnknownError: no such run in the living history.
+        """
+        from airflow_bookmarks.lifecycle.history import files_of
+
+        return files_of(*self._found(job), str(run))
+
+    def pending(self, job: str, *, with_skipped: bool = False) -> Row:
+        """Return what the next run of a job would read, without a run; `with_skipped` names the files left out.
+
+        A job that has never run is no error: `is_known` is False then, and `unknown` says so.
+        """
+        from airflow_bookmarks.lifecycle.pending import pending
+
+        return pending(*self._found(job)).as_dict(with_skipped=with_skipped)
+
+    def lag(self, job: str | None = None) -> Rows:
+        """Return how far a job is behind each source, with a state; None: all jobs, without a look at folders.
+
+        Raises:
+            JobUnknownError: no such bookmark.
+        """
+        from airflow_bookmarks.lifecycle.lag import Neighbours, lag, lags
+
+        found = lags(Neighbours.of_all(self.get_conn())) if job is None else lag(*self._found(job))
+        return [each.as_dict() for each in found]
+
+    def graph(self, job: str | None = None) -> Row:
+        """Return which job reads what, as nodes and reads; with `job` what it depends on and what depends on it.
+
+        Raises:
+            JobUnknownError: no such bookmark.
+        """
+        from airflow_bookmarks.lifecycle.graph import graph
+
+        store, key = (self.get_conn(), None) if job is None else self._found(job)
+        return graph(store, key).as_dict()
+
+    def replay_settings(self, job: str, run_number: int) -> Row:
+        """Return what to give to spark-submit to make a run again: same input, its output replaced.
+
+        Raises:
+            RunUnknownError, ChangeRefusedError: it can't be replayed.
+        """
+        from airflow_bookmarks.lifecycle.replay import replay_settings
+
+        return replay_settings(*self._found(job), run_number)
+
+    def export(self, jobs: Sequence[str] | None = None) -> Row:
+        """Return the bookmarks of jobs (None: all of the namespace) as one document, for `airflow-bookmarks import`.
+
+        It can be too large for XCom: write it to a file.
+
+        Raises:
+            JobUnknownError: no such bookmark.
+        """
+        from airflow_bookmarks.lifecycle.transfer import export
+
+        return export(self.get_conn(), jobs)
+
     def _found(self, name: str) -> tuple[BookmarkStore, str]:
         """Return the store, and the key of the job that has this name."""
         from airflow_bookmarks.lifecycle.naming import key_of
@@ -203,34 +284,21 @@ class BookmarkHook(BaseHook):
         store = self.get_conn()
         return store, key_of(store, name)
 
-    # ---- changing
+    # ---- changing: a job may be given by any of its names
 
     def preview(self, job: str, change: Change) -> Row:
         """Say what a change would do: what is read again, which consumers are affected, what would come twice."""
         from airflow_bookmarks.lifecycle.change import preview
 
-        return preview(*self._found(job), change).as_dict()
+        return preview(self.get_conn(), job, change).as_dict()
 
-    def reset(
-        self,
-        job: str,
-        *,
-        reason: str,
-        force: bool = False,
-        clean: bool = False,
-        contexts: Sequence[str] | None = None,
-        expected_version: int | None = None,
-        who: str | None = None,
-    ) -> Row:
+    def reset(self, job: str, *, clean: bool = False, contexts: Sequence[str] | None = None, **ask: Unpack[Ask]) -> Row:
         """Take a job back to before its first run: the next enabled run reads everything. Written data stays.
 
         Args:
-            reason: why; kept with who and when.
-            force: also while a run holds the job: that run is fenced.
             clean: also remove exactly what the undone runs published; the next run does it. It can't be undone.
             contexts: only these contexts, without undoing a run; default: all.
-            expected_version: refuse if the job has another version by now: the one that was previewed.
-            who: who asks for it; default: the task that calls this, else the user of the operating system.
+            ask: see `Ask`.
 
         Raises:
             OptionError: no reason. JobUnknownError. JobBusyError: a run holds the job, and `force` is False.
@@ -239,28 +307,16 @@ class BookmarkHook(BaseHook):
         """
         from airflow_bookmarks.lifecycle.change import reset
 
-        changed = reset(
-            *self._found(job),
-            reason=reason,
-            who=who or _who(),
-            force=force,
-            clean=clean,
-            contexts=contexts,
-            expected_version=expected_version,
-        )
-        return changed.as_dict()
+        return reset(self.get_conn(), job, clean=clean, contexts=contexts, **_terms(**ask)).as_dict()
 
     def rewind(
         self,
         job: str,
         *,
         to_run: str | int,
-        reason: str,
-        force: bool = False,
         clean: bool = False,
         contexts: Sequence[str] | None = None,
-        expected_version: int | None = None,
-        who: str | None = None,
+        **ask: Unpack[Ask],
     ) -> Row:
         """Take a job back to its state after an earlier run, given by run number or run id; see `reset` for the rest.
 
@@ -269,29 +325,9 @@ class BookmarkHook(BaseHook):
         """
         from airflow_bookmarks.lifecycle.change import rewind
 
-        changed = rewind(
-            *self._found(job),
-            to_run,
-            reason=reason,
-            who=who or _who(),
-            force=force,
-            clean=clean,
-            contexts=contexts,
-            expected_version=expected_version,
-        )
-        return changed.as_dict()
+        return rewind(self.get_conn(), job, to_run, clean=clean, contexts=contexts, **_terms(**ask)).as_dict()
 
-    def set_position(
-        self,
-        job: str,
-        ctx: str,
-        value: str | int,
-        *,
-        reason: str,
-        force: bool = False,
-        expected_version: int | None = None,
-        who: str | None = None,
-    ) -> Row:
+    def set_position(self, job: str, ctx: str, value: str | int, **ask: Unpack[Ask]) -> Row:
         """Put one context to a position that no run left; see `reset` for the rest.
 
         Args:
@@ -299,26 +335,9 @@ class BookmarkHook(BaseHook):
         """
         from airflow_bookmarks.lifecycle.change import set_position
 
-        changed = set_position(
-            *self._found(job),
-            ctx,
-            value,
-            reason=reason,
-            who=who or _who(),
-            force=force,
-            expected_version=expected_version,
-        )
-        return changed.as_dict()
+        return set_position(self.get_conn(), job, ctx, value, **_terms(**ask)).as_dict()
 
-    def undo(
-        self,
-        job: str,
-        *,
-        reason: str,
-        force: bool = False,
-        expected_version: int | None = None,
-        who: str | None = None,
-    ) -> Row:
+    def undo(self, job: str, **ask: Unpack[Ask]) -> Row:
         """Take back the last reset, rewind, set or undo; see `reset` for the rest.
 
         Raises:
@@ -326,16 +345,116 @@ class BookmarkHook(BaseHook):
         """
         from airflow_bookmarks.lifecycle.change import undo
 
-        changed = undo(
-            *self._found(job), reason=reason, who=who or _who(), force=force, expected_version=expected_version
-        )
-        return changed.as_dict()
+        return undo(self.get_conn(), job, **_terms(**ask)).as_dict()
+
+    def delete(self, job: str, *, typed_name: str, clean: bool = False, **ask: Unpack[Ask]) -> Row:
+        """Delete the bookmark of a job: its next run reads everything; see `reset` for the rest.
+
+        Args:
+            typed_name: the name of the job once more: whoever wants this has to write it out.
+
+        Raises:
+            OptionError: another name. StoreAccessError: this role may not delete. Besides those of `reset`.
+        """
+        from airflow_bookmarks.lifecycle.naming import delete
+
+        return delete(self.get_conn(), job, typed_name=typed_name, clean=clean, **_terms(**ask)).as_dict()
 
     def unlock(self, job: str, *, reason: str, who: str | None = None) -> Row:
         """Free a lease that a person knows to be dead: its holder is fenced."""
         from airflow_bookmarks.lifecycle.change import unlock
 
-        return unlock(*self._found(job), reason=reason, who=who or _who())
+        return unlock(self.get_conn(), job, reason=reason, who=who or _who())
+
+    def rename(self, job: str, new_name: str, *, reason: str, who: str | None = None) -> Row:
+        """Give a job another name; it keeps the old one too.
+
+        Raises:
+            NameTakenError, NameInvalidError: it can't have that name. OptionError: no reason. JobUnknownError.
+        """
+        from airflow_bookmarks.lifecycle.naming import rename
+
+        return rename(self.get_conn(), job, new_name, reason=reason, who=who or _who())
+
+    def adopt(self, job: str, from_job: str, *, reason: str, who: str | None = None) -> Row:
+        """Let a job without runs (a renamed DAG or task) go on with the bookmark of its old name.
+
+        Raises:
+            NameTakenError: `job` has a bookmark of its own. Besides those of `rename`.
+        """
+        from airflow_bookmarks.lifecycle.naming import adopt
+
+        return adopt(self.get_conn(), job, from_job, reason=reason, who=who or _who())
+
+    # ---- protection: who asks and who approves is found out, and not said
+
+    def protect(self, job: str, *, reason: str, who: str | None = None) -> Row:
+        """Let changes of a job need the approval of a second person. Runs go on.
+
+        Raises:
+            OptionError: no reason. JobUnknownError. ChangeRefusedError: it is protected already.
+        """
+        from airflow_bookmarks.lifecycle.protection import protect
+
+        return protect(self.get_conn(), job, reason=reason, who=Identity(who or _who(), False, "airflow"))
+
+    def request(self, job: str, change: Change, *, reason: str, expected_version: int | None = None) -> Row:
+        """Ask for a change of a protected job; the `id` of what comes back is what the approver names.
+
+        Raises:
+            ApprovalError: nobody vouches for the identity of this process. ChangeRefusedError: the job is not
+                protected, or the change can't be made. OptionError: no reason. JobUnknownError, ChangedMeanwhileError.
+        """
+        from airflow_bookmarks.lifecycle.protection import request
+
+        who = self._identity()
+        asked = request(self.get_conn(), job, change, reason=reason, who=who, expected_version=expected_version)
+        return asked.as_dict()
+
+    def requests(self, job: str, *, with_closed: bool = False) -> Rows:
+        """Return the requests of a job that wait, oldest first; `with_closed`: also those that do not any more.
+
+        Raises:
+            JobUnknownError: no such bookmark.
+        """
+        from airflow_bookmarks.lifecycle.protection import requests
+
+        return [asked.as_dict() for asked in requests(self.get_conn(), job, with_closed=with_closed)]
+
+    def approve(self, job: str, request_id: str, *, force: bool = False) -> Row:
+        """Approve a change that somebody else asked for, and make it; `force`: also while a run holds the job.
+
+        Raises:
+            RequestUnknownError. ApprovalError: not by this identity, or it is void, expired, rejected or done.
+            JobBusyError, ChangeRefusedError: it can't be made now; it stays approved.
+        """
+        from airflow_bookmarks.lifecycle.protection import approve
+
+        return approve(self.get_conn(), job, request_id, who=self._identity(), force=force)
+
+    def reject(self, job: str, request_id: str, *, reason: str) -> Row:
+        """Turn down a change that somebody asked for.
+
+        Raises:
+            RequestUnknownError. OptionError: no reason. ApprovalError: it is decided, void or expired already.
+        """
+        from airflow_bookmarks.lifecycle.protection import reject
+
+        return reject(self.get_conn(), job, request_id, reason=reason, who=self._identity()).as_dict()
+
+    def _identity(self) -> Identity:
+        """Return whom the credentials of the connection name; without any, the user of the operating system."""
+        from airflow_bookmarks.cli.identity import present_identity
+
+        return present_identity(self.get_conn(), self.credentials_environment())
+
+
+def _terms(*, reason: str, force: bool = False, expected_version: int | None = None, who: str | None = None) -> Terms:
+    """Return what is asked for as the terms of a change, signed by whoever calls the hook.
+
+    By names, so that a misspelt one is an error, and nobody says `approved` of a change of his own.
+    """
+    return {"reason": reason, "force": force, "expected_version": expected_version, "who": who or _who()}
 
 
 def _missing(conn_id: str) -> str:

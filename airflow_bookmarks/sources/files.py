@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -15,10 +16,11 @@ from airflow_bookmarks.core.listing import Listing, instant
 from airflow_bookmarks.core.partition import settle_types
 from airflow_bookmarks.core.plan import FilePlan, PartitionCounts
 from airflow_bookmarks.core.position import Position
+from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.sources.source import Found, Recheck
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -35,6 +37,23 @@ SETTLING = "settling"  # too young; the next run looks again
 OVERWRITTEN = "overwritten"  # read before, another version now, and on_overwrite="ignore"
 
 OnOverwrite = Literal["reprocess", "ignore", "error"]
+
+OPTIONS = "options"  # of a plan's facts: what the source was told, as far as it is not the default
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _RecordedPlan(FilePlan):
+    """A plan that says with which options it was made, so that the source can be asked again without the script.
+
+    `rows` are those of `listing` that were left out for reasons of which the stored plan has but the count.
+    """
+
+    options: Mapping[str, Any] = field(default_factory=dict)
+    listing: Listing | None = None
+    rows: Mapping[str, npt.NDArray[np.intp]] = field(default_factory=dict)
+
+    def facts(self) -> dict[str, Any]:
+        return {**FilePlan.facts(self), OPTIONS: dict(self.options)}
 
 
 class FileSource:
@@ -96,7 +115,8 @@ class FileSource:
         listing, root_of, skipped = self._list()
         ledger = Ledger.empty() if found.position is None else Ledger.from_root(found.position, found.load)
         verdicts = ledger.classify(listing)
-        wanted = (verdicts == Known.NEW) | self._overwritten(listing, verdicts, skipped)
+        is_changed = self._overwritten(listing, verdicts, skipped)
+        wanted = (verdicts == Known.NEW) | is_changed
         unread: dict[str, npt.NDArray[np.bool_]] = {}
         if found.position is None:
             unread[BEFORE_START] = wanted & found.start.before(listing.times_ms)
@@ -108,9 +128,11 @@ class FileSource:
             if len(rows):
                 left[reason] = listing.take(rows).in_reading_order()
                 skipped[reason] = len(rows)
-        expired = int(np.count_nonzero(ledger.forgotten(listing)))
+        is_expired = ledger.forgotten(listing)
+        expired = int(np.count_nonzero(is_expired))
         if expired:
             skipped[EXPIRED] = expired
+        is_ignored = (verdicts == Known.CHANGED) & ~is_changed
         files = listing.take(np.flatnonzero(wanted)).in_reading_order()
         types = {}
         if not self._recursive:
@@ -118,7 +140,31 @@ class FileSource:
         self._ledger, self._listing = ledger, listing
         known = int(np.count_nonzero(verdicts == Known.KNOWN)) - expired
         partitions = _partitions(listing, files) if types else None
-        return FilePlan(files, self._roots, len(listing), known, skipped, types, partitions=partitions, unread=left)
+        return _RecordedPlan(
+            files,
+            self._roots,
+            len(listing),
+            known,
+            skipped,
+            types,
+            partitions=partitions,
+            unread=left,
+            options=self._options(types),
+            listing=listing,
+            rows={OVERWRITTEN: np.flatnonzero(is_ignored), EXPIRED: np.flatnonzero(is_expired)},
+        )
+
+    def _options(self, types: Mapping[str, str]) -> dict[str, Any]:
+        """Return as plain values what changes a plan; of the columns named, those that are partitions."""
+        named = {name.lower() for name in self._named}
+        options: dict[str, Any] = {
+            "recursive": self._recursive or None,
+            "on_overwrite": None if self._on_overwrite == "reprocess" else self._on_overwrite,
+            "named": [name for name in types if name.lower() in named] or None,
+            "late_after_ms": None if self._late_after is None else self._late_after // _MILLISECOND,
+            "settle_ms": None if self._settle is None else self._settle // _MILLISECOND,
+        }
+        return {name: value for name, value in options.items() if value is not None}
 
     def _overwritten(
         self, listing: Listing, verdicts: npt.NDArray[np.int8], skipped: dict[str, int]
@@ -215,6 +261,36 @@ def _partitions(listing: Listing, planned: Listing) -> PartitionCounts:
     folders = {path.rpartition("/")[0] for path in listing.paths}
     wanted = {path.rpartition("/")[0] for path in planned.paths}
     return PartitionCounts(len(folders), tuple(sorted(folders - wanted)))
+
+
+def left_out(plan: FilePlan) -> dict[str, Listing]:
+    """Return by reason the listed files that a plan leaves out, as far as they have names.
+
+    Hidden and nested ones are only counted. A plan that was stored names fewer than one that was just made.
+    """
+    named = dict(plan.unread)
+    if isinstance(plan, _RecordedPlan) and plan.listing is not None:
+        named |= {reason: plan.listing.take(rows) for reason, rows in plan.rows.items() if len(rows)}
+    return named
+
+
+def recorded_files(roots: Sequence[str], options: Mapping[str, Any], clock: Callable[[], datetime]) -> FileSource:
+    """Return the source that a plan was made by: its roots, and the options among its facts.
+
+    Raises:
+        OptionError: its file system can't be opened here.
+    """
+    late_after, settle = options.get("late_after_ms"), options.get("settle_ms")
+    return FileSource(
+        open_filesystem(roots[0]),
+        roots,
+        recursive=options.get("recursive", False),
+        on_overwrite=options.get("on_overwrite", "reprocess"),
+        named=options.get("named", ()),
+        late_after=None if late_after is None else late_after * _MILLISECOND,
+        settle=None if settle is None else settle * _MILLISECOND,
+        clock=clock,
+    )
 
 
 def advance_files(plan: FilePlan, found: Found) -> Position | None:

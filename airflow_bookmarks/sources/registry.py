@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
-from airflow_bookmarks.sources.files import FileSource, advance_files
+from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.sources.files import OPTIONS, FileSource, advance_files, recorded_files
 from airflow_bookmarks.sources.point import files_at, upstream_at
 from airflow_bookmarks.sources.upstream import UpstreamSource, advance_upstream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.position import Position
-    from airflow_bookmarks.sources.source import Found
+    from airflow_bookmarks.core.run import PlanEntry
+    from airflow_bookmarks.sources.source import Found, Source
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.state_reader import StateReader
 
 _ADVANCE: Mapping[str, Callable[[FilePlan, Found], Position | None]] = {
@@ -26,6 +28,40 @@ _POINTS: Mapping[str, Callable[[StateReader, Found, FilePlan, str], Position]] =
     FileSource.kind: files_at,
     UpstreamSource.kind: upstream_at,
 }
+
+
+def _recorded_files(store: BookmarkStore, job: str, entry: PlanEntry) -> Source:
+    if OPTIONS not in entry.facts:
+        raise OptionError(
+            "the last run was made by a version that did not record how it read these files. Nothing was read or "
+            "changed. From the next run on it is known."
+        )
+    return recorded_files(FilePlan.decode(store.blobs.get(entry.body)).roots, entry.facts[OPTIONS], store.now)
+
+
+def _recorded_upstream(store: BookmarkStore, job: str, entry: PlanEntry) -> Source:
+    window = entry.facts["upstream"]
+    return UpstreamSource(store, job, window["job"], output=window["output"] or None)
+
+
+_RECORDED: Mapping[str, Callable[[BookmarkStore, str, PlanEntry], Source]] = {
+    FileSource.kind: _recorded_files,
+    UpstreamSource.kind: _recorded_upstream,
+}
+
+
+def recorded_source(store: BookmarkStore, job: str, entry: PlanEntry) -> Source:
+    """Return the source that a run of `job` planned from, as its plan has it: to look at it again without the script.
+
+    Raises:
+        OptionError: contexts of this kind can't be looked at without it, or not from here.
+    """
+    if entry.kind not in _RECORDED:
+        raise OptionError(
+            f"a context of kind {entry.kind!r} can't be looked at without its script; {sorted(_RECORDED)} can. "
+            "Nothing was read or changed."
+        )
+    return _RECORDED[entry.kind](store, job, entry)
 
 
 def position_at(kind: str, store: StateReader, found: Found, plan: FilePlan, value: str) -> Position:

@@ -11,14 +11,18 @@ import pytest
 from airflow.sdk import DAG, task
 
 from airflow_bookmarks.core.errors import (
+    ApprovalError,
     ChangedMeanwhileError,
     JobBusyError,
     JobUnknownError,
     OptionError,
+    ProtectedError,
     RunUnknownError,
 )
+from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.change import Change
+from airflow_bookmarks.lifecycle.protection import approve
 
 from .conftest import Player, World, connect
 
@@ -178,3 +182,80 @@ def test_hook_changes_and_undoes_with_the_rules_of_the_command_line(world: World
     world.shop.begin("copy", run_id="dead")
     assert hook.unlock("copy", reason="it is dead")["held_by"] == "dead"
     assert [event["kind"] for event in world.store.events("copy")] == ["reset", "undo", "set", "unlock"]
+
+
+def test_argument_that_no_change_has_is_refused_and_nobody_approves_his_own_change(world: World) -> None:
+    world.shop.run("copy")
+    hook = BookmarkHook()
+    hook.protect("copy", reason="it is dear to us")
+    for wrong in ({"forse": True}, {"approved": True}):
+        with pytest.raises(TypeError, match="unexpected keyword argument"):
+            hook.reset("copy", reason="now", **wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="reason"):
+        hook.undo("copy")  # type: ignore[call-arg]
+    with pytest.raises(ProtectedError):
+        hook.reset("copy", reason="now")
+
+
+def test_what_it_tells_of_the_input_of_jobs_is_plain(world: World) -> None:
+    world.shop.put("a.txt", "a")
+    world.shop.run("copy")
+    world.shop.run("down", upstream="copy")
+    world.shop.put("b.txt", "b")
+    hook = BookmarkHook()
+
+    pending, lag, graph = hook.pending("copy", with_skipped=True), hook.lag(), hook.graph("down")
+
+    assert (pending["is_empty"], pending["files"], pending["contexts"][0]["skipped_files"]) == (False, 1, [])
+    assert hook.pending("no.such")["is_known"] is False
+    assert [(row["job"], row["source"], row["state"]) for row in lag] == [("down", "copy", "OK")]
+    assert [row["kind"] for row in hook.lag("copy")] == ["files"]
+    assert [node["name"] for node in graph["nodes"]][:2] == ["copy", "down"]
+    assert hook.graph()["nodes"] == graph["nodes"]
+    told = (pending, lag, graph)
+    assert json.loads(json.dumps(told)) == list(told)
+
+
+def test_any_name_of_a_job_will_do(world: World) -> None:
+    world.shop.put("a.txt", "a")
+    world.shop.run("copy")
+    hook = BookmarkHook()
+
+    assert hook.rename("copy", "lake.copy", reason="moved")["name"] == "lake.copy"
+    assert hook.adopt("new.copy", "copy", reason="its DAG has another name")["job"] == "copy"
+
+    for name in ("copy", "lake.copy", "new.copy"):
+        assert hook.pending(name)["job"] == "copy"
+        assert [row["path"].rpartition("/")[2] for row in hook.files(name, 1)] == ["a.txt"]
+        assert hook.replay_settings(name, 1)["conf"]["spark.bookmarks.job"] == "copy"
+        assert hook.graph(name)["nodes"][0]["other_names"] == ["lake.copy", "new.copy"]
+        assert list(hook.export([name])["jobs"]) == ["copy"]
+    assert hook.reset("lake.copy", reason="all over")["job"] == "copy"
+
+
+def test_bookmark_is_deleted_when_its_name_is_written_out(world: World) -> None:
+    world.shop.run("copy")
+    hook = BookmarkHook()
+    with pytest.raises(OptionError, match="typed out"):
+        hook.delete("copy", typed_name="cpoy", reason="not needed")
+    assert hook.delete("copy", typed_name="copy", reason="not needed")["change"] == "delete"
+    assert hook.list() == []
+
+
+def test_change_of_a_protected_job_is_asked_for_and_not_approved_by_the_one_who_asked(world: World) -> None:
+    world.shop.run("copy")
+    hook = BookmarkHook()
+    hook.protect("copy", reason="it is dear to us", who="ops/nightly/guard")
+
+    asked = hook.request("copy", Change("reset"), reason="all over")
+
+    assert ([each["id"] for each in hook.requests("copy")], asked["state"]) == ([asked["id"]], "open")
+    with pytest.raises(ApprovalError, match="another person"):
+        hook.approve("copy", asked["id"])
+    approved = approve(world.store, "copy", asked["id"], who=Identity("somebody-else", True, "os"))
+    assert approved["requested_by"] == asked["who"]
+    again = hook.request("copy", Change("undo"), reason="a mistake")
+    assert hook.reject("copy", again["id"], reason="no")["state"] == "rejected"
+    assert hook.requests("copy") == []
+    assert len(hook.requests("copy", with_closed=True)) == 2
+    assert world.store.events("copy")[0]["who"] == "ops/nightly/guard"

@@ -1,0 +1,102 @@
+"""Verbs that say how jobs follow their sources: what is to be read, how far behind they are, who reads whom."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.cli.output import as_json
+from airflow_bookmarks.cli.verb import JOB, Argument, Desk, Verb, print_rows
+from airflow_bookmarks.core.errors import OptionError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from airflow_bookmarks.lifecycle.pending import Pending
+
+_PENDING_COLUMNS = ("ctx", "files", "bytes", "oldest", "newest", "runs", "rows", "skipped", "source")
+_SKIPPED_COLUMNS = ("ctx", "reason", "path", "bytes", "modified_at")
+_LAG_COLUMNS = ("job", "source", "state", "consumed", "published", "runs", "files", "bytes", "seconds", "why")
+_TEXT, _MERMAID = "text", "mermaid"
+_SHOWN_RUNS = 5
+
+
+def _pending(desk: Desk, given: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.pending import pending
+
+    found = pending(desk.store, desk.job(given))
+    if given.output == "json":
+        print(as_json(found.as_dict(with_skipped=given.skipped)))
+        return
+    if found.contexts:
+        print_rows([_short(row) for row in found.as_dict()["contexts"]], _PENDING_COLUMNS, given)
+    for line in _in_words(found):
+        print(line)
+    files = [file for context in found.contexts for file in context.skipped_files()]
+    if given.skipped and files:
+        print_rows(files, _SKIPPED_COLUMNS, given)
+
+
+def _short(context: dict[str, Any]) -> dict[str, Any]:
+    runs = context.get("runs", [])
+    if len(runs) <= _SHOWN_RUNS:
+        return context
+    return {**context, "runs": f"{runs[0]} ... {runs[-1]} ({len(runs)})"}
+
+
+def _in_words(found: Pending) -> list[str]:
+    """Return what there is to say of a look besides its rows."""
+    lines = [f"unknown: {found.unknown}"] if found.unknown is not None else []
+    lines += [f"unknown: context {each.ctx!r}: {each.unknown}" for each in found.contexts if each.unknown is not None]
+    if found.due is not None:
+        lines.append(f"run {found.due.number} is committed and is still to be published")
+    if found.is_cleaning:
+        lines.append("output of undone runs is still to be removed")
+    lines += [f"run {key} was left open by a driver that ended, or failed" for key in found.left_open]
+    if found.holder is not None:
+        lines.append(f"{found.holder!r} is at work; what it reads counts as pending until it commits")
+    return lines or (["nothing new"] if found.is_empty else [])
+
+
+def _lag(desk: Desk, given: argparse.Namespace) -> int:
+    from airflow_bookmarks.core.lag import LagState
+    from airflow_bookmarks.lifecycle.lag import Neighbours, lag, lags
+
+    if given.job is None:
+        desk.store.check_layout()
+        found = lags(Neighbours.of_all(desk.store))
+    else:
+        found = lag(desk.store, desk.job(given))
+    print_rows([each.as_dict() for each in found], _LAG_COLUMNS, given)
+    return 1 if given.check and any(each.state is not LagState.OK for each in found) else 0
+
+
+def _graph(desk: Desk, given: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.graph import graph
+
+    if given.format is not None and given.output == "json":
+        raise OptionError("--format is for people, and --output json gives the graph as data. Give one of both.")
+    desk.store.check_layout()
+    found = graph(desk.store, None if given.job is None else desk.job(given))
+    if given.output == "json":
+        print(as_json(found.as_dict()))
+    else:
+        print(found.as_mermaid() if given.format == _MERMAID else found.as_text())
+
+
+_SKIPPED = Argument(("--skipped",), {"action": "store_true", "help": "also list the files that would be left out"})
+_MAYBE_JOB_HELP = "name of the job; default: all of the namespace, without a look at folders"
+_MAYBE_JOB = Argument(("job",), {"nargs": "?", "metavar": "JOB", "default": None, "help": _MAYBE_JOB_HELP})
+_CHECK = Argument(("--check",), {"action": "store_true", "help": "exit code 1 where a state is not OK: for scripts"})
+_PART = Argument(
+    ("job",),
+    {"nargs": "?", "metavar": "JOB", "default": None, "help": "only what it depends on and what depends on it"},
+)
+_FORMAT = Argument(
+    ("--format",), {"choices": (_TEXT, _MERMAID), "default": None, "help": f"a tree, or a diagram; default: {_TEXT}"}
+)
+
+VERBS = (
+    Verb("pending", "Say what the next run would read, without a run", _pending, (JOB, _SKIPPED)),
+    Verb("lag", "Say how far jobs are behind what they read, and whether they keep up", _lag, (_MAYBE_JOB, _CHECK)),
+    Verb("graph", "Show which job reads what", _graph, (_PART, _FORMAT)),
+)
