@@ -2,94 +2,135 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
+from airflow.configuration import conf
 from airflow.sdk import BaseSensorOperator, PokeReturnValue
-from airflow.sdk.exceptions import AirflowSensorTimeout
+from airflow.sdk.exceptions import AirflowSensorTimeout, AirflowSkipException
 
-from airflow_bookmarks.core.condition import (
-    UNKNOWN,
-    Verdict,
-    dag_run_done,
-    newest_published,
-    news_for_consumer,
-    rewound_below,
-    run_reached,
-)
-from airflow_bookmarks.core.edge import lowest_replayed
-from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.job import airflow_run_id, check_name, check_run_id
-from airflow_bookmarks.core.line import Ancestry
+from airflow_bookmarks.core import errors
+from airflow_bookmarks.core.errors import BookmarkError, OptionError
+from airflow_bookmarks.core.instant import to_text, utc_now
+from airflow_bookmarks.core.job import airflow_job_name
 from airflow_bookmarks.hooks.bookmark import DEFAULT_CONNECTION, BookmarkHook
-from airflow_bookmarks.lifecycle.naming import key_of
-from airflow_bookmarks.lifecycle.summary import Summary
+from airflow_bookmarks.lifecycle.waiting import Answer, Memory, Wait, condition_of, evaluate
+from airflow_bookmarks.triggers.bookmark import FAILED, TIMED_OUT, BookmarkTrigger
+from airflow_bookmarks.triggers.poller import POLL_INTERVAL_S
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from airflow.sdk import Context
 
-    from airflow_bookmarks.core.edge import Edge
-    from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.run import Execution, Run
-    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.core.condition import Condition
 
-_CONDITIONS = ("consumer", "run_number", "upstream_dag_run_id")
+_CONDITIONS = ("consumer", "run_number", "upstream_dag_run_id", "upstream_logical_date", "watermark")
+# The trigger ends the wait itself, and says where the job stood. Airflow ends it only where no triggerer works.
+_TRIGGERER_SLACK = timedelta(minutes=5)
+
+
+class Consumer(Protocol):
+    """A task that runs a job: `BookmarkSparkSubmitOperator`, or another operator with its mixin."""
+
+    bookmark_job: str | None
+    task_id: str
+
+    @property
+    def dag_id(self) -> str:
+        """The DAG of the task."""
+        ...
 
 
 class BookmarkSensor(BaseSensorOperator):
     """Wait until a job, or each of several, has published what one condition asks for; at most one may be given.
 
-    What is there already passes at once. Reads are strongly consistent; poke and reschedule mode give the same answer.
-    Returns the summary of the run that satisfied it, a list of them for a list of jobs.
+    What is there already passes at once, and is not deferred. Reads are strongly consistent; poke, reschedule and
+    deferrable mode give the same answer. Returns the summary of the run that satisfied it, a list of them for a list of
+    jobs.
 
     Args:
         job: name of a job, or a list of names. A job that does not exist yet is waited for. (templated)
-        consumer: name of the job that comes after: waits for data that it has not consumed, and is satisfied as well
-            when the upstream went back below what it has consumed, so that its run can say so. (templated)
+        consumer: the job that comes after, by name or as the operator that runs it: waits for data that it has not
+            consumed, and is satisfied as well when the upstream went back below what it has consumed, so that its run
+            can say so. (templated)
         run_number: waits for a published run with this number or a later one. (templated)
         upstream_dag_run_id: waits for the run, empty or not, that this DAG run of the job's DAG made; default, when no
             other condition is given: the id of the sensor's own DAG run. (templated)
+        upstream_logical_date: waits for the run, empty or not, that a DAG run of this logical date made: an ISO 8601
+            time with a zone. Each move of the job makes it read the list of all its executions. (templated)
+        watermark: waits until the newest published run has a watermark at or above this one: an ISO 8601 time, or a
+            whole number. Of several jobs the lowest watermark counts. (templated)
+        watermark_ctx: the context whose watermark is meant, where the job has several. (templated)
         bookmarks_conn_id: an Airflow connection of the type `bookmarks`.
+        deferrable: wait in the triggerer, where all sensors share one poll. Default: what Airflow's setting
+            `[operators] default_deferrable` says.
+        poll_interval: seconds between two looks of that poll: it takes the shortest that any sensor asks for, and up to
+            twice that, at random. `poke_interval` is for the other modes.
 
     Raises:
-        OptionError: two conditions, a condition that is empty once its template is rendered, or no number.
+        OptionError: two conditions, a condition that is empty once its template is rendered, or that is none.
         AirflowSensorTimeout: with what it waited for, and where the job stood.
 
     Example:
-        BookmarkSensor(task_id="wait", job="flights.clean", consumer="reports.delays", mode="reschedule")
+        BookmarkSensor(task_id="wait", job="flights.clean", consumer="reports.delays", deferrable=True)
     """
 
-    template_fields: Sequence[str] = ("job", *_CONDITIONS)
+    template_fields: Sequence[str] = ("job", *_CONDITIONS, "watermark_ctx")
 
     def __init__(
         self,
         *,
         job: str | Sequence[str],
-        consumer: str | None = None,
+        consumer: str | Consumer | None = None,
         run_number: int | str | None = None,
         upstream_dag_run_id: str | None = None,
+        upstream_logical_date: str | None = None,
+        watermark: int | str | None = None,
+        watermark_ctx: str | None = None,
         bookmarks_conn_id: str = DEFAULT_CONNECTION,
+        deferrable: bool = conf.getboolean("operators", "default_deferrable", fallback=False),
+        poll_interval: float = POLL_INTERVAL_S,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.job = job
-        self.consumer = consumer
+        self.consumer = _job_of(consumer)
         self.run_number = run_number
         self.upstream_dag_run_id = upstream_dag_run_id
+        self.upstream_logical_date = upstream_logical_date
+        self.watermark = watermark
+        self.watermark_ctx = watermark_ctx
         self.bookmarks_conn_id = bookmarks_conn_id
+        self.deferrable = deferrable
+        self.poll_interval = poll_interval
         given = [name for name in _CONDITIONS if getattr(self, name) is not None]
         if len(given) > 1:
             raise OptionError(f"{' and '.join(given)} are given: a sensor waits for one of them. Leave the others out.")
+        if watermark_ctx is not None and watermark is None:
+            raise OptionError(
+                f"watermark_ctx={watermark_ctx!r} is given without a watermark. Give one, or leave it out."
+            )
+        if not poll_interval > 0:
+            raise OptionError(f"poll_interval={poll_interval!r}: expected seconds above 0.")
         self._waits_for = ""
 
     @cached_property
     def _hook(self) -> BookmarkHook:
         return BookmarkHook(self.bookmarks_conn_id)
 
+    @cached_property
+    def _memory(self) -> Memory:
+        return Memory()
+
+    # ---- waiting
+
     def execute(self, context: Context) -> Any:
         """Wait; see the class."""
+        if self.deferrable:
+            return self._execute_deferrable(context)
         try:
             return super().execute(context)
         except AirflowSensorTimeout as error:
@@ -97,137 +138,99 @@ class BookmarkSensor(BaseSensorOperator):
 
     def poke(self, context: Context) -> PokeReturnValue:
         """Look once."""
-        store = self._hook.get_conn()
-        jobs = [self.job] if isinstance(self.job, str) else list(self.job)
-        if not jobs:
-            raise OptionError("job=[]: a sensor waits for at least one job.")
-        condition = self._condition(context["ti"].run_id)
-        looks = [_Look(store, key_of(store, check_name("job", job))) for job in jobs]
-        verdicts = [condition.verdict(look) for look in looks]
-        standings = [f"{look.job!r}: {verdict.standing}" for look, verdict in zip(looks, verdicts, strict=True)]
-        self._waits_for = f"It waits for {condition}. Where it stands: {'; '.join(standings)}."
+        answer = self._look(context)
+        return PokeReturnValue(is_done=answer.is_met, xcom_value=self._found(answer.found) if answer.is_met else None)
+
+    def _execute_deferrable(self, context: Context) -> Any:
+        deadline = utc_now() + timedelta(seconds=self.timeout)
+        try:
+            answer = self._look(context)
+        except BookmarkError as error:
+            raise self._failure(error) from error
+        if answer.is_met:
+            return self._found(answer.found)
+        trigger = BookmarkTrigger(
+            wait=answer.wait.as_dict(),
+            bookmarks_conn_id=self.bookmarks_conn_id,
+            poll_interval=self.poll_interval,
+            deadline=to_text(deadline),
+        )
+        timeout = timedelta(seconds=self.timeout) + _TRIGGERER_SLACK
+        return self.defer(trigger=trigger, method_name="execute_complete", timeout=timeout)
+
+    def execute_complete(self, context: Context, event: Mapping[str, Any]) -> Any:
+        """End the wait with what the trigger has found."""
+        standing = event["standing"]
+        if event["status"] == TIMED_OUT:
+            raise AirflowSensorTimeout(f"Sensor has timed out; it waited for {self.timeout} seconds. {standing}")
+        if event["status"] == FAILED:
+            raise self._failure(getattr(errors, event["error"], BookmarkError)(standing))
+        self.log.info("bookmark sensor: %s", standing)
+        self._warn(event["warnings"])
+        return self._found(event["found"])
+
+    def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
+        """Go on after the wait in the triggerer; where no triggerer ended it in time, look and say where it stands."""
+        try:
+            return super().resume_execution(next_method, next_kwargs, context)
+        except AirflowSensorTimeout as error:
+            if next_method == "execute_complete":
+                raise
+            answer = self._look(context)
+            if answer.is_met:
+                return self._found(answer.found)
+            raise AirflowSensorTimeout(f"{error}: no triggerer has ended the wait. {self._waits_for}") from error
+
+    def _failure(self, error: BookmarkError) -> Exception:
+        # As the other modes do: a sensor that never fails is skipped.
+        return AirflowSkipException(str(error)) if self.never_fail else error
+
+    # ---- looking
+
+    def _look(self, context: Context) -> Answer:
+        wait = self._wait(context["ti"].run_id)
+        (answer,) = evaluate(self._hook.get_conn(), [wait], self._memory)
+        if answer.error is not None:
+            raise answer.error
+        self._waits_for = str(answer)
         self.log.info("bookmark sensor: %s", self._waits_for)
-        for look, verdict in zip(looks, verdicts, strict=True):
-            if verdict.rewound_to is not None:
-                self.log.warning("bookmark %s: %s; the consumer's run decides what to do", look.job, verdict.standing)
-        if not all(verdict.is_met for verdict in verdicts):
-            return PokeReturnValue(is_done=False)
-        found = [look.summary(verdict.run) for look, verdict in zip(looks, verdicts, strict=True)]
-        return PokeReturnValue(is_done=True, xcom_value=found[0] if isinstance(self.job, str) else found)
+        self._warn(answer.warnings)
+        return answer
 
-    def _condition(self, own_dag_run_id: str) -> _Condition:
+    def _warn(self, warnings: Sequence[str]) -> None:
+        for warning in warnings:
+            self.log.warning("bookmark %s; the consumer's run decides what to do", warning)
+
+    def _found(self, found: Sequence[Mapping[str, Any]]) -> Any:
+        return dict(found[0]) if isinstance(self.job, str) else [dict(one) for one in found]
+
+    def _wait(self, own_dag_run_id: str) -> Wait:
+        jobs = (self.job,) if isinstance(self.job, str) else tuple(self.job)
+        return Wait(jobs, self._condition(own_dag_run_id))
+
+    def _condition(self, own_dag_run_id: str) -> Condition:
         for name in _CONDITIONS:
-            value = getattr(self, name)
-            if value is None:
-                continue
-            text = str(value).strip()
-            if text in ("", "None"):
-                # Not taken for "not given": the sensor would wait for something else than meant, and perhaps pass.
-                raise OptionError(f"{name}={value!r}: its template gave nothing. Nothing was read or changed.")
-            match name:
-                case "consumer":
-                    return _News(check_name("job", text))
-                case "run_number":
-                    return _Number(_number(text))
-                case _:
-                    return _DagRun(text)
-        return _DagRun(own_dag_run_id)
+            if getattr(self, name) is not None:
+                ctx = None if self.watermark_ctx is None else self._rendered("watermark_ctx")
+                return condition_of(name, self._rendered(name), ctx)
+        return condition_of("upstream_dag_run_id", own_dag_run_id)
+
+    def _rendered(self, name: str) -> str:
+        value = getattr(self, name)
+        text = str(value).strip()
+        if text in ("", "None"):
+            # Not taken for "not given": the sensor would wait for something else than meant, and perhaps pass.
+            raise OptionError(f"{name}={value!r}: its template gave nothing. Nothing was read or changed.")
+        return text
 
 
-def _number(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise OptionError(f"run_number={text!r}: expected a number from 1. Nothing was read or changed.")
-    return int(text)
-
-
-class _Look:
-    """One look at a job: its head first, all else against that."""
-
-    def __init__(self, store: BookmarkStore, job: str) -> None:
-        self.store, self.job = store, job
-        self.head: Head | None = store.look(job).head
-
-    @cached_property
-    def living(self) -> Ancestry:
-        return self.store.ancestry(self.job, self.head.epoch) if self.head is not None else Ancestry.of(1, [])
-
-    def newest(self, *, after: int = 0, with_data: bool = False) -> Run | None:
-        """Return the newest published living run above `after`."""
-        if self.head is None or self.head.published <= after:
-            return None
-        runs = self.store.runs(self.job, after=after, until=self.head.published, reverse=True)
-        return newest_published(runs, self.living, with_data=with_data)
-
-    def replayed(self, edge: Edge | None) -> Run | None:
-        """Return the lowest run that a consumer has read and that was replayed since."""
-        if edge is None or self.head is None or edge.changes == self.head.changes:
-            return None
-        return lowest_replayed(self.store.runs(self.job, until=edge.highest), edge.changes)
-
-    def last_run(self, execution: Execution | None) -> Run | None:
-        if execution is None or execution.last_run is None:
-            return None
-        runs = self.store.runs(self.job, after=execution.last_run - 1, until=execution.last_run)
-        return next((run for run in runs if run.state.is_committed), None)
-
-    def summary(self, run: Run | None) -> dict[str, Any]:
-        """Return the summary of a run; without one (the job went back to its beginning) of the job as it is now."""
-        if run is not None:
-            return Summary.of(run, self.store.namespace, self.job).as_dict()
-        head = self.head
-        epoch, version = (None, None) if head is None else (head.epoch, head.version)
-        return Summary(self.job, self.store.namespace, "", "enable", epoch=epoch, version=version).as_dict()
-
-
-class _Condition(Protocol):
-    """What is waited for: `str()` says it in words."""
-
-    def verdict(self, look: _Look) -> Verdict: ...
-
-
-@dataclass(frozen=True)
-class _News:
-    consumer: str
-
-    def __str__(self) -> str:
-        return f"something that {self.consumer!r} has not consumed"
-
-    def verdict(self, look: _Look) -> Verdict:
-        if look.head is None:
-            return UNKNOWN
-        edge = look.store.edge(look.job, key_of(look.store, self.consumer))
-        has_moved = edge is not None and edge.epoch != look.head.epoch
-        rewound_to = rewound_below(edge, look.head, look.store.lines(look.job)) if has_moved else None
-        after = 0 if edge is None or rewound_to is not None else edge.run_number
-        newest = look.newest(after=after, with_data=True) if look.head.data_run_number > after else None
-        return news_for_consumer(self.consumer, look.head, edge, newest, rewound_to, look.replayed(edge))
-
-
-@dataclass(frozen=True)
-class _Number:
-    number: int
-
-    def __str__(self) -> str:
-        return f"run {self.number} or a later one"
-
-    def verdict(self, look: _Look) -> Verdict:
-        return run_reached(self.number, look.head, look.newest(after=self.number - 1))
-
-
-@dataclass(frozen=True)
-class _DagRun:
-    dag_run_id: str
-
-    def __str__(self) -> str:
-        return f"the run of DAG run {self.dag_run_id!r}"
-
-    def verdict(self, look: _Look) -> Verdict:
-        if look.head is None:
-            return UNKNOWN
-        made_by: Mapping[str, Any] = look.store.index_entry(look.job) or {}
-        if made_by.get("dag_id") is None:
-            return Verdict(False, "it was not made by a task of a DAG")
-        map_index = made_by.get("map_index", -1)
-        run_id = airflow_run_id(made_by["dag_id"], self.dag_run_id, made_by["task_id"], map_index)
-        execution = look.store.execution(look.job, check_run_id(run_id))
-        return dag_run_done(run_id, execution, look.last_run(execution), look.living)
+def _job_of(consumer: str | Consumer | None) -> str | None:
+    """Return the name of a consumer; that of an operator may be a template."""
+    if consumer is None or isinstance(consumer, str):
+        return consumer
+    if not hasattr(consumer, "bookmark_job"):
+        raise OptionError(
+            f"consumer={consumer!r} runs no job: expected a job's name, or an operator with bookmark_job, such as "
+            "BookmarkSparkSubmitOperator. Of a mapped task give the name: each of its instances is a job of its own."
+        )
+    return consumer.bookmark_job or airflow_job_name(consumer.dag_id, consumer.task_id)

@@ -58,9 +58,12 @@ def _run(arguments: list[str], airflow_home: Path) -> str:
     return done.stdout
 
 
+_KINDS = ("hooks", "operators", "sensors", "triggers")
+
+
 def _modules_named() -> list[str]:
     info = get_provider_info()
-    entries = [entry for kind in ("hooks", "operators", "sensors") for entry in info[kind]]
+    entries = [entry for kind in _KINDS for entry in info[kind]]
     return [module for entry in entries for module in entry["python-modules"]]
 
 
@@ -96,13 +99,14 @@ def test_module_that_the_provider_names_exists(module: str) -> None:
     assert find_spec(module) is not None
 
 
-def test_every_module_with_hooks_operators_or_sensors_is_named() -> None:
+def test_every_module_with_something_that_airflow_finds_is_named() -> None:
     from airflow.sdk import BaseHook, BaseOperator
+    from airflow.triggers.base import BaseTrigger
 
     package = files("airflow_bookmarks")
     modules = [
         f"airflow_bookmarks.{kind}.{entry.name.removesuffix('.py')}"
-        for kind in ("hooks", "operators", "sensors")
+        for kind in _KINDS
         for entry in (package / kind).iterdir()
         if entry.name.endswith(".py") and not entry.name.startswith("_")
     ]
@@ -110,11 +114,31 @@ def test_every_module_with_hooks_operators_or_sensors_is_named() -> None:
         name
         for name in modules
         for value in vars(import_module(name)).values()
-        if isinstance(value, type) and value.__module__ == name and issubclass(value, (BaseHook, BaseOperator))
+        if isinstance(value, type)
+        and value.__module__ == name
+        and issubclass(value, (BaseHook, BaseOperator, BaseTrigger))
         if not value.__name__.startswith("_")
     }
 
     assert present == set(_modules_named())
+
+
+def test_every_notifier_is_named() -> None:
+    from airflow.sdk import BaseNotifier
+
+    named = {name.rpartition(".") for name in get_provider_info()["notifications"]}
+
+    for module, _, name in named:
+        assert issubclass(getattr(import_module(module), name), BaseNotifier)
+    folder = files("airflow_bookmarks") / "notifications"
+    present = {
+        value
+        for entry in folder.iterdir()
+        if entry.name.endswith(".py")
+        for value in vars(import_module(f"airflow_bookmarks.notifications.{entry.name.removesuffix('.py')}")).values()
+        if isinstance(value, type) and issubclass(value, BaseNotifier) and value is not BaseNotifier
+    }
+    assert {(value.__module__, ".", value.__name__) for value in present} == named
 
 
 def test_default_option_is_one_of_the_three() -> None:

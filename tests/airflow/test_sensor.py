@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 from airflow.sdk import DAG
-from airflow.sdk.exceptions import AirflowSensorTimeout, AirflowSkipException
+from airflow.sdk.exceptions import AirflowSensorTimeout, AirflowSkipException, TaskDeferred
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job import Caller
@@ -29,20 +30,50 @@ def told(dag_run_id: str = DAG_RUN) -> Any:
 
 
 def look(job: Any = "up", dag_run_id: str = DAG_RUN, **arguments: Any) -> Any:
-    """Poke once, and make sure that reschedule mode says the same."""
+    """Poke once, and make sure that reschedule mode, deferrable mode and the trigger say the same."""
     poked = BookmarkSensor(task_id="wait", job=job, **arguments).poke(told(dag_run_id))
     again = BookmarkSensor(task_id="wait", job=job, mode="reschedule", **arguments).poke(told(dag_run_id))
     assert (poked.is_done, poked.xcom_value) == (again.is_done, again.xcom_value)
+    waiting = BookmarkSensor(task_id="wait", job=job, deferrable=True, timeout=0, **arguments)
+    if poked.is_done:
+        assert waiting.execute(told(dag_run_id)) == poked.xcom_value
+    else:
+        assert event_of(deferred(waiting, dag_run_id))["status"] == "timed_out"
     return poked
+
+
+def deferred(sensor: BookmarkSensor, dag_run_id: str = DAG_RUN) -> TaskDeferred:
+    """Let a sensor defer itself."""
+    with pytest.raises(TaskDeferred) as raised:
+        sensor.execute(told(dag_run_id))
+    return raised.value
+
+
+def event_of(deferral: TaskDeferred) -> Any:
+    """Run the trigger of a deferral, and return the payload of its event."""
+
+    async def scene() -> Any:
+        return [event.payload async for event in deferral.trigger.run()]
+
+    (payload,) = asyncio.run(scene())
+    return payload
 
 
 def run_by_dag(world: World, job: str = "up", dag_run_id: str = DAG_RUN, *, until: str = "published") -> None:
     """Make one run of `job`, by the task `work` of the DAG `flights`."""
-    caller = Caller(f"flights/{dag_run_id}/work", 1, "flights", "work", dag_run_id=dag_run_id)
+    date = "2026-05-03T00:00:00.000000Z"
+    caller = Caller(f"flights/{dag_run_id}/work", 1, "flights", "work", dag_run_id=dag_run_id, logical_date=date)
     run = ActiveRun.begin(world.store, job, caller, world.shop.machine)
     world.shop.copy(run)
     if until == "published":
         run.commit()
+
+
+class Operator:
+    """Stands for an operator that runs a job, as far as the sensor looks at it."""
+
+    def __init__(self, job: str | None) -> None:
+        self.bookmark_job, self.dag_id, self.task_id = job, "flights", "clean"
 
 
 # ---- for a consumer
@@ -176,6 +207,69 @@ def test_job_that_no_dag_made_is_waited_for_and_named(world: World) -> None:
         sensor.execute(told())
 
 
+# ---- for a logical date, for a watermark
+
+
+def test_logical_date_is_waited_for(world: World) -> None:
+    assert not look(upstream_logical_date="2026-05-03T00:00:00Z").is_done
+
+    run_by_dag(world, dag_run_id="scheduled__of_that_day")
+
+    assert look(upstream_logical_date="2026-05-03 02:00:00+02:00").xcom_value["run_number"] == "1"
+    assert not look(upstream_logical_date="2026-05-04T00:00:00Z").is_done
+
+
+def test_watermark_is_waited_for(world: World) -> None:
+    world.shop.put("a.txt", "a", seconds=1_700_000_000)
+    world.shop.run("up")
+
+    assert not look(watermark="2023-11-14T22:13:21Z").is_done
+    assert look(watermark="2023-11-14T22:13:20Z", watermark_ctx="raw").xcom_value["run_number"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"watermark": "yesterday"}, "expected a whole number or an ISO 8601 time"),
+        ({"upstream_logical_date": "2026-05-03"}, "expected an ISO 8601 time with a zone"),
+        ({"watermark_ctx": "raw"}, "given without a watermark"),
+        ({"poll_interval": 0}, "expected seconds above 0"),
+    ],
+)
+def test_what_is_no_condition_is_refused(world: World, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        look(**arguments)
+
+
+# ---- the consumer as an operator
+
+
+def test_consumer_may_be_given_as_its_operator(world: World) -> None:
+    world.shop.put("a.txt", "a")
+    world.shop.run("up")
+    world.shop.run("flights.clean", upstream="up")
+
+    assert not look(consumer=Operator(None)).is_done
+    assert not look(consumer=Operator("flights.clean")).is_done
+    assert look(consumer=Operator("another")).is_done
+    assert BookmarkSensor(task_id="wait", job="up", consumer=Operator("{{ x }}")).consumer == "{{ x }}"
+
+
+def test_operator_of_the_package_is_a_consumer() -> None:
+    from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
+
+    with DAG("reports", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)):
+        consumer = BookmarkSparkSubmitOperator(task_id="delays", application="delays.py")
+        sensor = BookmarkSensor(task_id="wait", job="up", consumer=consumer)
+
+    assert sensor.consumer == "reports.delays"
+
+
+def test_task_without_a_job_is_no_consumer() -> None:
+    with pytest.raises(OptionError, match="runs no job"):
+        BookmarkSensor(task_id="wait", job="up", consumer=object())  # type: ignore[arg-type]
+
+
 # ---- several jobs
 
 
@@ -238,17 +332,94 @@ def test_timeout_says_what_was_waited_for_and_where_it_stood(world: World) -> No
     assert "'gone': no bookmark of that name yet" in said
 
 
+# ---- deferred
+
+
+def test_deferred_sensor_returns_what_the_trigger_found(world: World) -> None:
+    sensor = BookmarkSensor(task_id="wait", job=["up"], consumer="down", deferrable=True, poll_interval=0.01)
+    deferral = deferred(sensor)
+    world.shop.put("a.txt", "a")
+    world.shop.run("up")
+
+    found = sensor.resume_execution(deferral.method_name, {"event": event_of(deferral)}, told())
+
+    assert [one["run_number"] for one in found] == ["1"]
+
+
+@pytest.mark.parametrize(("is_soft", "error"), [(False, AirflowSensorTimeout), (True, AirflowSkipException)])
+def test_deferred_wait_ends_at_the_same_timeout(world: World, is_soft: bool, error: type[Exception]) -> None:
+    sensor = BookmarkSensor(task_id="wait", job="gone", run_number=1, deferrable=True, timeout=0, soft_fail=is_soft)
+    event = event_of(deferred(sensor))
+
+    with pytest.raises(error) as raised:
+        sensor.resume_execution("execute_complete", {"event": event}, told())
+
+    cause = raised.value.__cause__ if is_soft else raised.value
+    assert "It waits for run 1 or a later one. Where it stands: 'gone': no bookmark of that name yet" in str(cause)
+
+
+def test_wrong_wait_fails_the_deferred_sensor_with_the_same_error(world: World) -> None:
+    sensor = BookmarkSensor(task_id="wait", job="up", watermark="42", deferrable=True, poll_interval=0.01)
+    deferral = deferred(sensor)
+    world.shop.put("a.txt", "a")
+    world.shop.run("up")
+    event = event_of(deferral)
+
+    with pytest.raises(OptionError, match="can't be compared"):
+        sensor.resume_execution("execute_complete", {"event": event}, told())
+
+
+def test_where_no_triggerer_works_the_timeout_says_where_it_stands(world: World) -> None:
+    sensor = BookmarkSensor(task_id="wait", job="up", run_number=1, deferrable=True)
+    no_triggerer = {"error": "Trigger timeout"}
+
+    with pytest.raises(AirflowSensorTimeout, match=r"no triggerer has ended the wait.*no bookmark of that name yet"):
+        sensor.resume_execution("__fail__", no_triggerer, told())
+
+    world.shop.run("up")
+    assert sensor.resume_execution("__fail__", no_triggerer, told())["run_number"] == "1"
+
+
 # ---- in a DAG
 
 
-@pytest.mark.parametrize("mode", ["poke", "reschedule"])
-def test_what_is_there_already_passes_at_once(world: World, player: Player, mode: str) -> None:
+@pytest.mark.parametrize("mode", [{"mode": "poke"}, {"mode": "reschedule"}, {"deferrable": True}])
+def test_what_is_there_already_passes_at_once(world: World, player: Player, mode: dict[str, Any]) -> None:
     world.shop.put("a.txt", "a")
     world.shop.run("up")
     with DAG("reports", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
-        BookmarkSensor(task_id="wait", job="{{ 'up' }}", consumer="{{ dag.dag_id }}.delays", mode=mode)
+        BookmarkSensor(task_id="wait", job="{{ 'up' }}", consumer="{{ dag.dag_id }}.delays", **mode)
 
     played = player.play(dag)
 
     assert played.state == "success"
     assert json.loads(json.dumps(played.xcom("wait")))["run_number"] == "1"
+
+
+class LateSensor(BookmarkSensor):
+    """A sensor whose upstream publishes between its own look and the first look of its trigger."""
+
+    world: World
+
+    def defer(self, **arguments: Any) -> Any:
+        type(self).world.shop.put("a.txt", "a")
+        type(self).world.shop.run("up")
+        super().defer(**arguments)
+
+
+def test_deferred_sensor_is_released_by_what_is_published_while_it_waits(world: World, player: Player) -> None:
+    LateSensor.world = world
+    with DAG("deferring", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
+        LateSensor(task_id="wait", job="up", consumer="{{ dag.dag_id }}.delays", deferrable=True, poll_interval=0.01)
+
+    played = player.play(dag)
+
+    assert played.state == "success"
+    assert played.xcom("wait")["run_number"] == "1"
+
+
+def test_deferred_sensor_that_times_out_fails_its_task(world: World, player: Player) -> None:
+    with DAG("giving_up", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
+        BookmarkSensor(task_id="wait", job="up", run_number=1, deferrable=True, timeout=0)
+
+    assert player.play(dag).state == "failed"

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from airflow_bookmarks.core.condition import (
     UNKNOWN,
+    LogicalDateDone,
+    RunReached,
+    WatermarkReached,
     dag_run_done,
+    is_reached,
+    logical_date_done,
+    mark_of,
     newest_published,
     news_for_consumer,
+    news_since,
     rewound_below,
     run_reached,
+    unreached_by_head,
+    watermark_context,
+    watermark_reached,
 )
 from airflow_bookmarks.core.edge import Edge
+from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.line import Ancestry, Line
-from airflow_bookmarks.core.run import Execution, Run, RunKey, RunState
+from airflow_bookmarks.core.run import ContextState, Execution, Run, RunKey, RunState
 
 FIRST = Ancestry.of(1, [])
 
@@ -150,3 +162,130 @@ def test_dag_run_that_is_not_done_says_where_it_stands(made: Execution | None, l
     verdict = dag_run_done("up/manual/task", made, last, FIRST)
 
     assert (verdict.is_met, said in verdict.standing) == (False, True)
+
+
+# ---- news since a place in history
+
+
+def test_many_runs_are_one_piece_of_news_about_the_newest() -> None:
+    verdict = news_since(2, Head(published=5), run(5), 3, None, None)
+
+    assert (verdict.is_met, verdict.run, verdict.runs) == (True, run(5), 3)
+    assert not news_since(5, Head(published=5), run(5), 0, None, None).is_met
+
+
+def test_whoever_keeps_a_place_hears_of_rewinds_first_and_of_replays_last() -> None:
+    replayed = run(1, revision=1)
+
+    assert news_since(3, Head(published=3), run(2), 0, 2, replayed).rewound_to == 2
+    assert news_since(2, Head(published=3), run(3), 1, None, replayed).run == run(3)
+    assert news_since(3, Head(published=3), None, 0, None, replayed).run == replayed
+    assert not news_since(3, Head(published=3), None, 0, None, replace(replayed, state=RunState.COMMITTED)).is_met
+
+
+# ---- a logical date
+
+
+def test_execution_of_a_logical_date_is_the_one_that_committed_last() -> None:
+    moment = datetime(2026, 5, 3, tzinfo=UTC)
+    text = "2026-05-03T00:00:00.000000Z"
+    first, second = (execution(logical_date=text, last_run=number) for number in (2, 5))
+    begun = execution(logical_date=text, last_run=None)
+    other = execution(logical_date="2026-05-04T00:00:00.000000Z", last_run=9)
+
+    assert logical_date_done([first, begun, second, other, execution()], moment) == second
+    assert logical_date_done([begun], moment) == begun
+    assert logical_date_done([other, execution()], moment) is None
+
+
+@pytest.mark.parametrize("text", ["2026-05-03", "2026-05-03T00:00:00", "today", ""])
+def test_logical_date_needs_a_zone(text: str) -> None:
+    with pytest.raises(OptionError, match="ISO 8601 time with a zone"):
+        LogicalDateDone.of(text)
+
+
+# ---- a watermark
+
+
+def context(watermark: str | None, **changes: Any) -> ContextState:
+    return replace(ContextState("files", "files:/raw", RunKey(1, 1), watermark), **changes)
+
+
+@pytest.mark.parametrize(
+    ("text", "mark"),
+    [
+        ("42", 42),
+        ("-7", -7),
+        ("20260503", 20260503),
+        ("2026-05-03T00:00:00Z", datetime(2026, 5, 3, tzinfo=UTC)),
+        ("2026-05-03 00:00:00+00:00", datetime(2026, 5, 3, tzinfo=UTC)),
+        ("part-00042", None),
+        ("4.2", None),
+        ("٤٢", None),
+        ("", None),
+    ],
+)
+def test_watermark_compares_as_what_it_is(text: str, mark: object) -> None:
+    assert mark_of(text) == mark
+
+
+@pytest.mark.parametrize(
+    ("have", "wanted", "is_it"),
+    [
+        ("9", "10", False),
+        ("10", "9", True),
+        ("2026-05-03T02:00:00+02:00", "2026-05-03T00:00:00Z", True),
+        ("2026-05-02T23:59:59.999999Z", "2026-05-03T00:00:00Z", False),
+        ("2026-05-03", "2026-05-02T12:00:00", True),
+    ],
+)
+def test_watermark_is_reached_by_a_higher_one(have: str, wanted: str, is_it: bool) -> None:
+    assert is_reached("up", "raw", have, wanted) is is_it
+
+
+@pytest.mark.parametrize(
+    ("have", "wanted"),
+    [("42", "2026-05-03T00:00:00Z"), ("2026-05-03T00:00:00Z", "2026-05-03T00:00:00"), ("part-00042", "42")],
+)
+def test_watermarks_of_two_kinds_are_not_compared(have: str, wanted: str) -> None:
+    with pytest.raises(OptionError, match="can't be compared"):
+        is_reached("up", "raw", have, wanted)
+
+
+def test_watermark_is_that_of_the_published_run_and_not_of_the_head() -> None:
+    head = Head(published=1, run_number=2, contexts={"raw": context("20")})
+    wanted = WatermarkReached("20")
+
+    assert unreached_by_head("up", wanted, head) is None
+    assert not watermark_reached("up", wanted, head, run(1, contexts={"raw": context("10")})).is_met
+    assert watermark_reached("up", wanted, head, run(2, contexts={"raw": context("20")})).is_met
+
+
+def test_head_below_the_watermark_needs_no_look_at_runs_unless_it_was_set() -> None:
+    wanted = WatermarkReached("20")
+
+    early = unreached_by_head("up", wanted, Head(contexts={"raw": context("19")}))
+    assert early is not None
+    assert "watermark 19 of 'raw'" in early.standing
+    assert unreached_by_head("up", wanted, Head(contexts={"raw": context("19", set_in=2)})) is None
+
+
+def test_of_several_contexts_one_has_to_be_named() -> None:
+    contexts = {"left": context("1"), "right": context("2"), "cursor": context(None)}
+
+    with pytest.raises(OptionError, match=r"2 contexts with a watermark \(left, right\)"):
+        watermark_context("up", contexts, None)
+    assert watermark_context("up", contexts, "right") == "right"
+    assert watermark_context("up", contexts, "cursor") is None
+    assert watermark_context("up", {"left": context("1"), "cursor": context(None)}, None) == "left"
+
+
+def test_nothing_published_has_no_watermark() -> None:
+    assert watermark_reached("up", WatermarkReached("1"), None, None) is UNKNOWN
+    assert "no watermark of 'raw'" in watermark_reached("up", WatermarkReached("1", "raw"), Head(), None).standing
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "two", "1.5", "²", ""])
+def test_run_number_is_a_number_from_one(number: str) -> None:
+    with pytest.raises(OptionError, match="a number from 1"):
+        RunReached.of(number)

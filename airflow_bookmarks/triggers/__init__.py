@@ -1,0 +1,1 @@
+"""Triggers: what the triggerer does while tasks wait, and the watcher of assets."""

@@ -1,0 +1,114 @@
+"""The watcher: an asset event each time that a job has published something new, from whichever deployment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowRuntimeError
+from airflow.triggers.base import BaseEventTrigger, TriggerEvent
+
+from airflow_bookmarks.core.condition import NewsSince
+from airflow_bookmarks.core.job import check_name
+from airflow_bookmarks.hooks.bookmark import DEFAULT_CONNECTION
+from airflow_bookmarks.lifecycle.waiting import Standing, Wait
+from airflow_bookmarks.triggers.poller import POLL_INTERVAL_S, poller_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+CURSOR = "bookmark_cursor"  # the key in the asset's state
+
+
+class BookmarkWatcher(BaseEventTrigger):
+    """Make an asset event of each piece of news of a job: for a DAG that runs when another Airflow has published.
+
+    The payload is the summary of the newest run with data, as the operator pushes it to XCom, and beside it `runs` (how
+    many runs with data are new: they are one event, however many) and `rewound_to` (the last run that still counts
+    where the job was reset or rewound, else None). It is a hint: what there is to read, the job's bookmark says.
+
+    It keeps its place in the asset's state where Airflow lets a trigger do that; then it goes on after a restart where
+    it was, and may repeat one event. Elsewhere it begins at what is there when it starts, and what was published while
+    no triggerer ran is part of the next event's data, without an event of its own.
+
+    Args:
+        job: name of the job. One that does not exist yet is waited for.
+        bookmarks_conn_id: an Airflow connection of the type `bookmarks`.
+        poll_interval: seconds between two looks of the poller that all triggers share.
+
+    Example:
+        Asset("flights", watchers=[AssetWatcher(name="published", trigger=BookmarkWatcher(job="flights.clean"))])
+    """
+
+    def __init__(
+        self, job: str, bookmarks_conn_id: str = DEFAULT_CONNECTION, poll_interval: float = POLL_INTERVAL_S
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.job = check_name("job", job)
+        self.bookmarks_conn_id = bookmarks_conn_id
+        self.poll_interval = poll_interval
+        self._keeps_place = False
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return the class path and the arguments, from which it is made again."""
+        arguments = {name: getattr(self, name) for name in ("job", "bookmarks_conn_id", "poll_interval")}
+        return "airflow_bookmarks.triggers.watcher.BookmarkWatcher", arguments
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Watch, for ever: Airflow starts a watcher that returns again at once, over and over."""
+        cursor = await self._cursor()
+        with poller_of(self.bookmarks_conn_id).waiter(self._wait(cursor), self.poll_interval) as waiter:
+            while True:
+                answer = await waiter.next()
+                standing = answer.standings[0]
+                if answer.is_met:
+                    self.log.info("bookmark watcher: %s: %s", self.job, standing.verdict.standing)
+                    yield TriggerEvent(_payload(standing))  # type: ignore[no-untyped-call]
+                elif cursor.run_number is not None:
+                    continue
+                # After the event: whoever ends in between repeats it, and loses none.
+                cursor = standing.now
+                await self._keep(cursor)
+                waiter.go_on(self._wait(cursor))
+
+    def _wait(self, cursor: NewsSince) -> Wait:
+        return Wait((self.job,), cursor)
+
+    # ---- its place in the job's history
+
+    async def _cursor(self) -> NewsSince:
+        stored = await self._stored()
+        if not isinstance(stored, dict) or stored.get("job") != self.job:
+            self.log.info("bookmark watcher: %s: begins at what is published now", self.job)
+            return NewsSince()
+        return NewsSince(int(stored["run_number"]), int(stored["epoch"]), int(stored["changes"]))
+
+    async def _stored(self) -> Any:
+        state: Any = getattr(self, "asset_state_store", None)
+        if not hasattr(state, "aget"):  # without it, reading would block the triggerer's loop
+            self.log.warning("bookmark watcher: %s: its place can't be kept by this version of Airflow", self.job)
+            return None
+        try:
+            stored = await state.aget(CURSOR)
+        except ValueError:
+            self.log.warning("bookmark watcher: %s: its place can't be kept: several assets share it", self.job)
+            return None
+        self._keeps_place = True
+        return stored
+
+    async def _keep(self, cursor: NewsSince) -> None:
+        if not self._keeps_place:
+            return
+        place = {"run_number": cursor.run_number, "epoch": cursor.epoch, "changes": cursor.changes}
+        state: Any = self.asset_state_store
+        try:
+            await state.aset(CURSOR, {"job": self.job, **{name: str(number) for name, number in place.items()}})
+        except AirflowRuntimeError as error:
+            # Not raised: Airflow would start the watcher again at its old place, and it would repeat this event for
+            # ever.
+            self.log.warning("bookmark watcher: %s: its place is not kept: %s", self.job, error)
+
+
+def _payload(standing: Standing) -> dict[str, Any]:
+    verdict = standing.verdict
+    rewound_to = None if verdict.rewound_to is None else str(verdict.rewound_to)
+    return {**(standing.summary or {}), "runs": verdict.runs, "rewound_to": rewound_to}
