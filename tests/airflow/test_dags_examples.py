@@ -1,15 +1,34 @@
-"""The example DAGs: they parse anywhere, and say what they run. `make demo` runs them on real data."""
+"""The example DAGs: they parse anywhere, say what they run, and do what they are there to show.
+
+`make demo` runs `flights_clean` and `flights_delays` on real data.
+"""
 
 from __future__ import annotations
 
+import inspect
 import json
+import logging
 import os
+import re
 import subprocess
 import sys
+import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.api_fastapi.app import create_app
+from airflow.dag_processing.bundles.manager import DagBundlesManager
+from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
+from airflow.models.dagrun import DagRun
+from airflow.sdk import DAG, exceptions
+from fastapi.testclient import TestClient
+
+from airflow_bookmarks.hooks.bookmark import BookmarkHook
+from airflow_bookmarks.operators.change import BookmarkResetOperator
+
+from .conftest import Played, Player, World
 
 PROJECT = Path(__file__).resolve().parents[2]
 FOLDER = PROJECT / "dags_examples"
@@ -33,7 +52,7 @@ dags = {
         "tasks": {task.task_id: type(task).__name__ for task in dag.tasks},
         "order": [task.task_id for task in dag.topological_sort()],
         "retries": [task.retries for task in dag.tasks],
-        "params": dict(dag.params),
+        "params": {name: value for name, value in dag.params.dump().items() if isinstance(value, str)},
         "applications": [task.application for task in dag.tasks if hasattr(task, "application")],
         "arguments": [task.application_args for task in dag.tasks if hasattr(task, "application")],
         "comes_back": DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag)).dag_id,
@@ -105,3 +124,200 @@ def test_delays_wait_for_the_clean_flights_and_fail_on_a_rewind_unless_told(pars
     assert delays["order"] == ["wait", "delays"]
     assert delays["tasks"] == {"wait": "BookmarkSensor", "delays": "BookmarkSparkSubmitOperator"}
     assert delays["params"] == {"on_upstream_rewind": "fail"}
+
+
+# ---- what the documentation shows of them
+
+SHOWN = re.compile(r"From \[dags_examples/(\w+)\.py\]\(\S+\), between its marks:\n\n```python\n(.*?)\n```", re.DOTALL)
+
+
+def marked(name: str) -> str:
+    """Return the lines of an example between its marks."""
+    text = (FOLDER / f"{name}.py").read_text()
+    lines = re.search(rf"^ *# \[start {name}\]\n(.*?)^ *# \[end {name}\]$", text, re.DOTALL | re.MULTILINE)
+    assert lines is not None, f"{name}.py has no marks"
+    return textwrap.dedent(lines[1]).strip("\n")
+
+
+def test_documentation_shows_the_marked_lines_of_the_examples() -> None:
+    shown = dict(SHOWN.findall((PROJECT / "docs" / "change_operators.md").read_text()))
+
+    assert sorted(shown) == ["choose_at_trigger", "reset_when_schema_changed", "rewind_with_approval"]
+    assert shown == {name: marked(name) for name in shown}
+
+
+# ---- what they do
+
+
+class Examples:
+    """The example DAGs in Airflow's database, with a world of their own to run in."""
+
+    def __init__(self, world: World, patch: pytest.MonkeyPatch) -> None:
+        self.world, self.raw = world, world.folder / "data" / "raw" / "flights"
+        self.raw.mkdir(parents=True)
+        patch.setenv("AIRFLOW_VAR_FLIGHTS_DATA", str(world.folder / "data"))
+        # Two flights need no two hundred partitions, nor a page.
+        settings = {"spark.sql.shuffle.partitions": 2, "spark.ui.enabled": "false"}
+        (world.folder / "conf").mkdir()
+        defaults = "".join(f"{name} {value}\n" for name, value in settings.items())
+        (world.folder / "conf" / "spark-defaults.conf").write_text(defaults)
+        patch.setenv("SPARK_CONF_DIR", str(world.folder / "conf"))
+        DagBundlesManager().sync_bundles_to_db()  # type: ignore[no-untyped-call]
+        sync_bag_to_db(self._bag(), "dags-folder", None)
+
+    def _bag(self) -> DagBag:
+        return DagBag(dag_folder=str(FOLDER), bundle_name="dags-folder")
+
+    def dag(self, dag_id: str) -> DAG:
+        """Read a DAG anew, as Airflow does for each run: templates are rendered in place."""
+        dag = self._bag().dags[dag_id]
+        assert isinstance(dag, DAG)
+        return dag
+
+    def deliver(self, day: int) -> None:
+        """Put the file of a day there: one flight."""
+        lines = [
+            HEADER,
+            f"2013,1,{day},517,515,2,830,819,11,UA,1545,N14228,EWR,IAH,227,1400,5,15,2013-01-{day:02} 05:00:00",
+        ]
+        (self.raw / f"flights_2013-01-{day:02}.csv").write_text("".join(f"{line}\n" for line in lines))
+
+    def files_read(self, job: str) -> list[int]:
+        """Return how many files each committed run of a job has read."""
+        return [row["files"] for row in BookmarkHook().history(job)]
+
+
+HEADER = (
+    "year,month,day,dep_time,sched_dep_time,dep_delay,arr_time,sched_arr_time,arr_delay,carrier,flight,tailnum,origin,dest,"
+    "air_time,distance,hour,minute,time_hour"
+)
+
+
+@pytest.fixture
+def examples(world: World, player: Player, monkeypatch: pytest.MonkeyPatch) -> Examples:
+    return Examples(world, monkeypatch)
+
+
+class Person(logging.Handler):
+    """Somebody who looks at what waits for a person, and answers it, by the API that the page uses.
+
+    `dag.test()` says in its log that it waits: by then the task is parked, and an answer finds it.
+    """
+
+    def __init__(self, answer: str, folder: Path, patch: pytest.MonkeyPatch) -> None:
+        super().__init__()
+        self._answer, self.read = answer, ""
+        passwords = folder / "passwords.json"
+        passwords.write_text(json.dumps({"ada": "analytical"}))
+        patch.setenv("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS", "ada:admin")
+        patch.setenv("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE", str(passwords))
+        self._client = TestClient(create_app(apps="core"))
+        token = self._client.post("/auth/token", json={"username": "ada", "password": "analytical"}).json()
+        self._client.headers["Authorization"] = f"Bearer {token['access_token']}"
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "Waiting for Human-in-the-loop input" not in record.getMessage():
+            return
+        waiting = self._client.get("/api/v2/dags/~/dagRuns/~/hitlDetails", params={"response_received": False})
+        (detail,) = waiting.json()["hitl_details"]
+        self.read = f"{detail['subject']}\n{detail['body']}"
+        task = detail["task_instance"]
+        path = f"/api/v2/dags/{task['dag_id']}/dagRuns/{task['dag_run_id']}/taskInstances/{task['task_id']}/-1"
+        answered = self._client.patch(
+            f"{path}/hitlDetails", json={"chosen_options": [self._answer], "params_input": {}}
+        )
+        assert answered.status_code == 200, answered.text
+
+
+@pytest.fixture
+def person(examples: Examples, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Person]:
+    someone = Person(request.param, examples.world.folder, monkeypatch)
+    log = logging.getLogger("airflow.sdk.definitions.dag")
+    log.addHandler(someone)
+    yield someone
+    log.removeHandler(someone)
+
+
+def three_runs(world: World, job: str = "flights_clean.clean") -> None:
+    for number in (1, 2, 3):
+        world.shop.put(f"{number}.txt", f"line {number}")
+        world.shop.run(job)
+
+
+def states(played: Played) -> dict[str, str]:
+    return {task.task_id: str(task.state) for task in played.run.get_task_instances()}
+
+
+parks_for_a_person = pytest.mark.skipif(
+    not hasattr(exceptions, "TaskAwaitingInput"),
+    reason="dag.test() of this Airflow waits in a trigger, and says nothing",
+)
+
+
+@parks_for_a_person
+@pytest.mark.parametrize("person", ["Approve"], indirect=True)
+def test_rewind_is_made_once_a_person_has_approved_what_was_previewed(examples: Examples, person: Person) -> None:
+    three_runs(examples.world)
+
+    played = Played(
+        examples.dag("rewind_with_approval").test(run_conf={"to_run": 1, "reason": "carrier code was wrong"})
+    )
+
+    assert set(states(played).values()) == {"success"}
+    assert "Rewind flights_clean.clean to run 1?" in person.read
+    assert "runs undone: 2" in person.read
+    (event,) = BookmarkHook().get("flights_clean.clean")["changes"]
+    assert (event["kind"], event["to_run"], event["why"]) == ("rewind", 1, "carrier code was wrong")
+    assert len(DagRun.find(dag_id="flights_clean")) == 1
+
+
+@parks_for_a_person
+@pytest.mark.parametrize("person", ["Reject"], indirect=True)
+def test_rewind_that_a_person_rejects_is_not_made(examples: Examples, person: Person) -> None:
+    three_runs(examples.world)
+    before = len(DagRun.find(dag_id="flights_clean"))
+
+    played = Played(examples.dag("rewind_with_approval").test(run_conf={"to_run": 1, "reason": "perhaps"}))
+
+    assert states(played) == {"preview": "success", "approve": "success", "rewind": "skipped", "run_again": "skipped"}
+    assert BookmarkHook().get("flights_clean.clean")["changes"] == []
+    assert len(DagRun.find(dag_id="flights_clean")) == before
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_choice_at_trigger_holds_for_one_run(examples: Examples) -> None:
+    examples.deliver(1)
+    assert Played(examples.dag("choose_at_trigger").test()).state == "success"
+    examples.deliver(2)
+
+    paused = Played(examples.dag("choose_at_trigger").test(run_conf={"bookmark_option": "pause"}))
+
+    assert paused.xcom("clean")["contexts"]["flights"]["files"] == 1
+    assert examples.files_read("choose_at_trigger.clean") == [1]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_everything_is_read_again_when_the_script_writes_other_columns(examples: Examples) -> None:
+    dag_id, job = "reset_when_schema_changed", "reset_when_schema_changed.clean"
+    for day in (1, 2):
+        examples.deliver(day)
+    played = Played(examples.dag(dag_id).test())
+    assert (played.state, played.xcom("reset")["changed"]) == ("success", False)
+    asked = examples.dag(dag_id).get_task("reset")
+    assert isinstance(asked, BookmarkResetOperator)
+    assert asked.condition is not None
+    assert asked.condition({}, {}) is False  # what the script writes is what the DAG says
+
+    dag = examples.dag(dag_id)
+    reset = dag.get_task("reset")
+    assert isinstance(reset, BookmarkResetOperator)
+    assert reset.condition is not None
+    vars(inspect.getmodule(reset.condition))["COLUMNS"].add(
+        "delay_class"
+    )  # somebody adds a column here and to the script
+    played = Played(dag.test())
+
+    assert (played.state, played.xcom("reset")["changed"]) == ("success", True)
+    assert examples.files_read(job) == [2, 2]

@@ -309,7 +309,7 @@ def test_rows_written_are_not_counted_when_not_asked_for(lake: Lake) -> None:
 
 def test_second_run_of_a_job_is_told_who_holds_it(lake: Lake) -> None:
     with lake.job(run_id="first"):
-        with pytest.raises(JobBusyError, match=r"worked on by 'first'.*Nothing was read or changed.*Wait"):
+        with pytest.raises(JobBusyError, match=r"worked on by 'first'.*Nothing was read or changed.*Let it end"):
             lake.job(run_id="second").begin()
         with lake.job("another", run_id="third"):
             pass

@@ -1,0 +1,124 @@
+"""The notifier: tells by other notifiers, once for each change of how a job stands."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, get_args
+
+from airflow.sdk import BaseNotifier, Context
+
+from airflow_bookmarks.core.errors import JobUnknownError, OptionError
+from airflow_bookmarks.core.job import airflow_job_name, check_name
+from airflow_bookmarks.hooks.bookmark import DEFAULT_CONNECTION, BookmarkHook
+from airflow_bookmarks.lifecycle.naming import key_of
+from airflow_bookmarks.notifications.standing import OK, Subject, news, standings
+from airflow_bookmarks.notifications.told import Told
+
+if TYPE_CHECKING:
+    from airflow_bookmarks.notifications.standing import News, Standing
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+Callback = Callable[[Context], Any]
+"""Any notifier of Airflow, or a function that takes the context."""
+
+
+class BookmarkNotifier(BaseNotifier):
+    """Look at how a job stands, and call other notifiers when that has changed since they were called last.
+
+    For `on_failure_callback` and `on_success_callback` alike: a trouble is told once, however often the task fails with
+    it, and its end once. Put it on both to hear of the end, and on a task that runs often to hear of lag.
+
+    What it calls finds `bookmark` in its template context: job, subject, about (the source or upstream, else None),
+    state, before (what was told last), message, is_recovery. One that raises is called again the next time.
+
+    Args:
+        on: what to tell of: "lag" (LAGGING, STALLED, STOPPED), "expectation" (a failed `job.expect`), "upstream" (it
+            was rewound or replayed below what the job has read).
+        notify: what to call: a notifier, or several, which count as one.
+        job: name of a job, or several; default: the job of the task whose callback it is. For a callback of a DAG it is
+            needed. (templated)
+        recovery: whether the end of a trouble is told too.
+        name: tells apart what several notifiers have told of one job.
+        bookmarks_conn_id: an Airflow connection of the type `bookmarks`.
+
+    Raises:
+        OptionError: nothing to tell of, or something unknown; nothing to call.
+
+    Example:
+        told = BookmarkNotifier(on=["expectation", "upstream"], notify=SlackNotifier(text="{{ bookmark.message }}"))
+        BookmarkSparkSubmitOperator(..., on_failure_callback=told, on_success_callback=told)
+    """
+
+    def __init__(
+        self,
+        *,
+        on: Sequence[Subject],
+        notify: Callback | Sequence[Callback],
+        job: str | Sequence[str] | None = None,
+        recovery: bool = True,
+        name: str = "default",
+        bookmarks_conn_id: str = DEFAULT_CONNECTION,
+    ) -> None:
+        super().__init__()
+        self.on = tuple(on)
+        self.callbacks: tuple[Callback, ...] = (notify,) if callable(notify) else tuple(notify)
+        self.job = job
+        self.recovery = recovery
+        self.name = check_name("notifier", name)
+        self.bookmarks_conn_id = bookmarks_conn_id
+        unknown = [subject for subject in self.on if subject not in get_args(Subject)]
+        if unknown or not self.on or isinstance(on, str):
+            raise OptionError(f"on={on!r}: expected some of {', '.join(map(repr, get_args(Subject)))}, as a list.")
+        if not self.callbacks:
+            raise OptionError("notify=[]: there is nobody to tell. Give a notifier.")
+
+    def notify(self, context: Context) -> None:
+        """Look, and tell what has changed."""
+        store = BookmarkHook(self.bookmarks_conn_id).get_conn()
+        for job in self._jobs(context):
+            try:
+                self._tell(store, key_of(store, check_name("job", job)), context)
+            except JobUnknownError as error:
+                self.log.info("bookmark notifier: %s There is nothing to tell.", error)
+
+    def _jobs(self, context: Context) -> list[str]:
+        # Rendered here and not as a template field: those are overwritten in place, and one notifier serves many tasks.
+        given = self.render_template(self.job, context)
+        if given is None:
+            ti = context["ti"]
+            map_index = -1 if ti.map_index is None else ti.map_index
+            own = getattr(context.get("task"), "bookmark_job", None)
+            return [str(own or airflow_job_name(ti.dag_id, ti.task_id, map_index))]
+        return [given] if isinstance(given, str) else list(given)
+
+    def _tell(self, store: BookmarkStore, job: str, context: Context) -> None:
+        told = Told(self.name, job)
+        before = told.read()
+        now = standings(store, job, self.on)
+        known = self._known(before, now)
+        if known != before:
+            told.write(known)
+        for one in news(known, now):
+            if self.recovery or not one.is_recovery:
+                self._call(one, context)
+            # After the call: what could not be told is told the next time.
+            known = _noted(known, one)
+            told.write(known)
+
+    def _known(self, before: dict[str, str], now: Sequence[Standing]) -> dict[str, str]:
+        """Return what was told without what is none of the job's any more: sources that it does not read now."""
+        keys = {standing.key for standing in now}
+        return {key: state for key, state in before.items() if key in keys or key.split(" ")[0] not in self.on}
+
+    def _call(self, one: News, context: Context) -> None:
+        self.log.info("bookmark notifier: %s", one.standing.message)
+        for callback in self.callbacks:
+            # A notifier renders its fields in place: the next news would find the text of this one.
+            fresh = copy.copy(callback) if isinstance(callback, BaseNotifier) else callback
+            fresh({**context, "bookmark": one.as_dict()})  # type: ignore[typeddict-unknown-key]
+
+
+def _noted(known: dict[str, str], one: News) -> dict[str, str]:
+    rest = {key: state for key, state in known.items() if key != one.standing.key}
+    return rest if one.standing.state in (OK, None) else {**rest, one.standing.key: one.standing.state}

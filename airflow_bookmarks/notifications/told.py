@@ -1,0 +1,51 @@
+"""What was told: one Airflow Variable per notifier and job, there only while something is wrong.
+
+In Airflow and not in the state table: two Airflows that share a table each tell their own people; and the state of a
+job does not grow with who wants to hear of it. A person who deletes the Variable is told again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from airflow.sdk import Variable
+
+_PREFIX = "bookmarks.told"
+_MAX_KEY = 250  # characters of a Variable's key
+_DESCRIPTION = "What a BookmarkNotifier has told of a job. Delete it to be told again."
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the notifier `name` has told of `job`: troubles by key."""
+
+    name: str
+    job: str
+
+    @property
+    def variable(self) -> str:
+        """The key of the Variable."""
+        key = f"{_PREFIX}.{self.name}.{self.job}"
+        if len(key) <= _MAX_KEY:
+            return key
+        digest = hashlib.blake2b(f"{self.name}\0{self.job}".encode(), digest_size=16).hexdigest()
+        return f"{_PREFIX}.{digest}"
+
+    def read(self) -> dict[str, str]:
+        """Return what was told; empty where nothing was wrong, or somebody wrote something else there."""
+        text = Variable.get(self.variable, default=None)
+        try:
+            found = json.loads(text or "{}")
+        except ValueError:
+            return {}
+        return {str(key): str(state) for key, state in found.items()} if isinstance(found, dict) else {}
+
+    def write(self, troubles: Mapping[str, str]) -> None:
+        """Note what was told; nothing wrong leaves nothing behind."""
+        if troubles:
+            Variable.set(self.variable, json.dumps(troubles, sort_keys=True), description=_DESCRIPTION)
+        else:
+            Variable.delete(self.variable)

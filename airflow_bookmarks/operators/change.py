@@ -1,0 +1,479 @@
+"""Operators that change where a job stands: reset, rewind, set, undo. The rules are those of the command line and the
+page, because it is the same code: `lifecycle.change` makes the change, `lifecycle.protection` files the request.
+
+A change is made once for a series of tries (a task with its retries). A try leaves its mark in the audit event of the
+change, as the name of who did it, and looks for the marks of its series before it changes anything:
+
+    try 1   looks, changes, and its worker dies before Airflow hears of it
+    try 2   looks, finds the event of try 1, and returns what that did
+
+A try that was taken for dead may change the job only at the version that it saw when it looked, so two tries can't both
+get through. Clearing a task begins a new series: a person asks for the change again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow.sdk import BaseOperator, Context, XComArg
+from airflow.sdk.exceptions import AirflowFailException
+
+from airflow_bookmarks.core.errors import (
+    ApprovalError,
+    ChangedMeanwhileError,
+    ChangeRefusedError,
+    JobUnknownError,
+    NameInvalidError,
+    OptionError,
+    ProtectedError,
+    RunUnknownError,
+)
+from airflow_bookmarks.core.instant import to_text
+from airflow_bookmarks.core.job import airflow_run_id, check_name
+from airflow_bookmarks.core.terms import Terms, check_reason
+from airflow_bookmarks.hooks.bookmark import DEFAULT_CONNECTION, BookmarkHook
+from airflow_bookmarks.lifecycle.change import Change, apply, preview
+from airflow_bookmarks.lifecycle.naming import key_of
+from airflow_bookmarks.lifecycle.point_in_history import WATERMARK, resolve_point
+from airflow_bookmarks.lifecycle.protection import Request, request, requests
+
+if TYPE_CHECKING:
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+log = logging.getLogger(__name__)
+
+Condition = Callable[[Context, dict[str, Any]], bool]
+"""Says whether to change: gets Airflow's context and the preview, and returns True or False."""
+
+# What a retry can't mend. A job that is held, or a store that does not answer, are left to Airflow's retries.
+_FINAL = (
+    ApprovalError,
+    ChangeRefusedError,
+    JobUnknownError,
+    NameInvalidError,
+    OptionError,
+    ProtectedError,
+    RunUnknownError,
+)
+_RACES = 5
+_TRY = " (try "
+_SHOWN_RUNS = 100  # of a preview: a job may have a hundred thousand, and an XCom is a row in Airflow's database
+
+
+# ---- the tries of a task
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """The tries of a task since it was triggered or cleared; `first` is the try it began with."""
+
+    run_id: str
+    dag_run: str
+    first: int
+    attempt: int
+
+    @classmethod
+    def of(cls, context: Context, retries: int) -> _Series:
+        ti, dag_run = context["ti"], context["dag_run"]
+        map_index = -1 if ti.map_index is None else ti.map_index
+        # A DAG run that is deleted and made again under its old id counts its tries from 1, and is another one.
+        started = "" if dag_run.start_date is None else f", DAG run of {to_text(dag_run.start_date)}"
+        run_id = airflow_run_id(ti.dag_id, ti.run_id, ti.task_id, map_index)
+        return cls(run_id, started, min(ti.max_tries - retries + 1, ti.try_number), ti.try_number)
+
+    @property
+    def mark(self) -> str:
+        """The name under which this try makes a change."""
+        return f"{self.run_id}{_TRY}{self.attempt}{self.dag_run})"
+
+    def has(self, name: str) -> bool:
+        """Whether this series made a change under `name`: by this try, an earlier one, or a later one, which was begun
+        because this one was taken for dead.
+        """
+        start, end = f"{self.run_id}{_TRY}", f"{self.dag_run})"
+        number = name.removeprefix(start).removesuffix(end)
+        return name == f"{start}{number}{end}" and number.isdecimal() and int(number) >= self.first
+
+
+# ---- the operators
+
+
+class BookmarkChangeOperator(BaseOperator):
+    """Base of the operators below: what they share, and the arguments that all of them take.
+
+    Args:
+        job: name of the job. (templated)
+        reason: why; kept with who and when. (templated)
+        force: also while a run holds the job: that run is fenced. Default: the task fails, and its retry tries again.
+        expected_version: refuse if the job has another version by now: a number, or the preview that has it, e.g.
+            `preview.output`. (templated)
+        dry_run: change nothing and return the preview: what would be read again, which consumers are affected, what
+            would come twice.
+        condition: called with Airflow's context and the preview; the change is made only if it returns True. Otherwise
+            the task succeeds and returns `{"changed": False, ...}`: the job that comes after it still has to run.
+        request: where the job is protected, file a request and return its id; another person approves it. Default: the
+            task fails.
+        missing_ok: a job without a bookmark is nothing to change, and no error; for a DAG that has not run yet.
+        bookmarks_conn_id: an Airflow connection of the type `bookmarks`.
+
+    Returns:
+        A plain dict. `changed` says whether the job was changed; `request` is the id of a request.
+
+    Raises:
+        AirflowFailException: what no retry mends: a wrong argument, an unknown job or run, another version than the
+            expected one, a change that can't be done, a protected job.
+        JobBusyError, StoreError: what a retry may mend.
+    """
+
+    shared_template_fields: ClassVar[tuple[str, ...]] = ("job", "reason", "expected_version")
+    template_fields: Sequence[str] = shared_template_fields
+    ui_color = "#e8f0e4"
+
+    def __init__(
+        self,
+        *,
+        job: str,
+        reason: str,
+        force: bool = False,
+        expected_version: int | str | XComArg | Mapping[str, Any] | None = None,
+        dry_run: bool = False,
+        condition: Condition | None = None,
+        request: bool = False,
+        missing_ok: bool = False,
+        bookmarks_conn_id: str = DEFAULT_CONNECTION,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.job = job
+        self.reason = reason
+        self.force = force
+        self.expected_version = expected_version
+        self.is_dry_run = dry_run
+        self.condition = condition
+        self.request = request
+        self.missing_ok = missing_ok
+        self.bookmarks_conn_id = bookmarks_conn_id
+        if condition is not None and not callable(condition):
+            raise OptionError(
+                f"condition={condition!r}: expected a function of (context, preview). Nothing was changed."
+            )
+
+    def wish(self, store: BookmarkStore, job: str, head: Head) -> Change:
+        """Return the change that is asked for; `job` is the key of the job, `head` where it stands."""
+        raise NotImplementedError
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Make the change, or say what it would do; see the class."""
+        hook = BookmarkHook(self.bookmarks_conn_id)
+        try:
+            return self._execute(hook, context)
+        except JobUnknownError as error:
+            if not self.missing_ok:
+                raise AirflowFailException(str(error)) from error
+            log.info("bookmark: %s There is nothing to change.", error)
+            return {"job": self.job, "changed": False}
+        except ProtectedError as error:
+            raise AirflowFailException(f"{error} From a DAG, request=True asks for it.") from error
+        except _FINAL as error:
+            raise AirflowFailException(str(error)) from error
+
+    def _execute(self, hook: BookmarkHook, context: Context) -> dict[str, Any]:
+        if not self.is_dry_run:
+            check_reason("a change", _given("reason", self.reason))
+        store = hook.get_conn()
+        job = key_of(store, check_name("job", self.job))
+        head = store.head(job)
+        if self.is_dry_run:
+            return _shown(preview(store, job, self.wish(store, job, head)).as_dict())
+        expected = _version(job, self.expected_version)
+        series = _Series.of(context, self.retries or 0)
+        races = 0
+        while True:
+            try:
+                return self._once(hook, job, context, series, expected)
+            except ChangedMeanwhileError as error:
+                if expected is not None and store.head(job).version != expected:
+                    raise AirflowFailException(str(error)) from error  # a version never comes back
+                races += 1
+                if races == _RACES:
+                    raise
+
+    def _once(
+        self, hook: BookmarkHook, job: str, context: Context, series: _Series, expected: int | None
+    ) -> dict[str, Any]:
+        """Look once and change what was seen.
+
+        Raises:
+            ChangedMeanwhileError: the job moved in between.
+        """
+        store = hook.get_conn()
+        # The head before the events: an event that comes after this look moves the version, and the change is refused.
+        head = store.head(job)
+        made = _made(store, job, series) or _requested(store, job, series)
+        if made is not None:
+            return made
+        change = self.wish(store, job, head)
+        seen = _shown(preview(store, job, change).as_dict())
+        if self.condition is not None and not self._is_met(context, seen):
+            log.info("bookmark %s: the condition does not hold; nothing is changed", job)
+            return {"job": job, "change": change.kind, "changed": False, "preview": seen}
+        version = head.version if expected is None else expected
+        if head.protected and self.request:
+            return self._ask(hook, job, change, series, version)
+        terms = Terms(reason=self.reason, who=series.mark, force=self.force, expected_version=version)
+        return {**apply(store, job, change, **terms).as_dict(), "changed": True}
+
+    def _is_met(self, context: Context, seen: dict[str, Any]) -> bool:
+        answer = None if self.condition is None else self.condition(context, dict(seen))
+        if isinstance(answer, bool):
+            return answer
+        raise OptionError(
+            f"job {self.job!r}: the condition returned {answer!r}, and True or False was expected. Nothing was changed."
+        )
+
+    def _ask(self, hook: BookmarkHook, job: str, change: Change, series: _Series, version: int) -> dict[str, Any]:
+        """File a request for a change of a protected job, in the name that the worker's credentials have."""
+        from airflow_bookmarks.cli.identity import present_identity
+
+        store = hook.get_conn()
+        who = present_identity(store, hook.credentials_environment())
+        reason = f"{self.reason} [{series.mark}]"
+        return _as_asked(request(store, job, change, reason=reason, who=who, expected_version=version))
+
+
+class BookmarkResetOperator(BookmarkChangeOperator):
+    """Take a job back to before its first run: its next enabled run reads everything. Written data stays.
+
+    Besides the arguments of `BookmarkChangeOperator`:
+
+    Args:
+        contexts: only these contexts, without undoing a run; default: all. (templated)
+        clean: also remove exactly what the undone runs published; the next run does it, and there is no undo.
+
+    Example:
+        BookmarkResetOperator(task_id="reset", job="flights.clean", reason="the delivery of May was wrong", clean=True)
+    """
+
+    template_fields: Sequence[str] = (*BookmarkChangeOperator.shared_template_fields, "contexts")
+
+    def __init__(self, *, contexts: Sequence[str] | None = None, clean: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.contexts = contexts
+        self.clean = clean
+
+    def wish(self, store: BookmarkStore, job: str, head: Head) -> Change:
+        """Return the reset."""
+        return Change("reset", contexts=_names(self.contexts), clean=self.clean)
+
+
+class BookmarkRewindOperator(BookmarkChangeOperator):
+    """Take a job back to its state after an earlier run; give exactly one of the three that say which.
+
+    Besides the arguments of `BookmarkChangeOperator`:
+
+    Args:
+        to_run: a run number or run id. (templated)
+        to_time: a time with a zone: the last run that had committed by then. (templated)
+        to_watermark: the last run whose watermark is at or below this; for a job with several contexts
+            `<context>=<value>`. (templated)
+        contexts, clean: as for `BookmarkResetOperator`.
+
+    Example:
+        BookmarkRewindOperator(task_id="rewind", job="flights.clean", to_time="{{ data_interval_start }}", reason="...")
+    """
+
+    _points: ClassVar[tuple[str, ...]] = ("to_run", "to_time", "to_watermark")
+    template_fields: Sequence[str] = (*BookmarkChangeOperator.shared_template_fields, *_points, "contexts")
+
+    def __init__(
+        self,
+        *,
+        to_run: int | str | None = None,
+        to_time: datetime | str | None = None,
+        to_watermark: int | str | None = None,
+        contexts: Sequence[str] | None = None,
+        clean: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.to_run = to_run
+        self.to_time = to_time
+        self.to_watermark = to_watermark
+        self.contexts = contexts
+        self.clean = clean
+        given = [name for name in self._points if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise OptionError(
+                f"{' and '.join(given) or 'none of them'} given: a rewind takes exactly one of "
+                f"{', '.join(self._points)}. Nothing was changed. Back to the beginning is a reset."
+            )
+
+    def wish(self, store: BookmarkStore, job: str, head: Head) -> Change:
+        """Return the rewind, to the run that the given point means now."""
+        point = self._point()
+        kept = resolve_point(store, job, head, point)
+        if str(kept.key.number) != point:
+            log.info("bookmark %s: %r is run %d (%s)", job, point, kept.key.number, kept.committed_at)
+        return Change("rewind", to_run=str(kept.key.number), contexts=_names(self.contexts), clean=self.clean)
+
+    def _point(self) -> str:
+        if self.to_run is not None:
+            return _given("to_run", self.to_run)
+        if self.to_watermark is not None:
+            return f"{WATERMARK}{_given('to_watermark', self.to_watermark)}"
+        return to_text(_time(self.to_time))
+
+
+class BookmarkSetOperator(BookmarkChangeOperator):
+    """Put one context of a job to a position that no run left.
+
+    Besides the arguments of `BookmarkChangeOperator`:
+
+    Args:
+        ctx: the context. (templated)
+        value: for files "now" or a time with a zone; for an upstream "now" or a run number (0: the beginning).
+            (templated)
+
+    Example:
+        BookmarkSetOperator(task_id="skip", job="flights.clean", ctx="flights", value="now", reason="loaded by hand")
+    """
+
+    template_fields: Sequence[str] = (*BookmarkChangeOperator.shared_template_fields, "ctx", "value")
+
+    def __init__(self, *, ctx: str, value: str | int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.ctx = ctx
+        self.value = value
+
+    def wish(self, store: BookmarkStore, job: str, head: Head) -> Change:
+        """Return the set."""
+        return Change("set", ctx=_given("ctx", self.ctx), value=_given("value", self.value))
+
+
+class BookmarkUndoOperator(BookmarkChangeOperator):
+    """Take back the last reset, rewind, set, delete or undo of a job; takes the arguments of `BookmarkChangeOperator`.
+
+    An undo of an undo takes it back: so does clearing this task. With `expected_version` it does not.
+
+    Example:
+        BookmarkUndoOperator(task_id="undo", job="flights.clean", reason="it was the delivery of June")
+    """
+
+    def wish(self, store: BookmarkStore, job: str, head: Head) -> Change:
+        """Return the undo."""
+        return Change("undo")
+
+
+# ---- what an earlier try did
+
+
+def _made(store: BookmarkStore, job: str, series: _Series) -> dict[str, Any] | None:
+    """Return what a try of this series changed, from its audit event; None where none did."""
+    events: Sequence[Mapping[str, Any]] = store.events(job)
+    # What goes with a change, the unlock before a clean, is by the same name and begins no epoch.
+    found = next((e for e in events if "epoch_before" in e and series.has(str(e["who"]))), None)
+    if found is None:
+        return None
+    log.info("bookmark %s: %s has made this change at %s; it is not made again", job, found["who"], found["at"])
+    before, after = found["watermarks_before"], found["watermarks_after"]
+    return {
+        "job": job,
+        "change": found["kind"],
+        "to_run": found["to_run"],
+        "undone_runs": None,
+        "files_to_clean": None,
+        "epoch": {"before": found["epoch_before"], "after": found["epoch_after"]},
+        "version": {"before": found["version_before"], "after": found["version_before"] + 1},
+        "watermarks": {ctx: {"before": before.get(ctx), "after": after.get(ctx)} for ctx in sorted({*before, *after})},
+        "changed": True,
+    }
+
+
+def _requested(store: BookmarkStore, job: str, series: _Series) -> dict[str, Any] | None:
+    """Return what a try of this series asked for; None where none did."""
+    for asked in requests(store, job, with_closed=True):
+        if series.has(asked.why.rpartition("[")[2].removesuffix("]")):
+            log.info("bookmark %s: this task has filed request %s, which is %s", job, asked.id, asked.state)
+            return _as_asked(asked)
+    return None
+
+
+def _as_asked(asked: Request) -> dict[str, Any]:
+    row = asked.as_dict()
+    return {
+        "job": asked.job,
+        "change": asked.change.kind,
+        "changed": False,
+        "request": asked.id,
+        "state": asked.state,
+        "valid_until": row["valid_until"],
+        "preview": row["preview"],
+    }
+
+
+# ---- what a user may say
+
+
+def _shown(seen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a preview that is small enough for an XCom: of the undone runs the first hundred, and how many."""
+    undone = seen["undone_runs"]
+    return {**seen, "undone_runs": undone[:_SHOWN_RUNS], "undone_run_count": len(undone)}
+
+
+def _given(name: str, value: Any) -> str:
+    """Return a value as text.
+
+    Raises:
+        OptionError: it is empty, or what a template makes of None: never taken for "not given", which would be another
+            change than the one that is meant.
+    """
+    text = str(value).strip()
+    if value is None or text in ("", "None"):
+        raise OptionError(f"{name}={value!r}: its template gave nothing. Nothing was read or changed.")
+    return text
+
+
+def _version(job: str, value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, Mapping):
+        if value.get("job") != job:
+            raise OptionError(
+                f"expected_version= is a preview of job {value.get('job')!r}, and {job!r} is to be changed. Nothing "
+                "was changed."
+            )
+        value = value.get("version")
+    text = _given("expected_version", value)
+    if not (text.isascii() and text.isdigit()):
+        raise OptionError(
+            f"expected_version={value!r}: expected a number, as a preview has it under 'version'. Nothing was read or "
+            "changed."
+        )
+    return int(text)
+
+
+def _time(value: datetime | str | None) -> datetime:
+    text = _given("to_time", value)
+    try:
+        time = value if isinstance(value, datetime) else datetime.fromisoformat(text)
+    except ValueError as error:
+        raise OptionError(f"to_time={value!r} is no ISO 8601 time. Nothing was read or changed.") from error
+    if time.tzinfo is None:
+        raise OptionError(
+            f"to_time={value!r} is a time without a zone. Nothing was read or changed. Write it as "
+            "2013-01-31T12:00:00Z."
+        )
+    return time
+
+
+def _names(contexts: Any) -> tuple[str, ...] | None:
+    if contexts is None:
+        return None
+    if isinstance(contexts, str):
+        raise OptionError(f"contexts={contexts!r}: expected a list of names. Nothing was read or changed.")
+    return tuple(_given("contexts", name) for name in contexts)
