@@ -21,8 +21,9 @@ class Settings:
     """What the conf may say; None where it says nothing (empty text counts as nothing).
 
     `store` is a store URI; `from_run` and `to_run` are written `from` and `to`; `dag` is a JSON object with `dag_id`,
-    `task_id`, `map_index`, `dag_run_id`, `logical_date`; `upstream` is a comma-separated list of job names; `replay` is
-    the number of a run to make again; `start` is "beginning", "now" or an ISO time; `version` is that of the package
+    `task_id`, `map_index`, `dag_run_id`, `logical_date`; `upstream` is a comma-separated list of job names, and
+    `upstream_until` a JSON object with the last run to read of some of them; `replay` is the number of a run to make
+    again; `start` is "beginning", "now" or an ISO time; `version` is that of the package
     which wrote the settings.
     """
 
@@ -34,6 +35,7 @@ class Settings:
     run_id: str | None = None
     attempt: str | None = None
     upstream: str | None = None
+    upstream_until: str | None = None
     dag: str | None = None
     on_conflict: str | None = None
     replay: str | None = None
@@ -64,6 +66,19 @@ class Settings:
         """Return the upstream jobs that the operator declared."""
         return tuple(name.strip() for name in (self.upstream or "").split(",") if name.strip())
 
+    def untils(self) -> dict[str, int]:
+        """Return up to which run the operator wants upstream jobs to be read.
+
+        Raises:
+            OptionError: it is no JSON object of job names and run numbers.
+        """
+        document = _json_object("upstream_until", self.upstream_until)
+        if not all(type(number) is int and number >= 0 for number in document.values()):
+            raise OptionError(
+                f"{PREFIX}upstream_until={self.upstream_until!r}: expected run numbers. Nothing was read or changed."
+            )
+        return document
+
     def caller(self, run_id: str) -> Caller:
         """Return who runs this; `run_id` is used where the settings name none.
 
@@ -85,16 +100,24 @@ class Settings:
         )
 
     def _dag(self) -> dict[str, Any]:
-        if self.dag is None:
-            return {}
-        try:
-            document = json.loads(self.dag)
-        except ValueError as error:
-            raise OptionError(f"{PREFIX}dag is no JSON ({error}). Nothing was read or changed.") from error
+        document = _json_object("dag", self.dag)
         known = {"dag_id", "task_id", "map_index", "dag_run_id", "logical_date"}
-        if not isinstance(document, dict) or not set(document) <= known:
+        if not set(document) <= known:
             raise OptionError(f"{PREFIX}dag: expected a JSON object with {sorted(known)}. Nothing was read or changed.")
         return document
+
+
+def _json_object(name: str, text: str | None) -> dict[str, Any]:
+    """Return the JSON object that a setting holds, an empty one where it says nothing."""
+    if text is None:
+        return {}
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise OptionError(f"{PREFIX}{name} is no JSON ({error}). Nothing was read or changed.") from error
+    if not isinstance(document, dict):
+        raise OptionError(f"{PREFIX}{name}={text!r}: expected a JSON object. Nothing was read or changed.")
+    return document
 
 
 def _attribute(name: str) -> str:

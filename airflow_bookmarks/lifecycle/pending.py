@@ -177,8 +177,8 @@ def pending(store: BookmarkStore, job: str) -> Pending:
     if head is None:
         why = f"no bookmark named {job!r} in namespace {store.namespace!r}: it has never run, or has another name"
         return Pending(job, store.namespace, now, unknown=why)
-    recent = _recent_runs(store, job, head)
-    entries = _entries(store, job, head, recent)
+    recent = recent_runs(store, job, head)
+    entries = recorded_plans(store, job, head, recent)
     reader = ContextReader(store, job, head)
     is_held = head.lease is not None and now < head.lease.expires_at
     is_left = [r for r in recent if r.key.number > head.run_number and r.state.is_open]
@@ -195,12 +195,12 @@ def pending(store: BookmarkStore, job: str) -> Pending:
     )
 
 
-def _recent_runs(store: BookmarkStore, job: str, head: Head) -> list[Run]:
+def recent_runs(store: BookmarkStore, job: str, head: Head) -> list[Run]:
     """Return the run that committed last, those that failed beside it, and what is open: oldest first."""
     return list(store.runs(job, after=max(head.run_number - 1, 0), until=head.run_number + 1))
 
 
-def _entries(store: BookmarkStore, job: str, head: Head, recent: Sequence[Run]) -> dict[str, PlanEntry | None]:
+def recorded_plans(store: BookmarkStore, job: str, head: Head, recent: Sequence[Run]) -> dict[str, PlanEntry | None]:
     """Return for each context how it was planned last; None where no run is left that says it.
 
     The runs that were undone count as well: they say what the script reads, if not what is still to be read.
@@ -233,14 +233,14 @@ def _context(
         return PendingContext(ctx, kind, source, unknown="no run is left that says how it was read")
     try:
         source_now = recorded_source(store, job, entry)
-        plan = source_now.plan(reader.found_for(ctx, source_now, _on_change(entry)))
+        plan = source_now.plan(reader.found_for(ctx, source_now, recorded_on_change(entry)))
     except (OptionError, SourceError) as error:
         # What the run would raise as well, or this machine can't open: no reason to be silent on the other contexts.
         return PendingContext(ctx, entry.kind, entry.fingerprint, unknown=str(error))
     return PendingContext(ctx, entry.kind, entry.fingerprint, plan, rows=_rows(store, plan))
 
 
-def _on_change(entry: PlanEntry) -> OnSourceChange:
+def recorded_on_change(entry: PlanEntry) -> OnSourceChange:
     """Return what the script does where a position is of another source, as far as its last plan shows it."""
     if not entry.facts.get(STARTS_OVER):
         return "keep"

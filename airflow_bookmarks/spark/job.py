@@ -127,6 +127,7 @@ class BookmarkedJob:
         )
         self._caller = settings.caller(check_run_id(settings.run_id or ""))
         self._declared = settings.upstreams()
+        self._untils = settings.untils()
         self._read_upstreams: set[str] = set()
         self.store = _open(store, settings.store)
         self._machine = Machine(at=fault_from_environment(self._caller.attempt))
@@ -190,7 +191,7 @@ class BookmarkedJob:
         run = self.active_run
         for ctx, count in self._counts.items():
             run.set_rows(ctx, count.rows())
-        unread = [job for job in self._declared if job not in self._read_upstreams]
+        unread = [job for job in (*self._declared, *self._untils) if job not in self._read_upstreams]
         if unread:
             log.warning("bookmark %s: declared upstream jobs %s were not read by this run", self.name, unread)
         self._summary = run.commit()
@@ -419,6 +420,21 @@ class BookmarkedJob:
                     f"job {self.name!r}: the target {target!r} and the source {root!r} lie within each other: the job "
                     "would read, or replace, its own input. Nothing was written or committed. Write somewhere else."
                 )
+
+    def until(self, key: str, given: int | None) -> int | None:
+        """Return up to which run an upstream is to be read: what the script says, else the operator; None: no bound.
+
+        Raises:
+            OptionError: both say it, and not the same.
+        """
+        self._read_upstreams.add(key)
+        wanted = self._untils.get(key)
+        if None not in (given, wanted) and given != wanted:
+            raise OptionError(
+                f"job {self.name!r}: the script reads upstream {key!r} until run {given}, and its operator says "
+                f"bookmark_upstream_until of run {wanted}. Nothing was read or changed. Say it in one place."
+            )
+        return wanted if given is None else given
 
     def check_upstream(self, job: str) -> None:
         """Make sure that an upstream that is read is one that the operator declared, if it declared any.

@@ -180,7 +180,7 @@ class BookmarkedReader:
         Args:
             output: which output of that job; needed where it has several.
             until: read up to and including this run and no further: a run number, or what an operator or sensor of
-                that job returned.
+                that job returned. Default: what the operator says (`bookmark_upstream_until`), else no bound.
 
         Raises:
             UpstreamReplayedError: a run that was read has another output since, and on_upstream_rewind is "fail".
@@ -191,13 +191,14 @@ class BookmarkedReader:
         if self._late_after is not None or self._settle is not None:
             raise self._refused("late_after and settle are for files; what an upstream publishes is whole and in order")
         self._job.check_upstream(job)
+        key = key_of(self._job.store, job)
         source = UpstreamSource(
             self._job.store,
             self._job.name,
-            key_of(self._job.store, job),
+            key,
             output=output,
             on_rewind=self._on_rewind,
-            until=None if until is None else until_of(until, job),
+            until=self._job.until(key, None if until is None else until_of(until, key)),
         )
         plan = self._job.active_run.plan(self._ctx, source, on_source_change=self._on_source_change)
         entry = source.entry_of(plan)

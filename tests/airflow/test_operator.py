@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from airflow.serialization.serialized_objects import DagSerialization
@@ -188,6 +189,13 @@ def refuse(_: Any) -> None:
     raise AssertionError("Spark was started")
 
 
+def play(task: BookmarkSparkSubmitOperator, given: Any, submit: Callable[[Any], object]) -> dict[str, Any]:
+    """Execute a task; `submit` is what the provider's operator does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SparkSubmitOperator, "execute", lambda _, context: submit(context))
+        return task.execute(given)
+
+
 # ---- in a DAG
 
 
@@ -294,8 +302,8 @@ def test_half_a_window_is_refused_before_spark_starts(world: World) -> None:
     task = operator(bookmark_option="{{ params.o }}", bookmark_from="{{ params.f }}")
     task.bookmark_option, task.bookmark_from = "pause", "3"  # as rendered
 
-    with pytest.raises(OptionError, match="half a range"):
-        task.run_bookmarked(context(), refuse)
+    with pytest.raises(AirflowFailException, match="half a range"):
+        play(task, context(), refuse)
 
 
 @pytest.mark.parametrize(
@@ -327,7 +335,7 @@ def test_name_that_cannot_be_one_is_refused_when_the_file_is_read(arguments: dic
 def test_template_that_gives_nothing_counts_as_unset(world: World, nothing: str | None) -> None:
     task = operator(bookmark_option=nothing, bookmark_from=nothing, bookmark_to=nothing, bookmark_job=nothing)
 
-    summary = task.run_bookmarked(context(), drive(world))
+    summary = play(task, context(), drive(world))
 
     assert (summary["job"], summary["option"]) == (JOB, "enable")
 
@@ -337,15 +345,15 @@ def test_option_of_the_connection_holds_where_the_task_names_none(
 ) -> None:
     connect(monkeypatch, store=world.store_uri, default_option="disable")
 
-    assert operator().run_bookmarked(context(), lambda _: None)["option"] == "disable"
-    assert operator(bookmark_option="enable").run_bookmarked(context(), drive(world))["option"] == "enable"
+    assert play(operator(), context(), lambda _: None)["option"] == "disable"
+    assert play(operator(bookmark_option="enable"), context(), drive(world))["option"] == "enable"
 
 
 def test_job_that_another_run_holds_is_refused_before_spark_starts(world: World) -> None:
     world.shop.begin(JOB, run_id="somebody/else")
 
     with pytest.raises(JobBusyError, match="somebody/else"):
-        operator().run_bookmarked(context(), refuse)
+        play(operator(), context(), refuse)
 
 
 def test_job_that_another_run_holds_is_left_to_the_driver_with_wait(world: World) -> None:
@@ -358,7 +366,7 @@ def test_job_that_another_run_holds_is_left_to_the_driver_with_wait(world: World
         other.abort("done")
         drive(world)(_)
 
-    assert task.run_bookmarked(context(), submit)["run_number"] == "1"
+    assert play(task, context(), submit)["run_number"] == "1"
     assert travelled[f"{PREFIX}on_conflict"] == "wait"
 
 
@@ -366,7 +374,7 @@ def test_try_that_was_killed_is_refused_before_spark_starts(world: World) -> Non
     world.store.fence(JOB, caller().run_id, 1)
 
     with pytest.raises(AttemptRefusedError, match="Spark was not started"):
-        operator().run_bookmarked(context(), refuse)
+        play(operator(), context(), refuse)
 
 
 def test_sqlite_store_is_refused_for_a_driver_on_another_machine(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -398,7 +406,7 @@ def test_mapped_task_has_a_job_and_a_run_id_of_its_own(world: World) -> None:
         raise AirflowException("enough")
 
     with pytest.raises(AirflowException):
-        task.run_bookmarked(told, submit)
+        play(task, told, submit)
 
     settings = Settings.from_conf(travelled)
     assert (settings.job, settings.run_id) == ("shop.copy.3", "shop/manual__1/copy/3")
@@ -409,7 +417,7 @@ def test_mapped_task_has_a_job_and_a_run_id_of_its_own(world: World) -> None:
 
 @pytest.mark.parametrize("option", ["pause", "disable"])
 def test_paused_and_disabled_runs_are_asked_for_no_commit(world: World, option: str) -> None:
-    summary = operator(bookmark_option=option).run_bookmarked(context(), lambda _: None)
+    summary = play(operator(bookmark_option=option), context(), lambda _: None)
 
     assert (summary["option"], summary["run_number"], summary["contexts"]) == (option, None, {})
     assert world.store.look(JOB).head is None
@@ -423,7 +431,7 @@ def test_spark_that_fails_before_the_commit_fails_the_task_with_its_own_error(wo
         raise AirflowException("Cannot execute: spark-submit")
 
     with pytest.raises(AirflowException, match="Cannot execute") as raised:
-        operator().run_bookmarked(context(), submit)
+        play(operator(), context(), submit)
 
     assert any("nothing was committed" in note for note in raised.value.__notes__)
     assert world.store.head(JOB).lease is None
@@ -439,7 +447,7 @@ def test_driver_that_outlives_a_failed_submit_cannot_commit(world: World) -> Non
         raise AirflowException("the JVM was killed")
 
     with pytest.raises(AirflowException):
-        operator().run_bookmarked(context(), submit)
+        play(operator(), context(), submit)
 
     with pytest.raises(FencedError):
         orphans[0].commit()
@@ -453,7 +461,7 @@ def test_spark_that_fails_after_the_commit_succeeds_once_the_worker_has_publishe
         commit_only(world)
         raise AirflowException("the driver died")
 
-    summary = operator().run_bookmarked(context(), submit)
+    summary = play(operator(), context(), submit)
 
     assert (summary["run_number"], summary["is_published"]) == ("1", True)
     assert world.shop.target_lines(JOB) == {"a": 1}
@@ -465,7 +473,7 @@ def test_spark_that_fails_behind_the_publish_fails_and_says_that_it_is_published
         raise AirflowException("in the last line of the script")
 
     with pytest.raises(AirflowException) as raised:
-        operator().run_bookmarked(context(), submit)
+        play(operator(), context(), submit)
 
     assert any("run 1 is committed and published" in note for note in raised.value.__notes__)
 
@@ -476,14 +484,14 @@ def test_store_that_cannot_be_asked_after_a_failure_leaves_sparks_own_error(worl
         raise AirflowException("Spark's own")
 
     with pytest.raises(AirflowException, match="Spark's own") as raised:
-        operator().run_bookmarked(context(), submit)
+        play(operator(), context(), submit)
 
     assert any("could not be settled" in note for note in raised.value.__notes__)
 
 
 def test_run_that_ended_without_a_commit_keeps_nobody_waiting(world: World) -> None:
     with pytest.raises(NotCommittedError, match="has not committed"):
-        operator().run_bookmarked(context(), lambda _: begin(world))
+        play(operator(), context(), lambda _: begin(world))
 
     assert world.store.head(JOB).lease is None
 
@@ -492,7 +500,7 @@ def test_retry_publishes_what_the_earlier_try_committed_without_spark(world: Wor
     world.shop.put("a.txt", "a")
     commit_only(world)
 
-    summary = operator(retries=2).run_bookmarked(context(attempt=2, retries=2), refuse)
+    summary = play(operator(retries=2), context(attempt=2, retries=2), refuse)
 
     assert summary["run_number"] == "1"
     assert world.shop.target_lines(JOB) == {"a": 1}
@@ -505,11 +513,11 @@ def cleared(attempt: int = 2, retries: int = 1) -> Any:
 
 def test_task_that_is_cleared_after_success_replays_its_run(world: World) -> None:
     world.shop.put("a.txt", "a")
-    operator(retries=1).run_bookmarked(context(retries=1), drive(world))
+    play(operator(retries=1), context(retries=1), drive(world))
     world.shop.put("b.txt", "b")
     task = operator(retries=1)
 
-    summary = task.run_bookmarked(cleared(), replay(world, task, attempt=2))
+    summary = play(task, cleared(), replay(world, task, attempt=2))
 
     assert summary["run_number"] == "1"
     assert world.shop.target_lines(JOB) == {"a": 1}
@@ -520,29 +528,29 @@ def test_task_that_is_cleared_after_success_replays_its_run(world: World) -> Non
 
 def test_retry_of_a_replay_that_failed_replays_again(world: World) -> None:
     world.shop.put("a.txt", "a")
-    operator(retries=1).run_bookmarked(context(retries=1), drive(world))
+    play(operator(retries=1), context(retries=1), drive(world))
     task = operator(retries=1)
     with pytest.raises(AirflowException):
-        task.run_bookmarked(cleared(), lambda _: fail_in(begin_replay(world, task, 2)))
+        play(task, cleared(), lambda _: fail_in(begin_replay(world, task, 2)))
 
-    summary = task.run_bookmarked(cleared(attempt=3), replay(world, task, attempt=3))
+    summary = play(task, cleared(attempt=3), replay(world, task, attempt=3))
 
     assert summary["run_number"] == "1"
     assert world.store.head(JOB).changes == 1
 
 
 def test_replay_whose_driver_never_began_does_not_pass_for_the_finished_run(world: World) -> None:
-    operator(retries=1).run_bookmarked(context(retries=1), drive(world))
+    play(operator(retries=1), context(retries=1), drive(world))
     with pytest.raises(NotCommittedError):
-        operator(retries=1).run_bookmarked(cleared(), lambda _: None)
+        play(operator(retries=1), cleared(), lambda _: None)
 
 
 def test_task_that_is_cleared_after_its_run_was_rewound_reads_what_is_new(world: World) -> None:
     world.shop.put("a.txt", "a")
-    operator(retries=1).run_bookmarked(context(retries=1), drive(world))
+    play(operator(retries=1), context(retries=1), drive(world))
     reset(world.store, JOB, reason="again", who="test")
 
-    summary = operator(retries=1).run_bookmarked(cleared(), drive(world, attempt=2))
+    summary = play(operator(retries=1), cleared(), drive(world, attempt=2))
 
     assert summary["run_number"] == "2"
     assert world.shop.target_lines(JOB) == {"a": 2}
@@ -550,35 +558,35 @@ def test_task_that_is_cleared_after_its_run_was_rewound_reads_what_is_new(world:
 
 def test_cleared_task_may_be_left_as_it_is_or_refused(world: World) -> None:
     world.shop.put("a.txt", "a")
-    operator(retries=1).run_bookmarked(context(retries=1), drive(world))
+    play(operator(retries=1), context(retries=1), drive(world))
 
     skipping = operator(retries=1, bookmark_on_clear="skip")
-    assert skipping.run_bookmarked(cleared(), refuse)["run_number"] == "1"
+    assert play(skipping, cleared(), refuse)["run_number"] == "1"
     with pytest.raises(ChangeRefusedError, match="bookmark_on_clear"):
-        operator(retries=1, bookmark_on_clear="fail").run_bookmarked(cleared(), refuse)
+        play(operator(retries=1, bookmark_on_clear="fail"), cleared(), refuse)
     with pytest.raises(OptionError, match="bookmark_on_clear"):
         operator(bookmark_on_clear="perhaps")
 
 
 def test_dag_run_that_was_deleted_and_made_again_runs_again(world: World) -> None:
-    operator().run_bookmarked(context(), drive(world))
+    play(operator(), context(), drive(world))
     world.shop.put("b.txt", "b")
 
-    assert operator().run_bookmarked(context(), drive(world))["run_number"] == "2"
+    assert play(operator(), context(), drive(world))["run_number"] == "2"
 
 
 def test_cleared_task_whose_driver_never_begins_does_not_pass_for_its_earlier_run(world: World) -> None:
-    operator(retries=1).run_bookmarked(context(retries=1), drive(world))
+    play(operator(retries=1), context(retries=1), drive(world))
 
     with pytest.raises(NotCommittedError, match="never began"):
-        operator(retries=1).run_bookmarked(context(attempt=2, retries=1, first=2), lambda _: None)
+        play(operator(retries=1), context(attempt=2, retries=1, first=2), lambda _: None)
 
 
 def test_retry_in_a_cleared_task_does_not_pass_for_the_run_before_the_clear(world: World) -> None:
-    operator(retries=1).run_bookmarked(context(retries=1), drive(world))
+    play(operator(retries=1), context(retries=1), drive(world))
     task = operator(retries=1)
 
-    task.run_bookmarked(cleared(attempt=3), replay(world, task, attempt=3))
+    play(task, cleared(attempt=3), replay(world, task, attempt=3))
 
     assert world.store.head(JOB).run_number == 1
 
@@ -591,7 +599,7 @@ def test_due_publish_is_left_to_a_living_run_that_holds_the_job(world: World) ->
     assert world.store.take(JOB, other, world.store.look(JOB, other.run_id), world.shop.machine.lease_time)
 
     with pytest.raises(JobBusyError):
-        operator(retries=1).run_bookmarked(context(attempt=2, retries=1), refuse)
+        play(operator(retries=1), context(attempt=2, retries=1), refuse)
 
     lease = world.store.head(JOB).lease
     assert lease is not None
@@ -614,7 +622,7 @@ def test_killed_try_is_fenced_after_spark_was_stopped(world: World) -> None:
         raise AirflowException("killed")
 
     with pytest.raises(AirflowException, match="killed"):
-        task.run_bookmarked(context(), submit)
+        play(task, context(), submit)
 
     execution = world.store.execution(JOB, caller().run_id)
     assert execution is not None
@@ -636,7 +644,7 @@ def test_try_is_fenced_though_spark_could_not_be_stopped(world: World, monkeypat
         raise AirflowException("killed")
 
     with pytest.raises(AirflowException, match="killed"):
-        task.run_bookmarked(context(), submit)
+        play(task, context(), submit)
 
 
 def test_kill_before_the_bookmark_is_known_fences_nothing(world: World) -> None:
@@ -682,7 +690,7 @@ def test_credentials_are_not_on_the_command_line_whatever_the_master(
 ) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": master}))
     task = operator(env_vars={"MINE": "1"})
-    task._bookmark_hook = BookmarkHook()
+    task._begin(context())
 
     hook = task._get_hook()
     command = hook._build_spark_submit_command("job.py")
@@ -695,7 +703,7 @@ def test_credentials_are_not_on_the_command_line_whatever_the_master(
 def test_driver_of_a_cluster_gets_no_credentials(aws: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "yarn"}))
     task = operator(deploy_mode="cluster")
-    task._bookmark_hook = BookmarkHook()
+    task._begin(context())
 
     hook = task._get_hook()
     command = hook._build_spark_submit_command("job.py")
@@ -749,7 +757,7 @@ def test_operator_that_is_executed_again_submits_with_the_settings_of_that_try(w
 def test_settings_of_one_try_do_not_stay_on_the_operator(world: World) -> None:
     task = operator(conf={"spark.x": "1"})
 
-    task.run_bookmarked(context(), drive(world))
+    play(task, context(), drive(world))
 
     assert task.conf == {"spark.x": "1"}
     assert task.py_files is None

@@ -173,6 +173,30 @@ def test_upstream_that_is_declared_and_not_read_is_told(lake: Lake, caplog: pyte
     assert "bookmark report: declared upstream jobs ['clean'] were not read by this run" in caplog.messages
 
 
+def test_upstream_is_read_up_to_the_run_that_the_operator_names(lake: Lake) -> None:
+    for rows in ([FIRST], [SECOND], [THIRD]):
+        publish(lake, rows)
+    lake.spark.conf.set("spark.bookmarks.upstream_until", '{"clean": 2}')
+    assert consume(lake) == [FIRST, SECOND]
+    lake.spark.conf.unset("spark.bookmarks.upstream_until")
+    assert consume(lake) == [THIRD]
+
+
+def test_bound_that_script_and_operator_say_differently_is_an_error(lake: Lake) -> None:
+    publish(lake, [FIRST])
+    publish(lake, [SECOND])
+    lake.spark.conf.set("spark.bookmarks.upstream_until", '{"clean": 2}')
+    with pytest.raises(OptionError, match="Say it in one place"), lake.job("report") as job:
+        job.read("flights").upstream("clean", until=1)
+
+
+def test_bound_on_an_upstream_that_is_not_read_is_told(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
+    lake.spark.conf.set("spark.bookmarks.upstream_until", '{"clean": 2}')
+    with lake.job("report"):
+        pass
+    assert "bookmark report: declared upstream jobs ['clean'] were not read by this run" in caplog.messages
+
+
 def test_overwritten_files_are_not_read_and_are_counted(lake: Lake) -> None:
     def overwrite(*rows: tuple[str, str]) -> None:
         lake.put(f"{len(list((lake.root / 'raw').iterdir()))}.txt", "new")

@@ -1,0 +1,77 @@
+"""Empty runs: the worker commits a run that has nothing to read, so that Spark need not start for it.
+
+The sources are those that the newest run recorded; see `airflow_bookmarks.lifecycle.pending`. They are looked at twice:
+first without the lease, which is cheap and tells that Spark is needed, then under it, as every run plans.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import OptionError, SourceError
+from airflow_bookmarks.lifecycle.active_run import ActiveRun
+from airflow_bookmarks.lifecycle.pending import recent_runs, recorded_on_change, recorded_plans
+from airflow_bookmarks.sources.registry import recorded_source
+
+if TYPE_CHECKING:
+    from airflow_bookmarks.core.job import Caller
+    from airflow_bookmarks.lifecycle.lease import Machine
+    from airflow_bookmarks.lifecycle.pending import Pending
+    from airflow_bookmarks.lifecycle.summary import Summary
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+log = logging.getLogger(__name__)
+
+
+def log_pending(seen: Pending) -> None:
+    """Say what was looked at, and what was found: one line for each context."""
+    for context in seen.contexts:
+        if context.unknown is not None:
+            found = f"not known: {context.unknown}"
+        elif context.runs:
+            found = f"{context.files} files of runs {', '.join(map(str, context.runs))}"
+        else:
+            found = f"{context.files} files" + ("" if context.newest is None else f", the newest of {context.newest}")
+        log.info(
+            "bookmark %s, context %s: looked at %s without Spark: %s", seen.job, context.ctx, context.source, found
+        )
+    if seen.unknown is not None:
+        log.info("bookmark %s: what is pending is not known without Spark: %s", seen.job, seen.unknown)
+
+
+def commit_empty(store: BookmarkStore, job: str, caller: Caller, machine: Machine) -> Summary | None:
+    """Make a run that reads nothing; None where there is something to read after all, and Spark has to run.
+
+    Call it when `pending` has said that nothing is new. Edges move on as in any run, over runs without data too.
+
+    Raises:
+        JobBusyError, AttemptRefusedError, PublishError, StoreError: as any begin; nothing of this run has begun.
+    """
+    run = ActiveRun.begin(store, job, caller, machine)
+    try:
+        surprise = _planned(store, run)
+    except (OptionError, SourceError) as error:
+        surprise = str(error)  # the driver meets it as well, and can say more
+    except BaseException:
+        run.abort("the worker could not look at the sources")
+        raise
+    if surprise is not None:
+        run.abort(f"the worker does not commit this as empty: {surprise}")
+        return None
+    return run.commit()
+
+
+def _planned(store: BookmarkStore, run: ActiveRun) -> str | None:
+    """Plan each context as the newest run recorded it; return why the run is not empty, None where it is."""
+    head = store.head(run.job)
+    plans = recorded_plans(store, run.job, head, recent_runs(store, run.job, head))
+    if not plans:
+        return "no run is left that says what the job reads"
+    for ctx, entry in sorted(plans.items()):
+        if entry is None:
+            return f"no run is left that says how context {ctx!r} is read"
+        plan = run.plan(ctx, recorded_source(store, run.job, entry), on_source_change=recorded_on_change(entry))
+        if not plan.is_empty:
+            return f"{len(plan)} files of context {ctx!r} came meanwhile"
+    return None
