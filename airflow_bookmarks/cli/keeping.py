@@ -104,7 +104,7 @@ def _code(found: Sequence[Finding]) -> int:
     return int(any(finding.severity != "notice" for finding in found))
 
 
-def _gc(desk: Desk, given: argparse.Namespace) -> None:
+def _gc(desk: Desk, given: argparse.Namespace) -> int:
     from datetime import timedelta
 
     from airflow_bookmarks.lifecycle.naming import key_of
@@ -113,7 +113,9 @@ def _gc(desk: Desk, given: argparse.Namespace) -> None:
     desk.store.check_layout()
     retention = RETENTION if given.retention_days is None else timedelta(days=given.retention_days)
     jobs = [key_of(desk.store, name) for name in given.jobs] or None
-    print_facts(collect(desk.store, retention=retention, jobs=jobs, dry_run=given.dry_run).as_dict(), given)
+    collected = collect(desk.store, retention=retention, jobs=jobs, dry_run=given.dry_run)
+    print_facts(collected.as_dict(), given)
+    return int(bool(collected.left_alone))
 
 
 def _days(text: str) -> int:
@@ -153,7 +155,7 @@ VERBS = (
     ),
     Verb(
         "gc",
-        "Remove history that is older than the retention and that nobody needs",
+        "Remove history that is older than the retention and that nobody needs; exit code 1 where a job can't be read",
         _gc,
         (_JOBS, _DRY_RUN, _RETENTION),
     ),

@@ -40,9 +40,11 @@ def _list(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.store.naming import aliases
 
     desk.store.check_layout()
-    others = aliases(desk.store.jobs())
-    rows = [{**row, "other_names": others.get(row["job"], [])} for row in bookmarks(desk.store)]
-    print_rows(rows, _LIST_COLUMNS, given)
+    jobs = bookmarks(desk.store)
+    damaged = {row["job"] for row in jobs if row["damaged"] is not None}
+    others = aliases((name, entry) for name, entry in desk.store.jobs() if name not in damaged)
+    rows = [{**row, "other_names": others.get(row["job"], [])} for row in jobs]
+    print_rows(rows, (*_LIST_COLUMNS, "damaged") if damaged else _LIST_COLUMNS, given)
 
 
 def _show(desk: Desk, given: argparse.Namespace) -> None:

@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from airflow_bookmarks.core.errors import StateCorruptError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -63,15 +65,17 @@ class Ancestry:
         """Follow the parents of `epoch`. The first line (epoch 1) need not be among `lines`.
 
         Raises:
-            LookupError: a line is missing.
+            StateCorruptError: a line is missing, or is among its own ancestors.
         """
         by_epoch = {1: FIRST_LINE} | {line.epoch: line for line in lines}
         bounds: dict[int, int | None] = {}
         bound: int | None = None
         at: int | None = epoch
         while at is not None:
+            if at in bounds:
+                raise _damaged(f"the line of epoch {at} is among its own ancestors")
             bounds[at] = bound
-            line = by_epoch[at]
+            line = _line(by_epoch, at)
             bound = line.kept if bound is None else min(bound, line.kept)
             at = line.parent
         return cls(bounds)
@@ -84,8 +88,25 @@ class Ancestry:
         return bound is None or number <= bound
 
 
+def _line(lines: Mapping[int, Line], epoch: int) -> Line:
+    line = lines.get(epoch)
+    if line is None:
+        raise _damaged(f"the line of epoch {epoch} is missing")
+    return line
+
+
+def _damaged(what: str) -> StateCorruptError:
+    return StateCorruptError(
+        f"the lines of a job can't be followed: {what}, so nobody can tell which runs are history. Nothing was read or "
+        "changed. 'airflow-bookmarks doctor' names the item; restore the table from a backup."
+    )
+
+
 def has_living_number(epoch: int, lines: Iterable[Line], after: int, until: int) -> bool:
     """Whether the history of `epoch` gave out a run number in (after, until].
+
+    Raises:
+        StateCorruptError: as `Ancestry.of`.
 
     Example (the drawing above):
         >>> drawn = [Line(2, parent=1, kept=2, start=4)]
@@ -105,6 +126,9 @@ def last_common_run(seen: int, now: int, consumed: int, lines: Iterable[Line]) -
     `now`.
 
     None means that nothing at or below `consumed` was undone in between.
+
+    Raises:
+        StateCorruptError: as `Ancestry.of`.
 
     Example (the drawing above; the consumer had read up to run 4 in epoch 1):
         >>> last_common_run(1, 2, 4, [Line(2, parent=1, kept=2, start=4)])

@@ -89,7 +89,8 @@ def _check_takeable(store: BookmarkStore, job: str, seen: Snapshot, unmoved: int
             f"{job!r} became another name of job {key!r} while a run of it was about to begin. Nothing was read or "
             f"changed. Run the task again: it works on {key!r} then."
         )
-    if seen.head is None and RUN_NUMBER in (entry or {}):
+    # Looked at once more: another run may have begun the job and committed since the head was missing.
+    if seen.head is None and RUN_NUMBER in (entry or {}) and store.look(job).head is None:
         raise StateCorruptError(
             f"the head of job {job!r} is gone, and it had one: to begin anew would read everything again, under "
             "numbers that were used. Nothing was read or changed. Restore the table from a backup, or import an export."

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.errors import NameInvalidError, StateCorruptError
 from airflow_bookmarks.core.instant import to_text
+from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.run import watermarks
-from airflow_bookmarks.store.naming import is_deleted, job_keys
+from airflow_bookmarks.store.naming import alias_of, is_deleted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from airflow_bookmarks.core.errors import BookmarkError
     from airflow_bookmarks.core.head import Head, Lease
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.table import Attributes
 
 _INDEX = ("dag_id", "task_id", "map_index", "first_seen_at", "last_commit_at")
 
@@ -52,11 +56,34 @@ def changes(store: BookmarkStore, job: str) -> list[dict[str, Any]]:
 def bookmarks(store: BookmarkStore) -> list[dict[str, Any]]:
     """Return all jobs of the namespace by name: their numbers and watermarks. Deleted ones are left out, and
     names that a rename gave.
+
+    A job that can't be read says why under `damaged`, and nothing else; of the others `damaged` is None.
     """
-    index = job_keys(store)
-    heads = store.heads(list(index))
-    shown = [job for job, entry in index.items() if job in heads and not is_deleted(entry, heads[job])]
-    return [_row(store.namespace, job, heads[job], index[job]) for job in shown]
+    index, damage = readable_keys(store)
+    rows = {name: _damaged_row(store.namespace, name, error) for name, error in damage.items()}
+    for job, head in store.heads_or_damage(list(index)).items():
+        if isinstance(head, Exception):
+            rows[job] = _damaged_row(store.namespace, job, head)
+        elif not is_deleted(index[job], head):
+            rows[job] = _row(store.namespace, job, head, index[job])
+    return [rows[job] for job in sorted(rows)]
+
+
+def readable_keys(store: BookmarkStore) -> tuple[dict[str, Attributes], dict[str, BookmarkError]]:
+    """Return the index entries of all jobs by key, and of each entry that can't be read why, by name.
+
+    Names that a rename gave are in neither.
+    """
+    keys: dict[str, Attributes] = {}
+    damage: dict[str, BookmarkError] = {}
+    for name, entry in store.jobs():
+        try:
+            check_name("job", name)
+            if alias_of(entry, name) is None:
+                keys[name] = entry
+        except (NameInvalidError, StateCorruptError) as error:
+            damage[name] = error
+    return keys, damage
 
 
 def _row(namespace: str, job: str, head: Head, index: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,7 +101,16 @@ def _row(namespace: str, job: str, head: Head, index: Mapping[str, Any]) -> dict
         "watermark": watermarks(head.contexts),
         "lease": None if head.lease is None else _lease(head.lease),
         **{name: index.get(name) for name in _INDEX},
+        "damaged": None,
     }
+
+
+_SHOWN = ("run_number", "published", "data_run_number", "due_run_number", "cleaning", "protected", "epoch", "version",
+          "watermark", "lease", *_INDEX)  # fmt: skip
+
+
+def _damaged_row(namespace: str, job: str, error: BookmarkError) -> dict[str, Any]:
+    return {"job": job, "namespace": namespace, **dict.fromkeys(_SHOWN), "damaged": str(error)}
 
 
 def _lease(lease: Lease) -> dict[str, Any]:

@@ -31,11 +31,11 @@ from airflow_bookmarks.lifecycle.reading import ContextReader
 from airflow_bookmarks.lifecycle.rewind import resolve_run
 from airflow_bookmarks.lifecycle.turn import (
     last_kept,
+    look_at_undone,
     turn_back,
     turn_contexts,
     turn_set,
     turn_to,
-    undone_runs,
     with_clean,
 )
 from airflow_bookmarks.sources.point import NOW
@@ -64,7 +64,8 @@ _Turning = Callable[["Head"], "Turn"]
 class Changed:
     """What a change did: the head before and after, the last run kept (0: none), and the numbers of undone runs.
 
-    `to_clean` counts the files that whoever begins next removes.
+    `to_clean` counts the files that whoever begins next removes. `unreadable` are the keys of run items among the
+    undone ones that can't be read: a change without clean does not need them.
     """
 
     job: str
@@ -74,6 +75,7 @@ class Changed:
     after: Head
     undone: tuple[int, ...] = ()
     to_clean: int = 0
+    unreadable: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values, for XCom, CLI and notes."""
@@ -82,6 +84,7 @@ class Changed:
             "change": self.kind,
             "to_run": self.kept,
             "undone_runs": len(self.undone),
+            "unreadable_runs": list(self.unreadable),
             "files_to_clean": self.to_clean,
             "epoch": {"before": self.before.epoch, "after": self.after.epoch},
             "version": {"before": self.before.version, "after": self.after.version},
@@ -97,6 +100,7 @@ class Preview:
     another position than "now").
     `consumers` maps each job that has consumed an undone run to the run up to which it has; `twice` names the targets
     whose rows would come twice; `to_clean` counts the files that would be removed. `holder` is who works on the job.
+    `unreadable` are the keys of run items among the undone ones that can't be read; what they read is counted nowhere.
     """
 
     job: str
@@ -112,6 +116,7 @@ class Preview:
     twice: tuple[str, ...] = ()
     to_clean: int = 0
     holder: str | None = None
+    unreadable: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -121,6 +126,7 @@ class Preview:
             "version": self.version,
             "to_run": self.kept,
             "undone_runs": list(self.undone),
+            "unreadable_runs": list(self.unreadable),
             "read_again": {"files": self.files, "bytes": self.bytes, "rows": self.rows},
             "watermarks": self.watermarks,
             "consumers": self.consumers,
@@ -301,11 +307,12 @@ def apply(
         turn = change.turn(store, job, head, {"who": who, "why": reason, "forced": force})
         # What it goes back to must not be collected meanwhile.
         turn = replace(turn, check=collection_check(store, job, gone))
-        undone = tuple(run.key.number for run in undone_runs(store, job, head, turn))
+        undone = look_at_undone(store, job, head, turn)
         after = store.begin_line(job, head, turn)
         if after is not None:
             kept = last_kept(store, job, head, turn)
-            return Changed(job, change.kind, kept, head, after, undone, _files_to_clean(turn))
+            numbers = tuple(run.key.number for run in undone.runs)
+            return Changed(job, change.kind, kept, head, after, numbers, _files_to_clean(turn), undone.unreadable)
     raise _kept_changing(job, f"a {change.kind}")
 
 
@@ -318,13 +325,13 @@ def preview(store: BookmarkStore, job: str, change: Change) -> Preview:
     job = resolve_name(store, job)
     head = store.head(job)
     turn = change.turn(store, job, head, {})
-    undone = undone_runs(store, job, head, turn)
-    again = undone or _read_again(store, job, head, change, turn)
+    undone = look_at_undone(store, job, head, turn)
+    again = undone.runs or _read_again(store, job, head, change, turn)
     facts = [
         f for run in again for ctx, f in _contexts(run).items() if change.contexts is None or ctx in change.contexts
     ]
     rows = [f.get("rows") for f in facts]
-    low = min((run.key.number for run in undone), default=None)
+    low = undone.first
     is_cleaned = turn.cleaning is not None
     # Which of it was read before, only the source could tell.
     is_unknown = change.kind == "set" and change.value != NOW
@@ -333,7 +340,7 @@ def preview(store: BookmarkStore, job: str, change: Change) -> Preview:
         kind=change.kind,
         version=head.version,
         kept=last_kept(store, job, head, turn),
-        undone=tuple(run.key.number for run in undone),
+        undone=tuple(run.key.number for run in undone.runs),
         files=None if is_unknown else sum(f.get("files", 0) for f in facts),
         bytes=None if is_unknown else sum(f.get("bytes", 0) for f in facts),
         rows=None if is_unknown or not all(isinstance(r, int) for r in rows) else sum(rows),
@@ -342,6 +349,7 @@ def preview(store: BookmarkStore, job: str, change: Change) -> Preview:
         twice=() if is_cleaned else tuple(sorted({o.target for run in again for o in run.outputs.values()})),
         to_clean=_files_to_clean(turn),
         holder=None if head.lease is None else head.lease.run_id,
+        unreadable=undone.unreadable,
     )
 
 

@@ -26,17 +26,17 @@ from __future__ import annotations
 
 import logging
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.errors import ChangedMeanwhileError, OptionError, StateCorruptError
+from airflow_bookmarks.core.errors import BookmarkError, ChangedMeanwhileError, OptionError, StateCorruptError
 from airflow_bookmarks.core.instant import to_text, utc_now
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.lifecycle.bookmark import readable_keys
 from airflow_bookmarks.store import collection, item
 from airflow_bookmarks.store.collection import Base, SeenRun
-from airflow_bookmarks.store.naming import job_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -82,12 +82,17 @@ class JobCollected:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What one collection removed, or with `is_dry_run` would remove."""
+    """What one collection removed, or with `is_dry_run` would remove.
+
+    `left_alone` says of each job that can't be read why. While there is one, no blob goes: nobody can tell which of
+    them it needs.
+    """
 
     retention: timedelta
     is_dry_run: bool
     jobs: tuple[JobCollected, ...] = ()
     blobs: tuple[str, ...] = ()
+    left_alone: Mapping[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -99,6 +104,7 @@ class Collected:
             "sides": sum(len(job.sides) for job in self.jobs),
             "folders": sum(len(job.folders) for job in self.jobs),
             "blobs": len(self.blobs),
+            "left_alone": dict(self.left_alone),
             "jobs": [{name: _plain(value) for name, value in asdict(job).items()} for job in self.jobs],
         }
 
@@ -126,7 +132,7 @@ def collect(
     Raises:
         OptionError: the retention is shorter than `BLOB_GRACE`. JobUnknownError: no such job.
         ChangedMeanwhileError: a job was reset or rewound over and over while it was collected.
-        StateCorruptError: an item or position can't be read. No blob was removed then.
+        StateCorruptError: a position can't be read, or which jobs there are. No blob was removed then.
 
     Example:
         >>> from airflow_bookmarks.store.bookmark_store import open_store
@@ -139,11 +145,25 @@ def collect(
             "what a running job needs could go. Nothing was removed. Take a longer one."
         )
     now = clock()
-    # A name without a head is that of a job that never began.
-    names = list(store.heads(list(job_keys(store))) if jobs is None else jobs)
-    done = tuple(_collect_job(store, job, now, retention, dry_run) for job in names)
-    blobs = _collect_blobs(store, done, now, dry_run)
-    return Collected(retention, dry_run, done, blobs)
+    names, left_alone = _readable_jobs(store) if jobs is None else (list(jobs), {})
+    done: list[JobCollected] = []
+    for job in names:
+        try:
+            done.append(_collect_job(store, job, now, retention, dry_run))
+        except StateCorruptError as error:
+            left_alone[job] = str(error)
+    for job, why in left_alone.items():
+        log.warning("bookmark %s: its history is not collected, and no blob of the namespace: %s", job, why)
+    blobs = () if left_alone else _collect_blobs(store, done, now, dry_run)
+    return Collected(retention, dry_run, tuple(done), blobs, left_alone)
+
+
+def _readable_jobs(store: BookmarkStore) -> tuple[list[str], dict[str, str]]:
+    """Return the jobs of the namespace that have a head, and of each whose head or name can't be read why."""
+    index, damage = readable_keys(store)
+    heads = store.heads_or_damage(list(index))  # a name without a head is that of a job that never began
+    damage |= {job: head for job, head in heads.items() if isinstance(head, BookmarkError)}
+    return [job for job in heads if job not in damage], {job: str(error) for job, error in damage.items()}
 
 
 # ---- one job
@@ -439,8 +459,8 @@ def payload_hashes(value: Value) -> Iterator[str]:
 
 def _named_by_position(store: StateReader, key: Key, value: Value) -> set[str]:
     try:
-        return set(position_hashes(store.blobs.get(item.payload_of(value))))  # type: ignore[arg-type]
-    except (StateCorruptError, KeyError, TypeError, AttributeError) as error:
+        return set(position_hashes(store.blobs.get(item.payload_of(value))))
+    except StateCorruptError as error:
         raise StateCorruptError(
             f"a position in {key} can't be read ({error}), so nobody can tell which blobs it needs. No blob was "
             "removed. 'airflow-bookmarks doctor' says more; restore the table from a backup, or reset the job."

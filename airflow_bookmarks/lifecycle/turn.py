@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.edge import Edge
-from airflow_bookmarks.core.errors import ChangeRefusedError
+from airflow_bookmarks.core.errors import ChangeRefusedError, StateCorruptError
 from airflow_bookmarks.core.line import Ancestry, Line
 from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.lifecycle.clean import CleanList, clean_list
@@ -88,7 +88,7 @@ def with_clean(store: BookmarkStore, job: str, head: Head, turn: Turn) -> Turn:
             f"to run {turn.kept} would leave their rows and read their input again. Nothing was changed. Reset or "
             "rewind without clean, and empty the target by hand."
         )
-    undone = undone_runs(store, job, head, turn)
+    undone = look_at_undone(store, job, head, turn).all_readable()
     if undone:
         check_own(store, job, undone[0].key.number, "a clean")
     opened = store.open_runs(job, head)
@@ -111,18 +111,55 @@ def with_clean(store: BookmarkStore, job: str, head: Head, turn: Turn) -> Turn:
 _CLEAN_INLINE = 512  # the head has 4 KB for everything
 
 
-def undone_runs(store: BookmarkStore, job: str, head: Head, turn: Turn) -> list[Run]:
-    """Return the committed runs that are history now and are not after the turn, oldest first."""
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """The committed runs that are history now and are not after a turn, oldest first.
+
+    `damage` says of each run item in their range that can't be read why. A turn without clean needs none of them:
+    positions follow from what is kept.
+    """
+
+    runs: tuple[Run, ...]
+    damage: Mapping[RunKey, StateCorruptError]
+
+    @property
+    def unreadable(self) -> tuple[str, ...]:
+        """The keys of the run items that can't be read."""
+        return tuple(str(key) for key in self.damage)
+
+    @property
+    def first(self) -> int | None:
+        """The lowest number among them, those that can't be read included; None where there is none."""
+        return min((key.number for key in (*self.damage, *(run.key for run in self.runs))), default=None)
+
+    def all_readable(self) -> tuple[Run, ...]:
+        """Return the runs.
+
+        Raises:
+            StateCorruptError: one of them can't be read.
+        """
+        for error in self.damage.values():
+            raise error
+        return self.runs
+
+
+def look_at_undone(store: BookmarkStore, job: str, head: Head, turn: Turn) -> Undone:
+    """Return the runs that a turn undoes."""
     lines = store.lines(job)
     before, after = Ancestry.of(head.epoch, lines), _ancestry_after(head, turn.parent, turn.kept, lines)
     low = min((bound for bound in after.bounds.values() if bound is not None), default=0)
-    return [
-        run
-        for run in store.runs(job, after=low, until=head.run_number)
-        if run.state.is_committed
-        and before.is_living(run.key.number, run.epoch)
-        and not after.is_living(run.key.number, run.epoch)
-    ]
+    runs: list[Run] = []
+    damage: dict[RunKey, StateCorruptError] = {}
+    for key, run in store.runs_or_damage(job, after=low, until=head.run_number):
+        if isinstance(run, StateCorruptError):
+            damage[key] = run
+        elif (
+            run.state.is_committed
+            and before.is_living(key.number, run.epoch)
+            and not after.is_living(key.number, run.epoch)
+        ):
+            runs.append(run)
+    return Undone(tuple(runs), damage)
 
 
 def last_kept(store: BookmarkStore, job: str, head: Head, turn: Turn) -> int:
@@ -199,10 +236,25 @@ def _edges_after(
         upstream = upstream_of(state)
         other = edges.get(upstream)
         marks = {**(other.contexts if other else {}), ctx: 0 if position is None else position.run_number}
-        seen = position or _position_of(store, job, ctx, state)
+        seen = position or _seen_position(store, job, ctx, state, is_needed=bool(contexts))
         epoch, changes = (1, 0) if seen is None else (seen.epoch, seen.changes)
         edges[upstream] = Edge(job, min(marks.values()), epoch, changes, marks)
     return edges
+
+
+def _seen_position(
+    store: BookmarkStore, job: str, ctx: str, state: ContextState, *, is_needed: bool
+) -> UpstreamPosition | None:
+    """Return the position that says in which epoch a context saw its upstream.
+
+    Where nothing is kept, one that can't be read is not needed: an edge at run 0 is right in any epoch.
+    """
+    try:
+        return _position_of(store, job, ctx, state)
+    except StateCorruptError:
+        if is_needed:
+            raise
+        return None
 
 
 def _position_of(store: BookmarkStore, job: str, ctx: str, state: ContextState | None) -> UpstreamPosition | None:

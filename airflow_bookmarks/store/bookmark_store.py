@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.errors import (
     ConditionFailedError,
     MisuseError,
+    StateCorruptError,
 )
 from airflow_bookmarks.core.head import Lease
 from airflow_bookmarks.core.instant import to_text
@@ -187,8 +188,17 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
             found = self.run(holding.job, holding.key)
             if found is not None and found.state.is_committed and _is_own(found, holding):
                 return found  # our own success: the reply was lost
+            self._check_indexed(holding)
             raise self._unchanged(holding, "commit") from error
         return self._committed(holding, commit)
+
+    def _check_indexed(self, holding: Holding) -> None:
+        if self.index_entry(holding.job) is None:
+            raise StateCorruptError(
+                f"the index item of job {holding.job!r} in namespace {self.namespace!r} is gone, so nobody can tell "
+                "which of its runs were collected or imported. Nothing was committed. 'airflow-bookmarks doctor' says "
+                "whether it can be written again."
+            )
 
     def _committed(self, holding: Holding, commit: Commit) -> Run:
         """Return what was just written, so that the publisher need not read it."""
@@ -233,7 +243,8 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
             ),
             Update(keys.run(key), set=run, conditions=[Lacks("failed_at")]),
             Update(keys.execution(holding.caller.run_id), set=self._execution_runs(holding)),
-            Update(keys.index, set=self._index_commit(holding.caller, now, key.number)),
+            # It is there since the take: written anew it would say nothing of what was collected or imported.
+            Update(keys.index, set=self._index_commit(holding.caller, now, key.number), conditions=[Exists()]),
         ]
         operations += [
             Put(self.keys(upstream).edge(holding.job), item.edge_attributes(replace(edge, updated_at=now)))
@@ -282,10 +293,10 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
                 conditions=[Equals("state", RunState.COMMITTED.value)],
             ),
         ]
-        operations += [
-            Update(keys.execution(run_id), set={"finished": run.is_last}, remove=["replaying"])
-            for run_id in sorted({run.run_id, run.replayed_by or run.run_id})
-        ]
+        # A replay ends the execution that replays. That which made the run has ended before, and may be collected.
+        is_finished = run.is_last or run.replayed_by is not None
+        maker = keys.execution(run.replayed_by or run.run_id)
+        operations.append(Update(maker, set={"finished": is_finished}, remove=["replaying"]))
         try:
             self.table.transact(operations, token=self._token())
         except ConditionFailedError as error:

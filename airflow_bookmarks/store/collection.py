@@ -61,7 +61,8 @@ def _collected(store: StateReader, job: str, entry: Mapping[str, object] | None)
     if entry is None and store.look(job).head is not None:
         raise StateCorruptError(
             f"the index item of job {job!r} in namespace {store.namespace!r} is gone, so nobody can tell which of its "
-            "runs were collected. Nothing was read or changed. 'airflow-bookmarks doctor --repair' writes it again."
+            "runs were collected. Nothing was read or changed. 'airflow-bookmarks doctor' says whether it can be "
+            "written again."
         )
     value = (entry or {}).get(COLLECTED_UNTIL, 0)
     if not isinstance(value, int):

@@ -1,24 +1,28 @@
 """The items of the table: their keys, and how core's objects are written as attributes.
 
 A person can read them in the DynamoDB console: names in full, times as ISO 8601 UTC, run keys as `number.fence`,
-fractions as text.
+fractions as text. They are read strictly (`store.attribute`): whatever this package would not have written is damage,
+and a StateCorruptError names the item and the attribute.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.edge import Edge
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.head import Head, Lease
-from airflow_bookmarks.core.instant import from_text, to_text
+from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.line import Line, Turning
 from airflow_bookmarks.core.run import ContextState, Execution, OutputEntry, Payload, PlanEntry, Run, RunKey, RunState
+from airflow_bookmarks.store.attribute import NUMBER_DIGITS, Fields, is_number
+from airflow_bookmarks.store.facts import facts_of, is_map_of_numbers, metrics_of
 from airflow_bookmarks.store.table import Attributes, Key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
 RUN_PREFIX, EXECUTION_PREFIX, LINE_PREFIX = "RUN#", "EXEC#", "LINE#"
 SIDE_PREFIX, EVENT_PREFIX, EDGE_PREFIX = "SIDE#", "EVENT#", "DOWN#"
@@ -26,6 +30,15 @@ SCHEMA = Key("SCHEMA", "SCHEMA")
 
 LEASE_ATTRIBUTES = ("lease_run_id", "lease_attempt", "lease_since", "lease_until", "lease_nonce")
 _PLAN, _OUTPUT, _POSITION, _SCHEMA = "plan:", "output:", "position:", "schema:"
+
+_RUN_SORT_KEY = re.compile(rf"{RUN_PREFIX}([0-9]{{{NUMBER_DIGITS}}})#([0-9]{{{NUMBER_DIGITS}}})")
+_LINE_SORT_KEY = re.compile(rf"{LINE_PREFIX}([0-9]{{{NUMBER_DIGITS}}})")
+
+# What mends an item of a kind. Without its head or its lines no verb can tell where a job stands.
+_RESTORE = "Restore the table from a backup, or put the attribute right by hand."
+_RESTORE_RUN = "Restore the table from a backup; or reset the job without clean, which needs no run that is done."
+_RESTORE_EXECUTION = "Restore the table from a backup. Executions with another run id are not stopped by it."
+_RESTORE_EDGE = "Restore the table from a backup; or reset that consumer, which writes it anew."
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +80,34 @@ class Keys:
 
 
 def run_key(sort_key: str) -> RunKey:
-    """Return the run key that a sort key `RUN#<number>#<fence>` names."""
-    _, number, fence = sort_key.split("#")
-    return RunKey(int(number), int(fence))
+    """Return the run key that a sort key `RUN#<number>#<fence>` names.
+
+    Raises:
+        StateCorruptError: it has another form.
+    """
+    match = _RUN_SORT_KEY.fullmatch(sort_key)
+    if match is None:
+        raise _unknown_key(sort_key, "RUN#<run number>#<fence>")
+    return RunKey(int(match[1]), int(match[2]))
+
+
+def line_epoch(sort_key: str) -> int:
+    """Return the epoch that a sort key `LINE#<epoch>` names.
+
+    Raises:
+        StateCorruptError: it has another form.
+    """
+    match = _LINE_SORT_KEY.fullmatch(sort_key)
+    if match is None:
+        raise _unknown_key(sort_key, "LINE#<epoch>")
+    return int(match[1])
+
+
+def _unknown_key(sort_key: str, form: str) -> StateCorruptError:
+    return StateCorruptError(
+        f"the item {sort_key!r} of the state table has a sort key that is not {form}, each number in {NUMBER_DIGITS} "
+        "digits: something else wrote it. Nothing was changed. Remove it, or restore the table from a backup."
+    )
 
 
 # ---- head
@@ -106,33 +144,44 @@ def head_attributes(head: Head) -> Attributes:
 
 
 def head_of(attributes: Mapping[str, Any]) -> Head:
-    """Return the head that the attributes hold."""
-    with _Reading("HEAD"):
-        lease = None
-        if "lease_nonce" in attributes:
-            lease = Lease(
-                attributes["lease_run_id"],
-                attributes["lease_attempt"],
-                from_text(attributes["lease_since"]),
-                from_text(attributes["lease_until"]),
-                attributes["lease_nonce"],
-            )
-        publishing, cleaning = attributes.get("publishing"), attributes.get("cleaning")
-        return Head(
-            version=attributes["version"],
-            epoch=attributes["epoch"],
-            fence=attributes["fence"],
-            changes=attributes["changes"],
-            run_number=attributes["run_number"],
-            published=attributes["published"],
-            data_run_number=attributes["data_run_number"],
-            publishing=None if publishing is None else RunKey.parse(publishing),
-            lease=lease,
-            contexts=contexts_of(attributes["contexts"]),
-            staging=tuple(attributes["staging"]),
-            cleaning=None if cleaning is None else payload_of(cleaning),
-            protected=bool(attributes.get("protected", False)),
-        )
+    """Return the head that the attributes hold.
+
+    Raises:
+        StateCorruptError: an attribute is missing, or is not what this package writes.
+    """
+    fields = Fields.of("HEAD", _RESTORE, attributes)
+    if "protected" in fields and fields.values["protected"] is not True:
+        fields.refuse("protected", "is neither true nor absent")
+    epoch = fields.number("epoch")
+    if epoch == 0:
+        fields.refuse("epoch", "is no number from 1 on")
+    return Head(
+        version=fields.number("version"),
+        epoch=epoch,
+        fence=fields.number("fence"),
+        changes=fields.number("changes"),
+        run_number=fields.number("run_number"),
+        published=fields.number("published"),
+        data_run_number=fields.number("data_run_number"),
+        publishing=fields.run_key("publishing") if "publishing" in fields else None,
+        lease=_lease_of(fields),
+        contexts=_contexts_of(fields.map("contexts")),
+        staging=fields.places("staging"),
+        cleaning=_payload_of(fields.map("cleaning")) if "cleaning" in fields else None,
+        protected="protected" in fields,
+    )
+
+
+def _lease_of(fields: Fields) -> Lease | None:
+    if not any(name in fields for name in LEASE_ATTRIBUTES):
+        return None
+    return Lease(
+        fields.text("lease_run_id"),
+        fields.number("lease_attempt"),
+        fields.moment("lease_since"),
+        fields.moment("lease_until"),
+        fields.text("lease_nonce"),
+    )
 
 
 def contexts_value(contexts: Mapping[str, ContextState]) -> Attributes:
@@ -148,12 +197,20 @@ def _context_value(state: ContextState) -> Attributes:
     return value
 
 
-def contexts_of(value: Mapping[str, Any]) -> dict[str, ContextState]:
-    """Return the contexts that a map attribute holds."""
-    return {
-        ctx: ContextState(v["kind"], v["fingerprint"], RunKey.parse(v["run"]), v["watermark"], v.get("set_in"))
-        for ctx, v in value.items()
-    }
+def _contexts_of(fields: Fields) -> dict[str, ContextState]:
+    return {ctx: _context_of(value) for ctx, value in fields.maps()}
+
+
+def _context_of(fields: Fields) -> ContextState:
+    kind, fingerprint, watermark = fields.text("kind"), fields.text("fingerprint"), fields.optional_text("watermark")
+    if kind == "upstream":
+        # Both are taken apart: the upstream is the second part of the fingerprint, the watermark a run number.
+        if not fingerprint.removeprefix("upstream:") or not fingerprint.startswith("upstream:"):
+            fields.refuse("fingerprint", "names no upstream job")
+        if watermark is not None and not (watermark.isascii() and watermark.isdigit() and is_number(int(watermark))):
+            fields.refuse("watermark", "is no run number")
+    set_in = fields.number("set_in") if "set_in" in fields else None
+    return ContextState(kind, fingerprint, fields.run_key("run"), watermark, set_in)
 
 
 # ---- run
@@ -169,9 +226,28 @@ def payload_value(payload: Payload) -> Attributes:
     return value
 
 
-def payload_of(value: Mapping[str, Any]) -> Payload:
-    """Return the payload that a map attribute holds."""
-    return Payload(value["sha256"], value["bytes"], value.get("inline"), value.get("chunks"))
+def payload_of(value: object) -> Payload:
+    """Return the payload that a map attribute holds.
+
+    Raises:
+        StateCorruptError: it is no payload.
+    """
+    return _payload_of(Fields.of("that holds a payload", _RESTORE, value))
+
+
+def _payload_of(fields: Fields) -> Payload:
+    sha256, size = fields.sha256("sha256"), fields.size("bytes")
+    if ("inline" in fields) == ("chunks" in fields):
+        fields.refuse("inline", "is there beside 'chunks', or both are missing")
+    if "inline" in fields:
+        inline = fields.bytes("inline")
+        if len(inline) != size:
+            fields.refuse("bytes", f"is not the length of the {len(inline)} bytes that are there")
+        return Payload(sha256, size, inline=inline)
+    chunks = fields.number("chunks")
+    if chunks == 0:
+        fields.refuse("chunks", "is no number from 1 on")
+    return Payload(sha256, size, chunks=chunks)
 
 
 def plan_attribute(ctx: str, plan: PlanEntry) -> Attributes:
@@ -238,73 +314,112 @@ def run_attributes(run: Run) -> Attributes:
 
 
 def run_of(key: RunKey, attributes: Mapping[str, Any]) -> Run:
-    """Return the run that the attributes hold."""
-    with _Reading(f"RUN {key}"):
-        return Run(
-            key=key,
-            state=RunState(attributes["state"]),
-            epoch=attributes["epoch"],
-            run_id=attributes["run_id"],
-            attempt=attributes["attempt"],
-            planned_at=attributes["planned_at"],
-            base_version=attributes["base_version"],
-            revision=attributes["revision"],
-            changes=attributes["changes"],
-            fences=tuple(attributes["fences"]),
-            is_last=attributes["is_last"],
-            is_empty=attributes.get("is_empty", False),
-            option=attributes["option"],
-            plans={ctx: _plan_of(v) for ctx, v in _named(attributes, _PLAN)},
-            outputs={name: _output_of(v) for name, v in _named(attributes, _OUTPUT)},
-            positions={ctx: payload_of(v) for ctx, v in _named(attributes, _POSITION)},
-            schemas={ctx: payload_of(v) for ctx, v in _named(attributes, _SCHEMA)},
-            contexts=contexts_of(attributes.get("contexts", {})),
-            edges=attributes.get("edges", {}),
-            metrics=attributes.get("metrics", {}),
-            version=attributes.get("version"),
-            data_run_number=attributes.get("data_run_number", 0),
-            committed_at=attributes.get("committed_at"),
-            published_at=attributes.get("published_at"),
-            replayed_by=attributes.get("replayed_by"),
-            error=attributes.get("error"),
-            runtime_version=attributes.get("runtime_version"),
-        )
+    """Return the run that the attributes hold.
+
+    Raises:
+        StateCorruptError: an attribute is missing, or is not what this package writes.
+    """
+    fields = Fields.of(f"RUN {key}", _RESTORE_RUN, attributes)
+    state = _state_of(fields)
+    return Run(
+        key=key,
+        state=state,
+        epoch=fields.number("epoch"),
+        run_id=fields.text("run_id"),
+        attempt=fields.number("attempt"),
+        planned_at=fields.moment_text("planned_at"),
+        base_version=fields.number("base_version"),
+        revision=fields.number("revision"),
+        changes=fields.number("changes"),
+        fences=fields.numbers("fences"),
+        is_last=fields.flag("is_last"),
+        is_empty=fields.flag("is_empty") if "is_empty" in fields else False,
+        option=fields.text("option"),
+        plans={ctx: _plan_of(value) for ctx, value in fields.named(_PLAN)},
+        outputs={name: _output_of(value) for name, value in fields.named(_OUTPUT)},
+        positions={ctx: _payload_of(value) for ctx, value in fields.named(_POSITION)},
+        schemas={ctx: _payload_of(value) for ctx, value in fields.named(_SCHEMA)},
+        contexts=_contexts_of(fields.map("contexts")) if "contexts" in fields else {},
+        edges=_seen_edges_of(fields.map("edges")) if "edges" in fields else {},
+        metrics=metrics_of(fields.map("metrics")) if "metrics" in fields else {},
+        version=fields.optional_number("version"),
+        data_run_number=fields.optional_number("data_run_number") or 0,
+        committed_at=fields.optional_moment_text("committed_at"),
+        published_at=fields.optional_moment_text("published_at"),
+        replayed_by=fields.optional_text("replayed_by"),
+        error=fields.optional_text("error"),
+        runtime_version=fields.optional_text("runtime_version"),
+    )
 
 
-def _named(attributes: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
-    return ((name.removeprefix(prefix), v) for name, v in attributes.items() if name.startswith(prefix))
+_STATES = {state.value: state for state in RunState}
+_AT_COMMIT = ("version", "committed_at", "contexts", "data_run_number", "is_empty", "metrics", "edges")
 
 
-def _plan_of(value: Mapping[str, Any]) -> PlanEntry:
-    return PlanEntry(value["kind"], payload_of(value["body"]), value["facts"], value["fingerprint"])
+def _state_of(fields: Fields) -> RunState:
+    state = fields.text("state")
+    if state not in _STATES:
+        fields.refuse("state", f"is none of {', '.join(_STATES)}")
+    for name in _AT_COMMIT if _STATES[state].is_committed else ():
+        if fields.values.get(name) is None:
+            fields.refuse(name, "is missing, and each commit writes it")
+    if state == RunState.PUBLISHED:
+        fields.moment("published_at")
+    return _STATES[state]
 
 
-def _output_of(value: Mapping[str, Any]) -> OutputEntry:
-    lists = {name: payload_of(value[name]) for name in ("publish", "delete", "schema", "replaced") if name in value}
-    return OutputEntry(value["sink"], value["target"], value["place"], value["facts"], **lists)
+def _plan_of(fields: Fields) -> PlanEntry:
+    body, facts = _payload_of(fields.map("body")), facts_of(fields.map("facts"))
+    return PlanEntry(fields.text("kind"), body, facts, fields.text("fingerprint"))
+
+
+def _output_of(fields: Fields) -> OutputEntry:
+    lists = {
+        name: _payload_of(fields.map(name)) for name in ("publish", "delete", "schema", "replaced") if name in fields
+    }
+    facts = facts_of(fields.map("facts"))
+    return OutputEntry(fields.text("sink"), fields.place("target"), fields.place("place"), facts, **lists)
+
+
+def _seen_edges_of(fields: Fields) -> Mapping[str, Any]:
+    for _, edge in fields.maps():
+        _edge_of("", edge)
+    return fields.values
 
 
 # ---- execution, line, edge
 
 
+_BESIDE_THE_MARK = ("attempt", "killed_attempt", "taken_nonce", "base_run", "first_run", "last_run")
+
+
 def execution_of(run_id: str, attributes: Mapping[str, Any]) -> Execution:
-    """Return the execution that the attributes hold."""
-    with _Reading(f"EXEC {run_id}"):
-        return Execution(
-            run_id=run_id,
-            attempt=attributes.get("attempt", 0),
-            killed_attempt=attributes.get("killed_attempt", 0),
-            first_run=attributes.get("first_run"),
-            last_run=attributes.get("last_run"),
-            base_run=attributes.get("base_run", 0),
-            is_finished=attributes.get("finished", False),
-            replaying=attributes.get("replaying"),
-            dag_id=attributes.get("dag_id"),
-            task_id=attributes.get("task_id"),
-            dag_run_id=attributes.get("dag_run_id"),
-            logical_date=attributes.get("logical_date"),
-            taken_nonce=attributes.get("taken_nonce"),
-        )
+    """Return the execution that the attributes hold.
+
+    Raises:
+        StateCorruptError: an attribute is missing, or is not what this package writes.
+    """
+    fields = Fields.of(f"EXEC {run_id}", _RESTORE_EXECUTION, attributes)
+    if not any(name in fields for name in _BESIDE_THE_MARK):
+        # Collected while another execution replayed its run: the mark of that noted that it is finished, and no more.
+        return Execution(run_id, attempt=0, is_finished=fields.flag("finished"))
+    attempt = fields.number("attempt")
+    is_taken = attempt > 0  # a kill leaves an item of an execution that never took the job
+    return Execution(
+        run_id=run_id,
+        attempt=attempt,
+        killed_attempt=fields.number("killed_attempt"),
+        first_run=fields.optional_number("first_run"),
+        last_run=fields.optional_number("last_run"),
+        base_run=fields.number("base_run") if is_taken or "base_run" in fields else 0,
+        is_finished=fields.flag("finished") if is_taken or "finished" in fields else False,
+        replaying=fields.optional_number("replaying"),
+        dag_id=fields.optional_text("dag_id"),
+        task_id=fields.optional_text("task_id"),
+        dag_run_id=fields.optional_text("dag_run_id"),
+        logical_date=fields.optional_text("logical_date"),
+        taken_nonce=fields.text("taken_nonce") if is_taken or "taken_nonce" in fields else None,
+    )
 
 
 def line_attributes(line: Line) -> Attributes:
@@ -312,10 +427,23 @@ def line_attributes(line: Line) -> Attributes:
     return {"epoch": line.epoch, "parent": line.parent, "kept": line.kept, "start": line.start}
 
 
-def line_of(attributes: Mapping[str, Any]) -> Line:
-    """Return the line that the attributes hold."""
-    with _Reading("LINE"):
-        return Line(attributes["epoch"], attributes["parent"], attributes["kept"], attributes["start"])
+def line_of(epoch: int, attributes: Mapping[str, Any]) -> Line:
+    """Return the line of `epoch` that the attributes hold.
+
+    Raises:
+        StateCorruptError: an attribute is missing, or is not what this package writes.
+    """
+    return _line_of(_line_fields(epoch, attributes), epoch)
+
+
+def _line_fields(epoch: int, attributes: Mapping[str, Any]) -> Fields:
+    return Fields.of(f"LINE {epoch}", _RESTORE, attributes)
+
+
+def _line_of(fields: Fields, epoch: int) -> Line:
+    if fields.number("epoch") != epoch:
+        fields.refuse("epoch", "is not that of its key")
+    return Line(epoch, fields.number("parent"), fields.number("kept"), fields.number("start"))
 
 
 def turning_attributes(turning: Turning) -> Attributes:
@@ -330,20 +458,23 @@ def turning_attributes(turning: Turning) -> Attributes:
     return attributes
 
 
-def turning_of(attributes: Mapping[str, Any]) -> Turning:
-    """Return the line, with what began it, that the attributes hold."""
-    with _Reading("LINE"):
-        dropped = attributes.get("dropped")
-        return Turning(
-            line_of(attributes),
-            attributes["kind"],
-            attributes["fence"],
-            contexts_of(attributes["contexts_before"]),
-            attributes["data_run_number_before"],
-            None if dropped is None else RunKey.parse(dropped),
-            attributes["clean"],
-            {ctx: payload_of(v) for ctx, v in _named(attributes, _POSITION)},
-        )
+def turning_of(epoch: int, attributes: Mapping[str, Any]) -> Turning:
+    """Return the line of `epoch`, with what began it, that the attributes hold.
+
+    Raises:
+        StateCorruptError: an attribute is missing, or is not what this package writes.
+    """
+    fields = _line_fields(epoch, attributes)
+    return Turning(
+        _line_of(fields, epoch),
+        fields.text("kind"),
+        fields.number("fence"),
+        _contexts_of(fields.map("contexts_before")),
+        fields.number("data_run_number_before"),
+        fields.run_key("dropped") if "dropped" in fields else None,
+        fields.flag("clean"),
+        {ctx: _payload_of(value) for ctx, value in fields.named(_POSITION)},
+    )
 
 
 def edge_attributes(edge: Edge) -> Attributes:
@@ -358,30 +489,22 @@ def edge_attributes(edge: Edge) -> Attributes:
 
 
 def edge_of(consumer: str, attributes: Mapping[str, Any]) -> Edge:
-    """Return the edge that the attributes hold."""
-    with _Reading(f"DOWN {consumer}"):
-        return Edge(
-            consumer,
-            attributes["run_number"],
-            attributes["epoch"],
-            attributes["changes"],
-            attributes["contexts"],
-            attributes["updated_at"],
-        )
+    """Return the edge that the attributes hold.
+
+    Raises:
+        StateCorruptError: an attribute is missing, or is not what this package writes.
+    """
+    return _edge_of(consumer, Fields.of(f"DOWN {consumer}", _RESTORE_EDGE, attributes))
 
 
-class _Reading:
-    """Turns a missing or mistyped attribute into an error that names the item."""
-
-    def __init__(self, item: str) -> None:
-        self._item = item
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, KeyError | ValueError | TypeError | AttributeError):
-            raise StateCorruptError(
-                f"the item {self._item} of the state table can't be read ({type(error).__name__}: {error}). Nothing "
-                "was changed. Restore it from a backup, or reset the job."
-            ) from error
+def _edge_of(consumer: str, fields: Fields) -> Edge:
+    contexts = fields.map("contexts").values
+    fields.check("contexts", is_map_of_numbers, "no map of run numbers")
+    return Edge(
+        consumer,
+        fields.number("run_number"),
+        fields.number("epoch"),
+        fields.number("changes"),
+        contexts,
+        fields.optional_moment_text("updated_at"),
+    )

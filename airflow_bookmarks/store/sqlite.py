@@ -459,9 +459,11 @@ def _store(connection: sqlite3.Connection, key: Key, attributes: Mapping[str, Va
 
 def _item(pk: str, sk: str, text: str) -> tuple[Key, Attributes]:
     key = Key(pk, sk)
+    if not isinstance(pk, str) or not isinstance(sk, str):  # SQLite keeps a blob in a column of text
+        raise _unreadable(key)
     try:
         attributes = _from_json(json.loads(text))
-    except ValueError as error:
+    except (ValueError, TypeError, RecursionError) as error:  # TypeError: no text, and RecursionError: too deep
         raise _unreadable(key) from error
     if not isinstance(attributes, dict):
         raise _unreadable(key)
@@ -471,7 +473,7 @@ def _item(pk: str, sk: str, text: str) -> tuple[Key, Attributes]:
 def _unreadable(key: Key) -> StateCorruptError:
     return StateCorruptError(
         f"the item {key} of the state file can't be read: it was changed from outside. Nothing was written. Restore "
-        "the file from a backup, or reset the job."
+        "the file from a backup."
     )
 
 

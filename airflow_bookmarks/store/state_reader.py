@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.errors import JobUnknownError, TableLayoutError
+from airflow_bookmarks.core.errors import (
+    JobUnknownError,
+    NameInvalidError,
+    StateCorruptError,
+    TableLayoutError,
+)
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.line import Ancestry
 from airflow_bookmarks.store import item
@@ -17,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from airflow_bookmarks.core.edge import Edge
+    from airflow_bookmarks.core.errors import BookmarkError
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.line import Line, Turning
     from airflow_bookmarks.core.run import Execution, Run, RunKey
@@ -61,9 +67,10 @@ class StateReader:
                 f"the table ({where}) has no schema item: it was not made by 'airflow-bookmarks init', or is another "
                 "table. Nothing was read or changed. Run 'airflow-bookmarks init' on it, or name the right table."
             )
-        if schema.get("layout_version") != LAYOUT_VERSION:
+        found = schema.get("layout_version")
+        if found != LAYOUT_VERSION or isinstance(found, bool):
             raise TableLayoutError(
-                f"the table ({where}) has layout version {schema.get('layout_version')}, and this package knows "
+                f"the table ({where}) has layout version {found!r}, and this package knows "
                 f"version {LAYOUT_VERSION}. Nothing was read or changed. Use the package version that made the "
                 "table, or upgrade."
             )
@@ -109,6 +116,19 @@ class StateReader:
             found |= {keys[k]: item.head_of(v) for k, v in self.table.get(list(keys)).items()}
         return found
 
+    def heads_or_damage(self, jobs: Sequence[str]) -> dict[str, Head | BookmarkError]:
+        """Return the heads as `heads` does; in the place of one that can't be read, the error that says why."""
+        try:
+            return dict(self.heads(jobs))
+        except (StateCorruptError, NameInvalidError):
+            found: dict[str, Head | BookmarkError] = {}
+        for job in jobs:  # one request each, because one damaged item may spoil the answer for all
+            try:
+                found |= self.heads([job])
+            except (StateCorruptError, NameInvalidError) as error:
+                found[job] = error
+        return found
+
     def execution(self, job: str, run_id: str) -> Execution | None:
         """Return one execution, None where it never took the job."""
         key = self.keys(job).execution(run_id)
@@ -136,13 +156,30 @@ class StateReader:
     def runs(
         self, job: str, *, after: int = 0, until: int | None = None, reverse: bool = False, limit: int | None = None
     ) -> Iterator[Run]:
-        """Yield run items by number and fence; run numbers in (after, until]."""
+        """Yield run items by number and fence; run numbers in (after, until].
+
+        Raises:
+            StateCorruptError: one of them can't be read.
+        """
+        for _, run in self.runs_or_damage(job, after=after, until=until, reverse=reverse, limit=limit):
+            if isinstance(run, StateCorruptError):
+                raise run
+            yield run
+
+    def runs_or_damage(
+        self, job: str, *, after: int = 0, until: int | None = None, reverse: bool = False, limit: int | None = None
+    ) -> Iterator[tuple[RunKey, Run | StateCorruptError]]:
+        """Yield run items as `runs` does, each by its key; in the place of one that can't be read, why."""
         low = f"{item.RUN_PREFIX}{after:010d}#~"
         high = f"{item.RUN_PREFIX}{'9' * 10 if until is None else format(until, '010d')}#~"
         rows = self.table.query(self.keys(job).partition, after=low, until=high, reverse=reverse, limit=limit)
         for key, attributes in rows:
             run_key = item.run_key(key.sk)
-            yield item.run_of(run_key, attributes)
+            try:
+                run: Run | StateCorruptError = item.run_of(run_key, attributes)
+            except StateCorruptError as error:
+                run = error
+            yield run_key, run
 
     def open_runs(self, job: str, head: Head) -> list[Run]:
         """Return the runs that were planned and neither committed nor given up, oldest first.
@@ -154,13 +191,13 @@ class StateReader:
     def lines(self, job: str) -> list[Line]:
         """Return the lines of a job, oldest first; the first one (epoch 1) has no item."""
         rows = self.table.query(self.keys(job).partition, prefix=item.LINE_PREFIX)
-        return [item.line_of(attributes) for _, attributes in rows]
+        return [item.line_of(item.line_epoch(key.sk), attributes) for key, attributes in rows]
 
     def turning(self, job: str, epoch: int) -> Turning | None:
         """Return what began the line of `epoch`, None where no change did (the first line)."""
         key = self.keys(job).line(epoch)
         attributes = self.table.get([key]).get(key)
-        return None if attributes is None else item.turning_of(attributes)
+        return None if attributes is None else item.turning_of(epoch, attributes)
 
     def ancestry(self, job: str, epoch: int) -> Ancestry:
         """Return which runs are living history in `epoch`."""

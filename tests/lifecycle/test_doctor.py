@@ -18,12 +18,15 @@ from airflow_bookmarks.core.run import Run, RunKey
 from airflow_bookmarks.lifecycle.change import reset, rewind, set_position, undo
 from airflow_bookmarks.lifecycle.doctor import Finding, examine, repair
 from airflow_bookmarks.lifecycle.lease import Machine
+from airflow_bookmarks.lifecycle.naming import adopt, delete, rename
 from airflow_bookmarks.lifecycle.place import Mode
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.lifecycle.retention import collect
+from airflow_bookmarks.lifecycle.transfer import export, import_
 from airflow_bookmarks.store import item
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from airflow_bookmarks.store.collection import collected_until
 from airflow_bookmarks.store.table import Attributes, Delete, Key, Operation, Put, Table, Update, Value
 from tests.lifecycle.shop import Shop, short_lease
 
@@ -435,6 +438,35 @@ def lose_execution_run(shop: Shop) -> None:
     write(shop, Update(shop.store.keys("copy").execution("manual/2"), set={"last_run": 9}))
 
 
+def change_line(shop: Shop, epoch: int = 2, **changes: Value) -> None:
+    write(shop, Update(shop.store.keys("copy").line(epoch), set=changes))
+
+
+def lose_staged(shop: Shop) -> None:
+    """Let a run end between its commit and its publish, and lose what it staged."""
+    shop.put("d.txt", "d")
+    shop.machine = replace(short_lease(), at=stop_at(Point.COMMITTED), start_thread=lambda work: None)
+    with pytest.raises(Stopped):
+        shop.run()
+    shop.machine = Machine()
+    for path in shop.staged_files():
+        path.unlink()
+
+
+def die_importing(shop: Shop) -> None:
+    then = "2013-01-01T00:00:00.000000Z"
+    lease: Attributes = {"lease_run_id": "(import)", "lease_attempt": 1, "lease_nonce": "n", "lease_since": then}
+    change_head(shop, **lease, lease_until="9999-12-31T00:00:00.000000Z")
+
+
+def lose_execution(shop: Shop) -> None:
+    write(shop, Delete(shop.store.keys("copy").execution("manual/2")))
+
+
+def point_execution_elsewhere(shop: Shop) -> None:
+    write(shop, Update(shop.store.keys("copy").execution("manual/3"), set={"last_run": 2}))
+
+
 DAMAGES_IN_BLOBS = [
     Damage("blob-missing", "has 0 of all chunks", remove_chunk),
     Damage("bytes-damaged", "don't match their checksum", flip_bit_of_blob),
@@ -456,6 +488,12 @@ DAMAGES = [
     Damage("publish-unknown", "no such run item", lambda shop: change_head(shop, publishing="3.9")),
     Damage("publish-not-committed", "that run is PUBLISHED", lambda shop: change_head(shop, publishing="3.3")),
     Damage("publish-lost", "nobody publishes it", lose_publish, True),
+    Damage("head-behind", "version 2; there are", lambda shop: change_head(shop, version=2)),
+    Damage("import-unfinished", "has not ended", die_importing),
+    Damage("publish-impossible", "are gone and not published either", lose_staged),
+    Damage("execution-missing", "there is no such execution", lose_execution),
+    Damage("execution-differs", "says that its last one is 2", point_execution_elsewhere),
+    Damage("run-of-no-line", "made in epoch 7", lambda shop: change_run(shop, 2, epoch=7)),
     Damage("run-doubled", "was committed 2 times (2.1, 2.2)", double_run),
     Damage("run-missing", "committed run(s) are missing, the first: 2", remove_middle_run),
     Damage("open-run-below-head", "nobody settles it", open_below),
@@ -521,6 +559,166 @@ def test_line_without_a_parent_is_named(shop: Shop) -> None:
     write(shop, Delete(shop.store.keys("copy").line(2)))
     (found,) = [f for f in examine(shop.store) if f.code == "line-missing"]
     assert "nobody can tell which runs are history" in found.what
+
+
+LINES = [
+    Damage("line-implausible", "keeps runs up to 9", lambda shop: change_line(shop, kept=9)),
+    Damage(
+        "line-implausible", "branches off epoch 3, which is not before it", lambda shop: change_line(shop, parent=3)
+    ),
+    Damage("line-implausible", "and later only 3 was", lambda shop: change_line(shop, start=7)),
+    Damage("line-differs", "kept 1, start 3) is not what", lambda shop: change_line(shop, kept=1)),
+    Damage("line-differs", "start 2) is not what", lambda shop: change_line(shop, start=2)),
+    Damage("line-differs", "parent 1, kept 0", lambda shop: change_line(shop, 3, parent=1)),
+    Damage("event-missing", "the audit trail has a gap", lambda shop: lose_events(shop)),
+    Damage("item-unreadable", "'kept' is no number", lambda shop: change_line(shop, kept="")),
+    Damage("item-unreadable", "'contexts_before'", lambda shop: change_line(shop, contexts_before=5)),
+]
+
+
+def lose_events(shop: Shop) -> None:
+    """Take away who rewound, and leave who undid it."""
+    events = shop.store.table.query("test#JOB#copy", prefix="EVENT#")
+    write(shop, *(Delete(key) for key, event in events if event["epoch_after"] == 2))
+
+
+@pytest.mark.parametrize("damage", LINES, ids=[f"{d.code}-{i}" for i, d in enumerate(LINES)])
+def test_damage_of_a_line_is_named(shop: Shop, damage: Damage) -> None:
+    three_runs(shop)
+    rewind(shop.store, "copy", 2, reason="x", who="ada")
+    reset(shop.store, "copy", reason="x", who="ada")
+    assert examine(shop.store) == []
+    damage.plant(shop)
+    named(examine(shop.store), damage)
+
+
+def test_run_that_says_another_epoch_than_its_number_allows_is_named(shop: Shop) -> None:
+    three_runs(shop)
+    rewind(shop.store, "copy", 2, reason="x", who="ada")
+    shop.run()
+    assert examine(shop.store) == []
+    change_run(shop, 4, epoch=1)
+    assert "run-of-no-line" in {f.code for f in examine(shop.store)}
+
+
+# ---- what a consumer and its upstream say of each other
+
+
+def plant_edge(shop: Shop, **changes: Value) -> list[Finding]:
+    three_runs(shop)
+    shop.run("down", upstream="copy")
+    assert examine(shop.store) == []
+    write(shop, Update(shop.store.keys("copy").edge("down"), set=changes))
+    return examine(shop.store)
+
+
+def test_edge_behind_its_consumer_is_a_warning(shop: Shop) -> None:
+    (found,) = plant_edge(shop, run_number=1, contexts={"raw": 1})
+    assert (found.code, found.job, found.severity.value) == ("edge-differs", "down", "warning")
+
+
+def test_edge_before_its_consumer_is_an_error(shop: Shop) -> None:
+    three_runs(shop)
+    shop.run("down", upstream="copy")
+    shop.put("d.txt", "d")
+    shop.run()
+    write(shop, Update(shop.store.keys("copy").edge("down"), set={"run_number": 4, "contexts": {"raw": 4}}))
+    (found,) = examine(shop.store)
+    assert (found.code, found.severity.value) == ("edge-differs", "error")
+    assert "up to run 3, and its edge there says 4" in found.what
+
+
+def test_edge_that_lies_apart_from_its_contexts_is_named(shop: Shop) -> None:
+    (found,) = plant_edge(shop, run_number=1)
+    assert (found.code, found.job) == ("edge-differs", "copy")
+
+
+def test_consumer_without_an_edge_is_named(shop: Shop) -> None:
+    three_runs(shop)
+    shop.run("down", upstream="copy")
+    write(shop, Delete(shop.store.keys("copy").edge("down")))
+    (found,) = examine(shop.store)
+    assert (found.code, found.job) == ("edge-missing", "down")
+
+
+def test_deleted_consumer_and_its_undo_are_sound(shop: Shop) -> None:
+    three_runs(shop)
+    shop.run("down", upstream="copy")
+    delete(shop.store, "down", typed_name="down", reason="x", who="ada")
+    assert examine(shop.store) == []
+    undo(shop.store, "down", reason="x", who="ada")
+    assert examine(shop.store) == []
+
+
+def test_names_that_were_given_are_sound(shop: Shop) -> None:
+    three_runs(shop)
+    rename(shop.store, "copy", "kopie", reason="x", who="ada")
+    begun = shop.begin("neu")
+    begun.abort("no luck")
+    adopt(shop.store, "neu", "copy", reason="x", who="ada")
+    assert examine(shop.store) == []
+
+
+def test_name_of_a_job_that_is_not_there_is_named(shop: Shop) -> None:
+    three_runs(shop)
+    rename(shop.store, "copy", "kopie", reason="x", who="ada")
+    write(shop, Update(shop.store.keys("kopie").index, set={"alias_of": "cop0"}))
+    (found,) = examine(shop.store)
+    assert (found.code, found.job) == ("alias-dangling", "kopie")
+
+
+def test_name_that_the_index_has_forgotten_is_named(shop: Shop) -> None:
+    three_runs(shop)
+    rename(shop.store, "copy", "kopie", reason="x", who="ada")
+    write(shop, Update(shop.store.keys("kopie").index, remove=["alias_of"]))
+    (found,) = examine(shop.store)
+    assert (found.code, found.job) == ("alias-lost", "copy")
+
+
+def test_context_that_turned_into_one_of_another_source_is_named(shop: Shop) -> None:
+    three_runs(shop)
+    state = raw(shop, shop.store.keys("copy").head)["contexts"]
+    assert isinstance(state, dict)
+    assert isinstance(state["raw"], dict)
+    change_head(shop, contexts={"raw": {**state["raw"], "fingerprint": "files:/elsewhere"}})
+    (found,) = examine(shop.store)
+    assert found.code == "position-differs"
+    assert "as one of 'files:/elsewhere'" in found.what
+
+
+def test_copy_in_another_namespace_is_sound(shop: Shop) -> None:
+    three_runs(shop)
+    shop.run("down", upstream="copy")
+    rewind(shop.store, "copy", 2, reason="x", who="ada")
+    undo(shop.store, "copy", reason="x", who="ada")
+    other = BookmarkStore(shop.store.table, "other")
+    import_(other, export(shop.store), who="ada", reason="x")
+    assert examine(other) == []
+    other_shop = Shop(shop.root, other)
+    other_shop.put("d.txt", "d")
+    other_shop.run()
+    other_shop.run("down", upstream="copy")
+    assert [f for f in examine(other) if f.code != "file-foreign"] == []
+
+
+# ---- one job that can't be read, among others
+
+
+def test_unreadable_job_does_not_hide_what_is_wrong_with_others(shop: Shop) -> None:
+    three_runs(shop)
+    shop.run("down")
+    change_head(shop, fence="0.0")
+    write(shop, Update(shop.store.keys("down").head, set={"published": 7}))
+    found = {(f.job, f.code) for f in examine(shop.store)}
+    assert {("copy", "item-unreadable"), ("down", "head-inconsistent")} <= found
+
+
+def test_entry_that_is_no_name_is_named_and_the_rest_is_examined(shop: Shop) -> None:
+    three_runs(shop)
+    write(shop, Put(Key("test#JOBS", "a/b"), {}), Put(Key("test#JOBS", "c"), {"alias_of": 5}))
+    change_head(shop, published=1)
+    found = {(f.job, f.code) for f in examine(shop.store)}
+    assert {("a/b", "entry-unreadable"), ("c", "entry-unreadable"), ("copy", "head-inconsistent")} <= found
 
 
 def test_position_that_moved_after_a_rewind_by_no_run_is_named(shop: Shop) -> None:
@@ -641,6 +839,52 @@ def test_missing_index_entry_is_written(shop: Shop) -> None:
     changed = without_event(repaired(shop, damage_of("index-missing")))
     assert changed == {shop.store.keys("copy").index}
     assert "copy" in dict(shop.store.jobs())
+
+
+def test_lost_index_entry_is_found_unasked(shop: Shop) -> None:
+    three_runs(shop)
+    write(shop, Delete(shop.store.keys("copy").index))
+    assert [f.code for f in examine(shop.store)] == ["index-missing"]
+
+
+def collected_job(shop: Shop) -> int:
+    three_runs(shop)
+    shop.put("d.txt", "d")
+    shop.run()
+    (done,) = collect(shop.store, clock=in_days(100)).jobs
+    assert done.collected_until > 1
+    assert examine(shop.store) == []
+    write(shop, Delete(shop.store.keys("copy").index))
+    return done.collected_until
+
+
+def test_entry_that_is_written_anew_says_what_was_collected(shop: Shop) -> None:
+    until = collected_job(shop)
+    (done,) = [each for each in repair(shop.store, examine(shop.store), who="ada") if each.is_done]
+    assert done.finding.code == "index-missing"
+    assert collected_until(shop.store, "copy") == until
+    assert examine(shop.store) == []
+
+
+def test_entry_is_not_written_anew_where_nobody_can_tell_what_was_collected(shop: Shop) -> None:
+    for name in "abcde":
+        shop.put(f"{name}.txt", name)
+        shop.run()
+    write(shop, Delete(shop.store.keys("copy").run(committed(shop, 3).key)))
+    write(shop, Delete(shop.store.keys("copy").execution("manual/1")))
+    write(shop, Delete(shop.store.keys("copy").index))
+    (found,) = [f for f in examine(shop.store) if f.code == "index-missing"]
+    assert not found.is_repairable
+    assert "Restore the entry from a backup" in found.repair
+
+
+def test_entry_of_an_imported_job_is_not_written_anew(shop: Shop) -> None:
+    three_runs(shop)
+    other = BookmarkStore(shop.store.table, "other")
+    import_(other, export(shop.store), who="ada", reason="x")
+    write(shop, Delete(other.keys("copy").index))
+    (found,) = [f for f in examine(other) if f.code == "index-missing"]
+    assert not found.is_repairable
 
 
 def test_orphaned_staging_is_removed_and_nothing_else(shop: Shop) -> None:

@@ -789,9 +789,19 @@ def test_consumer_of_runs_that_are_gone_is_told_also_where_nobody_noted_that_the
     shop.store.table.transact([Delete(shop.store.keys("copy").index)])
     with pytest.raises(StateCorruptError, match="index item of job 'copy'"):
         shop.run("late", upstream="copy")
-    runs(shop, 1)  # writes the item again, without what it said
+    shop.store.table.transact([Put(shop.store.keys("copy").index, {"first_seen_at": "2026-01-01T00:00:00.000000Z"})])
     with pytest.raises(StateCorruptError, match="run 1 of upstream 'copy' is gone"):
         shop.run("later", upstream="copy")
+
+
+def test_run_does_not_write_the_index_item_anew(shop: Shop) -> None:
+    runs(shop, 2)
+    run = shop.begin()
+    shop.store.table.transact([Delete(shop.store.keys("copy").index)])
+    with pytest.raises(StateCorruptError, match=r"index item of job 'copy'.*Nothing was committed"):
+        run.commit()
+    assert shop.store.index_entry("copy") is None
+    assert shop.store.head("copy").run_number == 2
 
 
 def test_collection_that_looked_before_an_import_collects_nothing_of_it(

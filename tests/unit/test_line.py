@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.line import Ancestry, Line, last_common_run
 
 
@@ -61,3 +63,15 @@ def test_consumer_is_told_the_last_run_it_shares_with_the_present(moves: list[in
     shared = [number for number, epoch in read if number < min(lost, default=0)]
     expected = max(shared, default=0) if lost else None
     assert last_common_run(seen, model.epoch, consumed, model.lines) == expected
+
+
+def test_line_that_is_missing_is_damage_and_no_other_history() -> None:
+    with pytest.raises(StateCorruptError, match="the line of epoch 2 is missing"):
+        Ancestry.of(3, [Line(3, parent=2, kept=1, start=4)])
+    with pytest.raises(StateCorruptError, match="the line of epoch 5 is missing"):
+        last_common_run(1, 5, 3, [])
+
+
+def test_lines_that_lead_back_to_themselves_end() -> None:
+    with pytest.raises(StateCorruptError, match="the line of epoch 3 is among its own ancestors"):
+        Ancestry.of(3, [Line(2, parent=3), Line(3, parent=2)])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import JobUnknownError
+from airflow_bookmarks.core.errors import JobUnknownError, NameInvalidError, OptionError, SourceError, StateCorruptError
 from airflow_bookmarks.core.instant import utc_now
-from airflow_bookmarks.lifecycle.doctor.edge import examine_edges
+from airflow_bookmarks.lifecycle.doctor.edge import examine_edges, examine_upstreams
 from airflow_bookmarks.lifecycle.doctor.finding import RESTORE, Finding, Severity
-from airflow_bookmarks.lifecycle.doctor.head import examine_head
+from airflow_bookmarks.lifecycle.doctor.head import examine_head, examine_import
+from airflow_bookmarks.lifecycle.doctor.index import names_to_examine
+from airflow_bookmarks.lifecycle.doctor.line import examine_lines
 from airflow_bookmarks.lifecycle.doctor.payload import examine_payloads
 from airflow_bookmarks.lifecycle.doctor.position import examine_positions
 from airflow_bookmarks.lifecycle.doctor.run import examine_runs
@@ -46,8 +48,18 @@ def examine(
         >>> examine(open_store("sqlite:///:memory:?create=true"))
         []
     """
-    names = [name for name, _ in store.jobs()] if jobs is None else list(jobs)
-    return [finding for name in names for finding in examine_job(store, name, clock(), with_files, jobs is not None)]
+    names, found = names_to_examine(store) if jobs is None else (list(jobs), [])
+    for name in names:
+        found += _examined(store, name, clock(), with_files, jobs is not None)
+    return found
+
+
+def _examined(store: BookmarkStore, job: str, now: datetime, with_files: bool, must_exist: bool) -> list[Finding]:
+    try:
+        return examine_job(store, job, now, with_files, must_exist)
+    except (StateCorruptError, NameInvalidError) as error:
+        what = f"job {job!r} can't be examined: {error}"
+        return [Finding("job-unreadable", job, Severity.ERROR, what, "HEAD", "Restore the table from a backup.")]
 
 
 def examine_job(
@@ -70,13 +82,31 @@ def examine_job(
 def _findings(survey: Survey, with_files: bool) -> Iterator[Finding]:
     for key, why in survey.unreadable.items():
         what = f"the item {key.sk} can't be read: {why}"
-        yield Finding("item-unreadable", survey.job, Severity.ERROR, what, key.sk, RESTORE)
-    yield from examine_payloads(survey)
-    yield from examine_head(survey)
+        yield Finding("item-unreadable", survey.job, Severity.ERROR, what, key.sk, _as_it_says(key.sk))
+    unfinished = list(examine_import(survey))
+    yield from unfinished
+    if unfinished:
+        return
+    yield from _try(survey, examine_payloads)
+    yield from _try(survey, examine_head)
     if survey.head is None:
         return  # without a head nothing else has a meaning
-    yield from examine_runs(survey)
-    yield from examine_edges(survey)
-    yield from examine_positions(survey)
+    for look in (examine_lines, examine_runs, examine_edges, examine_upstreams, examine_positions):
+        yield from _try(survey, look)
     if with_files:
-        yield from examine_targets(survey)
+        yield from _try(survey, examine_targets)
+
+
+def _as_it_says(sort_key: str) -> str:
+    kind = sort_key.partition("#")[0]
+    return RESTORE if kind == "RUN" else "Restore the table from a backup; what else helps, the reason says."
+
+
+def _try(survey: Survey, look: Callable[[Survey], Iterator[Finding]]) -> Iterator[Finding]:
+    """Go on with other looks where one comes upon bytes or files that can't be read."""
+    try:
+        yield from look(survey)
+    except (StateCorruptError, SourceError, OptionError, OSError) as error:
+        what = f"not everything of job {survey.job!r} could be looked at: {error}"
+        mend = "Mend that, and look again: more may be wrong."
+        yield Finding("not-examined", survey.job, Severity.ERROR, what, look.__name__, mend)

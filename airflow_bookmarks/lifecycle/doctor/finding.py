@@ -36,4 +36,7 @@ class Finding:
         return {**asdict(self), "severity": self.severity.value}
 
 
+RESTORE_ALONE = "Restore the table from a backup."
+RESTORE_HEAD = "Restore the table from a backup, or import an export of the job."
+RESTORE_LINE = "Restore the table from a backup: which runs are history follows from this, so a reset needs it as well."
 RESTORE = "Restore the table from a backup, or reset the job: its next run then reads everything again."

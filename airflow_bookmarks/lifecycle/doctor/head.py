@@ -5,10 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.files.filesystem import open_filesystem
-from airflow_bookmarks.lifecycle.doctor.finding import RESTORE, Finding, Severity
+from airflow_bookmarks.lifecycle.doctor.finding import RESTORE, RESTORE_ALONE, RESTORE_HEAD, Finding, Severity
+from airflow_bookmarks.lifecycle.doctor.index import examine_index
 from airflow_bookmarks.store.limit import check_item
+from airflow_bookmarks.store.transfer import is_claimed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,12 +30,11 @@ def examine_head(survey: Survey) -> Iterator[Finding]:
     if head is None:
         if survey.runs and not survey.unreadable:
             what = f"job {survey.job!r} has {len(survey.runs)} run items and no head: its bookmark is lost"
-            yield Finding("head-missing", survey.job, Severity.ERROR, what, "HEAD", RESTORE)
+            yield Finding("head-missing", survey.job, Severity.ERROR, what, "HEAD", RESTORE_HEAD)
         return
-    yield from _index(survey)
+    yield from examine_index(survey, head)
     yield from _lease(survey, head)
     yield from _numbers(survey, head)
-    yield from _lines(survey, head)
     yield from _publishing(survey, head)
     size = check_item(survey.store.keys(survey.job).head, survey.items[survey.store.keys(survey.job).head])
     if size > HEAD_BYTES:
@@ -41,10 +43,17 @@ def examine_head(survey: Survey) -> Iterator[Finding]:
         yield Finding("head-large", survey.job, Severity.WARNING, what, "HEAD", mend)
 
 
-def _index(survey: Survey) -> Iterator[Finding]:
-    if survey.index is None:
-        what = f"job {survey.job!r} has a head and no entry in the index of jobs, so no list shows it"
-        yield Finding("index-missing", survey.job, Severity.WARNING, what, "JOBS", "Write the entry.", True)
+def examine_import(survey: Survey) -> Iterator[Finding]:
+    """Find an import that was begun and not ended: nothing else of such a job has a meaning yet."""
+    head = survey.head
+    if head is None or head.lease is None or not is_claimed(head):
+        return
+    what = (
+        f"an import of job {survey.job!r} was begun at {to_text(head.lease.since)} and has not ended: what is there is "
+        "not whole, and no run may begin"
+    )
+    mend = "If it is not at work any more, import the same document again, which goes on from there."
+    yield Finding("import-unfinished", survey.job, Severity.ERROR, what, "HEAD", mend)
 
 
 def _lease(survey: Survey, head: Head) -> Iterator[Finding]:
@@ -68,13 +77,15 @@ def _numbers(survey: Survey, head: Head) -> Iterator[Finding]:
         what = f"the head says that run {head.run_number} is the last committed one, and there is no such run"
         yield Finding("head-ahead", survey.job, Severity.ERROR, what, "HEAD", RESTORE)
     fence = max((run.key.fence for run in survey.runs.values()), default=0)
-    if top > head.run_number or fence > head.fence or max(survey.lines, default=1) > head.epoch:
+    version = max((run.version or 0 for runs in committed.values() for run in runs), default=0)
+    epoch = max(survey.lines, default=1)
+    if top > head.run_number or fence > head.fence or epoch > head.epoch or version > head.version:
         what = (
-            f"the head is behind its own items: it says run {head.run_number}, fence {head.fence}, epoch {head.epoch}; "
-            f"there are run {top}, fence {fence}, epoch {max(survey.lines, default=1)}. It was put back by hand, or "
-            "from an older backup than the rest"
+            f"the head is behind its own items: it says run {head.run_number}, fence {head.fence}, epoch {head.epoch}, "
+            f"version {head.version}; there are run {top}, fence {fence}, epoch {epoch}, version {version}. It was put "
+            "back by hand, or from an older backup than the rest"
         )
-        yield Finding("head-behind", survey.job, Severity.ERROR, what, "HEAD", RESTORE)
+        yield Finding("head-behind", survey.job, Severity.ERROR, what, "HEAD", RESTORE_ALONE)
     published = [n for n, runs in committed.items() if any(run.state is RunState.PUBLISHED for run in runs)]
     wrong = []
     if head.published > head.run_number or max(published, default=0) > head.published:
@@ -92,24 +103,11 @@ def _is_wrong_data_run(survey: Survey, head: Head) -> bool:
     return all(run.is_empty for run in survey.committed.get(head.data_run_number, ()))
 
 
-def _lines(survey: Survey, head: Head) -> Iterator[Finding]:
-    known = {1, *survey.lines}
-    for epoch in range(2, head.epoch + 1):
-        line = survey.lines.get(epoch)
-        if line is None:
-            what = f"the line of epoch {epoch} is missing, so nobody can tell which runs are history"
-        elif line.parent not in known:
-            what = f"the line of epoch {epoch} branches off epoch {line.parent}, and there is no such line"
-        else:
-            continue
-        yield Finding("line-missing", survey.job, Severity.ERROR, what, f"LINE#{epoch:010d}", RESTORE)
-
-
 def _publishing(survey: Survey, head: Head) -> Iterator[Finding]:
     due = None if head.publishing is None else survey.runs.get(head.publishing)
     if head.publishing is not None and due is None:
         what = f"the head says that run {head.publishing} is to be published, and there is no such run item"
-        yield Finding("publish-unknown", survey.job, Severity.ERROR, what, "HEAD", RESTORE)
+        yield Finding("publish-unknown", survey.job, Severity.ERROR, what, "HEAD", RESTORE_ALONE)
     elif due is not None and due.state is not RunState.COMMITTED:
         what = f"the head says that run {head.publishing} is to be published, and that run is {due.state.value}"
         yield Finding("publish-not-committed", survey.job, Severity.ERROR, what, "HEAD", RESTORE)
@@ -123,7 +121,7 @@ def lost_publish(survey: Survey, head: Head, run: Run) -> Finding:
     what = (
         f"run {run.key} is committed and not published, and the head does not say that it is due: nobody publishes it"
     )
-    gone = [path for output in run.outputs.values() for path in _unpublishable(survey.moves_of(output))]
+    gone = unpublishable(survey, run)
     is_free = head.publishing is None and head.lease is None and head.cleaning is None
     mend = "Name it on the head as due; the next run publishes it."
     if gone:
@@ -135,7 +133,12 @@ def lost_publish(survey: Survey, head: Head, run: Run) -> Finding:
     )
 
 
-def _unpublishable(moves: list[tuple[str, str]]) -> list[str]:
+def unpublishable(survey: Survey, run: Run) -> list[str]:
+    """Return what a committed run staged, and is neither there any more nor published."""
+    return [path for output in run.outputs.values() for path in _gone(survey.moves_of(output))]
+
+
+def _gone(moves: list[tuple[str, str]]) -> list[str]:
     if not moves:
         return []
     files = open_filesystem(moves[0][1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -151,15 +152,21 @@ def _compare(
         state = head.contexts.get(ctx)
         present = None if state is None else state.watermark
         other = states.get(ctx)
-        is_moved = other is not None and state is not None and (state.run, state.set_in) != (other.run, other.set_in)
+        is_moved = other is not None and state is not None and replace(state, watermark=other.watermark) != other
         if present == expected.get(ctx) and (state is None) == (ctx not in expected) and not is_moved:
             continue
-        holder = "" if state is None or other is None else f" in run {state.run} instead of {other.run}"
+        holder = "" if state is None or other is None else f" {_difference(state, other)}"
         what = (
             f"{left_by} left the position of {ctx!r} at {expected.get(ctx)!r}, and the head has it at {present!r}"
             f"{holder}: no run and no change did that"
         )
         yield Finding("position-differs", survey.job, Severity.ERROR, what, f"HEAD, context {ctx!r}", RESTORE)
+
+
+def _difference(now: ContextState, left: ContextState) -> str:
+    if (now.run, now.set_in) != (left.run, left.set_in):
+        return f"in run {now.run} instead of {left.run}"
+    return f"as one of {now.fingerprint!r} ({now.kind}) instead of {left.fingerprint!r} ({left.kind})"
 
 
 def _moved_without_reading(survey: Survey, run: Run) -> Iterator[Finding]:

@@ -13,9 +13,11 @@ from airflow_bookmarks.core.instant import to_text, utc_now
 from airflow_bookmarks.core.run import RunKey, RunState
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.lifecycle.doctor.examination import examine_job
+from airflow_bookmarks.lifecycle.doctor.index import collected_before
 from airflow_bookmarks.lifecycle.doctor.survey import Survey
 from airflow_bookmarks.lifecycle.doctor.target import orphaned_staging
 from airflow_bookmarks.store import item
+from airflow_bookmarks.store.collection import COLLECTED_UNTIL
 from airflow_bookmarks.store.table import Check, Condition, Equals, Lacks, Missing, Operation, Put, Update
 
 if TYPE_CHECKING:
@@ -95,6 +97,9 @@ def _publish_later(survey: Survey, head: Head, finding: Finding, who: str) -> st
 
 def _enter(survey: Survey, head: Head, finding: Finding, who: str) -> str:
     entry: Attributes = {"first_seen_at": to_text(survey.now), "run_number": head.run_number}
+    until = collected_before(survey, head)
+    if until:  # without it a consumer that is behind would silently read what is left
+        entry[COLLECTED_UNTIL] = until
     _write(survey, head, finding, who, [Put(survey.store.keys(survey.job).index, entry, [Missing()])])
     return "The index has an entry of the job again; the next run adds its DAG and task."
 

@@ -25,6 +25,31 @@ def examine_runs(survey: Survey) -> Iterator[Finding]:
         if last is not None and last not in survey.committed:
             what = f"the execution {run_id!r} says that run {last} was its last, and there is no such committed run"
             yield Finding("execution-without-run", survey.job, Severity.WARNING, what, f"EXEC#{run_id}", RESTORE)
+    yield from _executions(survey)
+
+
+def _executions(survey: Survey) -> Iterator[Finding]:
+    """Compare each execution with the runs that it made. Of collected runs it may be gone."""
+    made: dict[str, int] = {}
+    for number, runs in survey.committed.items():
+        made |= {run.run_id: number for run in runs if number > survey.collected}
+    for run_id, number in made.items():
+        where, execution = f"EXEC#{run_id}", survey.executions.get(run_id)
+        if survey.store.keys(survey.job).execution(run_id) in survey.unreadable:
+            continue
+        if execution is None:
+            what = f"run {number} was made by the execution {run_id!r}, and there is no such execution"
+            mend = "Clearing its task runs it anew instead of replaying it. Restore the table from a backup."
+            yield Finding("execution-missing", survey.job, Severity.WARNING, what, where, mend)
+        elif execution.last_run != number and not _is_replay(survey, execution.last_run):
+            what = f"the execution {run_id!r} made run {number}, and says that its last one is {execution.last_run}"
+            mend = "Clearing its task replays that one. Restore the table from a backup."
+            yield Finding("execution-differs", survey.job, Severity.WARNING, what, where, mend)
+
+
+def _is_replay(survey: Survey, number: int | None) -> bool:
+    # Who replays a run notes it as its own last one.
+    return any(run.revision > 0 for run in survey.committed.get(number or 0, ()))
 
 
 def _numbers(survey: Survey) -> Iterator[Finding]:

@@ -77,7 +77,7 @@ class Survey:
             kind, _, rest = key.sk.partition("#")
             try:
                 name, value = _object_of(kind, rest, key, attributes)
-            except (StateCorruptError, ValueError) as error:
+            except StateCorruptError as error:
                 unreadable[key] = str(error)
             else:
                 read.setdefault(kind, {})[name] = value
@@ -131,7 +131,7 @@ class Survey:
             return None
         try:
             return Ancestry.of(self.head.epoch, self.lines.values())
-        except LookupError:
+        except StateCorruptError:
             return None
 
     @property
@@ -167,9 +167,10 @@ class Survey:
         return [] if body is None else decode_published(body)
 
     def deletes_of(self, output: OutputEntry) -> list[str]:
-        """Return the files that an output replaces."""
-        body = None if output.delete is None else self.bytes_of(output.delete)
-        return [] if body is None else decode_paths(body)
+        """Return the files that an output replaces; after a replay, those that its first publish replaced as well."""
+        lists = [payload for payload in (output.delete, output.replaced) if payload is not None]
+        bodies = [body for body in map(self.bytes_of, lists) if body is not None]
+        return [path for body in bodies for path in decode_paths(body)]
 
     def position_of(self, ctx: str, state: ContextState) -> Payload | None:
         """Return the stored position that a state names, None where it is gone."""
@@ -195,8 +196,9 @@ def _object_of(kind: str, rest: str, key: Key, attributes: Attributes) -> tuple[
             run_key = item.run_key(key.sk)
             return run_key, item.run_of(run_key, attributes)
         case "LINE":
-            line = item.line_of(attributes)
-            return line.epoch, line
+            epoch = item.line_epoch(key.sk)
+            item.turning_of(epoch, attributes)  # what an undo needs as well
+            return epoch, item.line_of(epoch, attributes)
         case "EXEC":
             return rest, item.execution_of(rest, attributes)
         case "DOWN":

@@ -15,6 +15,7 @@ from airflow_bookmarks.core.listing import FileInfo
 from airflow_bookmarks.core.run import RunKey, RunState
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.lifecycle.doctor.finding import Finding, Severity
+from airflow_bookmarks.lifecycle.doctor.head import unpublishable
 from airflow_bookmarks.lifecycle.doctor.survey import Survey
 from airflow_bookmarks.lifecycle.retention import ulid_time
 
@@ -42,6 +43,25 @@ def examine_targets(survey: Survey) -> Iterator[Finding]:
         what = f"{folder!r} was staged under a fence that has passed; nothing of it is open or due"
         mend = "Remove the folder; the next run of the job would do so as well."
         yield Finding("staging-orphaned", survey.job, Severity.NOTICE, what, folder, mend, True)
+    yield from _due(survey)
+
+
+def _due(survey: Survey) -> Iterator[Finding]:
+    """Find a publish that is due and can't be made any more."""
+    key = None if survey.head is None else survey.head.publishing
+    run = None if key is None else survey.runs.get(key)
+    if run is None or run.state is not RunState.COMMITTED:
+        return
+    gone = unpublishable(survey, run)
+    if not gone:
+        return
+    what = (
+        f"run {run.key} is to be published, and {len(gone)} of the files that it staged are gone and not published "
+        f"either, the first: {gone[0]!r}. Each further run of the job fails over it"
+    )
+    # A replay that is due stays due through a rewind without clean.
+    mend = f"Put them back, or rewind the job{' with clean' if run.revision else ''} to before run {run.key.number}."
+    yield Finding("publish-impossible", survey.job, Severity.ERROR, what, f"RUN {run.key}", mend)
 
 
 # ---- what runs published

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,10 +14,11 @@ from typing import Any
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.instant import utc_now
 from airflow_bookmarks.core.run import Run
+from airflow_bookmarks.store.address import StoreAddress
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.chaos.real.driver import FILES
 from tests.chaos.real.order import JOB, CommitPath, Order
-from tests.chaos.real.process import run_driver
+from tests.chaos.real.process import DriverProcess, run_driver
 from tests.chaos.real.rows import RowSink
 
 IS_FULL = os.environ.get("CHAOS") == "full"  # whether all is played, or what `make test` has time for
@@ -64,6 +66,29 @@ class Scene:
     def run_first(self) -> None:
         """Make the first run, of another execution."""
         assert self.drive(run_id="before") == 0
+
+    def freeze(self, driver: DriverProcess) -> None:
+        """Freeze a driver that waits at a point, between two renewals of its lease.
+
+        In the middle of one it would take the write lock of SQLite along, and nobody could write until it goes on.
+        """
+        driver.freeze()
+        while self._is_locked():
+            driver.thaw()
+            driver.freeze()
+
+    def _is_locked(self) -> bool:
+        address = StoreAddress.parse(self.store_uri)
+        if address.scheme != "sqlite":
+            return False
+        connection = sqlite3.connect(address.table, timeout=0, isolation_level=None)
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return True
+        finally:
+            connection.close()
+        return False
 
     def outlast_lease(self) -> None:
         """Look at the store until the lease on the job has run out."""

@@ -30,7 +30,7 @@ def freeze_and_overtake(scene: Scene, gate: Gate, point: Point) -> DriverProcess
     scene.land_more()
     driver = DriverProcess(scene.order(holds=(point,), gate=gate.port, lease_s=LEASE_S))
     held = gate.next()
-    driver.freeze()
+    scene.freeze(driver)
     scene.outlast_lease()
     scene.land("late", "late")
     assert scene.drive(run_id="another") == 0
