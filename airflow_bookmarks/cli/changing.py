@@ -122,6 +122,8 @@ def _in_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> list[s
         f"  {ctx}: watermark {in_words(m['before'])} -> {in_words(m['after'])}" for ctx, m in seen["watermarks"].items()
     ]
     lines.append(f"  read again: {_amount(again)}")
+    if seen.get("unreadable_runs"):
+        lines.append(f"  can't be read, and is not counted: runs {', '.join(seen['unreadable_runs'])}")
     if to_clean:
         removed = counted(to_clean, "published file")
         lines.append(f"  removed by the next run: {removed}; there is no undo after that")
