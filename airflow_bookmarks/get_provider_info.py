@@ -25,7 +25,13 @@ def get_provider_info() -> dict[str, Any]:
         "hooks": [_modules("airflow_bookmarks.hooks.bookmark")],
         "operators": [_modules("airflow_bookmarks.operators.change", "airflow_bookmarks.operators.spark_submit")],
         "sensors": [_modules("airflow_bookmarks.sensors.bookmark")],
-        "triggers": [_modules("airflow_bookmarks.triggers.bookmark", "airflow_bookmarks.triggers.watcher")],
+        "triggers": [
+            _modules(
+                "airflow_bookmarks.triggers.bookmark",
+                "airflow_bookmarks.triggers.submission",
+                "airflow_bookmarks.triggers.watcher",
+            )
+        ],
         "notifications": ["airflow_bookmarks.notifications.bookmark.BookmarkNotifier"],
         "connection-types": [_connection_type()],
         "cli": ["airflow_bookmarks.cli.airflow_commands"],

@@ -18,10 +18,11 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
-from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk import Asset, AssetAlias, BaseOperator
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException, TaskDeferred
 
 from airflow_bookmarks.core.errors import JobBusyError, NameInvalidError, OptionError
 from airflow_bookmarks.core.instant import to_text
@@ -32,8 +33,10 @@ from airflow_bookmarks.hooks.bookmark import DEFAULT_CONNECTION, BookmarkHook
 from airflow_bookmarks.lifecycle.empty_run import commit_empty, log_pending
 from airflow_bookmarks.lifecycle.finish import side_summary
 from airflow_bookmarks.lifecycle.lease import Machine
+from airflow_bookmarks.lifecycle.lineage import lineage
 from airflow_bookmarks.lifecycle.naming import key_of
 from airflow_bookmarks.lifecycle.pending import pending
+from airflow_bookmarks.operators import metrics
 from airflow_bookmarks.operators.attempt import Attempt
 from airflow_bookmarks.operators.runtime_zip import runtime_zip
 from airflow_bookmarks.operators.wish import OnClear, OnConflict, OnEmpty, Resolved, Wish, check_arguments, check_conf
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from airflow.sdk import Context
+    from airflow.triggers.base import BaseTrigger
 
     from airflow_bookmarks.lifecycle.pending import Pending
     from airflow_bookmarks.lifecycle.summary import Summary
@@ -52,6 +56,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ConfFor = Callable[[dict[str, Any]], Mapping[str, Any]]
+AssetPartitions = Callable[[dict[str, Any]], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,10 @@ class BookmarkedSubmission(BaseOperator):
         on_empty: "succeed" (default) commits an empty run, as Spark would; "skip" skips the task, and makes no run.
         conf_for: a function of what is pending (`files`, `bytes`, `contexts`, ...: what `BookmarkHook.pending` returns)
             that returns Spark conf, for resources that follow the amount; it goes before `conf`.
+        bookmark_asset: an asset that gets an event when the task has published something, and only then, with the
+            summary as its extra. A hint to whoever is scheduled by it: the job's bookmark says what there is to read.
+        asset_partitions: a function of the summary that returns partition keys; the event is one for each of them then.
+            DAGs that are scheduled by the asset without partitions do not see such events.
         bookmarks_conn_id: an Airflow connection of the type `bookmarks`.
         ship_runtime: send the runtime along; False where the driver's image has the package.
 
@@ -109,6 +118,7 @@ class BookmarkedSubmission(BaseOperator):
     )
 
     _task: _Task | None = None
+    _made: Summary | None = None
 
     # Each argument by name, and not by **kwargs: Airflow fills from default_args what it finds in this signature.
     def __init__(
@@ -125,6 +135,8 @@ class BookmarkedSubmission(BaseOperator):
         skip_when_empty: bool = False,
         on_empty: OnEmpty = "succeed",
         conf_for: ConfFor | None = None,
+        bookmark_asset: Asset | None = None,
+        asset_partitions: AssetPartitions | None = None,
         bookmarks_conn_id: str = DEFAULT_CONNECTION,
         ship_runtime: bool = True,
         **kwargs: Any,
@@ -142,9 +154,14 @@ class BookmarkedSubmission(BaseOperator):
         self.skip_when_empty = skip_when_empty
         self.on_empty = on_empty
         self.conf_for = conf_for
+        self.bookmark_asset = bookmark_asset
+        self.asset_partitions = asset_partitions
         self.bookmarks_conn_id = bookmarks_conn_id
         self.ship_runtime = ship_runtime
         self._check_arguments()
+        if bookmark_asset is not None and asset_partitions is None:
+            # An asset among the outlets has an event whenever the task succeeds, also where nothing was published.
+            self.outlets = [*self.outlets, _alias(bookmark_asset)]
 
     def _check_arguments(self) -> None:
         _check_choice("bookmark_on_conflict", self.bookmark_on_conflict, get_args(OnConflict))
@@ -154,6 +171,8 @@ class BookmarkedSubmission(BaseOperator):
             raise OptionError(
                 f"on_empty={self.on_empty!r} is given without skip_when_empty=True. Nothing was read or changed."
             )
+        if self.asset_partitions is not None and self.bookmark_asset is None:
+            raise OptionError("asset_partitions is given without bookmark_asset. Nothing was read or changed.")
         self._wish().check_literals()
         check_conf(self.user_conf())
 
@@ -181,14 +200,37 @@ class BookmarkedSubmission(BaseOperator):
             BookmarkError: before Spark starts, or: Spark ended well and nothing was committed.
             AirflowException, RuntimeError: Spark failed; with a note on where the bookmark stands.
         """
+        return self._live(context, lambda task: self._run(task, context))
+
+    def resume_execution(
+        self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context
+    ) -> dict[str, Any]:
+        """Go on after a deferral: do what the provider's operator does then, and finish as if this one had waited.
+
+        Raises:
+            as `execute` does.
+        """
+        goes_on = partial(super().resume_execution, next_method, next_kwargs, context)
+        return self._live(context, lambda task: self._go_on(task, context, goes_on))
+
+    def _live(self, context: Context, run: Callable[[_Task], tuple[dict[str, Any], str]]) -> dict[str, Any]:
+        outcome: str | None = "failed"
         try:
-            task = self._begin(context)
-            if task.resolved.choice.option is not Option.ENABLE:
-                self._submit_with(task, context)
-                return self._side_summary(task)
-            return self._run_enabled(task, context).as_dict()
+            summary, outcome = run(self._begin(context))
+            return summary
         except (OptionError, NameInvalidError) as error:
             raise AirflowFailException(str(error)) from error
+        except AirflowSkipException:
+            outcome = "skipped"
+            raise
+        except TaskDeferred as deferred:
+            outcome = None
+            deferred.trigger = self._fencing(deferred.trigger)
+            raise
+        finally:
+            if self._task is not None and outcome is not None:
+                attempt = self._task.attempt
+                metrics.count_task(attempt.job, attempt.store.namespace, outcome)
 
     def on_kill(self) -> None:
         """Stop Spark, then fence this try: a driver that outlives the submit can't commit any more."""
@@ -215,14 +257,36 @@ class BookmarkedSubmission(BaseOperator):
         self._task = _Task(hook, resolved, attempt, self._settings(resolved, caller, hook.store_uri))
         return self._task
 
-    def _run_enabled(self, task: _Task, context: Context) -> Summary:
+    def _run(self, task: _Task, context: Context) -> tuple[dict[str, Any], str]:
+        """Run the task; return its summary, and its outcome for the metrics."""
+        if task.resolved.choice.option is not Option.ENABLE:
+            self._submit_with(task, context)
+            return self._side_summary(task), "side"
+        made = task.attempt.finish_earlier()
+        if made is None:
+            replay, finished = task.attempt.cleared(self.bookmark_on_clear)
+            if finished is not None:  # others were told when it was made
+                return finished.as_dict(), "skipped"
+            made = self._run_enabled(task, context, replay)
+        return self._told(made, context)
+
+    def _go_on(self, task: _Task, context: Context, spark: Callable[[], Any]) -> tuple[dict[str, Any], str]:
+        if task.resolved.choice.option is not Option.ENABLE:
+            spark()
+            return self._side_summary(task), "side"
+        return self._told(self._finish_after(task, spark), context)
+
+    def _told(self, made: Summary, context: Context) -> tuple[dict[str, Any], str]:
+        """Tell others of the run that was made; return its summary, and its outcome for the metrics."""
+        self._made = made
+        summary = made.as_dict()
+        metrics.measure_run(summary)
+        if not made.is_empty:
+            self._tell(summary, context)
+        return summary, "empty" if made.is_empty else "committed"
+
+    def _run_enabled(self, task: _Task, context: Context, replay: int | None) -> Summary:
         attempt = task.attempt
-        earlier = attempt.finish_earlier()
-        if earlier is not None:
-            return earlier
-        replay, skipped = attempt.cleared(self.bookmark_on_clear)
-        if skipped is not None:
-            return skipped
         seen = None
         if replay is not None:
             task = replace(task, settings=replace(task.settings, replay=str(replay)))
@@ -233,7 +297,7 @@ class BookmarkedSubmission(BaseOperator):
             summary = self._without_spark(attempt, seen)
             if summary is not None:
                 return summary
-        return self._submit_and_finish(task, context, seen)
+        return self._finish_after(task, lambda: self._submit_with(task, context, seen))
 
     def _without_spark(self, attempt: Attempt, seen: Pending) -> Summary | None:
         """Do what `on_empty` says where nothing is new; None where Spark has to run."""
@@ -255,9 +319,9 @@ class BookmarkedSubmission(BaseOperator):
             log.info("bookmark %s: nothing is new; run %s is empty, without Spark", attempt.job, summary.run_number)
         return summary
 
-    def _submit_and_finish(self, task: _Task, context: Context, seen: Pending | None) -> Summary:
+    def _finish_after(self, task: _Task, spark: Callable[[], Any]) -> Summary:
         try:
-            self._submit_with(task, context, seen)
+            spark()
         except (AirflowException, RuntimeError) as error:
             summary = task.attempt.settle(error)
             if summary is None:
@@ -283,6 +347,35 @@ class BookmarkedSubmission(BaseOperator):
         log.info("bookmark %s: conf_for says %s", task.resolved.job, dict(conf))
         return {str(name): str(value) for name, value in conf.items()}
 
+    # ---- what others are told
+
+    def _tell(self, summary: dict[str, Any], context: Context) -> None:
+        """Make the event of the asset, which goes out when the task has succeeded."""
+        asset = self.bookmark_asset
+        if asset is None:
+            return
+        if self.asset_partitions is None:
+            context["outlet_events"][_alias(asset)].add(asset, extra=summary)
+            return
+        keys = list(self.asset_partitions(summary))
+        if not keys:
+            log.info("bookmark %s: asset_partitions names none, so the asset gets no event", summary["job"])
+            return
+        # Partition keys go with an asset only, not with an alias. It is an outlet of this one try, which has published.
+        self.outlets = [*self.outlets, asset]
+        event = context["outlet_events"][asset]
+        event.extra.update(summary)
+        event.add_partitions(keys)
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
+        """Return what the task read and wrote, for Airflow's OpenLineage provider, which asks for it by this name."""
+        from airflow_bookmarks.operators.openlineage import operator_lineage
+
+        if self._task is None or self._made is None or self._made.run_number is None:
+            return None
+        attempt = self._task.attempt
+        return operator_lineage(lineage(attempt.store, attempt.job, self._made.run_number))
+
     def _fence(self) -> None:
         """Fence the try that is running, if it has got as far as Spark.
 
@@ -292,6 +385,17 @@ class BookmarkedSubmission(BaseOperator):
         task = self._task
         if task is not None and task.resolved.choice.option is Option.ENABLE:
             task.attempt.fence(task.hook.open_store())
+
+    def _fencing(self, trigger: BaseTrigger) -> BaseTrigger:
+        """Return the trigger of a deferred task, which from now on is where a kill arrives, with the fence added."""
+        from airflow_bookmarks.triggers.submission import Fence, SubmissionTrigger
+
+        task = self._task
+        if task is None or task.resolved.choice.option is not Option.ENABLE:
+            return trigger
+        caller = task.attempt.caller
+        fence = Fence(self.bookmarks_conn_id, task.attempt.job, caller.run_id, caller.attempt)
+        return SubmissionTrigger.around(trigger, fence)
 
     # ---- what travels
 
@@ -345,6 +449,10 @@ class BookmarkedSubmission(BaseOperator):
         attempt = task.attempt
         option = task.resolved.choice.option.value
         return side_summary(attempt.store, attempt.job, attempt.caller, option).as_dict()
+
+
+def _alias(asset: Asset) -> AssetAlias:
+    return AssetAlias(f"bookmark {asset.name}")
 
 
 def _argument_names() -> tuple[str, ...]:

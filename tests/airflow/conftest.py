@@ -109,6 +109,11 @@ class Player:
 
     def play(self, dag: DAG) -> Played:
         """Play one run of a DAG that stands in no file."""
+        self.sync(dag)
+        return Played(dag.test())
+
+    def sync(self, dag: DAG) -> None:
+        """Make a DAG that stands in no file known to Airflow."""
         from airflow.dag_processing.bundles.manager import DagBundlesManager
         from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
 
@@ -116,7 +121,6 @@ class Player:
         bag = DagBag(dag_folder=os.devnull, collect_dags=False)
         bag.bag_dag(dag)
         sync_bag_to_db(bag, "dags-folder", None)
-        return Played(dag.test())
 
 
 @pytest.fixture

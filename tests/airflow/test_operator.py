@@ -316,7 +316,10 @@ def test_half_a_window_is_refused_before_spark_starts(world: World) -> None:
         ({"bookmark_on_conflict": "ignore"}, "expected 'fail' or 'wait'"),
         ({"bookmark_upstream": "flights.clean"}, "expected a list of job names"),
         ({"conf": {"spark.bookmarks.option": "pause"}}, "conf sets 'spark.bookmarks.option'"),
-        ({"bookmark_optoin": "pause"}, "unknown argument 'bookmark_optoin'; those of the bookmark are bookmark_from"),
+        (
+            {"bookmark_optoin": "pause"},
+            "unknown argument 'bookmark_optoin'; those of the bookmark are bookmark_asset, bookmark_from",
+        ),
         ({"default_args": {"bookmark_optoin": "pause"}}, "unknown argument 'bookmark_optoin'"),
     ],
 )

@@ -1,0 +1,87 @@
+"""Lineage: what one run read, of which window, and what it wrote; for catalogues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.plan import FilePlan
+
+if TYPE_CHECKING:
+    from airflow_bookmarks.core.run import PlanEntry, Run
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a run read of one context: from where (URIs or paths), how much, and the window.
+
+    `watermark_from` is the one before the run. Of an upstream: its runs after `after` up to and including `until`.
+    """
+
+    ctx: str
+    locations: tuple[str, ...]
+    files: int
+    bytes: int
+    rows: int | None
+    watermark_from: str | None
+    watermark_to: str | None
+    upstream: str | None = None
+    after: int | None = None
+    until: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a run wrote to one output: where to (URI or path), and how much; None: not known."""
+
+    output: str
+    location: str
+    files: int | None
+    bytes: int | None
+    rows: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """What run `run_number` of a job read and wrote."""
+
+    job: str
+    run_number: int
+    reads: tuple[Read, ...]
+    writes: tuple[Written, ...]
+
+
+def lineage(store: BookmarkStore, job: str, number: int) -> Lineage | None:
+    """Return what a run read and wrote; None where no run of that number has committed.
+
+    Raises:
+        StoreError: the state can't be read, or is damaged.
+    """
+    run = store.committed_run(job, number)
+    if run is None:
+        return None
+    reads = tuple(_read(store, run, ctx, entry) for ctx, entry in sorted(run.plans.items()))
+    writes = tuple(
+        Written(name, o.target, o.facts.get("files"), o.facts.get("bytes"), o.facts.get("rows"))
+        for name, o in sorted(run.outputs.items())
+    )
+    return Lineage(job, number, reads, writes)
+
+
+def _read(store: BookmarkStore, run: Run, ctx: str, entry: PlanEntry) -> Read:
+    measured: dict[str, Any] = run.metrics.get("contexts", {}).get(ctx, {})
+    upstream = entry.facts.get("upstream", {})
+    state = run.contexts.get(ctx)
+    return Read(
+        ctx=ctx,
+        locations=FilePlan.decode(store.blobs.get(entry.body)).roots,
+        files=entry.facts["files"],
+        bytes=entry.facts["bytes"],
+        rows=measured.get("rows"),
+        watermark_from=measured.get("watermark_before"),
+        watermark_to=None if state is None else state.watermark,
+        upstream=upstream.get("job"),
+        after=upstream.get("after"),
+        until=upstream.get("until"),
+    )

@@ -1,0 +1,52 @@
+"""Metrics of finished tasks, through Airflow's own stats: StatsD or OpenTelemetry, whichever is configured there.
+
+    bookmark.tasks                counter   each task that ended; tag `outcome`: committed, empty, skipped, side, failed
+    bookmark.files_read           counter   of all contexts
+    bookmark.bytes_read           counter
+    bookmark.rows_read            counter   where all of them were counted
+    bookmark.rows_written         counter   of all outputs, where all of them were counted
+    bookmark.seconds.<step>       timer     begin, plan, read_write, commit, publish
+
+Each has the tags `job` and `namespace`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Any
+
+try:
+    from airflow.sdk.observability import stats
+except ModuleNotFoundError:  # Airflow 3.2
+    from airflow._shared.observability.metrics import stats  # type: ignore[no-redef]
+
+PREFIX = "bookmark"
+
+
+def count_task(job: str, namespace: str, outcome: str) -> None:
+    """Count a task that ended."""
+    stats.incr(f"{PREFIX}.tasks", tags={"job": job, "namespace": namespace, "outcome": outcome})
+
+
+def measure_run(summary: Mapping[str, Any]) -> None:
+    """Count what a run read and wrote, and how long its steps took; `summary` as in XCom."""
+    tags = {"job": summary["job"], "namespace": summary["namespace"]}
+    contexts, outputs = summary["contexts"].values(), summary["outputs"].values()
+    counts = {
+        "files_read": _total(facts["files"] for facts in contexts),
+        "bytes_read": _total(facts["bytes"] for facts in contexts),
+        "rows_read": _total(facts["rows"] for facts in contexts),
+        "rows_written": _total(facts["rows"] for facts in outputs),
+    }
+    for name, number in counts.items():
+        if number is not None:
+            stats.incr(f"{PREFIX}.{name}", number, tags=tags)
+    for step, seconds in summary["seconds"].items():
+        stats.timing(f"{PREFIX}.seconds.{step}", timedelta(seconds=float(seconds)), tags=tags)
+
+
+def _total(numbers: Iterable[int | None]) -> int | None:
+    given = list(numbers)
+    known = [number for number in given if number is not None]
+    return sum(known) if len(known) == len(given) else None
