@@ -43,6 +43,16 @@ class JarSet:
 
 SETS: dict[str, JarSet] = {
     "dynamodb-local": JarSet("2.6.1", (Artifact("com.amazonaws", "DynamoDBLocal", "2.6.1"),)),
+    # Not Hadoop's minicluster, which is one jar: its REST API answers in a form that no other YARN has.
+    "yarn": JarSet(
+        "3.4.2",
+        (
+            Artifact("org.apache.hadoop", "hadoop-yarn-server-resourcemanager", "3.4.2"),
+            Artifact("org.apache.hadoop", "hadoop-yarn-server-nodemanager", "3.4.2"),
+            # Unused, but the resource manager has a field of one of its classes; with its own it brings all of HBase.
+            Artifact("org.apache.hadoop", "hadoop-yarn-server-timelineservice", "3.4.2", is_transitive=False),
+        ),
+    ),
 }
 
 

@@ -77,7 +77,7 @@ def _running(name: str, command: Sequence[str], port: int, address_space_bytes: 
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # a Ctrl-C in the terminal is the parent's to handle
-            preexec_fn=_before_exec(os.getpid(), address_space_bytes),
+            preexec_fn=before_exec(os.getpid(), address_space_bytes),
         )
         try:
             if not _is_ready(process, port):
@@ -91,7 +91,8 @@ def _running(name: str, command: Sequence[str], port: int, address_space_bytes: 
             _stop(process)
 
 
-def _before_exec(parent: int, address_space_bytes: int | None) -> Callable[[], None]:
+def before_exec(parent: int, address_space_bytes: int | None) -> Callable[[], None]:
+    """Return what a child does before it becomes a server: it ends with its parent, and may be kept small."""
     # Loaded before the fork: what runs between fork and exec must not import or allocate much.
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 

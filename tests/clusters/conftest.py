@@ -1,0 +1,152 @@
+"""Clusters that live as long as the tests that need them, and a scene on each."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3.session
+import pytest
+
+from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
+from tests.airflow.conftest import airflow_database, connect, player  # noqa: F401  # fixtures for these tests too
+from tests.clusters.driver_python import make_driver_python
+from tests.clusters.scene import Scene
+from tools.spark_cluster import SparkCluster, spark_cluster, spark_home
+from tools.yarn_cluster import YarnCluster, yarn_cluster
+
+WORKER_KEY, CLUSTER_KEY = "AKIAOFTHEWORKER", "AKIAOFTHECLUSTER"
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # halves short programs
+_CONF = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.extraJavaOptions": _QUICK,
+    "spark.executor.extraJavaOptions": _QUICK,
+    "spark.sql.shuffle.partitions": "1",
+    "spark.eventLog.enabled": "true",
+    "spark.eventLog.compress": "false",
+    "spark.eventLog.rolling.enabled": "false",
+}
+
+
+@pytest.fixture(scope="session")
+def table_uri(dynamodb_local_url: str, aws_session: boto3.session.Session) -> str:
+    """Make one table in DynamoDB Local; each test has a namespace of its own in it."""
+    uri = f"dynamodb://clusters-{uuid.uuid4().hex}?region=eu-west-1&endpoint={dynamodb_local_url}"
+    store = open_store(uri, session=aws_session)
+    store.init()
+    store.table.close()
+    return uri
+
+
+@pytest.fixture(scope="session")
+def cluster_secret() -> str:
+    """Make up the secret that the nodes have."""
+    return f"cluster{uuid.uuid4().hex}"
+
+
+@pytest.fixture(scope="session")
+def driver_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make the Python of the nodes."""
+    return make_driver_python(tmp_path_factory.mktemp("node") / "python")
+
+
+@pytest.fixture(scope="module")
+def standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    """Run a Spark standalone cluster."""
+    with spark_cluster(tmp_path_factory.mktemp("standalone")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def yarn(tmp_path_factory: pytest.TempPathFactory, cluster_secret: str) -> Iterator[YarnCluster]:
+    """Run a YARN cluster whose nodes have credentials of their own: the path of a file, as an administrator sets it."""
+    folder = tmp_path_factory.mktemp("yarn")
+    identity = folder / "credentials"
+    lines = ("[default]", f"aws_access_key_id = {CLUSTER_KEY}", f"aws_secret_access_key = {cluster_secret}")
+    identity.write_text("\n".join(lines))
+    identity.chmod(0o600)
+    with yarn_cluster(folder / "cluster", {"AWS_SHARED_CREDENTIALS_FILE": str(identity)}) as cluster:
+        yield cluster
+
+
+# ---- the worker: its connections and its environment
+
+
+@pytest.fixture
+def worker_secret() -> str:
+    """Make up the secret of the AWS connection: no other process of this machine has it."""
+    return f"worker{uuid.uuid4().hex}"
+
+
+@pytest.fixture
+def store(
+    table_uri: str, worker_secret: str, monkeypatch: pytest.MonkeyPatch, aws_session: boto3.session.Session
+) -> Iterator[BookmarkStore]:
+    """Open an empty namespace, and let the worker's connections lead to it by credentials of an AWS connection."""
+    uri = f"{table_uri}&namespace=n{uuid.uuid4().hex}"
+    aws = {"conn_type": "aws", "login": WORKER_KEY, "password": worker_secret}
+    monkeypatch.setenv("AIRFLOW_CONN_AWS_BOOKMARKS", json.dumps(aws))
+    connect(monkeypatch, store=uri, aws_conn_id="aws_bookmarks")
+    store = open_store(uri, session=aws_session)
+    store.init()
+    yield store
+    store.table.close()
+
+
+@pytest.fixture
+def programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let spark-submit be found, and find the loopback alone."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+
+
+@pytest.fixture
+def on_standalone(
+    standalone: SparkCluster, store: BookmarkStore, programs: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Scene:
+    """Set an empty scene whose operator submits to the standalone cluster, in client mode."""
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": standalone.master}))
+    conf = {**_CONF, **_event_log(tmp_path), "spark.cores.max": "2"}
+    return Scene(tmp_path, store, {"conf": conf, "driver_memory": "512m", "executor_memory": "512m"})
+
+
+@pytest.fixture
+def on_yarn(
+    yarn: YarnCluster,
+    store: BookmarkStore,
+    programs: None,
+    driver_python: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Scene:
+    """Set an empty scene whose operator submits to YARN, in cluster mode."""
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(yarn.conf))
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)  # spark-submit would send them along
+    monkeypatch.delenv("PYSPARK_DRIVER_PYTHON", raising=False)
+    extra = {"deploy-mode": "cluster", "yarn_resourcemanager_webapp_address": yarn.web}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "yarn", "extra": extra}))
+    conf = {
+        **_CONF,
+        **_event_log(tmp_path),
+        "spark.pyspark.python": str(driver_python),
+        "spark.yarn.appMasterEnv.PYSPARK_PYTHON": str(driver_python),
+        "spark.yarn.jars": f"local:{spark_home()}/jars/*",  # the nodes have Spark: nothing is copied
+        "spark.yarn.maxAppAttempts": "1",
+        "spark.yarn.report.interval": "200ms",
+        "spark.yarn.stagingDir": yarn.staging.as_uri(),
+    }
+    submit = {"conf": conf, "driver_memory": "512m", "executor_memory": "512m", "num_executors": 1}
+    return Scene(tmp_path, store, submit)
+
+
+def _event_log(folder: Path) -> dict[str, str]:
+    events = folder / "events"
+    events.mkdir()
+    return {"spark.eventLog.dir": events.as_uri()}

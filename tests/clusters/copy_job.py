@@ -1,0 +1,83 @@
+"""The script that these tests submit: it copies the lines of new files, and says where it runs and what it has there.
+
+It runs where nothing of this project is but what the operator ships, so it imports nothing of the tests. Its one
+argument is JSON with the fields of `tests.clusters.scene.Order`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import boto3.session
+from pyspark.sql import SparkSession
+
+import airflow_bookmarks
+from airflow_bookmarks.spark import BookmarkedJob
+
+
+def main(order: dict[str, Any]) -> None:
+    """Make the run, and note what it ends with: what a driver says is lost with the JVM that started it."""
+    try:
+        copy(order)
+    except Exception as error:
+        (Path(order["root"]) / "error.txt").write_text(f"{type(error).__name__}: {error}")
+        raise
+
+
+def copy(order: dict[str, Any]) -> None:
+    """Make the run as the script of a user does, and die, fail or wait where the order says so."""
+    if order["takes_its_container_along"]:
+        die_with_the_container()
+    spark = SparkSession.builder.getOrCreate()
+    os.environ["AIRFLOW_BOOKMARKS_FAULT"] = order["fault"]
+    with BookmarkedJob(spark) as job:
+        lines = job.read("raw").text(f"{order['root']}/raw")
+        job.write(lines, "out").text(f"{order['root']}/out")
+        report(spark, Path(order["root"]))
+        pass_gate(order["gate"])
+        if order["fails"]:
+            raise ValueError("the last line of the block fails")
+
+
+def report(spark: SparkSession, root: Path) -> None:
+    """Say where this driver runs, and what it and its executors have there."""
+    found = {
+        "pid": os.getpid(),
+        "package": airflow_bookmarks.__file__,
+        "has_airflow": importlib.util.find_spec("airflow") is not None,
+        "access_key": getattr(boto3.session.Session().get_credentials(), "access_key", None),
+        "application_id": spark.sparkContext.applicationId,
+        "conf": dict(spark.sparkContext.getConf().getAll()),
+    }
+    (root / "report.json").write_text(json.dumps(found))
+
+
+def pass_gate(port: int) -> None:
+    """Say that this driver has staged all, and wait to be told to go on. 0: there is no gate."""
+    if not port:
+        return
+    with socket.create_connection(("127.0.0.1", port)) as line:
+        line.sendall(f"{os.getpid()}\n".encode())
+        line.recv(1)
+
+
+def die_with_the_container() -> None:
+    """Let the fault that kills this process kill first the JVM that started it, as a lost machine does."""
+    kill = os.kill
+
+    def kill_both(pid: int, number: signal.Signals) -> None:
+        kill(os.getppid(), number)
+        kill(pid, number)
+
+    os.kill = kill_both  # type: ignore[assignment]
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))
