@@ -55,9 +55,14 @@ chaos: setup ## Simulate SEEDS=20000 worlds of kills, races and outages, then al
 chaos-bites: setup ## Break the protocol on purpose, rule by rule: the simulation must notice each time
 	$(BIN)/python -m tests.chaos.bites
 
+.PHONY: fanout
+fanout: setup ## Let 200 consumers wait in a real Airflow for one job, and kill the triggerer in the middle
+	$(BIN)/python -m tests.chaos.fanout --consumers 200
+
 .PHONY: bench
 bench: setup ## Measure, side by side in one run: build/bench holds the figures
 	$(BIN)/python -m benchmarks.store
+	$(BIN)/python -m benchmarks.waiting
 
 .PHONY: check
 check: format lint types imports containers package ## Run every check that is not a test

@@ -5,6 +5,10 @@ again one of the jobs publishes, at a moment that is random to the poller. The l
 run (its mark is written) to the event of the trigger. Requests are counted at the table of the poller; the publishing
 goes by another one. Half of the interval is due to chance: a look comes every 2 to 4 s.
 
+Beside it stands what most would write: each sensor polls by itself. There each of the waits looks alone, in poke mode,
+which remembers names and layout between two looks, and as often as the poller does: what it costs in requests, and how
+long one round of all of them takes, against one shared look.
+
 Example:
     $ python -m benchmarks.waiting
     $ python -m benchmarks.waiting --publishes 3 --backends sqlite
@@ -22,14 +26,14 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from airflow_bookmarks.core.condition import NewsFor
 from airflow_bookmarks.core.edge import Edge
-from airflow_bookmarks.lifecycle.waiting import Wait
+from airflow_bookmarks.lifecycle.waiting import Memory, Wait, evaluate
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.dynamodb import DynamoTable
 from airflow_bookmarks.store.item import edge_attributes
@@ -44,11 +48,17 @@ RESULT = Path("build/bench/waiting.json")
 BACKENDS = ("sqlite", "dynamodb-local")
 WAITS = (1, 50, 200)
 CONNECTION = "bench"
+ROUNDS = 10
+POLL_INTERVAL_S = 2.0  # that of the poller; its module imports Airflow, whose home is not known yet here
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What one case came to. A look is one round of the poller; `requests_per_s` counts all of its requests."""
+    """What one case came to. A look is one round of the poller; `requests_per_s` counts all of its requests.
+
+    `look_ms` is the median time of one look at what stands still; `alone_...` is each wait by itself: all of them once,
+    at the poller's mean interval; `ratio` is how many times more requests that is.
+    """
 
     backend: str
     waits: int
@@ -60,6 +70,18 @@ class Measured:
     requests_per_look: float
     requests_per_s: float
     read_bytes_per_look: int
+    look_ms: float
+    alone_look_ms: float
+    alone_requests_per_s: float
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Rounds of looks at waits that stand still: their median time, and the requests of one of them."""
+
+    median_ms: float
+    requests: float
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -103,8 +125,40 @@ def measure(backend: str, waits: int, publishes: int) -> Measured:
         for job in jobs:
             job.run()
             _consume(store, job.job)
-        table = RecordingTable(polling)
-        return asyncio.run(_watch(backend, table, jobs, publishes))
+        watched = asyncio.run(_watch(backend, RecordingTable(polling), jobs, publishes))
+        table = RecordingTable(publishing)  # the poller has closed its own
+        asked = [_wait(job.job) for job in jobs]
+        return _beside(watched, _rounds(table, [asked]), _rounds(table, [[wait] for wait in asked]))
+
+
+def _rounds(table: RecordingTable, groups: Sequence[Sequence[Wait]]) -> Rounds:
+    """Let groups of waits look, one group after the other, each with a memory of its own; the first round is no count.
+
+    DynamoDB answers waits that look at one time side by side: the time of a round is work, and not a delay.
+    """
+    store = BookmarkStore(table, "bench")
+    memories = [Memory() for _ in groups]
+    times_ms = []
+    for number in range(ROUNDS + 1):
+        if number == 1:
+            table.take()
+        begun = time.perf_counter()
+        for waits, memory in zip(groups, memories, strict=True):
+            if any(answer.is_met for answer in evaluate(store, waits, memory)):
+                raise RuntimeError("a wait was met though nothing was published")
+        times_ms.append((time.perf_counter() - begun) * 1000)
+    return Rounds(median(times_ms[1:]), len(table.take()) / ROUNDS)
+
+
+def _beside(watched: Measured, shared: Rounds, alone: Rounds) -> Measured:
+    mean_interval_s = 1.5 * POLL_INTERVAL_S  # a pause is 1 to 2 times the interval, at random
+    return replace(
+        watched,
+        look_ms=shared.median_ms,
+        alone_look_ms=alone.median_ms,
+        alone_requests_per_s=alone.requests / mean_interval_s,
+        ratio=alone.requests / shared.requests,
+    )
 
 
 async def _watch(backend: str, table: RecordingTable, jobs: Sequence[SteadyJob], publishes: int) -> Measured:
@@ -135,13 +189,15 @@ async def _watch(backend: str, table: RecordingTable, jobs: Sequence[SteadyJob],
         requests_per_look=len(requests) / looks,
         requests_per_s=len(requests) / seconds,
         read_bytes_per_look=sum(one.read_bytes for one in requests) // looks,
+        look_ms=0.0,  # what was not looked at yet: see `_beside`
+        alone_look_ms=0.0,
+        alone_requests_per_s=0.0,
+        ratio=0.0,
     )
 
 
 async def _latency_ms(job: SteadyJob, waiting: dict[str, asyncio.Task[float]]) -> float:
     """Publish a run at a random moment, and return how long after it the trigger fired."""
-    from airflow_bookmarks.triggers.poller import POLL_INTERVAL_S
-
     await asyncio.sleep(random.uniform(0, 2 * POLL_INTERVAL_S))
     await asyncio.to_thread(job.run)
     published = time.perf_counter()
@@ -208,7 +264,11 @@ _COLUMNS: tuple[tuple[str, int], ...] = (
     ("looks", 6),
     ("requests_per_look", 18),
     ("requests_per_s", 15),
-    ("read_bytes_per_look", 19),
+    ("read_bytes_per_look", 20),
+    ("look_ms", 8),
+    ("alone_look_ms", 14),
+    ("alone_requests_per_s", 21),
+    ("ratio", 6),
 )
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import ContextState, Execution, Run
 
 Mark: TypeAlias = int | datetime  # what a watermark compares as
+_MOST_DIGITS = 1000  # Python refuses to read a number of more than 4300
 
 
 # ---- what may be waited for; `str()` says it in words
@@ -71,9 +72,10 @@ class RunReached:
         Raises:
             OptionError: it is no number from 1.
         """
-        if not (text.isascii() and text.isdecimal()) or int(text) < 1:
+        number = _whole_number(text)
+        if number is None or number < 1:
             raise OptionError(f"run_number={text!r}: expected a number from 1. Nothing was read or changed.")
-        return cls(int(text))
+        return cls(number)
 
     def __str__(self) -> str:
         return f"run {self.number} or a later one"
@@ -280,10 +282,8 @@ def mark_of(watermark: str) -> Mark | None:
         >>> mark_of("42"), mark_of("2013-01-31"), mark_of("part-00042")
         (42, datetime.datetime(2013, 1, 31, 0, 0), None)
     """
-    digits = watermark.removeprefix("-")
-    if digits.isascii() and digits.isdecimal():
-        return int(watermark)
-    return _time(watermark)
+    number = _whole_number(watermark)
+    return _time(watermark) if number is None else number
 
 
 def watermark_context(job: str, contexts: Mapping[str, ContextState], ctx: str | None) -> str | None:
@@ -362,6 +362,12 @@ def _unmarked(condition: WatermarkReached, head: Head) -> str:
         return f"no watermark is published yet; {_standing(head)}"
     known = ", ".join(sorted(head.contexts)) or "none"
     return f"no watermark of {condition.ctx!r} is published yet, contexts are {known}; {_standing(head)}"
+
+
+def _whole_number(text: str) -> int | None:
+    digits = text.removeprefix("-")
+    is_number = digits.isascii() and digits.isdecimal() and len(digits) <= _MOST_DIGITS
+    return int(text) if is_number else None
 
 
 def _time(text: str) -> datetime | None:

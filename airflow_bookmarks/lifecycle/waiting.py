@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 NAMES_KEPT_S = 60.0
+_MOST_SAID = 10  # jobs of one wait of which a message says where they stand
 _FEW = 4  # runs read at first when the newest one is looked for; nearly always that is the first
 
 _Items: TypeAlias = Mapping[Key, Attributes]
@@ -183,8 +184,13 @@ class Answer:
         return [f"{s.job}: {s.verdict.standing}" for s in self.standings if s.verdict.rewound_to is not None]
 
     def __str__(self) -> str:
-        standings = "; ".join(f"{s.job!r}: {s.verdict.standing}" for s in self.standings)
-        return f"It waits for {self.wait.condition}. Where it stands: {self.error or standings}."
+        # The jobs that are waited for first: of hundreds it is they who say why it waits.
+        ordered = sorted(self.standings, key=lambda standing: standing.verdict.is_met)
+        said = [f"{s.job!r}: {s.verdict.standing}" for s in ordered[:_MOST_SAID]]
+        if len(ordered) > _MOST_SAID:
+            met = sum(standing.verdict.is_met for standing in ordered)
+            said.append(f"and {len(ordered) - _MOST_SAID} more; {met} of {len(ordered)} jobs are there")
+        return f"It waits for {self.wait.condition}. Where it stands: {self.error or '; '.join(said)}."
 
 
 @dataclass(slots=True)

@@ -16,17 +16,14 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
-try:
-    from airflow.sdk.observability import stats
-except ModuleNotFoundError:  # Airflow 3.2
-    from airflow._shared.observability.metrics import stats  # type: ignore[no-redef]
+from airflow.sdk.observability.stats import Stats
 
 PREFIX = "bookmark"
 
 
 def count_task(job: str, namespace: str, outcome: str) -> None:
     """Count a task that ended."""
-    stats.incr(f"{PREFIX}.tasks", tags={"job": job, "namespace": namespace, "outcome": outcome})
+    Stats.incr(f"{PREFIX}.tasks", tags={"job": job, "namespace": namespace, "outcome": outcome})
 
 
 def measure_run(summary: Mapping[str, Any]) -> None:
@@ -41,9 +38,9 @@ def measure_run(summary: Mapping[str, Any]) -> None:
     }
     for name, number in counts.items():
         if number is not None:
-            stats.incr(f"{PREFIX}.{name}", number, tags=tags)
+            Stats.incr(f"{PREFIX}.{name}", number, tags=tags)
     for step, seconds in summary["seconds"].items():
-        stats.timing(f"{PREFIX}.seconds.{step}", timedelta(seconds=float(seconds)), tags=tags)
+        Stats.timing(f"{PREFIX}.seconds.{step}", timedelta(seconds=float(seconds)), tags=tags)
 
 
 def _total(numbers: Iterable[int | None]) -> int | None:

@@ -242,6 +242,7 @@ class BookmarkedSubmission(BaseOperator):
     def _begin(self, context: Context) -> _Task:
         """Resolve what the task works on."""
         check_conf(self.user_conf())
+        self._check_partitions(context)
         hook = BookmarkHook(self.bookmarks_conn_id)
         ti = context["ti"]
         map_index = -1 if ti.map_index is None else ti.map_index
@@ -256,6 +257,15 @@ class BookmarkedSubmission(BaseOperator):
         attempt = Attempt(store, resolved.job, caller, first, Machine())
         self._task = _Task(hook, resolved, attempt, self._settings(resolved, caller, hook.store_uri))
         return self._task
+
+    def _check_partitions(self, context: Context) -> None:
+        if self.asset_partitions is None or self.bookmark_asset is None:
+            return
+        if not hasattr(context["outlet_events"][self.bookmark_asset], "add_partitions"):
+            raise OptionError(
+                "asset_partitions needs Airflow 3.3 or later. Nothing was read or changed; Spark was not started. "
+                "Leave it out."
+            )
 
     def _run(self, task: _Task, context: Context) -> tuple[dict[str, Any], str]:
         """Run the task; return its summary, and its outcome for the metrics."""

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from airflow.configuration import conf
 from airflow.sdk import BaseSensorOperator, PokeReturnValue
-from airflow.sdk.exceptions import AirflowSensorTimeout, AirflowSkipException
+from airflow.sdk.exceptions import AirflowSensorTimeout, AirflowSkipException, TaskDeferralError
 
 from airflow_bookmarks.core import errors
-from airflow_bookmarks.core.errors import BookmarkError, OptionError
+from airflow_bookmarks.core.errors import BookmarkError, OptionError, StoreUnavailableError
 from airflow_bookmarks.core.instant import to_text, utc_now
 from airflow_bookmarks.core.job import airflow_job_name
 from airflow_bookmarks.hooks.bookmark import DEFAULT_CONNECTION, BookmarkHook
 from airflow_bookmarks.lifecycle.waiting import Answer, Memory, Wait, condition_of, evaluate
-from airflow_bookmarks.triggers.bookmark import FAILED, TIMED_OUT, BookmarkTrigger
-from airflow_bookmarks.triggers.poller import POLL_INTERVAL_S
+from airflow_bookmarks.triggers.bookmark import BookmarkTrigger
+from airflow_bookmarks.triggers.poller import POLL_INTERVAL_S, check_interval
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -113,8 +113,7 @@ class BookmarkSensor(BaseSensorOperator):
             raise OptionError(
                 f"watermark_ctx={watermark_ctx!r} is given without a watermark. Give one, or leave it out."
             )
-        if not poll_interval > 0:
-            raise OptionError(f"poll_interval={poll_interval!r}: expected seconds above 0.")
+        check_interval(poll_interval)
         self._waits_for = ""
 
     @cached_property
@@ -133,8 +132,8 @@ class BookmarkSensor(BaseSensorOperator):
             return self._execute_deferrable(context)
         try:
             return super().execute(context)
-        except AirflowSensorTimeout as error:
-            raise AirflowSensorTimeout(f"{error} {self._waits_for}") from error
+        except (AirflowSensorTimeout, AirflowSkipException) as error:
+            raise type(error)(f"{error} {self._waits_for}") from error
 
     def poke(self, context: Context) -> PokeReturnValue:
         """Look once."""
@@ -144,13 +143,18 @@ class BookmarkSensor(BaseSensorOperator):
     def _execute_deferrable(self, context: Context) -> Any:
         deadline = utc_now() + timedelta(seconds=self.timeout)
         try:
+            wait = self._wait(context["ti"].run_id)
             answer = self._look(context)
+        except StoreUnavailableError as error:
+            # The poller outlasts that, so whoever begins to wait just now need not fail.
+            self.log.warning("bookmark sensor: it waits, though the store did not answer: %s", error)
         except BookmarkError as error:
             raise self._failure(error) from error
-        if answer.is_met:
-            return self._found(answer.found)
+        else:
+            if answer.is_met:
+                return self._found(answer.found)
         trigger = BookmarkTrigger(
-            wait=answer.wait.as_dict(),
+            wait=wait.as_dict(),
             bookmarks_conn_id=self.bookmarks_conn_id,
             poll_interval=self.poll_interval,
             deadline=to_text(deadline),
@@ -158,28 +162,38 @@ class BookmarkSensor(BaseSensorOperator):
         timeout = timedelta(seconds=self.timeout) + _TRIGGERER_SLACK
         return self.defer(trigger=trigger, method_name="execute_complete", timeout=timeout)
 
-    def execute_complete(self, context: Context, event: Mapping[str, Any]) -> Any:
+    def execute_complete(self, context: Context, event: Mapping[str, Any] | None) -> Any:
         """End the wait with what the trigger has found."""
-        standing = event["standing"]
-        if event["status"] == TIMED_OUT:
-            raise AirflowSensorTimeout(f"Sensor has timed out; it waited for {self.timeout} seconds. {standing}")
-        if event["status"] == FAILED:
-            raise self._failure(getattr(errors, event["error"], BookmarkError)(standing))
-        self.log.info("bookmark sensor: %s", standing)
-        self._warn(event["warnings"])
-        return self._found(event["found"])
+        match event:
+            case {"status": "met", "found": found, "standing": standing, "warnings": warnings}:
+                self.log.info("bookmark sensor: %s", standing)
+                self._warn(warnings)
+                return self._found(found)
+            case {"status": "timed_out", "standing": standing}:
+                raise AirflowSensorTimeout(f"Sensor has timed out; it waited for {self.timeout} seconds. {standing}")
+            case {"status": "failed", "error": error, "standing": standing}:
+                raise self._failure(_error_of(error, standing))
+        # As a trigger of another version of this package may put it. What the state says, all of them understand.
+        return self._after_silence(context, TaskDeferralError(f"its trigger has fired {event!r}, which is no event"))
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
-        """Go on after the wait in the triggerer; where no triggerer ended it in time, look and say where it stands."""
+        """Go on after the wait in the triggerer; where its trigger did not end it, look and say where it stands."""
         try:
             return super().resume_execution(next_method, next_kwargs, context)
-        except AirflowSensorTimeout as error:
+        except (AirflowSensorTimeout, AirflowSkipException, TaskDeferralError) as error:
             if next_method == "execute_complete":
                 raise
+            return self._after_silence(context, error)
+
+    def _after_silence(self, context: Context, silence: Exception) -> Any:
+        """End a wait that no event of its trigger has ended: by what is there, else as `silence` says."""
+        try:
             answer = self._look(context)
-            if answer.is_met:
-                return self._found(answer.found)
-            raise AirflowSensorTimeout(f"{error}: no triggerer has ended the wait. {self._waits_for}") from error
+        except BookmarkError as error:
+            raise self._failure(error) from error
+        if answer.is_met:
+            return self._found(answer.found)
+        raise type(silence)(f"{silence}: the wait was not ended by its trigger. {self._waits_for}") from silence
 
     def _failure(self, error: BookmarkError) -> Exception:
         # As the other modes do: a sensor that never fails is skipped.
@@ -205,8 +219,7 @@ class BookmarkSensor(BaseSensorOperator):
         return dict(found[0]) if isinstance(self.job, str) else [dict(one) for one in found]
 
     def _wait(self, own_dag_run_id: str) -> Wait:
-        jobs = (self.job,) if isinstance(self.job, str) else tuple(self.job)
-        return Wait(jobs, self._condition(own_dag_run_id))
+        return Wait(_jobs_of(self.job), self._condition(own_dag_run_id))
 
     def _condition(self, own_dag_run_id: str) -> Condition:
         for name in _CONDITIONS:
@@ -222,6 +235,26 @@ class BookmarkSensor(BaseSensorOperator):
             # Not taken for "not given": the sensor would wait for something else than meant, and perhaps pass.
             raise OptionError(f"{name}={value!r}: its template gave nothing. Nothing was read or changed.")
         return text
+
+
+def _jobs_of(job: object) -> tuple[str, ...]:
+    """Return the names that `job` has once its template is rendered."""
+    names = (job,) if isinstance(job, str) else job
+    if not isinstance(names, list | tuple) or "None" in names or None in names:
+        # A dict would be waited for by its keys, and a template that gave nothing by the name "None".
+        raise OptionError(
+            f"job={job!r}: expected the name of a job, or a list of names. Nothing was read or changed. What an "
+            "operator has pushed is a summary: its name is summary['job']."
+        )
+    return tuple(names)
+
+
+def _error_of(name: str, message: str) -> BookmarkError:
+    """Return the error that a trigger has named."""
+    kind = getattr(errors, name, None)
+    if not (isinstance(kind, type) and issubclass(kind, BookmarkError)) or "__init__" in vars(kind):
+        return BookmarkError(message)
+    return kind(message)
 
 
 def _job_of(consumer: str | Consumer | None) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 from contextlib import contextmanager
 from contextvars import Context
@@ -29,6 +30,17 @@ POLL_INTERVAL_S = 2.0
 LONGEST_PAUSE_S = 60.0  # between looks while the store does not answer
 
 log = logging.getLogger(__name__)
+
+
+def check_interval(seconds: float) -> float:
+    """Return the seconds if one can pause for so long between two looks.
+
+    Raises:
+        OptionError: they are not above 0, or without end.
+    """
+    if not 0 < seconds < math.inf:
+        raise OptionError(f"poll_interval={seconds!r}: expected seconds above 0. Nothing was read or changed.")
+    return seconds
 
 
 class Waiter:
@@ -108,11 +120,9 @@ class Poller:
         """Wait along for as long as the block lasts.
 
         Raises:
-            OptionError: the interval is not above 0 seconds.
+            OptionError: nobody can pause for such an interval.
         """
-        if not poll_interval_s > 0:
-            raise OptionError(f"poll_interval={poll_interval_s!r}: expected seconds above 0. Nothing was read.")
-        waiter = Waiter(wait, poll_interval_s)
+        waiter = Waiter(wait, check_interval(poll_interval_s))
         self._waiters.append(waiter)
         self._nobody.clear()
         if self._task is None:

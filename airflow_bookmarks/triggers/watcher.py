@@ -11,7 +11,7 @@ from airflow_bookmarks.core.condition import NewsSince
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.hooks.bookmark import DEFAULT_CONNECTION
 from airflow_bookmarks.lifecycle.waiting import Standing, Wait
-from airflow_bookmarks.triggers.poller import POLL_INTERVAL_S, poller_of
+from airflow_bookmarks.triggers.poller import POLL_INTERVAL_S, check_interval, poller_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -45,7 +45,7 @@ class BookmarkWatcher(BaseEventTrigger):
         super().__init__()  # type: ignore[no-untyped-call]
         self.job = check_name("job", job)
         self.bookmarks_conn_id = bookmarks_conn_id
-        self.poll_interval = poll_interval
+        self.poll_interval = check_interval(poll_interval)
         self._keeps_place = False
 
     def serialize(self) -> tuple[str, dict[str, Any]]:

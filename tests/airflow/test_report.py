@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 from airflow.sdk import DAG, Asset, AssetAlias
-from airflow.sdk.exceptions import AirflowException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.execution_time.context import OutletEventAccessor
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job import Caller
@@ -33,6 +34,17 @@ FLIGHTS = Asset(name="flights", uri="file:///lake/flights")
 
 
 # ---- an asset event
+
+HAS_PARTITIONS = hasattr(OutletEventAccessor, "add_partitions")
+
+
+@pytest.mark.skipif(HAS_PARTITIONS, reason="this Airflow has them")
+def test_partition_keys_are_refused_before_spark_starts_where_airflow_has_none(world: World) -> None:
+    from airflow.sdk.execution_time.context import OutletEventAccessors
+
+    task = operator(bookmark_asset=FLIGHTS, asset_partitions=lambda _: ["x"])
+    with pytest.raises(AirflowFailException, match="needs Airflow"):
+        play(task, {**context(), "outlet_events": OutletEventAccessors()}, refuse)
 
 
 def events(asset: Asset, partitioned: bool = False) -> list[dict[str, Any]]:
@@ -73,6 +85,7 @@ def test_asset_has_an_event_when_something_was_published_and_only_then(
     assert events(asset) == [first.xcom("copy")]
 
 
+@pytest.mark.skipif(not HAS_PARTITIONS, reason="this Airflow has no partitions of assets; they came with 3.3")
 def test_partition_keys_go_out_where_they_are_asked_for(world: World, submits: Submits, player: Player) -> None:
     asset = Asset(name=f"days {world.folder.name}", uri=f"file://{world.folder}/days")
     world.shop.put("a.txt", "a")
@@ -172,7 +185,7 @@ class Backend:
 @pytest.fixture
 def backend(monkeypatch: pytest.MonkeyPatch) -> Backend:
     backend = Backend()
-    monkeypatch.setattr(sys.modules[vars(metrics)["stats"].incr.__module__], "_backend", backend)
+    monkeypatch.setattr(metrics, "Stats", backend)
     return backend
 
 
@@ -186,6 +199,14 @@ def test_run_is_measured_by_airflows_own_stats(world: World, backend: Backend) -
     assert "bookmark.rows_read" not in backend.counts  # nobody counted them
     assert {"begin", "plan", "commit", "publish"} <= {name.rpartition(".")[2] for name in backend.times}
     assert all(tags["job"] == JOB and tags["namespace"] == "test" for tags in backend.tags)
+
+
+def test_airflows_own_stats_take_what_is_measured(world: World) -> None:
+    world.shop.put("a.txt", "a")
+    summary = play(operator(), context(), drive(world))
+
+    metrics.count_task(JOB, "test", "committed")
+    metrics.measure_run(summary)
 
 
 def test_each_end_of_a_task_is_counted_as_what_it_was(world: World, backend: Backend) -> None:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from airflow.sdk import DAG
-from airflow.sdk.exceptions import AirflowSensorTimeout, AirflowSkipException, TaskDeferred
+from airflow.sdk.exceptions import AirflowSensorTimeout, AirflowSkipException, TaskDeferralError, TaskDeferred
+from airflow.serialization.serialized_objects import DagSerialization
 
-from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.errors import BookmarkError, OptionError, StoreUnavailableError
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.change import reset, rewind
 from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.sensors.bookmark import BookmarkSensor
+from airflow_bookmarks.store.sqlite import SqliteTable
 
 from .conftest import Player, World
 
@@ -26,7 +30,7 @@ DAG_RUN = "manual__1"
 
 def told(dag_run_id: str = DAG_RUN) -> Any:
     """Return what Airflow hands to `execute`, as far as the sensor looks at it."""
-    return {"ti": SimpleNamespace(run_id=dag_run_id)}
+    return {"ti": SimpleNamespace(run_id=dag_run_id, get_first_reschedule_date=lambda context: None)}
 
 
 def look(job: Any = "up", dag_run_id: str = DAG_RUN, **arguments: Any) -> Any:
@@ -234,6 +238,9 @@ def test_watermark_is_waited_for(world: World) -> None:
         ({"upstream_logical_date": "2026-05-03"}, "expected an ISO 8601 time with a zone"),
         ({"watermark_ctx": "raw"}, "given without a watermark"),
         ({"poll_interval": 0}, "expected seconds above 0"),
+        ({"poll_interval": float("inf")}, "expected seconds above 0"),
+        ({"run_number": "9" * 5000}, "expected a number from 1"),
+        ({"watermark": "9" * 5000}, "expected a whole number or an ISO 8601 time"),
     ],
 )
 def test_what_is_no_condition_is_refused(world: World, arguments: dict[str, Any], message: str) -> None:
@@ -300,6 +307,12 @@ def test_two_conditions_are_an_error_when_the_dag_file_is_read(two: dict[str, An
 def test_condition_whose_template_gives_nothing_is_an_error(world: World, name: str) -> None:
     with pytest.raises(OptionError, match=f"{name}='None'"):
         look(**{name: "None"})
+
+
+@pytest.mark.parametrize("job", ["None", None, ["up", None], {"job": "up", "run_number": "1"}, {"up"}, 7])
+def test_job_that_is_no_name_is_an_error_and_not_a_wait(world: World, job: Any) -> None:
+    with pytest.raises(OptionError, match="expected the name of a job, or a list of names"):
+        look(job, run_number=1)
 
 
 def test_list_without_a_job_is_an_error(world: World) -> None:
@@ -373,14 +386,119 @@ def test_where_no_triggerer_works_the_timeout_says_where_it_stands(world: World)
     sensor = BookmarkSensor(task_id="wait", job="up", run_number=1, deferrable=True)
     no_triggerer = {"error": "Trigger timeout"}
 
-    with pytest.raises(AirflowSensorTimeout, match=r"no triggerer has ended the wait.*no bookmark of that name yet"):
+    with pytest.raises(AirflowSensorTimeout, match=r"not ended by its trigger.*no bookmark of that name yet"):
         sensor.resume_execution("__fail__", no_triggerer, told())
 
     world.shop.run("up")
     assert sensor.resume_execution("__fail__", no_triggerer, told())["run_number"] == "1"
 
 
+@pytest.mark.parametrize("lenient", [{"soft_fail": True}, {"never_fail": True}])
+@pytest.mark.parametrize("silence", ["Trigger timeout", "Trigger failure"])
+def test_what_is_there_passes_also_where_the_trigger_was_lost(world: World, silence: str, lenient: Any) -> None:
+    sensor = BookmarkSensor(task_id="wait", job="up", run_number=1, deferrable=True, **lenient)
+    with pytest.raises(AirflowSkipException, match="no bookmark of that name yet"):
+        sensor.resume_execution("__fail__", {"error": silence}, told())
+
+    world.shop.run("up")
+
+    assert sensor.resume_execution("__fail__", {"error": silence}, told())["run_number"] == "1"
+
+
+@pytest.mark.parametrize(
+    "event", [None, {}, {"status": "met"}, {"status": "failed", "error": "OptionError"}, {"status": "?"}, "met"]
+)
+def test_event_that_is_none_is_no_answer_and_the_state_is_asked(world: World, event: Any) -> None:
+    sensor = BookmarkSensor(task_id="wait", job="up", run_number=1, deferrable=True)
+    with pytest.raises(TaskDeferralError, match=r"which is no event.*no bookmark of that name yet"):
+        sensor.resume_execution("execute_complete", {"event": event}, told())
+
+    world.shop.run("up")
+
+    assert sensor.resume_execution("execute_complete", {"event": event}, told())["run_number"] == "1"
+
+
+@pytest.mark.parametrize("name", ["JobBusyError", "annotations", "NoSuchError"])
+def test_error_that_can_not_be_made_again_keeps_its_message(world: World, name: str) -> None:
+    sensor = BookmarkSensor(task_id="wait", job="up", run_number=1, deferrable=True)
+    event = {"status": "failed", "error": name, "standing": "what went wrong"}
+
+    with pytest.raises(BookmarkError, match="what went wrong"):
+        sensor.resume_execution("execute_complete", {"event": event}, told())
+
+
+def test_deferred_wait_begins_also_while_the_store_does_not_answer(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sensor = BookmarkSensor(task_id="wait", job="up", run_number=1, deferrable=True, poll_interval=0.01)
+    with monkeypatch.context() as outage:
+        outage.setattr(SqliteTable, "get", cut)
+        deferral = deferred(sensor)
+        with pytest.raises(StoreUnavailableError):
+            BookmarkSensor(task_id="wait", job="up", run_number=1).execute(told())
+
+    world.shop.run("up")
+
+    assert event_of(deferral)["status"] == "met"
+
+
+def cut(table: SqliteTable, keys: object) -> Any:
+    raise StoreUnavailableError("the cable is cut")
+
+
+def test_each_try_of_a_deferred_sensor_has_the_whole_timeout(world: World) -> None:
+    sensor = BookmarkSensor(task_id="wait", job="up", run_number=1, deferrable=True, timeout=3600)
+
+    first, second = (datetime.fromisoformat(deferred(sensor).trigger.deadline) for _ in range(2))
+
+    assert first < second
+
+
+def test_sensor_that_never_fails_is_skipped_in_each_mode(world: World) -> None:
+    for mode in ({}, {"mode": "reschedule"}, {"deferrable": True}):
+        sensor = BookmarkSensor(task_id="wait", job="a#b", run_number=1, never_fail=True, **mode)
+        with pytest.raises(AirflowSkipException):
+            sensor.execute(told())
+
+
+@pytest.mark.parametrize("mode", [{}, {"mode": "reschedule"}])
+def test_skip_at_the_timeout_says_where_it_stands(world: World, mode: dict[str, Any]) -> None:
+    sensor = BookmarkSensor(task_id="wait", job="gone", run_number=1, timeout=0, poke_interval=0, soft_fail=True)
+
+    with pytest.raises(AirflowSkipException, match=r"run 1 or a later one.*no bookmark of that name yet"):
+        sensor.execute(told())
+
+
 # ---- in a DAG
+
+
+def test_sensor_survives_being_stored_with_its_dag(world: World) -> None:
+    with DAG("stored", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
+        BookmarkSensor(task_id="one", job="ünï.cødé", consumer="日本.語", deferrable=True)
+        BookmarkSensor(task_id="several", job=["a", "b"], watermark=42, watermark_ctx="raw")
+        BookmarkSensor.partial(task_id="mapped", consumer="down", deferrable=True).expand(job=["a", "b"])
+
+    stored = json.dumps(DagSerialization.to_dict(dag))
+    tasks: Any = DagSerialization.from_dict(json.loads(stored)).task_dict
+
+    assert (tasks["one"].job, tasks["one"].consumer) == ("ünï.cødé", "日本.語")
+    assert (tasks["several"].job, tasks["several"].watermark) == (["a", "b"], 42)
+    assert tasks["mapped"].is_mapped
+
+
+def test_mapped_sensors_wait_each_for_its_own(world: World, player: Player) -> None:
+    jobs = ["ünï.cødé", "日本.語"]
+    world.shop.put("a.txt", "a")
+    for job in jobs:
+        world.shop.run(job)
+    with DAG("mapping", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
+        BookmarkSensor.partial(task_id="wait", consumer="down", deferrable=True).expand(job=jobs)
+
+    played = player.play(dag)
+
+    assert played.state == "success"
+    pushed = [task.xcom_pull(task_ids="wait", map_indexes=task.map_index) for task in played.run.get_task_instances()]
+    assert sorted(one["job"] for one in pushed) == sorted(jobs)
 
 
 @pytest.mark.parametrize("mode", [{"mode": "poke"}, {"mode": "reschedule"}, {"deferrable": True}])
@@ -423,3 +541,24 @@ def test_deferred_sensor_that_times_out_fails_its_task(world: World, player: Pla
         BookmarkSensor(task_id="wait", job="up", run_number=1, deferrable=True, timeout=0)
 
     assert player.play(dag).state == "failed"
+
+
+# ---- docs/waiting.md
+
+_ROOT = Path(__file__).parents[2]
+_PAGE = (_ROOT / "docs" / "waiting.md").read_text()
+
+
+@pytest.mark.parametrize("example", re.findall(r"^```python\n(.*?)^```$", _PAGE, flags=re.MULTILINE | re.DOTALL))
+def test_examples_of_the_page_can_be_read_as_a_dag_file(example: str) -> None:
+    with DAG("examples", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
+        exec(example, {})  # noqa: S102 - our own page
+
+    assert all(isinstance(task, BookmarkSensor) for task in dag.tasks)
+
+
+@pytest.mark.parametrize("claim", sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", _PAGE))))
+def test_claims_of_the_page_name_tests_that_exist(claim: tuple[str, str]) -> None:
+    path, name = claim
+
+    assert f"\ndef {name}(" in (_ROOT / path).read_text()

@@ -13,7 +13,7 @@ from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time.comms import ErrorResponse
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
-from airflow_bookmarks.core.errors import NameInvalidError
+from airflow_bookmarks.core.errors import NameInvalidError, OptionError
 from airflow_bookmarks.lifecycle.change import reset, rewind
 from airflow_bookmarks.store.bookmark_store import open_store
 from airflow_bookmarks.triggers import watcher
@@ -241,3 +241,8 @@ def test_two_watchers_of_one_job_are_one_trigger() -> None:
 def test_name_that_no_job_can_have_is_refused_when_the_dag_file_is_read() -> None:
     with pytest.raises(NameInvalidError):
         BookmarkWatcher("a#b")
+
+
+def test_interval_that_nobody_can_keep_is_refused_when_the_dag_file_is_read() -> None:
+    with pytest.raises(OptionError, match="poll_interval=0"):
+        BookmarkWatcher("up", poll_interval=0)

@@ -19,18 +19,24 @@ from airflow_bookmarks.core.condition import (
     RunReached,
     WatermarkReached,
 )
-from airflow_bookmarks.core.errors import BookmarkError, NameInvalidError, OptionError, TableLayoutError
+from airflow_bookmarks.core.errors import (
+    BookmarkError,
+    NameInvalidError,
+    OptionError,
+    StateCorruptError,
+    TableLayoutError,
+)
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.change import reset, rewind, set_position, undo
-from airflow_bookmarks.lifecycle.naming import adopt, rename
+from airflow_bookmarks.lifecycle.naming import adopt, delete, rename
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.lifecycle.waiting import Answer, Memory, Standing, Wait, condition_of, evaluate
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.sqlite import SqliteTable
-from airflow_bookmarks.store.table import Attributes, Delete, Key
+from airflow_bookmarks.store.table import MAX_OPERATIONS, Attributes, Delete, Key, Update
 from benchmarks.request import RecordingTable
 from tests.lifecycle.shop import Shop
 
@@ -278,6 +284,33 @@ def test_job_that_had_begun_under_a_name_is_followed_when_the_name_adopts_anothe
     assert found_number(shop, wait, memory) == "1"
 
 
+def test_job_that_is_renamed_while_it_is_waited_for_is_found_by_both_names(shop: Shop) -> None:
+    publish(shop, "up")
+    shop.run("down", upstream="up")
+    memory = Memory(names_kept_s=0)
+    assert found_number(shop, news("up"), memory) is None
+
+    rename(shop.store, "up", "höher", **WHY)
+    publish(shop, "up")  # which stays its key
+
+    assert found_number(shop, news("up"), memory) == "2"
+    assert found_number(shop, news("höher"), memory) == "2"
+
+
+def test_job_that_is_deleted_while_it_is_waited_for_counts_as_gone_back(shop: Shop) -> None:
+    publish(shop, "up")
+    shop.run("down", upstream="up")
+    memory = Memory()
+    assert found_number(shop, Wait(("up",), RunReached(2)), memory) is None
+
+    delete(shop.store, "up", typed_name="up", **WHY)
+
+    assert "went back to run 0" in one(shop, news("up"), memory).verdict.standing
+    assert found_number(shop, Wait(("up",), RunReached(2)), memory) is None
+    publish(shop, "up")
+    assert found_number(shop, Wait(("up",), RunReached(2)), memory) == "2"
+
+
 def test_consumer_is_known_by_each_of_its_names(shop: Shop) -> None:
     publish(shop)
     shop.run("down", upstream="up")
@@ -397,6 +430,29 @@ def test_wait_that_is_wrong_fails_alone(shop: Shop) -> None:
 
     assert isinstance(wrong.error, BookmarkError)
     assert (wrong.is_met, right.is_met) == (False, True)
+
+
+def test_damaged_job_fails_only_who_waits_for_it(shop: Shop) -> None:
+    publish(shop, "up")
+    publish(shop, "damaged")
+    shop.store.table.transact([Update(shop.store.keys("damaged").head, set={"published": "many"})])
+
+    right, wrong = evaluate(shop.store, [news("up"), news("damaged")])
+
+    assert right.is_met
+    assert isinstance(wrong.error, StateCorruptError)
+
+
+def test_one_wait_for_more_jobs_than_a_request_takes_needs_all_of_them(market: tuple[Shop, RecordingTable]) -> None:
+    shop, _ = market
+    jobs = tuple(f"up_{number}" for number in range(200))
+    assert len(jobs) > MAX_OPERATIONS
+
+    assert [one["job"] for one in ask(shop, Wait(jobs, NewsFor("another"))).found] == list(jobs)
+    missing = ask(shop, Wait((*jobs, "gone"), NewsFor("another")))
+    assert not missing.is_met
+    assert "Where it stands: 'gone': no bookmark of that name yet; " in str(missing)
+    assert "and 191 more; 200 of 201 jobs are there." in str(missing)
 
 
 def test_table_of_another_layout_answers_nobody(shop: Shop) -> None:

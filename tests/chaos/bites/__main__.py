@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
     parser.add_argument("names", nargs="*", help="these bites alone")
-    parser.add_argument("--seeds", type=int, default=2000, help="the most worlds for a bite (default: %(default)s)")
+    parser.add_argument("--seeds", type=int, default=10_000, help="the most worlds for a bite (default: %(default)s)")
     parser.add_argument("--start", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: %(default)s)")
     parser.add_argument("--apply", choices=BITES, help=argparse.SUPPRESS)

@@ -1,0 +1,24 @@
+"""Many who wait in a real Airflow, whose triggerer dies meanwhile. `make fanout` plays the same with 200."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.fanout.scene import play
+
+pytestmark = [
+    pytest.mark.airflow,
+    pytest.mark.chaos,
+    pytest.mark.dynamodb_local,
+    pytest.mark.slow,
+    pytest.mark.xdist_group("airflow-servers"),
+]
+
+
+def test_20_consumers_of_one_upstream_get_through_once_though_the_triggerer_is_killed(tmp_path: Path) -> None:
+    figures = play(tmp_path / "fanout", 20)
+
+    assert figures.faults == []
+    assert len(figures.latency_ms) + figures.early_released == 20
