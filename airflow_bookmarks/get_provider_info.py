@@ -23,7 +23,19 @@ def get_provider_info() -> dict[str, Any]:
         "versions": [__version__],
         "integrations": [{"integration-name": _INTEGRATION, "tags": ["software"]}],
         "hooks": [_modules("airflow_bookmarks.hooks.bookmark")],
-        "operators": [_modules("airflow_bookmarks.operators.change", "airflow_bookmarks.operators.spark_submit")],
+        "operators": [
+            _modules(
+                "airflow_bookmarks.operators.change",
+                "airflow_bookmarks.operators.databricks",
+                "airflow_bookmarks.operators.emr",
+                "airflow_bookmarks.operators.glue",
+                "airflow_bookmarks.operators.kubernetes",
+                "airflow_bookmarks.operators.livy",
+                "airflow_bookmarks.operators.remote_submission",
+                "airflow_bookmarks.operators.spark_submit",
+                "airflow_bookmarks.operators.submission",
+            )
+        ],
         "sensors": [_modules("airflow_bookmarks.sensors.bookmark")],
         "triggers": [
             _modules(
@@ -31,6 +43,9 @@ def get_provider_info() -> dict[str, Any]:
                 "airflow_bookmarks.triggers.submission",
                 "airflow_bookmarks.triggers.watcher",
             )
+        ],
+        "task-decorators": [
+            {"name": "bookmark", "class-name": "airflow_bookmarks.decorators.bookmark.bookmark_task"},
         ],
         "notifications": ["airflow_bookmarks.notifications.bookmark.BookmarkNotifier"],
         "connection-types": [_connection_type()],

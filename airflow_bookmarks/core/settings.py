@@ -23,8 +23,8 @@ class Settings:
     `store` is a store URI; `from_run` and `to_run` are written `from` and `to`; `dag` is a JSON object with `dag_id`,
     `task_id`, `map_index`, `dag_run_id`, `logical_date`; `upstream` is a comma-separated list of job names, and
     `upstream_until` a JSON object with the last run to read of some of them; `replay` is the number of a run to make
-    again; `start` is "beginning", "now" or an ISO time; `version` is that of the package
-    which wrote the settings.
+    again; `start` is "beginning", "now" or an ISO time; `shard` says which virtual shards this task works
+    on, as `core.shard.Share` has it; `version` is that of the package which wrote the settings.
     """
 
     job: str | None = None
@@ -40,6 +40,7 @@ class Settings:
     on_conflict: str | None = None
     replay: str | None = None
     start: str | None = None
+    shard: str | None = None
     version: str | None = None
 
     @classmethod

@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.edge import lowest_replayed
 from airflow_bookmarks.core.errors import (
     ChangeRefusedError,
     MisuseError,
@@ -22,6 +23,7 @@ from airflow_bookmarks.core.errors import (
     SourceSwitchedError,
 )
 from airflow_bookmarks.core.job import check_name
+from airflow_bookmarks.core.line import last_common_run
 from airflow_bookmarks.core.plan import FilePlan, decode_moves, encode_moves, encode_paths
 from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
 from airflow_bookmarks.core.settings import PREFIX
@@ -271,6 +273,27 @@ def replay_settings(store: BookmarkStore, job: str, number: int) -> dict[str, An
         "conf": {f"{PREFIX}job": job, f"{PREFIX}replay": str(number)},
         "in_airflow": f"clear the task that made it: {run.run_id}",
     }
+
+
+def changed_upstream(store: BookmarkStore, run: Run) -> str | None:
+    """Say which upstream job has undone or replayed something that `run` read of it; None where none has.
+
+    The stored plan of such a run names files that are replaced by now, or about to be removed.
+    """
+    windows = [entry.facts["upstream"] for entry in run.plans.values() if "upstream" in entry.facts]
+    heads = store.heads([window["job"] for window in windows])
+    for window in windows:
+        upstream, after, until = window["job"], window["after"], window["until"]
+        head = heads.get(upstream)
+        if head is None or until <= after:
+            continue
+        shared = last_common_run(window["epoch"], head.epoch, until, store.lines(upstream))
+        if shared is not None and shared < until:
+            return f"upstream {upstream!r} went back to run {shared}"
+        replayed = lowest_replayed(store.runs(upstream, after=after, until=until), window["changes"])
+        if replayed is not None:
+            return f"run {replayed.key.number} of upstream {upstream!r} was replayed"
+    return None
 
 
 def _replayable(store: BookmarkStore, job: str, replay: ReplayRun, number: int) -> Run:

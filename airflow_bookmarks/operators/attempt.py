@@ -15,6 +15,7 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.head import Take, may_take
 from airflow_bookmarks.lifecycle.finish import Outcome, finish, last_summary, outcome
+from airflow_bookmarks.lifecycle.replay import changed_upstream
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.job import Caller
@@ -58,7 +59,8 @@ class Attempt:
     def cleared(self, on_clear: OnClear) -> tuple[int | None, Summary | None]:
         """Say what becomes of a try whose execution has finished before: the run to replay, or the summary to return.
 
-        Both are None where there is nothing to replay: it is the first time, or what it made was undone since.
+        Both are None where there is nothing to replay: it is the first time, or what it made was undone since, or what
+        it read of an upstream was replayed or undone.
 
         Raises:
             ChangeRefusedError: `on_clear` is "fail", or the execution made several runs.
@@ -85,6 +87,11 @@ class Attempt:
                 f"Nothing was read or changed; Spark was not started. 'airflow-bookmarks rewind {self.job} --to "
                 f"{number - 1 or 'an earlier run'}' makes it read that input again."
             )
+        changed = changed_upstream(self.store, run)
+        if changed is not None:
+            # Its plan names files that are gone. A run that plans anew does what on_upstream_rewind says.
+            log.info("bookmark %s: run %d is not replayed: %s since; a new run is made", self.job, number, changed)
+            return None, None
         log.info("bookmark %s: the task was cleared: run %d is replayed", self.job, number)
         return number, None
 
@@ -122,8 +129,8 @@ class Attempt:
                 raise NotCommittedError(
                     f"job {self.job!r}: Spark ended and try {self.caller.attempt} of {self.caller.run_id!r} never "
                     "began a bookmark run; what is there is of an earlier time. State and targets are as before. "
-                    "Does the "
-                    "script open `with BookmarkedJob(spark) as job:`, under this job's name?"
+                    "Does the script open `with BookmarkedJob(spark) as job:`, under this job's name? With "
+                    "durable=True the provider submits nothing where its earlier Spark job has finished: leave it out."
                 )
             return finish(self.store, self.job, self.caller, self.machine)
         except NotCommittedError:

@@ -22,9 +22,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from airflow.sdk import Asset, AssetAlias, BaseOperator
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException, TaskDeferred
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException, TaskDeferred
 
-from airflow_bookmarks.core.errors import JobBusyError, NameInvalidError, OptionError
+from airflow_bookmarks.core.errors import BookmarkError, JobBusyError, NameInvalidError, OptionError
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job import Caller, airflow_job_name, airflow_run_id, check_run_id
 from airflow_bookmarks.core.option import Option
@@ -39,6 +39,7 @@ from airflow_bookmarks.lifecycle.pending import pending
 from airflow_bookmarks.operators import metrics
 from airflow_bookmarks.operators.attempt import Attempt
 from airflow_bookmarks.operators.runtime_zip import runtime_zip
+from airflow_bookmarks.operators.sharded_attempt import ShardedAttempt
 from airflow_bookmarks.operators.wish import OnClear, OnConflict, OnEmpty, Resolved, Wish, check_arguments, check_conf
 from airflow_bookmarks.store.address import MEMORY
 from airflow_bookmarks.version import __version__
@@ -65,7 +66,7 @@ class _Task:
 
     hook: BookmarkHook
     resolved: Resolved
-    attempt: Attempt
+    attempt: Attempt | ShardedAttempt
     settings: Settings
 
 
@@ -86,6 +87,9 @@ class BookmarkedSubmission(BaseOperator):
         bookmark_upstream: names of the jobs that the script reads with `.upstream(...)`. (templated)
         bookmark_upstream_until: what an operator or sensor of an upstream returned, or a list of such: up to and
             including those runs is read and no further, though more is published. (templated)
+        bookmark_shard: this task's part of a sharded job: "i/n", task i of n, counted from 0, or "lo:hi" of the 64
+            virtual shards; for mapped tasks what `core.shard.shards(n)` or `ranges(...)` returns. The job has no map
+            index in its default name then, and the script loops over `BookmarkedJob(spark).shards()`. (templated)
         bookmark_on_conflict: "fail" (default) when another run holds the job, before Spark starts; or "wait" in the
             driver.
         bookmark_on_clear: what clearing a task does whose run is finished: "replay" (default) reads its stored plan
@@ -115,6 +119,7 @@ class BookmarkedSubmission(BaseOperator):
         "bookmark_to",
         "bookmark_upstream",
         "bookmark_upstream_until",
+        "bookmark_shard",
     )
 
     _task: _Task | None = None
@@ -130,6 +135,7 @@ class BookmarkedSubmission(BaseOperator):
         bookmark_to: str | int | None = None,
         bookmark_upstream: Sequence[str] = (),
         bookmark_upstream_until: Any = None,
+        bookmark_shard: str | None = None,
         bookmark_on_conflict: OnConflict = "fail",
         bookmark_on_clear: OnClear = "replay",
         skip_when_empty: bool = False,
@@ -149,6 +155,7 @@ class BookmarkedSubmission(BaseOperator):
         self.bookmark_to = bookmark_to
         self.bookmark_upstream = bookmark_upstream
         self.bookmark_upstream_until = bookmark_upstream_until
+        self.bookmark_shard = bookmark_shard
         self.bookmark_on_conflict = bookmark_on_conflict
         self.bookmark_on_clear = bookmark_on_clear
         self.skip_when_empty = skip_when_empty
@@ -173,6 +180,11 @@ class BookmarkedSubmission(BaseOperator):
             )
         if self.asset_partitions is not None and self.bookmark_asset is None:
             raise OptionError("asset_partitions is given without bookmark_asset. Nothing was read or changed.")
+        if self.bookmark_shard is not None and (self.skip_when_empty or self.conf_for is not None):
+            raise OptionError(
+                "skip_when_empty and conf_for look at one bookmark, and bookmark_shard is of several. Nothing was read "
+                "or changed. Leave them out."
+            )
         self._wish().check_literals()
         check_conf(self.user_conf())
 
@@ -246,7 +258,7 @@ class BookmarkedSubmission(BaseOperator):
         hook = BookmarkHook(self.bookmarks_conn_id)
         ti = context["ti"]
         map_index = -1 if ti.map_index is None else ti.map_index
-        resolved = self._wish().resolve(airflow_job_name(ti.dag_id, ti.task_id, map_index), hook.default_option)
+        resolved = self._wish().resolve(self._default_job(ti, map_index), hook.default_option)
         option = resolved.choice.option
         log.info("bookmark %s: option %s (%s)", resolved.job, option.value, resolved.option_source)
         caller = _caller(context, map_index)
@@ -254,7 +266,8 @@ class BookmarkedSubmission(BaseOperator):
         store = hook.get_conn()
         if option is not Option.DISABLE:
             resolved = replace(resolved, job=key_of(store, resolved.job))  # another name, which a rename gave
-        attempt = Attempt(store, resolved.job, caller, first, Machine())
+        whole = Attempt(store, resolved.job, caller, first, Machine())
+        attempt = whole if resolved.share is None else ShardedAttempt(whole, resolved.share)
         self._task = _Task(hook, resolved, attempt, self._settings(resolved, caller, hook.store_uri))
         return self._task
 
@@ -266,6 +279,11 @@ class BookmarkedSubmission(BaseOperator):
                 "asset_partitions needs Airflow 3.3 or later. Nothing was read or changed; Spark was not started. "
                 "Leave it out."
             )
+
+    def _default_job(self, ti: Any, map_index: int) -> str:
+        """Return the job's default name. Mapped tasks with shares of one job have that job in common."""
+        is_shared = self.bookmark_shard not in (None, "")
+        return airflow_job_name(ti.dag_id, ti.task_id, -1 if is_shared else map_index)
 
     def _run(self, task: _Task, context: Context) -> tuple[dict[str, Any], str]:
         """Run the task; return its summary, and its outcome for the metrics."""
@@ -309,7 +327,7 @@ class BookmarkedSubmission(BaseOperator):
                 return summary
         return self._finish_after(task, lambda: self._submit_with(task, context, seen))
 
-    def _without_spark(self, attempt: Attempt, seen: Pending) -> Summary | None:
+    def _without_spark(self, attempt: Attempt | ShardedAttempt, seen: Pending) -> Summary | None:
         """Do what `on_empty` says where nothing is new; None where Spark has to run."""
         log_pending(seen)
         if not seen.is_empty or seen.holder is not None:
@@ -332,7 +350,9 @@ class BookmarkedSubmission(BaseOperator):
     def _finish_after(self, task: _Task, spark: Callable[[], Any]) -> Summary:
         try:
             spark()
-        except (AirflowException, RuntimeError) as error:
+        except BookmarkError:
+            raise  # refused before anything was submitted
+        except Exception as error:  # whatever a provider raises: the try is fenced, and it is raised again
             summary = task.attempt.settle(error)
             if summary is None:
                 raise
@@ -403,6 +423,10 @@ class BookmarkedSubmission(BaseOperator):
         task = self._task
         if task is None or task.resolved.choice.option is not Option.ENABLE:
             return trigger
+        if isinstance(task.attempt, ShardedAttempt):
+            # A fence is of one job. What outlives a kill here does no harm: a retry takes each shard over at once.
+            log.warning("bookmark %s: a kill while the task is deferred does not fence its shards", task.attempt.job)
+            return trigger
         caller = task.attempt.caller
         fence = Fence(self.bookmarks_conn_id, task.attempt.job, caller.run_id, caller.attempt)
         return SubmissionTrigger.around(trigger, fence)
@@ -435,6 +459,7 @@ class BookmarkedSubmission(BaseOperator):
             to_run=self.bookmark_to,
             upstream=self.bookmark_upstream,
             upstream_until=self.bookmark_upstream_until,
+            shard=self.bookmark_shard,
         )
 
     def _settings(self, resolved: Resolved, caller: Caller, store_uri: str) -> Settings:
@@ -452,12 +477,15 @@ class BookmarkedSubmission(BaseOperator):
             dag=json.dumps(dag, sort_keys=True),
             # "fail" is what the driver does anyway; left unsaid, the script may say otherwise.
             on_conflict=None if self.bookmark_on_conflict == "fail" else self.bookmark_on_conflict,
+            shard=None if resolved.share is None else resolved.share.text,
             version=__version__,
         )
 
     def _side_summary(self, task: _Task) -> dict[str, Any]:
         attempt = task.attempt
         option = task.resolved.choice.option.value
+        if isinstance(attempt, ShardedAttempt):
+            return attempt.side_summary(option).as_dict()
         return side_summary(attempt.store, attempt.job, attempt.caller, option).as_dict()
 
 

@@ -13,6 +13,7 @@ from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.option import Choice, Option
 from airflow_bookmarks.core.settings import PREFIX
+from airflow_bookmarks.core.shard import Share, shard_name
 from airflow_bookmarks.sources.upstream import until_of
 
 OnConflict = Literal["fail", "wait"]
@@ -30,6 +31,7 @@ class Wish:
     to_run: Any = None
     upstream: Any = ()
     upstream_until: Any = None
+    shard: Any = None
 
     def check_literals(self) -> None:
         """Check what holds no template: an error in a DAG file shows when the file is read.
@@ -39,6 +41,8 @@ class Wish:
         """
         if _is_literal(self.job) and _given(self.job) is not None:
             check_name("job", str(self.job))
+        if _is_literal(self.shard) and _given(self.shard) is not None:
+            Share.of(self.shard)
         if isinstance(self.upstream, str):
             raise OptionError(
                 f"bookmark_upstream={self.upstream!r}: expected a list of job names. Nothing was read or changed."
@@ -57,7 +61,8 @@ class Wish:
         """Return what is in force.
 
         Raises:
-            OptionError: unknown option, half a window, a window without pause. NameInvalidError: a job's name.
+            OptionError: unknown option, half a window, a window without pause, no share. NameInvalidError: a job's
+                name.
         """
         option, source = _given(self.option), "of the task"
         if option is None:
@@ -73,13 +78,21 @@ class Wish:
                 f"bookmark_upstream_until is of {undeclared[0]!r}, which bookmark_upstream={list(upstream)} does not "
                 "name. Nothing was read or changed."
             )
-        return Resolved(check_name("job", _given(self.job) or default_job), choice, source, upstream, until)
+        job = check_name("job", _given(self.job) or default_job)
+        return Resolved(job, choice, source, upstream, until, self._share(job))
+
+    def _share(self, job: str) -> Share | None:
+        given = _given(self.shard)
+        if given is None:
+            return None
+        shard_name(job, 0)  # the name has to have room for it
+        return Share.of(given)
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """The job, option and window in force, where the option comes from, the declared upstream jobs, and up to which run
-    some of them are to be read.
+    """The job, option and window in force, where the option comes from, the declared upstream jobs, up to which run
+    some of them are to be read, and which virtual shards the task works on (None: the job is not sharded).
     """
 
     job: str
@@ -87,6 +100,7 @@ class Resolved:
     option_source: str
     upstream: tuple[str, ...]
     until: Mapping[str, int] = field(default_factory=dict)
+    share: Share | None = None
 
 
 def untils(given: Any) -> dict[str, int]:

@@ -16,6 +16,7 @@ from airflow_bookmarks.core.listing import Listing, instant
 from airflow_bookmarks.core.partition import settle_types
 from airflow_bookmarks.core.plan import FilePlan, PartitionCounts
 from airflow_bookmarks.core.position import Position
+from airflow_bookmarks.core.shard import OTHER_SHARDS, ShardBy, VirtualShard, virtual_shards
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.sources.source import Found, Recheck
 
@@ -56,6 +57,52 @@ class _RecordedPlan(FilePlan):
         return {**FilePlan.facts(self), OPTIONS: dict(self.options)}
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """One look at some folders: what was listed, under which root each file was found, what was left out, and when."""
+
+    listing: Listing
+    root_of: Sequence[str]
+    skipped: Mapping[str, int]
+    listed_at: datetime
+    _numbers: dict[ShardBy, npt.NDArray[np.uint8]] = field(default_factory=dict)
+    _samples: list[tuple[str, str]] = field(default_factory=list)
+
+    def belongs_to(self, shard: VirtualShard) -> npt.NDArray[np.bool_]:
+        """Say which files belong to a virtual shard. What is hashed is hashed once, for all 64 of them.
+
+        Raises:
+            OptionError: it goes by partition, and a file lies in none.
+        """
+        if shard.by not in self._numbers:
+            self._numbers[shard.by] = virtual_shards(self.listing.paths, shard.by)
+        is_own: npt.NDArray[np.bool_] = self._numbers[shard.by] == shard.number
+        return is_own
+
+    def one_of_each_folder(self) -> Sequence[tuple[str, str]]:
+        """Return the path and root of one file of each folder: all files of a folder have the same partition."""
+        if not self._samples and len(self.listing):
+            first: dict[tuple[str, str], str] = {}
+            for path, root in zip(self.listing.paths, self.root_of, strict=True):
+                first.setdefault((path.rpartition("/")[0], root), path)
+            self._samples.extend((path, root) for (_, root), path in first.items())
+        return self._samples
+
+
+class Looks:
+    """The looks of one task: its virtual shards read the same folders, which are listed once for all of them."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[tuple[str, ...], bool], Look] = {}
+
+    def at(self, roots: tuple[str, ...], recursive: bool, look: Callable[[], Look]) -> Look:
+        """Return the look at these roots, which `look` takes if nobody did before."""
+        key = roots, recursive
+        if key not in self._kept:
+            self._kept[key] = look()
+        return self._kept[key]
+
+
 class FileSource:
     """Files below some folders; each (path, version) is read once.
 
@@ -71,6 +118,10 @@ class FileSource:
             future does not count. So make it longer than the longest time between two runs.
         settle: files younger than this when the listing begins are left to a later run.
         clock: returns the present time, aware.
+        shard: the virtual shard that is read; files of others are left out and counted ("other_shards"). The newest
+            file and the types of partition columns are those of the whole.
+        looks: where the listing is shared with other sources of this task; what changed since it was made is found
+            when the run looks at its files again, before it commits.
 
     Raises:
         OptionError: `late_after` or `settle` is not positive, or a file could be late before it has settled.
@@ -89,8 +140,11 @@ class FileSource:
         late_after: timedelta | None = None,
         settle: timedelta | None = None,
         clock: Callable[[], datetime] = utc_now,
+        shard: VirtualShard | None = None,
+        looks: Looks | None = None,
     ) -> None:
         check_bounds(late_after, settle)
+        self._shard, self._looks = shard, looks
         self._files = files
         self._roots = tuple(dict.fromkeys(roots))
         self._recursive = recursive
@@ -102,17 +156,24 @@ class FileSource:
         self._listing: Listing | None = None
 
     def fingerprint(self) -> str:
-        """Return the kind and the roots, in one order; what is long ends in a hash, to keep the head small."""
+        """Return the kind and the roots, in one order; what is long ends in a hash, to keep the head small.
+
+        A virtual shard is another source than the whole, and than itself by another rule: the ledger of the one does
+        not tell what the other has read.
+        """
         text = f"{self.kind}:{','.join(sorted(self._roots))}"
+        part = "" if self._shard is None else f" {self._shard}"
         if len(text) <= _FINGERPRINT_LENGTH:
-            return text
+            return f"{text}{part}"
         digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-        return f"{text[:_FINGERPRINT_LENGTH]}...#{digest}"
+        return f"{text[:_FINGERPRINT_LENGTH]}...#{digest}{part}"
 
     def plan(self, found: Found) -> FilePlan:
         """List, and keep what the ledger does not know; see `Source.plan`."""
-        listed_at = self._clock()
-        listing, root_of, skipped = self._list()
+        look = self._look()
+        skipped = dict(look.skipped)
+        mine = self._own_rows(look, skipped)
+        listing = look.listing if mine is None else look.listing.take(mine)
         ledger = Ledger.empty() if found.position is None else Ledger.from_root(found.position, found.load)
         verdicts = ledger.classify(listing)
         is_changed = self._overwritten(listing, verdicts, skipped)
@@ -120,7 +181,7 @@ class FileSource:
         unread: dict[str, npt.NDArray[np.bool_]] = {}
         if found.position is None:
             unread[BEFORE_START] = wanted & found.start.before(listing.times_ms)
-        unread |= self._out_of_bounds(ledger, listing, listed_at)
+        unread |= self._out_of_bounds(ledger, look, listing)
         left: dict[str, Listing] = {}
         for reason, is_left in unread.items():
             rows = np.flatnonzero(wanted & is_left)
@@ -136,23 +197,33 @@ class FileSource:
         files = listing.take(np.flatnonzero(wanted)).in_reading_order()
         types = {}
         if not self._recursive:
-            types = settle_types(zip(listing.paths, root_of, strict=True), found.partition_types, self._named)
+            types = settle_types(look.one_of_each_folder(), found.partition_types, self._named)
         self._ledger, self._listing = ledger, listing
         known = int(np.count_nonzero(verdicts == Known.KNOWN)) - expired
         partitions = _partitions(listing, files) if types else None
         return _RecordedPlan(
             files,
             self._roots,
-            len(listing),
+            len(look.listing),
             known,
             skipped,
             types,
             partitions=partitions,
             unread=left,
             options=self._options(types),
-            listing=listing,
-            rows={OVERWRITTEN: np.flatnonzero(is_ignored), EXPIRED: np.flatnonzero(is_expired)},
+            listing=look.listing,
+            rows=_named_rows(look.listing, mine, {OVERWRITTEN: is_ignored, EXPIRED: is_expired}),
         )
+
+    def _own_rows(self, look: Look, skipped: dict[str, int]) -> npt.NDArray[np.intp] | None:
+        """Return which listed files this shard reads, None for all; count the others."""
+        if self._shard is None:
+            return None
+        mine = np.flatnonzero(look.belongs_to(self._shard))
+        others = len(look.listing) - len(mine)
+        if others:
+            skipped[OTHER_SHARDS] = others
+        return mine
 
     def _options(self, types: Mapping[str, str]) -> dict[str, Any]:
         """Return as plain values what changes a plan; of the columns named, those that are partitions."""
@@ -163,6 +234,8 @@ class FileSource:
             "named": [name for name in types if name.lower() in named] or None,
             "late_after_ms": None if self._late_after is None else self._late_after // _MILLISECOND,
             "settle_ms": None if self._settle is None else self._settle // _MILLISECOND,
+            "shard": None if self._shard is None else self._shard.number,
+            "shard_by": None if self._shard is None else self._shard.by,
         }
         return {name: value for name, value in options.items() if value is not None}
 
@@ -183,13 +256,13 @@ class FileSource:
             return np.zeros(len(listing), np.bool_)
         return is_changed
 
-    def _out_of_bounds(self, ledger: Ledger, listing: Listing, listed_at: datetime) -> dict[str, npt.NDArray[np.bool_]]:
+    def _out_of_bounds(self, ledger: Ledger, look: Look, listing: Listing) -> dict[str, npt.NDArray[np.bool_]]:
         """Return which files are too old or too young to be read, and note what the ledger need not remember."""
         bounds: dict[str, npt.NDArray[np.bool_]] = {}
-        now = _milliseconds(listed_at)
+        now = _milliseconds(look.listed_at)
         if self._late_after is not None:
             margin = self._late_after // _MILLISECOND
-            newest = _newest(ledger, listing, now + _CLOCKS_DIFFER_BY // _MILLISECOND)
+            newest = _newest(ledger, look.listing, now + _CLOCKS_DIFFER_BY // _MILLISECOND)
             if newest is not None:
                 bounds[LATE] = listing.times_ms < newest - margin
                 # Twice the bound, so that late files are told from those that were read for as long again.
@@ -198,7 +271,11 @@ class FileSource:
             bounds[SETTLING] = listing.times_ms > now - self._settle // _MILLISECOND
         return bounds
 
-    def _list(self) -> tuple[Listing, list[str], dict[str, int]]:
+    def _look(self) -> Look:
+        return self._list() if self._looks is None else self._looks.at(self._roots, self._recursive, self._list)
+
+    def _list(self) -> Look:
+        listed_at = self._clock()
         parts: list[Listing] = []
         root_of: list[str] = []
         skipped: dict[str, int] = {}
@@ -214,7 +291,7 @@ class FileSource:
             first = {path: i for i, path in reversed(list(enumerate(listing.paths)))}
             keep = np.array(sorted(first.values()), np.intp)
             listing, root_of = listing.take(keep), [root_of[i] for i in keep]
-        return listing, root_of, skipped
+        return Look(listing, root_of, skipped, listed_at)
 
     def advance(self, plan: FilePlan) -> Position | None:
         """Return the ledger with the planned files in it; see `Source.advance`."""
@@ -257,6 +334,18 @@ def _newest(ledger: Ledger, listing: Listing, limit_ms: int) -> int | None:
     return max((time for time in times if time is not None), default=None)
 
 
+def _named_rows(
+    listing: Listing, mine: npt.NDArray[np.intp] | None, left: Mapping[str, npt.NDArray[np.bool_]]
+) -> dict[str, npt.NDArray[np.intp]]:
+    """Return by reason the rows of the whole listing that are left out; `left` says it of one's own."""
+    rows = {reason: np.flatnonzero(is_left) for reason, is_left in left.items()}
+    if mine is None:
+        return rows
+    is_other = np.ones(len(listing), np.bool_)
+    is_other[mine] = False
+    return {reason: mine[own] for reason, own in rows.items()} | {OTHER_SHARDS: np.flatnonzero(is_other)}
+
+
 def _partitions(listing: Listing, planned: Listing) -> PartitionCounts:
     folders = {path.rpartition("/")[0] for path in listing.paths}
     wanted = {path.rpartition("/")[0] for path in planned.paths}
@@ -290,6 +379,7 @@ def recorded_files(roots: Sequence[str], options: Mapping[str, Any], clock: Call
         late_after=None if late_after is None else late_after * _MILLISECOND,
         settle=None if settle is None else settle * _MILLISECOND,
         clock=clock,
+        shard=VirtualShard(options["shard"], options["shard_by"]) if "shard" in options else None,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import sys
 from contextlib import ExitStack
@@ -15,6 +16,7 @@ from airflow_bookmarks.core.instant import utc_now
 from airflow_bookmarks.core.job import check_name, check_run_id
 from airflow_bookmarks.core.option import Choice, Option
 from airflow_bookmarks.core.settings import PREFIX, Settings, check_versions
+from airflow_bookmarks.core.shard import Shard, ShardBy, Share, VirtualShard, check_shard_by, shard_name
 from airflow_bookmarks.core.start import BEGINNING, Start
 from airflow_bookmarks.core.ulid import new_ulid
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
@@ -24,8 +26,9 @@ from airflow_bookmarks.lifecycle.naming import key_of
 from airflow_bookmarks.lifecycle.point import fault_from_environment
 from airflow_bookmarks.lifecycle.recheck import OnMissing
 from airflow_bookmarks.lifecycle.replay import ReplayRun
+from airflow_bookmarks.lifecycle.shards import Layout, check_not_sharded
 from airflow_bookmarks.lifecycle.side_run import SideRun
-from airflow_bookmarks.sources.files import OnOverwrite, check_bounds
+from airflow_bookmarks.sources.files import Looks, OnOverwrite, check_bounds
 from airflow_bookmarks.sources.source import OnSourceChange
 from airflow_bookmarks.sources.upstream import OnRewind
 from airflow_bookmarks.spark.reader import BookmarkedReader
@@ -43,7 +46,7 @@ from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
 from airflow_bookmarks.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from types import TracebackType
 
     from pyspark.sql import DataFrame, SparkSession
@@ -60,8 +63,8 @@ class BookmarkedJob:
     """One run of a bookmarked job: reads what is new, writes staged output, commits and publishes on leaving the block.
 
     Every argument may come from the operator instead, as `spark.bookmarks.job`, `.store`, `.option`, `.from`, `.to`,
-    `.run_id`, `.attempt`, `.replay`, `.start` and `.on_conflict`; given in both places with different values it is an
-    error.
+    `.run_id`, `.attempt`, `.replay`, `.start`, `.shard` and `.on_conflict`; given in both places with different values
+    it is an error.
 
     Args:
         spark: the session; default: the active one.
@@ -75,6 +78,8 @@ class BookmarkedJob:
             finds counts as read, and is counted) or an aware time (what is older does; a datetime or its ISO text). It
             means nothing after the first commit: a source that is added later, and a job that was reset, begin at the
             beginning. Of an upstream, what was published by then counts as read.
+        shard: this task's part of a sharded job: `(i, n)`, task i of n, counted from 0; or `range(lo, hi)` of the 64
+            virtual shards. Make the runs with `shards()`.
         on_conflict: "fail" (default) when another run holds the job, or "wait" for it up to `wait_for` (1 hour).
 
     Raises:
@@ -100,6 +105,7 @@ class BookmarkedJob:
         attempt: int | None = None,
         replay: int | None = None,
         start: str | datetime | None = None,
+        shard: Shard | None = None,
         on_conflict: OnConflict | None = None,
         wait_for: timedelta = timedelta(hours=1),
     ) -> None:
@@ -120,6 +126,12 @@ class BookmarkedJob:
         self._wait_for = wait_for
         self._replay = _replay(_one("replay", _text(replay), "replay", settings.replay), self._choice)
         self._start = _start(start, settings.start)
+        self._share = _share(shard, settings.shard, self._replay)
+        self._layout: Layout | None = None
+        self._looks: Looks | None = None
+        self._number: int | None = None
+        if self._share is not None:
+            shard_name(self.name, 0)  # the name has to have room for it
         settings = replace(
             settings,
             run_id=_one("run_id", run_id, "run_id", settings.run_id) or _new_run_id(),
@@ -128,15 +140,53 @@ class BookmarkedJob:
         self._caller = settings.caller(check_run_id(settings.run_id or ""))
         self._declared = settings.upstreams()
         self._untils = settings.untils()
-        self._read_upstreams: set[str] = set()
         self.store = _open(store, settings.store)
         self._machine = Machine(at=fault_from_environment(self._caller.attempt))
+        self._clear()
+
+    def _clear(self) -> None:
+        """Begin with nothing that belongs to a run."""
+        self._read_upstreams: set[str] = set()
         self._run: ActiveRun | SideRun | None = None
         self._counts: dict[str, RowCount] = {}
         self._sources: list[tuple[str, bool]] = []
         self._summary: Summary | None = None
         self._is_aborted = False
         self._session_conf = ExitStack()
+
+    # ---- shards
+
+    def shards(self) -> Iterator[BookmarkedJob]:
+        """Yield a job for each virtual shard of this task, each a run of its own; this job itself if it has no shard.
+
+        So the same script works with and without shards. A virtual shard is the job `<name>~00` to `<name>~63`: with a
+        bookmark, a lease and a commit of its own. What fails takes nothing back of the shards before it.
+
+        Raises:
+            ChangeRefusedError: the job has a bookmark as a whole.
+
+        Example:
+            for job in BookmarkedJob(spark, shard=(0, 4)).shards():
+                with job:
+                    flights = job.read("flights").schema(FLIGHTS).csv("/lake/raw/flights")
+                    job.write(flights, "clean").save("/lake/clean/flights")
+        """
+        if self._share is None:
+            yield self
+            return
+        if self._choice.option is not Option.DISABLE:
+            self.name = key_of(self.store, self.name)
+        layout, looks = Layout.of(self.store, self.name), Looks()
+        log.info("bookmark %s: share %s, virtual shards %s", self.name, self._share.text, list(self._share.numbers))
+        for number in self._share.numbers:
+            yield self._part(number, layout, looks)
+
+    def _part(self, number: int, layout: Layout, looks: Looks) -> BookmarkedJob:
+        part = copy.copy(self)
+        part.name, part._number = shard_name(self.name, number), number
+        part._layout, part._looks = layout, looks
+        part._clear()
+        return part
 
     # ---- life
 
@@ -145,8 +195,14 @@ class BookmarkedJob:
 
         Raises:
             JobBusyError: another run holds the job. AttemptRefusedError: this attempt was killed.
-            MisuseError: begun already.
+            MisuseError: begun already, or a job with `shard`, whose runs `shards()` makes.
+            ChangeRefusedError: the job has no bookmark as a whole, and its shards have.
         """
+        if self._share is not None and self._number is None:
+            raise MisuseError(
+                f"job {self.name!r} is sharded ({self._share.text}), and each virtual shard is a run of its own. "
+                "Nothing moved. Write `for job in BookmarkedJob(...).shards():` and, in it, `with job:`."
+            )
         if self._run is not None:
             raise MisuseError(f"job {self.name!r} has begun already. Nothing moved. Make another BookmarkedJob.")
         if self._choice.option is not Option.DISABLE:
@@ -171,6 +227,7 @@ class BookmarkedJob:
                 wait_for=self._wait_for,
                 start=self._start,
             )
+            self._check_whole(self._run)
         else:
             self._run = SideRun.begin(
                 self.store, self.name, self._caller, self._choice, self._machine, start=self._start
@@ -179,6 +236,15 @@ class BookmarkedJob:
             # There each action plans its frames anew and lists their files again: so this holds as long as the run.
             self._session_conf.enter_context(changed_conf(self.spark, LISTING_CONF))
         return self
+
+    def _check_whole(self, run: ActiveRun) -> None:
+        if self._number is not None or run.run_number > 1:
+            return  # only a first run can be the one that begins beside the shards
+        try:
+            check_not_sharded(self.store, self.name)
+        except BaseException as error:
+            run.abort(f"{type(error).__name__}: {error}")
+            raise
 
     def commit(self) -> dict[str, Any]:
         """Commit, publish, and return the summary as a plain dict. The end of the `with` block does it.
@@ -243,6 +309,7 @@ class BookmarkedJob:
         on_source_change: OnSourceChange = "error",
         late_after: timedelta | None = None,
         settle: timedelta | None = None,
+        shard_by: ShardBy = "path",
         count_rows: bool = False,
         read_by: Way | None = None,
     ) -> BookmarkedReader:
@@ -264,6 +331,8 @@ class BookmarkedJob:
                 the longest time between two runs.
             settle: of files: those younger than this are left to a later run, counted ("settling"), because somebody
                 may still write them.
+            shard_by: of a sharded job: what of a file says to which virtual shard it belongs: its "path", or its
+                "partition", so that all files of one partition are read by one shard. It can't be changed later.
             count_rows: count the rows as the first action of the script reads them; it may hold back filter pushdown.
             read_by: "paths" or "directory"; default: chosen from the counts.
 
@@ -271,6 +340,7 @@ class BookmarkedJob:
             OptionError: an unknown choice, or a bound that is not positive.
         """
         check_bounds(late_after, settle)
+        check_shard_by(shard_by)
         _check_choice("on_overwrite", on_overwrite, OnOverwrite)
         _check_choice("on_missing", on_missing, OnMissing)
         _check_choice("on_upstream_rewind", on_upstream_rewind, OnRewind)
@@ -282,9 +352,14 @@ class BookmarkedJob:
                 f"job {self.name!r}, context {ctx!r}: read_by='directory' on Spark Connect, which lists a folder "
                 "anew at each action and would read what came later. Nothing was read or changed. Leave read_by out."
             )
+        check_name("context", ctx)
+        if self._layout is not None:
+            self._layout.check_rule(ctx, shard_by)
         return BookmarkedReader(
             self,
-            check_name("context", ctx),
+            ctx,
+            shard=None if self._number is None else VirtualShard(self._number, shard_by),
+            looks=self._looks,
             on_overwrite=on_overwrite,
             on_missing=on_missing,
             on_upstream_rewind=on_upstream_rewind,
@@ -361,6 +436,11 @@ class BookmarkedJob:
         return self._choice.option.value
 
     @property
+    def virtual_shard(self) -> int | None:
+        """The number of the virtual shard that this run reads, 0 to 63; None for a job without shards."""
+        return self._number
+
+    @property
     def run_number(self) -> int | None:
         """The number under which this run commits; None for pause and disable."""
         return self.active_run.run_number
@@ -411,8 +491,14 @@ class BookmarkedJob:
         """Make sure that an output doesn't lie where this run reads.
 
         Raises:
-            OptionError: the next run would read its own output, or the overwrite would delete the source.
+            OptionError: the next run would read its own output, or the overwrite would delete the source, or what
+                other shards wrote.
         """
+        if overwrites and self._number is not None:
+            raise OptionError(
+                f"job {self.name!r}: mode 'overwrite' of {target!r} by a shard would delete what the others wrote. "
+                "Nothing was written or committed. Append."
+            )
         for root, recursive in self._sources:
             is_below = target == root or (recursive and target.startswith(root.rstrip("/") + "/"))
             if is_below or (overwrites and root.startswith(target.rstrip("/") + "/")):
@@ -466,6 +552,17 @@ def _start(given: str | datetime | None, travelled: str | None) -> Start:
     texts = [Start.of(value).text if value else None for value in (given, travelled)]
     text = _one("start", texts[0], "start", texts[1])
     return BEGINNING if text is None else Start.of(text)
+
+
+def _share(given: Shard | None, travelled: str | None, replay: int | None) -> Share | None:
+    texts = [None if value is None else Share.of(value).text for value in (given, travelled)]
+    text = _one("shard", texts[0], "shard", texts[1])
+    if text is not None and replay is not None:
+        raise OptionError(
+            f"replay={replay} with shard={text!r}: each virtual shard has run numbers of its own. Nothing was read or "
+            "changed. Replay a shard by its own name."
+        )
+    return None if text is None else Share.of(text)
 
 
 def _new_run_id() -> str:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import ParseException
 from pyspark.sql.types import StructType
 
-from airflow_bookmarks.core.errors import OptionError, SchemaUnknownError
+from airflow_bookmarks.core.errors import OptionError, SchemaUnknownError, SourceMissingError
+from airflow_bookmarks.core.listing import Listing
+from airflow_bookmarks.core.shard import OTHER_SHARDS
 from airflow_bookmarks.files.filesystem import FileSystem, open_filesystem
 from airflow_bookmarks.lifecycle.naming import key_of
-from airflow_bookmarks.sources.files import FileSource, OnOverwrite
+from airflow_bookmarks.lifecycle.shards import is_sharded, upstream_of_shard
+from airflow_bookmarks.sources.files import FileSource, OnOverwrite, left_out
+from airflow_bookmarks.sources.shard import ShardedUpstream
 from airflow_bookmarks.sources.upstream import OnRewind, UpstreamSource, until_of
 from airflow_bookmarks.spark.readers.files import Format, Way, read_plan
 
@@ -23,8 +29,10 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.run import OutputEntry
+    from airflow_bookmarks.core.shard import VirtualShard
     from airflow_bookmarks.lifecycle.recheck import OnMissing
-    from airflow_bookmarks.sources.source import OnSourceChange
+    from airflow_bookmarks.sources.files import Looks
+    from airflow_bookmarks.sources.source import OnSourceChange, Source
     from airflow_bookmarks.spark.job import BookmarkedJob
 
 FORMATS = ("csv", "json", "orc", "parquet", "text")
@@ -57,6 +65,8 @@ class BookmarkedReader:
         late_after: timedelta | None,
         settle: timedelta | None,
         clock: Callable[[], datetime],
+        shard: VirtualShard | None,
+        looks: Looks | None,
         count_rows: bool,
         read_by: Way | None,
     ) -> None:
@@ -66,6 +76,7 @@ class BookmarkedReader:
         self._on_rewind: OnRewind = on_upstream_rewind
         self._on_source_change: OnSourceChange = on_source_change
         self._late_after, self._settle, self._clock = late_after, settle, clock
+        self._shard, self._looks = shard, looks
         self._count_rows, self._read_by = count_rows, read_by
         self._format: str | None = None
         self._schema: StructType | None = None
@@ -155,14 +166,30 @@ class BookmarkedReader:
             late_after=self._late_after,
             settle=self._settle,
             clock=self._clock,
+            shard=self._shard,
+            looks=self._looks,
         )
         run = self._job.active_run
         plan = run.plan(self._ctx, source, on_missing=self._on_missing, on_source_change=self._on_source_change)
         self._job.note_source(roots, recursive=self._recursive)
         skips_missing = self._on_missing == "skip"
         fmt = Format(self._label, self._format, self._options, self._schema, self._recursive, skips_missing)
-        frame = read_plan(self._job.spark, files, plan, fmt, lambda: run.known_schema(self._ctx), self._read_by)
+        known = partial(self._known_schema, plan, files, fmt)
+        frame = read_plan(self._job.spark, files, plan, fmt, known, self._read_by)
         return self._finish(plan, frame)
+
+    def _known_schema(self, plan: FilePlan, files: FileSystem, fmt: Format) -> str | None:
+        """Return the schema of the run before. A shard that has never had a file takes that of the others' newest."""
+        known = self._job.active_run.known_schema(self._ctx)
+        if known is not None or self._schema is not None:
+            return known
+        others = [file for file in left_out(plan).get(OTHER_SHARDS, ()) if file.size_bytes]
+        if not others:
+            return None
+        newest = max(others, key=lambda file: file.modified_ms)
+        sample = replace(plan, files=Listing.of([newest]), unread={})
+        frame: DataFrame = read_plan(self._job.spark, files, sample, fmt, lambda: None, "paths")
+        return frame.schema.json()
 
     def _roots(self, paths: Sequence[str]) -> tuple[FileSystem, list[str]]:
         if not isinstance(paths, (list, tuple)) or not all(isinstance(path, str) for path in paths):
@@ -186,21 +213,17 @@ class BookmarkedReader:
             UpstreamReplayedError: a run that was read has another output since, and on_upstream_rewind is "fail".
             UpstreamRewoundError: it was reset or rewound, and on_upstream_rewind is "fail".
             SourceMissingError: there is no such job.
-            OptionError: it has several outputs and none is named, or `late_after` or `settle` is given.
+            OptionError: it has several outputs and none is named, or `late_after` or `settle` is given; or it is
+                sharded and this job is not.
+
+        In a sharded job: of a sharded upstream each virtual shard reads the one of its own number; of another one, the
+        published files that belong to it by their path.
         """
         if self._late_after is not None or self._settle is not None:
             raise self._refused("late_after and settle are for files; what an upstream publishes is whole and in order")
         self._job.check_upstream(job)
-        key = key_of(self._job.store, job)
-        source = UpstreamSource(
-            self._job.store,
-            self._job.name,
-            key,
-            output=output,
-            on_rewind=self._on_rewind,
-            until=self._job.until(key, None if until is None else until_of(until, key)),
-        )
-        plan = self._job.active_run.plan(self._ctx, source, on_source_change=self._on_source_change)
+        source, part = self._of_upstream(job, output, until)
+        plan = self._plan_upstream(job, part)
         entry = source.entry_of(plan)
         written = self._written_schema(entry)
         known = None if written is not None else self._job.active_run.known_schema(self._ctx)
@@ -227,6 +250,35 @@ class BookmarkedReader:
             "paths",
         )
         return self._finish(plan, frame)
+
+    def _of_upstream(
+        self, job: str, output: str | None, until: int | str | Mapping[str, Any] | None
+    ) -> tuple[UpstreamSource, Source]:
+        """Return what `job` publishes, and the part of it that this run reads."""
+        store, shard, key = self._job.store, self._shard, key_of(self._job.store, job)
+        own = None if shard is None else upstream_of_shard(store, key, shard.number)
+        bound = self._job.until(key, None if until is None else until_of(until, key))
+        if own is not None and bound is not None:
+            raise self._refused(f"until= of the sharded upstream {job!r}, whose shards have run numbers of their own")
+        source = UpstreamSource(
+            store, self._job.name, own or key, output=output, on_rewind=self._on_rewind, until=bound
+        )
+        if shard is None or own is not None:
+            return source, source
+        if shard.by != "path":
+            raise self._refused(f"shard_by={shard.by!r} of upstream {job!r}: what it published is shared out by path")
+        return source, ShardedUpstream(source, shard)
+
+    def _plan_upstream(self, job: str, source: Source) -> FilePlan:
+        try:
+            return self._job.active_run.plan(self._ctx, source, on_source_change=self._on_source_change)
+        except SourceMissingError as error:
+            if self._shard is None and is_sharded(self._job.store, job):
+                raise self._refused(
+                    f"upstream {job!r} is sharded, and this job is not. Shard this job as well, or read each of "
+                    f"core.shard.shard_names({job!r}) under a context of its own"
+                ) from error
+            raise
 
     def _written_schema(self, entry: OutputEntry | None) -> StructType | None:
         if entry is None or entry.schema is None:

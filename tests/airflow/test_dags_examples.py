@@ -25,6 +25,7 @@ from airflow.models.dagrun import DagRun
 from airflow.sdk import DAG, exceptions
 from fastapi.testclient import TestClient
 
+from airflow_bookmarks.core.shard import shard_names
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.operators.change import BookmarkResetOperator
 
@@ -131,9 +132,9 @@ def test_delays_wait_for_the_clean_flights_and_fail_on_a_rewind_unless_told(pars
 SHOWN = re.compile(r"From \[dags_examples/(\w+)\.py\]\(\S+\), between its marks:\n\n```python\n(.*?)\n```", re.DOTALL)
 
 
-def marked(name: str) -> str:
+def marked(name: str, folder: Path = FOLDER) -> str:
     """Return the lines of an example between its marks."""
-    text = (FOLDER / f"{name}.py").read_text()
+    text = (folder / f"{name}.py").read_text()
     lines = re.search(rf"^ *# \[start {name}\]\n(.*?)^ *# \[end {name}\]$", text, re.DOTALL | re.MULTILINE)
     assert lines is not None, f"{name}.py has no marks"
     return textwrap.dedent(lines[1]).strip("\n")
@@ -144,6 +145,13 @@ def test_documentation_shows_the_marked_lines_of_the_examples() -> None:
 
     assert sorted(shown) == ["choose_at_trigger", "reset_when_schema_changed", "rewind_with_approval"]
     assert shown == {name: marked(name) for name in shown}
+
+
+def test_page_of_shards_shows_the_marked_lines_of_its_example() -> None:
+    page = (PROJECT / "docs" / "shards.md").read_text()
+
+    assert marked("flights_by_shard") in page
+    assert marked("late_flights", FOLDER / "jobs") in page
 
 
 # ---- what they do
@@ -174,11 +182,11 @@ class Examples:
         assert isinstance(dag, DAG)
         return dag
 
-    def deliver(self, day: int) -> None:
+    def deliver(self, day: int, delay: int = 2) -> None:
         """Put the file of a day there: one flight."""
         lines = [
             HEADER,
-            f"2013,1,{day},517,515,2,830,819,11,UA,1545,N14228,EWR,IAH,227,1400,5,15,2013-01-{day:02} 05:00:00",
+            f"2013,1,{day},517,515,{delay},830,819,11,UA,1545,N14228,EWR,IAH,227,1400,5,15,2013-01-{day:02} 05:00:00",
         ]
         (self.raw / f"flights_2013-01-{day:02}.csv").write_text("".join(f"{line}\n" for line in lines))
 
@@ -321,3 +329,19 @@ def test_everything_is_read_again_when_the_script_writes_other_columns(examples:
 
     assert (played.state, played.xcom("reset")["changed"]) == ("success", True)
     assert examples.files_read(job) == [2, 2]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_mapped_tasks_share_out_what_was_delivered(examples: Examples) -> None:
+    for day in (1, 2, 3):
+        examples.deliver(day, delay=20)
+
+    played = Played(examples.dag("flights_by_shard").test())
+
+    assert played.state == "success"
+    made = [task.xcom_pull(task_ids="late", map_indexes=task.map_index) for task in played.run.get_task_instances()]
+    assert len(made) == 4
+    assert sum(summary["contexts"]["flights"]["files"] for summary in made) == 3
+    assert sum(summary["outputs"]["late"]["rows"] for summary in made) == 3
+    assert sum(sum(examples.files_read(name)) for name in shard_names("flights_by_shard.late")) == 3

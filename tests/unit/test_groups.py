@@ -26,7 +26,19 @@ def test_tests_of_a_group_run_in_one_process(tmp_path: Path) -> None:
     tests = tmp_path / "test_groups_of_its_own.py"
     tests.write_text(TESTS.format(folder=str(ran)))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", "-p", "no:cacheprovider", str(tests)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "2",
+        "--dist",
+        "loadgroup",
+        "-p",
+        "no:cacheprovider",
+        str(tests),
+    ]
     subprocess.run(command, check=True, cwd=tmp_path, env=environment, capture_output=True)
 
     workers = [path.read_text() for path in ran.iterdir()]

@@ -1,0 +1,271 @@
+"""Shards: the input of a job in 64 fixed parts, shared out among as many tasks as there are today.
+
+    file --hash--> virtual shard 00..63 --owner--> task 0..n-1
+          for ever: a job of its own     changes with n, and nothing but this does
+
+What a file belongs to never changes, so its bookmark is always the same one, whichever task works on it. How many tasks
+there are is a matter of each DAG run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Literal, get_args
+from urllib.parse import unquote
+
+import numpy as np
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.job import check_name
+from airflow_bookmarks.core.partition import is_partition
+from airflow_bookmarks.core.segment import bare_name, bare_names, blake2b_64
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+VIRTUAL_SHARDS = 64
+_HASH_BITS, _SHARD_BITS = 64, 6  # 2 ** 6 virtual shards, by the highest bits
+
+ShardBy = Literal["path", "partition"]
+Shard = tuple[int, int] | range | str
+
+OTHER_SHARDS = "other_shards"  # the reason for which a listed file is not read: another virtual shard reads it
+
+_OF = re.compile(r"\s*(\d{1,3})\s*/\s*(\d{1,3})\s*", re.ASCII)
+_RANGE = re.compile(r"\s*(\d{1,3})\s*:\s*(\d{1,3})\s*", re.ASCII)
+
+
+# ---- which file belongs to which virtual shard
+
+
+def virtual_shards(paths: Sequence[str], by: ShardBy) -> npt.NDArray[np.uint8]:
+    """Return the virtual shard, 0 to 63, of each canonical path.
+
+    It is the six highest bits of a hash (blake2b, 8 bytes, little-endian) of, in UTF-8,
+
+    * `by="path"`: the whole path without its scheme, as the ledger knows the file;
+    * `by="partition"`: the `name=value` folders of the path in their order, decoded and joined by `/`, so that all
+      files of a partition are in one virtual shard, and equal partitions of two sources are in the same one.
+
+    Both depend on nothing but the path: not on the machine, the roots that were listed, or what else is there.
+
+    Raises:
+        OptionError: `by="partition"`, and a path has no partition.
+
+    Example:
+        >>> virtual_shards(["/raw/month=1/a.csv", "/raw/month=1/b.csv"], "partition").tolist()
+        [6, 6]
+    """
+    if not paths:
+        return np.empty(0, np.uint8)
+    names = bare_names(paths) if by == "path" else _partitions(paths)
+    return (blake2b_64(names) >> np.uint64(_HASH_BITS - _SHARD_BITS)).astype(np.uint8)
+
+
+def _partitions(paths: Sequence[str]) -> list[str]:
+    folders = [path.rpartition("/")[0] for path in paths]
+    named = {folder: _partition_of(folder) for folder in dict.fromkeys(folders)}
+    nowhere = next((path for path, folder in zip(paths, folders, strict=True) if not named[folder]), None)
+    if nowhere is not None:
+        raise OptionError(
+            f"shard_by='partition', and {nowhere!r} lies in no partition (name=value). Nothing was read or changed. "
+            "Use shard_by='path', or load folders with partitions."
+        )
+    return [named[folder] for folder in folders]
+
+
+def _partition_of(folder: str) -> str:
+    return "/".join(unquote(part) for part in bare_name(folder).split("/") if is_partition(part))
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualShard:
+    """One of the 64 fixed parts of a source: which, and what of a file is hashed."""
+
+    number: int
+    by: ShardBy = "path"
+
+    def __str__(self) -> str:
+        return f"shard {self.number:02}/{VIRTUAL_SHARDS} by {self.by}"
+
+
+_TEXT = re.compile(rf" shard \d\d/{VIRTUAL_SHARDS} by (\w+)\Z", re.ASCII)
+
+
+def shard_by_of(fingerprint: str) -> str | None:
+    """Return what is hashed of the source that a fingerprint names; None where it is not sharded.
+
+    Example:
+        >>> shard_by_of(f"files:/lake/raw {VirtualShard(7)}"), shard_by_of("files:/lake/raw")
+        ('path', None)
+    """
+    found = _TEXT.search(fingerprint)
+    return None if found is None else found[1]
+
+
+def check_shard_by(by: str) -> None:
+    """Make sure that `by` is one of the things of a file that can be hashed.
+
+    Raises:
+        OptionError: it is not.
+    """
+    if by not in get_args(ShardBy):
+        raise OptionError(f"shard_by={by!r}: expected 'path' or 'partition'. Nothing was read or changed.")
+
+
+# ---- the jobs
+
+
+def shard_name(job: str, number: int) -> str:
+    """Return the name of the job that virtual shard `number` of `job` is.
+
+    Raises:
+        NameInvalidError: `job` is too long for three more characters.
+
+    Example:
+        >>> shard_name("flights.clean", 7)
+        'flights.clean~07'
+    """
+    return check_name("job", f"{job}~{number:02}")
+
+
+def shard_names(job: str) -> list[str]:
+    """Return the names of the 64 jobs that a sharded job consists of."""
+    return [shard_name(job, number) for number in range(VIRTUAL_SHARDS)]
+
+
+# ---- which task works on which virtual shards
+
+
+@cache
+def owners(tasks: int) -> tuple[int, ...]:
+    """Return for each virtual shard the task, 0 to `tasks` - 1, that works on it.
+
+    One task has all. Each further task takes `64 // n` of them, n being the number of tasks with it, one by one from
+    whoever has most at that moment (of several the lowest), its highest. So, for every n:
+
+    * each virtual shard has one task;
+    * a task has `floor(64 / n)` or `ceil(64 / n)`: taking from the fullest keeps all others within one of each other;
+    * from n - 1 to n tasks exactly `floor(64 / n)` move, all to the new task. It has to have as many.
+
+    Raises:
+        OptionError: fewer than 1 task or more than 64.
+
+    Example:
+        >>> sorted(Counter(owners(3)).items())
+        [(0, 21), (1, 22), (2, 21)]
+    """
+    if not 1 <= tasks <= VIRTUAL_SHARDS:
+        raise OptionError(
+            f"{tasks} tasks share {VIRTUAL_SHARDS} virtual shards: expected 1 to {VIRTUAL_SHARDS} tasks, so that each "
+            "has one. Nothing was read or changed."
+        )
+    owner = [0] * VIRTUAL_SHARDS
+    for new in range(1, tasks):
+        for _ in range(VIRTUAL_SHARDS // (new + 1)):
+            sizes = Counter(owner)
+            giver = max(range(new), key=lambda task: (sizes[task], -task))
+            owner[max(number for number in range(VIRTUAL_SHARDS) if owner[number] == giver)] = new
+    return tuple(owner)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The virtual shards of one task, ascending. `text` says them as they travel: `i/n`, or `lo:hi` for a range."""
+
+    text: str
+    numbers: tuple[int, ...]
+
+    @classmethod
+    def of(cls, given: Shard) -> Share:
+        """Return what `shard=` asks for: `(i, n)`, task i of n from 0; `range(lo, hi)`; or the text of one of them.
+
+        Raises:
+            OptionError: it is neither, or lies outside of 0 to 63.
+
+        Example:
+            >>> Share.of((1, 40)).numbers, Share.of("62:64").numbers
+            ((32,), (62, 63))
+        """
+        if isinstance(given, str):
+            return cls._parsed(given)
+        if isinstance(given, range):
+            return cls._of_range(given)
+        if isinstance(given, tuple) and len(given) == 2 and all(type(value) is int for value in given):
+            return cls._of_task(*given)
+        raise _refused(given)
+
+    @classmethod
+    def _parsed(cls, text: str) -> Share:
+        if found := _OF.fullmatch(text):
+            return cls._of_task(int(found[1]), int(found[2]))
+        if found := _RANGE.fullmatch(text):
+            return cls._of_range(range(int(found[1]), int(found[2])))
+        raise _refused(text)
+
+    @classmethod
+    def _of_task(cls, task: int, tasks: int) -> Share:
+        owner = owners(tasks)
+        if not 0 <= task < tasks:
+            raise _refused(f"{task}/{tasks}")
+        return cls(f"{task}/{tasks}", tuple(number for number in range(VIRTUAL_SHARDS) if owner[number] == task))
+
+    @classmethod
+    def _of_range(cls, numbers: range) -> Share:
+        if numbers.step != 1 or not 0 <= numbers.start < numbers.stop <= VIRTUAL_SHARDS:
+            raise _refused(numbers)
+        return cls(f"{numbers.start}:{numbers.stop}", tuple(numbers))
+
+
+def _refused(given: object) -> OptionError:
+    return OptionError(
+        f"shard={given!r}: expected (i, n) or 'i/n' for task i of n, counted from 0, or range(lo, hi) or 'lo:hi' for "
+        f"the virtual shards lo to hi - 1, within 0 to {VIRTUAL_SHARDS}. Nothing was read or changed."
+    )
+
+
+# ---- for mapped tasks
+
+
+def shards(tasks: int) -> list[str]:
+    """Return what `tasks` mapped tasks are given, one each, as `bookmark_shard`.
+
+    Raises:
+        OptionError: fewer than 1 task or more than 64.
+
+    Example:
+        >>> shards(3)
+        ['0/3', '1/3', '2/3']
+    """
+    owners(tasks)
+    return [f"{task}/{tasks}" for task in range(tasks)]
+
+
+def ranges(*parts: range) -> list[str]:
+    """Return what mapped tasks are given, one each, as `bookmark_shard`, where you say who works on what.
+
+    Raises:
+        OptionError: two of them overlap, or together they leave a hole in 0 to 63.
+
+    Example:
+        >>> ranges(range(0, 4), range(4, 64))
+        ['0:4', '4:64']
+    """
+    taken = [Share.of(part) for part in parts]
+    counts = Counter(number for share in taken for number in share.numbers)
+    twice = [number for number, count in sorted(counts.items()) if count > 1]
+    if twice:
+        raise OptionError(
+            f"ranges{parts}: they overlap, virtual shard {twice[0]} is in two of them. Nothing was read or changed."
+        )
+    missing = [number for number in range(VIRTUAL_SHARDS) if number not in counts]
+    if missing:
+        raise OptionError(
+            f"ranges{parts}: they leave a hole, virtual shard {missing[0]} is in none of them, and what belongs there "
+            f"would never be read. Nothing was read or changed. Together they have to cover range({VIRTUAL_SHARDS})."
+        )
+    return [share.text for share in taken]

@@ -1,0 +1,111 @@
+"""DatabricksSubmitRunOperator with a bookmark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow.providers.databricks.operators.databricks import DatabricksSubmitRunOperator
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.operators.remote_submission import RemoteSubmission, require_waiting
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+_PYTHON_TASKS = ("spark_python_task", "notebook_task", "python_wheel_task")
+
+
+# The provider's `execute` returns nothing, ours the summary.
+class BookmarkDatabricksSubmitRunOperator(RemoteSubmission, DatabricksSubmitRunOperator):
+    """Submit a one-time run to Databricks, on a cluster of its own, whose script opens a `BookmarkedJob`.
+
+    Takes everything that DatabricksSubmitRunOperator takes and, by name, what `BookmarkedSubmission` and
+    `RemoteSubmission` list. The settings become `spark_conf` of the new cluster: Databricks takes Spark conf with a
+    cluster and with nothing else, so an existing cluster and serverless compute are refused. Returns the summary of the
+    run.
+
+    Args:
+        runtime_uri: of a wheel, which becomes a library of the run. Databricks takes no zip, and installs what a wheel
+            depends on: an init script with `pip install --no-deps` and `ship_runtime=False` is lighter. (templated)
+        durable: as in DatabricksSubmitRunOperator, but off by default: whether an earlier try has committed, the
+            bookmark knows.
+
+    Example:
+        BookmarkDatabricksSubmitRunOperator(
+            task_id="clean",
+            new_cluster={"spark_version": "17.3.x-scala2.13", "node_type_id": "m5.xlarge", "num_workers": 2},
+            spark_python_task={"python_file": "dbfs:/code/clean_flights.py"},
+            ship_runtime=False,
+        )
+    """
+
+    template_fields: Sequence[str] = (
+        *DatabricksSubmitRunOperator.template_fields,
+        *RemoteSubmission.bookmark_template_fields,
+    )
+    runtime_suffixes: ClassVar[tuple[str, ...]] = (".whl",)
+
+    def __init__(self, *, durable: bool | None = None, **kwargs: Any) -> None:
+        super().__init__(durable=bool(durable), **kwargs)
+
+    def user_conf(self) -> Any:
+        """Return `spark_conf` of the new cluster."""
+        part = self._part()
+        return None if part is None else (part.get("new_cluster") or {}).get("spark_conf")
+
+    def check_request(self) -> None:
+        """Make sure that it is one Python task on a cluster of its own, and that its end is waited for."""
+        require_waiting("wait_for_termination", self.wait_for_termination, is_waiting=self.wait_for_termination)
+        part = self._part()
+        if part is None:
+            return
+        if not isinstance(part.get("new_cluster"), Mapping):
+            raise OptionError(
+                "Databricks takes Spark conf, with which a job's settings travel, only with a new_cluster, and there "
+                "is none: an existing cluster, or serverless compute. Nothing was read or changed; Spark was not "
+                "started. Give new_cluster."
+            )
+        if not any(kind in part for kind in _PYTHON_TASKS):
+            raise OptionError(
+                f"none of {', '.join(_PYTHON_TASKS)} is given, and bookmarks are for scripts in Python. Nothing was "
+                "read or changed; Spark was not started."
+            )
+
+    def submit_remotely(self, context: Context, conf: Mapping[str, str], runtime_uri: str | None) -> Any:
+        """Submit the run by the provider's operator."""
+        given = self.tasks, self.new_cluster, self.libraries
+        part = self._part()
+        if part is None:
+            raise OptionError(
+                "json is text: expected a dict, or named arguments. Nothing was read or changed; Spark was not started."
+            )
+        cluster = {**part["new_cluster"], "spark_conf": {**(part["new_cluster"].get("spark_conf") or {}), **conf}}
+        libraries = [*(part.get("libraries") or ()), *([{"whl": runtime_uri}] if runtime_uri is not None else ())]
+        if self._tasks() is None:
+            # By name, because what is given by name comes before what `json` says.
+            self.new_cluster, self.libraries = cluster, libraries or None
+        else:
+            self.tasks = [{**part, "new_cluster": cluster, **({"libraries": libraries} if libraries else {})}]
+        try:
+            return DatabricksSubmitRunOperator.execute(self, context)
+        finally:
+            self.tasks, self.new_cluster, self.libraries = given
+
+    def _part(self) -> Mapping[str, Any] | None:
+        """Return the part of the request that has task and cluster; None for text that is not rendered yet."""
+        if isinstance(self.json, str):
+            return None
+        tasks = self._tasks()
+        if tasks is None:
+            named = {name: getattr(self, name) for name in ("new_cluster", "libraries", *_PYTHON_TASKS[:2])}
+            return {**(self.json or {}), **{name: value for name, value in named.items() if value is not None}}
+        if len(tasks) != 1 or not isinstance(tasks[0], Mapping):
+            raise OptionError(
+                f"tasks has {len(tasks)} tasks, and a job's settings go to exactly one. Nothing was read or changed; "
+                "Spark was not started. Use one operator per task."
+            )
+        return tasks[0]
+
+    def _tasks(self) -> list[Any] | None:
+        return self.tasks if self.tasks is not None else (self.json or {}).get("tasks")
