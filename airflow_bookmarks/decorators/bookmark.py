@@ -49,6 +49,13 @@ class BookmarkDecoratedOperator(BookmarkedSubmission, DecoratedOperator, PySpark
         config_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
+        if kwargs.get("bookmark_shard") is not None:
+            raise OptionError(
+                "@task.bookmark makes one run of one bookmark, and bookmark_shard is of several. Nothing was read or "
+                "changed. Submit a script that loops over BookmarkedJob(...).shards()."
+            )
+        if "ship_runtime" in kwargs:
+            raise OptionError("ship_runtime is for a driver elsewhere; @task.bookmark is one itself. Leave it out.")
         # Of the task's own process nothing has to be sent anywhere.
         kwargs["ship_runtime"] = False
         super().__init__(

@@ -8,6 +8,7 @@ from airflow_bookmarks.core.errors import NameInvalidError, StateCorruptError
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.run import watermarks
+from airflow_bookmarks.store.lease_store import RUN_NUMBER
 from airflow_bookmarks.store.naming import alias_of, is_deleted
 
 if TYPE_CHECKING:
@@ -50,7 +51,11 @@ def bookmark(store: BookmarkStore, job: str) -> dict[str, Any]:
 def changes(store: BookmarkStore, job: str) -> list[dict[str, Any]]:
     """Return the changes and replays of a job, oldest first: what, who, when, why, and what it was about."""
     names = ("kind", "who", "at", "why", "to_run", "ctx", "value", "run", "epoch_before", "epoch_after")
-    return [{name: event.get(name) for name in names} for event in store.events(job)]
+    # The line that an undo begins keeps all that its parent has; the last run of that is another number.
+    return [
+        {name: event.get(name) for name in names} | {"to_run": event.get("last_kept", event.get("to_run"))}
+        for event in store.events(job)
+    ]
 
 
 def bookmarks(store: BookmarkStore) -> list[dict[str, Any]]:
@@ -61,7 +66,14 @@ def bookmarks(store: BookmarkStore) -> list[dict[str, Any]]:
     """
     index, damage = readable_keys(store)
     rows = {name: _damaged_row(store.namespace, name, error) for name, error in damage.items()}
-    for job, head in store.heads_or_damage(list(index)).items():
+    heads = store.heads_or_damage(list(index))
+    for job in index.keys() - heads.keys():
+        if RUN_NUMBER in index[job]:  # any other has never run
+            gone = StateCorruptError(
+                f"the head of job {job!r} is gone, and it had one. Restore the table from a backup or an export."
+            )
+            rows[job] = _damaged_row(store.namespace, job, gone)
+    for job, head in heads.items():
         if isinstance(head, Exception):
             rows[job] = _damaged_row(store.namespace, job, head)
         elif not is_deleted(index[job], head):

@@ -305,12 +305,12 @@ def apply(
                 continue
             head = fenced
         turn = change.turn(store, job, head, {"who": who, "why": reason, "forced": force})
+        kept = last_kept(store, job, head, turn)
         # What it goes back to must not be collected meanwhile.
-        turn = replace(turn, check=collection_check(store, job, gone))
+        turn = replace(turn, check=collection_check(store, job, gone), event={**turn.event, "last_kept": kept})
         undone = look_at_undone(store, job, head, turn)
         after = store.begin_line(job, head, turn)
         if after is not None:
-            kept = last_kept(store, job, head, turn)
             numbers = tuple(run.key.number for run in undone.runs)
             return Changed(job, change.kind, kept, head, after, numbers, _files_to_clean(turn), undone.unreadable)
     raise _kept_changing(job, f"a {change.kind}")

@@ -271,7 +271,7 @@ def replay_settings(store: BookmarkStore, job: str, number: int) -> dict[str, An
         "run_number": number,
         "revision": run.revision,
         "conf": {f"{PREFIX}job": job, f"{PREFIX}replay": str(number)},
-        "in_airflow": f"clear the task that made it: {run.run_id}",
+        "in_airflow": f"where a task made it (run id {run.run_id}), clear that task",
     }
 
 

@@ -137,6 +137,10 @@ def test_what_is_wrong_is_said_when_the_file_is_read() -> None:
         task.bookmark(task_id="copy", bookmark_optoin="pause")(_function())()
     with pytest.raises(OptionError, match="multiple_outputs"):
         task.bookmark(task_id="copy", multiple_outputs=True)(_function())
+    with pytest.raises(OptionError, match="one run of one bookmark"):
+        task.bookmark(task_id="copy", bookmark_shard="0/4")(_function())()
+    with pytest.raises(OptionError, match="driver elsewhere"):
+        task.bookmark(task_id="copy", ship_runtime=True)(_function())()
 
 
 def test_module_is_imported_without_spark_or_runtime() -> None:

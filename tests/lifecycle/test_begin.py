@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.lifecycle.bookmark import bookmarks
 from airflow_bookmarks.store.table import Attributes, Delete, Update
 from tests.lifecycle.shop import Shop
 
@@ -42,3 +43,15 @@ def test_begin_ends_where_nothing_moves_and_nothing_can_be_taken(shop: Shop, odd
     with pytest.raises(StateCorruptError, match="Nothing was read or changed"):
         shop.begin()
     assert shop.store.table.get([keys.head]) == before
+
+
+def test_list_shows_a_job_whose_head_was_lost_as_damaged(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    shop.run("report", upstream="copy")
+    shop.store.table.transact([Delete(shop.store.keys("copy").head)])
+
+    damaged = {row["job"]: row["damaged"] for row in bookmarks(shop.store)}
+
+    assert "head of job 'copy' is gone" in damaged["copy"]
+    assert damaged["report"] is None

@@ -19,7 +19,9 @@ from airflow_bookmarks.core.errors import (
     UpstreamRewoundError,
 )
 from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.lifecycle.bookmark import changes
 from airflow_bookmarks.lifecycle.change import Change, preview, reset, rewind, set_position, undo, unlock
+from airflow_bookmarks.lifecycle.doctor import examine
 from airflow_bookmarks.lifecycle.place import Mode
 from airflow_bookmarks.sources.files import FileSource
 from airflow_bookmarks.store.table import Update
@@ -547,6 +549,8 @@ def test_undo_of_an_undo_says_to_which_run_the_job_goes_back(shop: Shop) -> None
     assert undo(shop.store, "copy", reason="r", who="ann").kept == 3
     assert preview(shop.store, "copy", Change("undo")).kept == 1
     assert undo(shop.store, "copy", reason="r", who="ann").kept == 1
+    assert [one["to_run"] for one in changes(shop.store, "copy")] == [1, 3, 1]  # the record says it too
+    assert examine(shop.store) == []
 
 
 def test_rewind_without_a_run_is_no_reset(shop: Shop) -> None:
