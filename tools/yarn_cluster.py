@@ -164,7 +164,9 @@ def _write_conf(cluster: YarnCluster, folder: Path, container_environment: Mappi
             "yarn.nodemanager.local-dirs": str(folder / "local"),
             "yarn.nodemanager.log-dirs": str(cluster.logs),
             "yarn.nodemanager.delete.debug-delay-sec": "0",
+            # The first check is made all the same, and takes a disk that is nine tenths full for a bad one.
             "yarn.nodemanager.disk-health-checker.enable": "false",
+            "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "100",
         },
     )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.cli.output import as_json
 from airflow_bookmarks.cli.verb import Argument, Desk, Verb, positive, print_facts, print_rows, say
-from airflow_bookmarks.core.errors import BookmarkError, DocumentError
+from airflow_bookmarks.core.errors import BookmarkError, DocumentError, OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,11 +77,13 @@ def _doctor(desk: Desk, given: argparse.Namespace) -> int:
 
     desk.store.check_layout()
     jobs = [key_of(desk.store, name) for name in given.jobs] or None
-    found = examine(desk.store, jobs=jobs, with_files=not given.no_files)
+    if jobs and given.lost:
+        raise OptionError("--lost looks for jobs without a name in the list; leave the names out. Nothing was read.")
+    found = examine(desk.store, jobs=jobs, with_files=not given.no_files, with_lost=given.lost)
     if not given.repair:
         return _show_findings(found, given)
     done = repair(desk.store, found, who=desk.find_identity().name)
-    left = examine(desk.store, jobs=jobs, with_files=not given.no_files)
+    left = examine(desk.store, jobs=jobs, with_files=not given.no_files, with_lost=given.lost)
     rows = [{"job": one.finding.job, "code": one.finding.code, **one.as_dict()} for one in done]
     if given.output == "json":
         print_facts({"repaired": rows, "left": [finding.as_dict() for finding in left]}, given)
@@ -137,6 +139,10 @@ _MOVE = Argument(("--move",), {"action": "store_true", "help": "the exported sto
 _WHY = Argument(("--reason",), {"required": True, "metavar": "TEXT", "help": "why; kept with who and when"})
 _REPAIR = Argument(("--repair",), {"action": "store_true", "help": "mend what needs no judgement"})
 _NO_FILES = Argument(("--no-files",), {"action": "store_true", "help": "do not look at published and staged files"})
+_LOST = Argument(
+    ("--lost",),
+    {"action": "store_true", "help": "also look for jobs that the list has lost; scans the whole table"},
+)
 _DRY_RUN = Argument(("--dry-run",), {"action": "store_true", "help": "only say what would go"})
 _RETENTION = Argument(
     ("--retention-days",),
@@ -151,7 +157,7 @@ VERBS = (
         "doctor",
         "Prove the state, and name what is damaged; exit code 1 where something is",
         _doctor,
-        (_JOBS, _REPAIR, _NO_FILES),
+        (_JOBS, _REPAIR, _NO_FILES, _LOST),
     ),
     Verb(
         "gc",

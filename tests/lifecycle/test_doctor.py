@@ -841,10 +841,10 @@ def test_missing_index_entry_is_written(shop: Shop) -> None:
     assert "copy" in dict(shop.store.jobs())
 
 
-def test_lost_index_entry_is_found_unasked(shop: Shop) -> None:
+def test_lost_index_entry_is_found_where_it_is_looked_for(shop: Shop) -> None:
     three_runs(shop)
     write(shop, Delete(shop.store.keys("copy").index))
-    assert [f.code for f in examine(shop.store)] == ["index-missing"]
+    assert [f.code for f in examine(shop.store, with_lost=True)] == ["index-missing"]
 
 
 def collected_job(shop: Shop) -> int:
@@ -860,7 +860,7 @@ def collected_job(shop: Shop) -> int:
 
 def test_entry_that_is_written_anew_says_what_was_collected(shop: Shop) -> None:
     until = collected_job(shop)
-    (done,) = [each for each in repair(shop.store, examine(shop.store), who="ada") if each.is_done]
+    (done,) = [each for each in repair(shop.store, examine(shop.store, with_lost=True), who="ada") if each.is_done]
     assert done.finding.code == "index-missing"
     assert collected_until(shop.store, "copy") == until
     assert examine(shop.store) == []
@@ -873,7 +873,7 @@ def test_entry_is_not_written_anew_where_nobody_can_tell_what_was_collected(shop
     write(shop, Delete(shop.store.keys("copy").run(committed(shop, 3).key)))
     write(shop, Delete(shop.store.keys("copy").execution("manual/1")))
     write(shop, Delete(shop.store.keys("copy").index))
-    (found,) = [f for f in examine(shop.store) if f.code == "index-missing"]
+    (found,) = [f for f in examine(shop.store, with_lost=True) if f.code == "index-missing"]
     assert not found.is_repairable
     assert "Restore the entry from a backup" in found.repair
 
@@ -883,7 +883,7 @@ def test_entry_of_an_imported_job_is_not_written_anew(shop: Shop) -> None:
     other = BookmarkStore(shop.store.table, "other")
     import_(other, export(shop.store), who="ada", reason="x")
     write(shop, Delete(other.keys("copy").index))
-    (found,) = [f for f in examine(other) if f.code == "index-missing"]
+    (found,) = [f for f in examine(other, with_lost=True) if f.code == "index-missing"]
     assert not found.is_repairable
 
 

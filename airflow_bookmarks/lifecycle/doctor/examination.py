@@ -31,6 +31,7 @@ def examine(
     *,
     jobs: Sequence[str] | None = None,
     with_files: bool = True,
+    with_lost: bool = False,
     clock: Callable[[], datetime] = utc_now,
 ) -> list[Finding]:
     """Prove the state of jobs; return what is wrong, by job. It reads only, and can run beside drivers.
@@ -38,6 +39,7 @@ def examine(
     Args:
         jobs: these jobs; None: all of the namespace.
         with_files: also look at published and staged files; takes a listing of each target.
+        with_lost: also look for jobs that the index has lost; scans the whole table. Not with `jobs`.
         clock: returns the present time, aware.
 
     Raises:
@@ -48,7 +50,7 @@ def examine(
         >>> examine(open_store("sqlite:///:memory:?create=true"))
         []
     """
-    names, found = names_to_examine(store) if jobs is None else (list(jobs), [])
+    names, found = names_to_examine(store, with_lost=with_lost) if jobs is None else (list(jobs), [])
     for name in names:
         found += _examined(store, name, clock(), with_files, jobs is not None)
     return found

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 _NAME = "Restore the entry from a backup; until then no run may begin under that name: it would read everything."
 
 
-def names_to_examine(store: BookmarkStore) -> tuple[list[str], list[Finding]]:
-    """Return the names of all jobs, those that the index has lost included, and what is wrong with the index itself.
+def names_to_examine(store: BookmarkStore, *, with_lost: bool) -> tuple[list[str], list[Finding]]:
+    """Return the names of all jobs, and what is wrong with the index itself.
 
-    Looks at every item of every job, as the examination does anyway.
+    `with_lost` adds jobs that the index has lost, for which the whole table is scanned: the right to do so can't be
+    bounded to a namespace.
     """
     names, found = set[str](), list[Finding]()
     try:
@@ -35,7 +36,8 @@ def names_to_examine(store: BookmarkStore) -> tuple[list[str], list[Finding]]:
         index = {}
         found.append(Finding("index-unreadable", "", Severity.ERROR, str(error), "JOBS", _NAME))
     with suppress(StateCorruptError):  # of which job, its own examination says
-        names = {partition.removeprefix(f"{store.namespace}#JOB#") for partition in job_partitions(store)}
+        if with_lost:
+            names = {partition.removeprefix(f"{store.namespace}#JOB#") for partition in job_partitions(store)}
     for name in index:
         found += _entry(store, name, index)
     return sorted({*names, *index}), found
