@@ -482,18 +482,12 @@ class _Look:
         return None
 
     def _living(self, job: str, head: Head) -> Ancestry:
-        try:
-            return self.store.ancestry(job, head.epoch)
-        except KeyError as error:
-            raise _line_missing(job, error) from error
+        return self.store.ancestry(job, head.epoch)
 
     def _rewound(self, job: str, edge: Edge | None, head: Head) -> int | None:
         if edge is None or edge.epoch == head.epoch:
             return None
-        try:
-            return rewound_below(edge, head, self.store.lines(job))
-        except KeyError as error:
-            raise _line_missing(job, error) from error
+        return rewound_below(edge, head, self.store.lines(job))
 
     def _replayed(self, job: str, edge: Edge | None, head: Head) -> Run | None:
         """Return the lowest run that a consumer has read and that was replayed since."""
@@ -523,13 +517,6 @@ def _now(head: Head) -> NewsSince:
 def _all_executions(store: BookmarkStore, job: str) -> Iterator[Execution]:
     for key, attributes in store.table.query(store.keys(job).partition, prefix=item.EXECUTION_PREFIX):
         yield item.execution_of(key.sk.removeprefix(item.EXECUTION_PREFIX), attributes)
-
-
-def _line_missing(job: str, error: KeyError) -> StateCorruptError:
-    return StateCorruptError(
-        f"job {job!r}: the line {error} of its history is missing in the state table. Nothing was changed. "
-        f"'airflow-bookmarks doctor {job}' says more."
-    )
 
 
 def _maker_of(entry: Mapping[str, Any]) -> _Maker | None:

@@ -26,7 +26,7 @@ def main(order: dict[str, Any]) -> None:
     """Make the run, and note what it ends with: what a driver says is lost with the JVM that started it."""
     try:
         copy(order)
-    except Exception as error:
+    except Exception as error:  # noted, and raised again
         (Path(order["root"]) / "error.txt").write_text(f"{type(error).__name__}: {error}")
         raise
 

@@ -251,7 +251,7 @@ def test_verbs_answer_a_damaged_attribute_in_words(shop: Shop, seed: int) -> Non
                 verb()
             except BookmarkError as error:
                 assert str(error)  # noqa: PT017
-            except Exception as error:
+            except Exception as error:  # what no verb may end with, whatever it is
                 raise AssertionError(f"{key}, {done}: {error!r}") from error
         shop.store.table.transact([Put(one, attributes) for one, attributes in sound.items() if "#BLOB#" not in one.pk])
 

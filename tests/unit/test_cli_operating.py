@@ -115,6 +115,17 @@ def test_doctor_finds_nothing_in_a_healthy_state(shop: Shop, uri: str, capsys: p
     assert answer(uri, capsys, "doctor", JOB) == []
 
 
+def test_doctor_looks_for_jobs_that_the_list_has_lost_where_it_is_asked_to(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop.store.table.transact([Delete(shop.store.keys(JOB).index)])
+    call(uri, "doctor")
+    capsys.readouterr()
+    assert [found["code"] for found in answer(uri, capsys, "doctor", "--lost", code=1)] == ["index-missing"]
+    call(uri, "doctor", JOB, "--lost", code=1)
+    assert "leave the names out" in capsys.readouterr().err
+
+
 def test_doctor_names_damage_and_repairs_what_is_safe(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
     shop.store.table.transact([Delete(shop.store.keys(JOB).index)])
     found = answer(uri, capsys, "doctor", JOB, code=1)
