@@ -16,6 +16,7 @@ from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
 HERE = Path(__file__).resolve().parent
 DATA = f"{{{{ var.value.get('flights_data', '{HERE / 'data'}') }}}}"
 
+# [start flights_clean]
 with DAG(
     "flights_clean",
     description="Deliveries of flights, one CSV file per day, to clean Parquet: each file is read once",
@@ -33,3 +34,4 @@ with DAG(
         application_args=[f"{DATA}/raw/flights", f"{DATA}/clean/flights"],
         bookmark_option="enable",
     )
+# [end flights_clean]

@@ -21,6 +21,7 @@ HERE = Path(__file__).resolve().parent
 DATA = f"{{{{ var.value.get('flights_data', '{HERE / 'data'}') }}}}"
 UPSTREAM = "flights_clean.clean"
 
+# [start flights_delays]
 with DAG(
     "flights_delays",
     description="Delays per carrier and day, from what flights_clean has published and this DAG has not read",
@@ -47,3 +48,4 @@ with DAG(
         bookmark_upstream=[UPSTREAM],
     )
     wait >> delays
+# [end flights_delays]

@@ -77,7 +77,7 @@ class BookmarkDecoratedOperator(BookmarkedSubmission, DecoratedOperator, PySpark
         task = self._task
         if task is None:
             raise RuntimeError("submit is called by execute")
-        self.check_place(task.hook.address, is_cluster=False)
+        task.check_place(is_cluster=False)
         given = self.config_kwargs, self.python_callable, self.op_kwargs
         self.config_kwargs = {str(key): str(value) for key, value in conf.items()}
         self.python_callable = self._within_run(given[1], task.hook.open_store(), context)

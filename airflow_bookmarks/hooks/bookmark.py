@@ -13,7 +13,7 @@ from airflow.sdk.log import mask_secret
 from airflow_bookmarks.core.errors import BookmarkError, OptionError, StoreAccessError
 from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.core.job import airflow_run_id
-from airflow_bookmarks.hooks.connection import ConnectionFields
+from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION, ConnectionFields
 from airflow_bookmarks.store.bookmark_store import open_store
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 Row: TypeAlias = dict[str, Any]
 Rows: TypeAlias = list[Row]  # `list` is a method below
 
-DEFAULT_CONNECTION = "bookmarks_default"
 _CONN_TYPE = "bookmarks"
 _UNUSED_FIELDS = ("host", "port", "schema", "login", "password")
 

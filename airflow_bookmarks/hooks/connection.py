@@ -13,6 +13,8 @@ from airflow_bookmarks.store.address import StoreAddress
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+DEFAULT_CONNECTION = "bookmarks_default"
+
 
 @dataclass(frozen=True, slots=True)
 class ConnectionFields:

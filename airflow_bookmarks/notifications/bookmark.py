@@ -10,7 +10,8 @@ from airflow.sdk import BaseNotifier, Context
 
 from airflow_bookmarks.core.errors import JobUnknownError, OptionError
 from airflow_bookmarks.core.job import airflow_job_name, check_name
-from airflow_bookmarks.hooks.bookmark import DEFAULT_CONNECTION, BookmarkHook
+from airflow_bookmarks.hooks.bookmark import BookmarkHook
+from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
 from airflow_bookmarks.lifecycle.naming import key_of
 from airflow_bookmarks.notifications.standing import OK, Subject, news, standings
 from airflow_bookmarks.notifications.told import Told

@@ -35,7 +35,8 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job import airflow_run_id, check_name
 from airflow_bookmarks.core.terms import Terms, check_reason
-from airflow_bookmarks.hooks.bookmark import DEFAULT_CONNECTION, BookmarkHook
+from airflow_bookmarks.hooks.bookmark import BookmarkHook
+from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
 from airflow_bookmarks.lifecycle.change import Change, apply, preview
 from airflow_bookmarks.lifecycle.naming import key_of
 from airflow_bookmarks.lifecycle.point_in_history import WATERMARK, resolve_point

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.providers.databricks.operators.databricks import DatabricksSubmitRunOperator
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.operators.durable import durable_argument
 from airflow_bookmarks.operators.remote_submission import RemoteSubmission, require_waiting
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class BookmarkDatabricksSubmitRunOperator(RemoteSubmission, DatabricksSubmitRunO
     runtime_suffixes: ClassVar[tuple[str, ...]] = (".whl",)
 
     def __init__(self, *, durable: bool | None = None, **kwargs: Any) -> None:
-        super().__init__(durable=bool(durable), **kwargs)
+        super().__init__(**durable_argument(DatabricksSubmitRunOperator, durable), **kwargs)
 
     def user_conf(self) -> Any:
         """Return `spark_conf` of the new cluster."""

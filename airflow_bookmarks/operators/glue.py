@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.amazon.aws.operators.glue import GlueJobOperator
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.operators.durable import durable_argument
 from airflow_bookmarks.operators.remote_submission import RemoteSubmission, joined, require_waiting
 from airflow_bookmarks.operators.submit_arguments import SubmitArguments
 
@@ -41,7 +42,9 @@ class BookmarkGlueJobOperator(RemoteSubmission, GlueJobOperator):  # type: ignor
     template_fields: Sequence[str] = (*GlueJobOperator.template_fields, *RemoteSubmission.bookmark_template_fields)
 
     def __init__(self, *, stop_job_run_on_kill: bool = True, durable: bool | None = None, **kwargs: Any) -> None:
-        super().__init__(stop_job_run_on_kill=stop_job_run_on_kill, durable=bool(durable), **kwargs)
+        super().__init__(
+            stop_job_run_on_kill=stop_job_run_on_kill, **durable_argument(GlueJobOperator, durable), **kwargs
+        )
 
     def user_conf(self) -> Any:
         """Return the conf among the script's arguments: Glue takes all of it as one text."""

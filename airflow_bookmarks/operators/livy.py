@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.livy.operators.livy import LivyOperator
 
+from airflow_bookmarks.operators.durable import durable_argument
 from airflow_bookmarks.operators.remote_submission import RemoteSubmission, require_waiting
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class BookmarkLivyOperator(RemoteSubmission, LivyOperator):
     template_fields: Sequence[str] = (*LivyOperator.template_fields, *RemoteSubmission.bookmark_template_fields)
 
     def __init__(self, *, polling_interval: int = 10, durable: bool | None = None, **kwargs: Any) -> None:
-        super().__init__(polling_interval=polling_interval, durable=bool(durable), **kwargs)
+        super().__init__(polling_interval=polling_interval, **durable_argument(LivyOperator, durable), **kwargs)
 
     def user_conf(self) -> Any:
         """Return the conf among the parameters of the batch."""

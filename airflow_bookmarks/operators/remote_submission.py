@@ -45,7 +45,7 @@ class RemoteSubmission(BookmarkedSubmission):
         """Submit with the runtime that lies at `runtime_uri`; `runtime`, the file on this worker, stays here."""
         task = self._task
         if task is not None:
-            self.check_place(task.hook.address, is_cluster=True)
+            task.check_place(is_cluster=True)
         self._check_runtime(is_rendered=True)
         self.check_request()
         texts = {str(key): str(value) for key, value in conf.items()}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
+from airflow_bookmarks.operators.durable import durable_argument
 from airflow_bookmarks.operators.submission import BookmarkedSubmission
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class BookmarkSparkSubmitOperator(BookmarkedSubmission, SparkSubmitOperator):  #
         # A durable task keeps the id of its Spark job, and a task that is cleared after success finds it finished and
         # submits nothing: "rewind the bookmark, then clear the task" would succeed and do nothing. What a retry may
         # spare, the bookmark itself knows better: whether the earlier try has committed.
-        super().__init__(durable=bool(durable), **kwargs)
+        super().__init__(**durable_argument(SparkSubmitOperator, durable), **kwargs)
 
     def submit(self, context: Context, conf: Mapping[str, str], runtime: Path | None) -> Any:
         """Submit by the provider's operator."""
@@ -64,7 +65,7 @@ class BookmarkSparkSubmitOperator(BookmarkedSubmission, SparkSubmitOperator):  #
         if task is None:  # killed before it began
             return hook
         is_cluster = _deploy_mode(hook) == "cluster"
-        self.check_place(task.hook.address, is_cluster=is_cluster)
+        task.check_place(is_cluster=is_cluster)
         if not is_cluster:
             # Its constructor takes thirty arguments, which only the method above knows: hence not a new object.
             hook.__class__ = _SubmitHook

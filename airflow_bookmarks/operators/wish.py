@@ -14,7 +14,7 @@ from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.option import Choice, Option
 from airflow_bookmarks.core.settings import PREFIX
 from airflow_bookmarks.core.shard import Share, shard_name
-from airflow_bookmarks.sources.upstream import until_of
+from airflow_bookmarks.core.until import until_of
 
 OnConflict = Literal["fail", "wait"]
 OnClear = Literal["replay", "skip", "fail"]

@@ -15,7 +15,8 @@ from airflow_bookmarks.core import errors
 from airflow_bookmarks.core.errors import BookmarkError, OptionError, StoreUnavailableError
 from airflow_bookmarks.core.instant import to_text, utc_now
 from airflow_bookmarks.core.job import airflow_job_name
-from airflow_bookmarks.hooks.bookmark import DEFAULT_CONNECTION, BookmarkHook
+from airflow_bookmarks.hooks.bookmark import BookmarkHook
+from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
 from airflow_bookmarks.lifecycle.waiting import Answer, Memory, Wait, condition_of, evaluate
 from airflow_bookmarks.triggers.bookmark import BookmarkTrigger
 from airflow_bookmarks.triggers.poller import POLL_INTERVAL_S, check_interval

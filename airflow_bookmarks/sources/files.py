@@ -16,7 +16,8 @@ from airflow_bookmarks.core.listing import Listing, instant
 from airflow_bookmarks.core.partition import settle_types
 from airflow_bookmarks.core.plan import FilePlan, PartitionCounts
 from airflow_bookmarks.core.position import Position
-from airflow_bookmarks.core.shard import OTHER_SHARDS, ShardBy, VirtualShard, virtual_shards
+from airflow_bookmarks.core.shard import OTHER_SHARDS, ShardBy, VirtualShard
+from airflow_bookmarks.core.virtual_shard import virtual_shards
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.sources.source import Found, Recheck
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from airflow_bookmarks.core.edge import lowest_replayed
 from airflow_bookmarks.core.errors import (
@@ -48,28 +48,6 @@ class RewindWanted(Exception):
     def __init__(self, upstream: str, target: int) -> None:
         super().__init__(f"upstream {upstream!r} went back to run {target}")
         self.upstream, self.target = upstream, target
-
-
-def until_of(given: int | str | Mapping[str, Any], upstream: str) -> int:
-    """Return the run number that `until=` names: a number, or the dict that an operator or sensor returned.
-
-    Its epoch needs no look: run numbers are never reused, and whether that run is still history is asked of the state.
-
-    Raises:
-        OptionError: it is neither, or of another job.
-    """
-    number = given.get("run_number") if isinstance(given, Mapping) else given
-    if isinstance(given, Mapping) and given.get("job") != upstream:
-        raise OptionError(
-            f"until= is of job {given.get('job')!r}, and {upstream!r} is read. Nothing was read or changed."
-        )
-    text = str(number)
-    if not (text.isascii() and text.isdigit() and len(text) <= 10):
-        raise OptionError(
-            f"until={given!r}: expected a run number, or what an operator or sensor of {upstream!r} returned. Nothing "
-            "was read or changed."
-        )
-    return int(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,21 +6,15 @@ import copy
 import logging
 import sys
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import datetime, timedelta
-from random import SystemRandom
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow_bookmarks.core.errors import MisuseError, OptionError
-from airflow_bookmarks.core.instant import utc_now
-from airflow_bookmarks.core.job import check_name, check_run_id
-from airflow_bookmarks.core.option import Choice, Option
-from airflow_bookmarks.core.settings import PREFIX, Settings, check_versions
-from airflow_bookmarks.core.shard import Shard, ShardBy, Share, VirtualShard, check_shard_by, shard_name
-from airflow_bookmarks.core.start import BEGINNING, Start
-from airflow_bookmarks.core.ulid import new_ulid
+from airflow_bookmarks.core.job import check_name
+from airflow_bookmarks.core.option import Option
+from airflow_bookmarks.core.settings import Settings
+from airflow_bookmarks.core.shard import Shard, ShardBy, VirtualShard, check_shard_by, shard_name
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.begin import OnConflict
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.naming import key_of
 from airflow_bookmarks.lifecycle.point import fault_from_environment
@@ -31,20 +25,9 @@ from airflow_bookmarks.lifecycle.side_run import SideRun
 from airflow_bookmarks.sources.files import Looks, OnOverwrite, check_bounds
 from airflow_bookmarks.sources.source import OnSourceChange
 from airflow_bookmarks.sources.upstream import OnRewind
-from airflow_bookmarks.spark.reader import BookmarkedReader
-from airflow_bookmarks.spark.readers.files import LISTING_CONF, Way
-from airflow_bookmarks.spark.session import (
-    RowCount,
-    active_session,
-    changed_conf,
-    check_pyspark_packages,
-    is_connect,
-    session_conf,
-)
-from airflow_bookmarks.spark.writer import BookmarkedWriter
-from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
-from airflow_bookmarks.version import __version__
+from airflow_bookmarks.spark.arguments import Arguments, check_choice
 
+# Nothing that imports pyspark: a job without Spark works where it isn't installed.
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import TracebackType
@@ -52,11 +35,22 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from airflow_bookmarks.core.run import ContextState
+    from airflow_bookmarks.lifecycle.begin import OnConflict
     from airflow_bookmarks.lifecycle.expectation import Condition
     from airflow_bookmarks.lifecycle.job_state import JobState
     from airflow_bookmarks.lifecycle.summary import Summary
+    from airflow_bookmarks.spark.reader import BookmarkedReader
+    from airflow_bookmarks.spark.readers.files import Way
+    from airflow_bookmarks.spark.session import RowCount
+    from airflow_bookmarks.spark.writer import BookmarkedWriter
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 log = logging.getLogger(__name__)
+
+NO_STREAM = (
+    "a Spark stream keeps its own position, in its checkpoint, and two positions of one source would part. Nothing was "
+    "read or changed. Use spark.readStream and writeStream without a bookmark, or job.read(...) on a schedule."
+)
 
 
 class BookmarkedJob:
@@ -67,7 +61,8 @@ class BookmarkedJob:
     it is an error.
 
     Args:
-        spark: the session; default: the active one.
+        spark: the session; default: the active one. Without any, in a plain Python task, the job has `state`, and
+            neither reads nor writes; pyspark is not imported then.
         name: the job, the key of its bookmark.
         store: a store URI, or an open `BookmarkStore`.
         option: "enable" (default), "pause" or "disable", or Glue's spellings.
@@ -110,38 +105,27 @@ class BookmarkedJob:
         wait_for: timedelta = timedelta(hours=1),
     ) -> None:
         _show_log()
-        check_pyspark_packages()
-        self.spark = active_session(spark)
-        settings = Settings.from_conf(session_conf(self.spark))
-        check_versions(settings.version, __version__)
-        self.name = check_name("job", _required("job", _one("name", name, "job", settings.job)))
-        chosen = _one("option", option, "option", settings.option)
-        self._choice = Choice.of(
-            chosen or Option.ENABLE,
-            _one("from_run", _text(from_run), "from", settings.from_run),
-            _one("to_run", _text(to_run), "to", settings.to_run),
+        self._spark = _session(spark)
+        self._given = Arguments.of(
+            _settings(self._spark),
+            name=name,
+            store=store,
+            option=option,
+            from_run=from_run,
+            to_run=to_run,
+            run_id=run_id,
+            attempt=attempt,
+            replay=replay,
+            start=start,
+            shard=shard,
+            on_conflict=on_conflict,
+            wait_for=wait_for,
         )
-        log.info("bookmark %s: option %s (%s)", self.name, self._choice.option.value, "given" if chosen else "default")
-        self._on_conflict = _conflict(_one("on_conflict", on_conflict, "on_conflict", settings.on_conflict))
-        self._wait_for = wait_for
-        self._replay = _replay(_one("replay", _text(replay), "replay", settings.replay), self._choice)
-        self._start = _start(start, settings.start)
-        self._share = _share(shard, settings.shard, self._replay)
+        self.name, self.store = self._given.name, self._given.store
+        self._machine = Machine(at=fault_from_environment(self._given.caller.attempt))
         self._layout: Layout | None = None
         self._looks: Looks | None = None
         self._number: int | None = None
-        if self._share is not None:
-            shard_name(self.name, 0)  # the name has to have room for it
-        settings = replace(
-            settings,
-            run_id=_one("run_id", run_id, "run_id", settings.run_id) or _new_run_id(),
-            attempt=_one("attempt", _text(attempt), "attempt", settings.attempt),
-        )
-        self._caller = settings.caller(check_run_id(settings.run_id or ""))
-        self._declared = settings.upstreams()
-        self._untils = settings.untils()
-        self.store = _open(store, settings.store)
-        self._machine = Machine(at=fault_from_environment(self._caller.attempt))
         self._clear()
 
     def _clear(self) -> None:
@@ -171,14 +155,15 @@ class BookmarkedJob:
                     flights = job.read("flights").schema(FLIGHTS).csv("/lake/raw/flights")
                     job.write(flights, "clean").save("/lake/clean/flights")
         """
-        if self._share is None:
+        share = self._given.share
+        if share is None:
             yield self
             return
-        if self._choice.option is not Option.DISABLE:
+        if self._given.choice.option is not Option.DISABLE:
             self.name = key_of(self.store, self.name)
         layout, looks = Layout.of(self.store, self.name), Looks()
-        log.info("bookmark %s: share %s, virtual shards %s", self.name, self._share.text, list(self._share.numbers))
-        for number in self._share.numbers:
+        log.info("bookmark %s: share %s, virtual shards %s", self.name, share.text, list(share.numbers))
+        for number in share.numbers:
             yield self._part(number, layout, looks)
 
     def _part(self, number: int, layout: Layout, looks: Looks) -> BookmarkedJob:
@@ -198,44 +183,36 @@ class BookmarkedJob:
             MisuseError: begun already, or a job with `shard`, whose runs `shards()` makes.
             ChangeRefusedError: the job has no bookmark as a whole, and its shards have.
         """
-        if self._share is not None and self._number is None:
+        share = self._given.share
+        if share is not None and self._number is None:
             raise MisuseError(
-                f"job {self.name!r} is sharded ({self._share.text}), and each virtual shard is a run of its own. "
+                f"job {self.name!r} is sharded ({share.text}), and each virtual shard is a run of its own. "
                 "Nothing moved. Write `for job in BookmarkedJob(...).shards():` and, in it, `with job:`."
             )
         if self._run is not None:
             raise MisuseError(f"job {self.name!r} has begun already. Nothing moved. Make another BookmarkedJob.")
-        if self._choice.option is not Option.DISABLE:
+        if self._given.choice.option is not Option.DISABLE:
             self.name = key_of(self.store, self.name)  # another name, which a rename gave, is that job
-        if self._replay is not None:
-            self._run = ReplayRun.begin_replay(
-                self.store,
-                self.name,
-                self._caller,
-                self._machine,
-                self._replay,
-                on_conflict=self._on_conflict,
-                wait_for=self._wait_for,
-            )
-        elif self._choice.option is Option.ENABLE:
-            self._run = ActiveRun.begin(
-                self.store,
-                self.name,
-                self._caller,
-                self._machine,
-                on_conflict=self._on_conflict,
-                wait_for=self._wait_for,
-                start=self._start,
-            )
-            self._check_whole(self._run)
-        else:
-            self._run = SideRun.begin(
-                self.store, self.name, self._caller, self._choice, self._machine, start=self._start
-            )
-        if is_connect(self.spark):
-            # There each action plans its frames anew and lists their files again: so this holds as long as the run.
-            self._session_conf.enter_context(changed_conf(self.spark, LISTING_CONF))
+        self._run = self._begun()
+        if self._spark is not None:
+            from airflow_bookmarks.spark.session import listings_held
+
+            self._session_conf.enter_context(listings_held(self._spark))
         return self
+
+    def _begun(self) -> ActiveRun | SideRun:
+        given, common = self._given, (self.store, self.name, self._given.caller)
+        if given.choice.option is not Option.ENABLE:
+            return SideRun.begin(*common, given.choice, self._machine, start=given.start)
+        if given.replay is not None:
+            return ReplayRun.begin_replay(
+                *common, self._machine, given.replay, on_conflict=given.on_conflict, wait_for=given.wait_for
+            )
+        run = ActiveRun.begin(
+            *common, self._machine, on_conflict=given.on_conflict, wait_for=given.wait_for, start=given.start
+        )
+        self._check_whole(run)
+        return run
 
     def _check_whole(self, run: ActiveRun) -> None:
         if self._number is not None or run.run_number > 1:
@@ -257,7 +234,8 @@ class BookmarkedJob:
         run = self.active_run
         for ctx, count in self._counts.items():
             run.set_rows(ctx, count.rows())
-        unread = [job for job in (*self._declared, *self._untils) if job not in self._read_upstreams]
+        declared = (*self._given.upstreams, *self._given.untils)
+        unread = [job for job in declared if job not in self._read_upstreams]
         if unread:
             log.warning("bookmark %s: declared upstream jobs %s were not read by this run", self.name, unread)
         self._summary = run.commit()
@@ -338,21 +316,18 @@ class BookmarkedJob:
 
         Raises:
             OptionError: an unknown choice, or a bound that is not positive.
+            MisuseError: the job was opened without a Spark session.
         """
         check_bounds(late_after, settle)
         check_shard_by(shard_by)
-        _check_choice("on_overwrite", on_overwrite, OnOverwrite)
-        _check_choice("on_missing", on_missing, OnMissing)
-        _check_choice("on_upstream_rewind", on_upstream_rewind, OnRewind)
-        _check_choice("on_source_change", on_source_change, OnSourceChange)
-        if read_by is not None:
-            _check_choice("read_by", read_by, Way)
-        if read_by == "directory" and is_connect(self.spark):
-            raise OptionError(
-                f"job {self.name!r}, context {ctx!r}: read_by='directory' on Spark Connect, which lists a folder "
-                "anew at each action and would read what came later. Nothing was read or changed. Leave read_by out."
-            )
+        check_choice("on_overwrite", on_overwrite, OnOverwrite)
+        check_choice("on_missing", on_missing, OnMissing)
+        check_choice("on_upstream_rewind", on_upstream_rewind, OnRewind)
+        check_choice("on_source_change", on_source_change, OnSourceChange)
         check_name("context", ctx)
+        self._check_spark()
+        from airflow_bookmarks.spark.reader import BookmarkedReader  # imports pyspark
+
         if self._layout is not None:
             self._layout.check_rule(ctx, shard_by)
         return BookmarkedReader(
@@ -379,8 +354,16 @@ class BookmarkedJob:
         Args:
             staging: a folder on the same file system to stage in, for targets whose readers would see `_bookmarks/`.
             count_rows: count the rows that are written.
+
+        Raises:
+            MisuseError: a streaming frame, or a job without a Spark session.
         """
         check_name("output", name)
+        self._check_spark()
+        if frame.isStreaming:
+            raise MisuseError(f"job {self.name!r}, output {name!r}: {NO_STREAM}")
+        from airflow_bookmarks.spark.writer import BookmarkedWriter  # imports pyspark
+
         return BookmarkedWriter(self, frame, name, staging=staging, count_rows=count_rows)
 
     def expect(self, condition: Condition, message: str) -> None:
@@ -418,6 +401,29 @@ class BookmarkedJob:
     # ---- looking
 
     @property
+    def spark(self) -> SparkSession:
+        """The session of this job.
+
+        Raises:
+            MisuseError: it was opened without one.
+        """
+        if self._spark is None:
+            raise MisuseError(
+                f"job {self.name!r} was opened without a Spark session, for its state alone. Nothing was read or "
+                "changed. Pass a session: BookmarkedJob(spark, ...)."
+            )
+        return self._spark
+
+    @property
+    def readStream(self) -> NoReturn:  # by Spark's name, for whoever looks for it
+        """Refuse a Spark stream.
+
+        Raises:
+            MisuseError: always: a stream keeps its own position, in its checkpoint.
+        """
+        raise MisuseError(f"job {self.name!r}: {NO_STREAM}")
+
+    @property
     def active_run(self) -> ActiveRun | SideRun:
         """The run between begin and its end.
 
@@ -433,7 +439,7 @@ class BookmarkedJob:
     @property
     def option(self) -> str:
         """The option in force: "enable", "pause" or "disable"."""
-        return self._choice.option.value
+        return self._given.choice.option.value
 
     @property
     def virtual_shard(self) -> int | None:
@@ -477,8 +483,14 @@ class BookmarkedJob:
 
     # ---- for reader and writer
 
+    def _check_spark(self) -> None:
+        """Fail by our own error, not by that of an import, where there is no Spark."""
+        _ = self.spark
+
     def counted(self, ctx: str, frame: DataFrame) -> DataFrame:
         """Return the frame with its rows counted under `ctx`."""
+        from airflow_bookmarks.spark.session import RowCount  # imports pyspark
+
         count = RowCount()
         self._counts[ctx] = count
         return count.of(frame)
@@ -514,7 +526,7 @@ class BookmarkedJob:
             OptionError: both say it, and not the same.
         """
         self._read_upstreams.add(key)
-        wanted = self._untils.get(key)
+        wanted = self._given.untils.get(key)
         if None not in (given, wanted) and given != wanted:
             raise OptionError(
                 f"job {self.name!r}: the script reads upstream {key!r} until run {given}, and its operator says "
@@ -529,93 +541,31 @@ class BookmarkedJob:
             OptionError: it is not.
         """
         check_name("job", job)
-        if self._declared and job not in self._declared:
+        if self._given.upstreams and job not in self._given.upstreams:
             raise OptionError(
                 f"job {self.name!r} reads upstream {job!r}, and its operator declares bookmark_upstream="
-                f"{list(self._declared)}. Nothing was read or changed. Add it there: edges and lineage follow from it."
+                f"{list(self._given.upstreams)}. Nothing was read or changed. Add it there: edges and lineage follow "
+                "from it."
             )
         self._read_upstreams.add(job)
 
 
-def _one(argument: str, given: str | None, setting: str, travelled: str | None) -> str | None:
-    """Return the one value of an argument that may come from the script and from the operator."""
-    given = given or None
-    if given is not None and travelled is not None and given != travelled:
-        raise OptionError(
-            f"the script says {argument}={given!r} and the operator {PREFIX}{setting}={travelled!r}. Nothing was "
-            "read or changed. Leave one of them out."
-        )
-    return given if given is not None else travelled
-
-
-def _start(given: str | datetime | None, travelled: str | None) -> Start:
-    texts = [Start.of(value).text if value else None for value in (given, travelled)]
-    text = _one("start", texts[0], "start", texts[1])
-    return BEGINNING if text is None else Start.of(text)
-
-
-def _share(given: Shard | None, travelled: str | None, replay: int | None) -> Share | None:
-    texts = [None if value is None else Share.of(value).text for value in (given, travelled)]
-    text = _one("shard", texts[0], "shard", texts[1])
-    if text is not None and replay is not None:
-        raise OptionError(
-            f"replay={replay} with shard={text!r}: each virtual shard has run numbers of its own. Nothing was read or "
-            "changed. Replay a shard by its own name."
-        )
-    return None if text is None else Share.of(text)
-
-
-def _new_run_id() -> str:
-    return f"local/{new_ulid(utc_now(), SystemRandom())}"
-
-
-def _required(setting: str, value: str | None) -> str:
-    if value is None:
-        raise OptionError(
-            f"no {setting}: give BookmarkedJob(name=...) or let the operator set {PREFIX}{setting}. On Spark Connect "
-            "settings come by argument. Nothing was read or changed."
-        )
-    return value
-
-
-def _open(given: str | BookmarkStore | None, travelled: str | None) -> BookmarkStore:
-    if isinstance(given, BookmarkStore):
-        return given
-    uri = _one("store", given, "store", travelled)
-    if uri is None:
-        raise OptionError(
-            f"no store: give BookmarkedJob(store=...) or let the operator set {PREFIX}store, e.g. "
-            "'dynamodb://bookmarks?region=eu-west-1'. Nothing was read or changed."
-        )
-    return open_store(uri)
-
-
-def _replay(text: str | None, choice: Choice) -> int | None:
-    if text is None:
+def _session(given: SparkSession | None) -> SparkSession | None:
+    """Return the given session, or the active one. Without Spark it isn't imported: then no session can be active."""
+    if given is None and "pyspark.sql" not in sys.modules:
         return None
-    if not (text.isascii() and text.isdigit() and 0 < int(text) < 10**10):
-        raise OptionError(f"replay={text!r}: expected the number of a run. Nothing was read or changed.")
-    if choice.option is not Option.ENABLE:
-        raise OptionError(
-            f"replay={text} with option {choice.option.value!r}: a replay commits. Nothing was read or changed. Use "
-            "'enable', or 'pause' with from and to, which reads again and changes nothing."
-        )
-    return int(text)
+    from airflow_bookmarks.spark.session import active_session, check_pyspark_packages
+
+    check_pyspark_packages()
+    return active_session(given)
 
 
-def _conflict(value: str | None) -> OnConflict:
-    _check_choice("on_conflict", value or "fail", OnConflict)
-    return "wait" if value == "wait" else "fail"
+def _settings(spark: SparkSession | None) -> Settings:
+    if spark is None:
+        return Settings()
+    from airflow_bookmarks.spark.session import session_conf
 
-
-def _check_choice(name: str, value: str, choices: Any) -> None:
-    if value not in get_args(choices):
-        valid = ", ".join(repr(v) for v in get_args(choices))
-        raise OptionError(f"{name}={value!r}: expected one of {valid}. Nothing was read or changed.")
-
-
-def _text(value: str | int | None) -> str | None:
-    return None if value is None else str(value)
+    return Settings.from_conf(session_conf(spark))
 
 
 def _in_words(summary: Summary) -> str:

@@ -13,13 +13,16 @@ from pyspark.sql.types import StructType
 from airflow_bookmarks.core.errors import OptionError, SchemaUnknownError, SourceMissingError
 from airflow_bookmarks.core.listing import Listing
 from airflow_bookmarks.core.shard import OTHER_SHARDS
+from airflow_bookmarks.core.until import until_of
 from airflow_bookmarks.files.filesystem import FileSystem, open_filesystem
 from airflow_bookmarks.lifecycle.naming import key_of
 from airflow_bookmarks.lifecycle.shards import is_sharded, upstream_of_shard
 from airflow_bookmarks.sources.files import FileSource, OnOverwrite, left_out
 from airflow_bookmarks.sources.shard import ShardedUpstream
-from airflow_bookmarks.sources.upstream import OnRewind, UpstreamSource, until_of
+from airflow_bookmarks.sources.upstream import OnRewind, UpstreamSource
+from airflow_bookmarks.spark.arguments import check_choice
 from airflow_bookmarks.spark.readers.files import Format, Way, read_plan
+from airflow_bookmarks.spark.session import is_connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -83,6 +86,16 @@ class BookmarkedReader:
         self._options: dict[str, str] = {}
         self._recursive = False
         self._label = f"job {job.name!r}, context {ctx!r}"
+        self._check_way(read_by)
+
+    def _check_way(self, way: Way | None) -> None:
+        if way is not None:
+            check_choice("read_by", way, Way)
+        if way == "directory" and is_connect(self._job.spark):
+            raise self._refused(
+                "read_by='directory' on Spark Connect, which lists a folder anew at each action and would read what "
+                "came later. Leave read_by out"
+            )
 
     def format(self, source: str) -> BookmarkedReader:
         """Set the format: csv, json, orc, parquet or text.

@@ -10,7 +10,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_bookmarks.core.errors import BookmarkError
 from airflow_bookmarks.core.instant import utc_now
-from airflow_bookmarks.hooks.bookmark import DEFAULT_CONNECTION
+from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
 from airflow_bookmarks.lifecycle.waiting import Answer, Wait
 from airflow_bookmarks.triggers.poller import POLL_INTERVAL_S, Waiter, poller_of
 

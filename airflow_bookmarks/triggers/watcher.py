@@ -9,7 +9,7 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
 from airflow_bookmarks.core.condition import NewsSince
 from airflow_bookmarks.core.job import check_name
-from airflow_bookmarks.hooks.bookmark import DEFAULT_CONNECTION
+from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
 from airflow_bookmarks.lifecycle.waiting import Standing, Wait
 from airflow_bookmarks.triggers.poller import POLL_INTERVAL_S, check_interval, poller_of
 

@@ -1,10 +1,11 @@
 """The example DAGs: they parse anywhere, say what they run, and do what they are there to show.
 
-`make demo` runs `flights_clean` and `flights_delays` on real data.
+`make demo` runs `flights_clean` and `flights_delays` on the flights of a year.
 """
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import logging
@@ -13,7 +14,9 @@ import re
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +25,8 @@ from airflow.api_fastapi.app import create_app
 from airflow.dag_processing.bundles.manager import DagBundlesManager
 from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
 from airflow.models.dagrun import DagRun
-from airflow.sdk import DAG, exceptions
+from airflow.sdk import DAG, Asset, AssetAll, exceptions
+from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from fastapi.testclient import TestClient
 
 from airflow_bookmarks.core.shard import shard_names
@@ -140,10 +144,11 @@ def marked(name: str, folder: Path = FOLDER) -> str:
     return textwrap.dedent(lines[1]).strip("\n")
 
 
-def test_documentation_shows_the_marked_lines_of_the_examples() -> None:
-    shown = dict(SHOWN.findall((PROJECT / "docs" / "change_operators.md").read_text()))
+def test_documentation_shows_the_marked_lines_of_every_example() -> None:
+    pages = [path.read_text() for path in (PROJECT / "docs").glob("*.md")]
+    shown = dict(found for page in pages for found in SHOWN.findall(page))
 
-    assert sorted(shown) == ["choose_at_trigger", "reset_when_schema_changed", "rewind_with_approval"]
+    assert sorted(shown) == sorted(path.stem for path in FOLDER.glob("*.py"))
     assert shown == {name: marked(name) for name in shown}
 
 
@@ -152,6 +157,15 @@ def test_page_of_shards_shows_the_marked_lines_of_its_example() -> None:
 
     assert marked("flights_by_shard") in page
     assert marked("late_flights", FOLDER / "jobs") in page
+
+
+def test_page_of_examples_shows_the_marked_lines_of_a_script_and_links_every_dag() -> None:
+    page = (PROJECT / "docs" / "examples.md").read_text()
+
+    assert marked("convert_weather", FOLDER / "jobs") in page
+    assert sorted(re.findall(r"^\| \[(\w+)\]\(", page, re.MULTILINE)) == sorted(
+        path.stem for path in FOLDER.glob("*.py")
+    )
 
 
 # ---- what they do
@@ -181,6 +195,14 @@ class Examples:
         dag = self._bag().dags[dag_id]
         assert isinstance(dag, DAG)
         return dag
+
+    def asset(self, dag_id: str) -> Asset:
+        """Return the asset that starts a DAG."""
+        condition = self.dag(dag_id).timetable.asset_condition
+        assert isinstance(condition, AssetAll)
+        (asset,) = condition.objects
+        assert isinstance(asset, Asset)
+        return asset
 
     def deliver(self, day: int, delay: int = 2) -> None:
         """Put the file of a day there: one flight."""
@@ -294,6 +316,22 @@ def test_rewind_that_a_person_rejects_is_not_made(examples: Examples, person: Pe
 
 @pytest.mark.spark
 @pytest.mark.slow
+def test_chain_reads_in_each_dag_what_the_one_before_has_published(examples: Examples) -> None:
+    day = datetime(2013, 1, 2, tzinfo=UTC)
+    for number in (1, 2):
+        examples.deliver(number)
+
+    clean = Played(examples.dag("flights_clean").test(run_after=day, logical_date=day))
+    delays = Played(examples.dag("flights_delays").test(run_after=day, logical_date=day))
+
+    assert (clean.state, delays.state, delays.run.run_id) == ("success", "success", clean.run.run_id)
+    assert clean.xcom("clean")["outputs"]["clean"]["rows"] == 2
+    assert delays.xcom("wait")["run_number"] == clean.xcom("clean")["run_number"]
+    assert delays.xcom("delays")["contexts"]["flights"]["files"] == clean.xcom("clean")["outputs"]["clean"]["files"]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
 def test_choice_at_trigger_holds_for_one_run(examples: Examples) -> None:
     examples.deliver(1)
     assert Played(examples.dag("choose_at_trigger").test()).state == "success"
@@ -345,3 +383,60 @@ def test_mapped_tasks_share_out_what_was_delivered(examples: Examples) -> None:
     assert sum(summary["contexts"]["flights"]["files"] for summary in made) == 3
     assert sum(summary["outputs"]["late"]["rows"] for summary in made) == 3
     assert sum(sum(examples.files_read(name)) for name in shard_names("flights_by_shard.late")) == 3
+
+
+WEATHER_HEADER = (
+    "origin,year,month,day,hour,temp,dewp,humid,wind_dir,wind_speed,wind_gust,precip,pressure,visib,time_hour"
+)
+
+
+def report(folder: Path, hour: int, *, age_s: float) -> None:
+    """Put the weather report of an hour there, as one that was written so long ago."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"EWR_2013-01-01_{hour:02}.csv"
+    row = f"EWR,2013,1,1,{hour},39.02,26.06,59.37,270,10.35,NA,0,1012,10,2013-01-01T{hour:02}:00:00Z"
+    path.write_text(f"{WEATHER_HEADER}\n{row}\n")
+    written = time.time() - age_s
+    os.utime(path, (written, written))
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_hour_reads_what_is_whole_and_an_hour_without_reports_starts_no_spark(
+    examples: Examples, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dag_id, raw = "hourly_csv_to_parquet", examples.world.folder / "data" / "raw" / "weather"
+    for hour, age_s in ((1, 7200), (2, 3600), (3, 0)):
+        report(raw, hour, age_s=age_s)
+    first = Played(examples.dag(dag_id).test())
+    assert first.state == "success"
+    assert first.xcom("convert")["outputs"]["weather"]["rows"] == 2
+    assert first.xcom("convert")["contexts"]["reports"]["skipped"] == {"settling": 1}
+
+    monkeypatch.setenv("PATH", "")  # no spark-submit, no java
+    empty = Played(examples.dag(dag_id).test())
+
+    assert empty.state == "success"
+    assert examples.files_read(f"{dag_id}.convert") == [2, 0]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_delivery_that_is_complete_wakes_the_dag_which_reads_it(examples: Examples) -> None:
+    dag_id = "flights_on_arrival"
+    (watcher,) = examples.asset(dag_id).watchers
+    ready = examples.raw.parent / "READY"
+    examples.deliver(1)
+    ready.touch()
+
+    assert isinstance(watcher.trigger, BaseEventTrigger)
+    events = watcher.trigger.run()
+
+    async def woken() -> TriggerEvent:
+        return await anext(events)
+
+    assert asyncio.run(asyncio.wait_for(woken(), 60)).payload is True
+    assert not ready.exists()
+    assert Played(examples.dag(dag_id).test()).state == "success"
+    assert Played(examples.dag(dag_id).test()).state == "success"  # woken twice
+    assert examples.files_read(f"{dag_id}.clean") == [1, 0]

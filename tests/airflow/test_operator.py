@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import stat
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow import sdk
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
@@ -43,6 +46,7 @@ from .conftest import Player, World, connect
 
 PROJECT = Path(__file__).resolve().parents[2]
 JOB = "shop.copy"
+HAS_DURABLE = hasattr(sdk, "ResumableJobMixin")
 SECRET = "wJalrXUtnFEMIK7MDENGbPxRfiCYSECRETKEY"
 
 # Takes the place of spark-submit where Spark itself does not matter: it notes how it was called and runs the script.
@@ -440,6 +444,25 @@ def test_spark_that_fails_before_the_commit_fails_the_task_with_its_own_error(wo
     assert world.store.head(JOB).lease is None
 
 
+def test_lines_of_spark_are_folded_in_the_log_and_its_error_is_not(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.shop.put("a.txt", "a")
+
+    def submit(_: Any) -> None:
+        logging.getLogger("airflow.task").warning("a line of Spark")
+        fail_in(begin(world))
+
+    with caplog.at_level(logging.INFO), pytest.raises(AirflowException, match="Spark failed"):
+        play(operator(), context(), submit)
+
+    lines = [record.getMessage() for record in caplog.records]
+    opened, closed = lines.index("::group::Spark"), lines.index("::endgroup::")
+    assert opened < lines.index("a line of Spark") < closed
+    assert [line for line in lines[opened:closed] if line.startswith("bookmark copy: try 1")] == []
+    assert any("is fenced" in line for line in lines[closed:])
+
+
 def test_driver_that_outlives_a_failed_submit_cannot_commit(world: World) -> None:
     world.shop.put("a.txt", "a")
     orphans: list[ActiveRun] = []
@@ -738,14 +761,25 @@ def test_operator_survives_serialisation() -> None:
 
 
 def test_arguments_may_come_from_default_args() -> None:
-    task = operator(default_args={"bookmark_option": "pause", "bookmarks_conn_id": "other", "durable": True})
+    task = operator(default_args={"bookmark_option": "pause", "bookmarks_conn_id": "other"})
 
-    assert (task.bookmark_option, task.bookmarks_conn_id, task.durable) == ("pause", "other", True)
+    assert (task.bookmark_option, task.bookmarks_conn_id) == ("pause", "other")
 
 
+@pytest.mark.skipif(not HAS_DURABLE, reason="this Airflow has no durable tasks; they came with 3.3")
 def test_task_is_not_durable_unless_asked() -> None:
     assert operator().durable is False
     assert operator(durable=True).durable is True
+    assert operator(default_args={"durable": True}).durable is True
+
+
+@pytest.mark.parametrize("durable", [None, False])
+def test_task_that_is_not_durable_is_made_without_a_warning(durable: bool | None) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        task = operator(durable=durable)
+
+    assert not getattr(task, "durable", False)
 
 
 def test_operator_that_is_executed_again_submits_with_the_settings_of_that_try(world: World, submits: Submits) -> None:

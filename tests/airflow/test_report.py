@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -199,6 +200,20 @@ def test_run_is_measured_by_airflows_own_stats(world: World, backend: Backend) -
     assert "bookmark.rows_read" not in backend.counts  # nobody counted them
     assert {"begin", "plan", "commit", "publish"} <= {name.rpartition(".")[2] for name in backend.times}
     assert all(tags["job"] == JOB and tags["namespace"] == "test" for tags in backend.tags)
+
+
+def test_documentation_names_what_is_measured_and_nothing_else(backend: Backend) -> None:
+    facts = {"files": 1, "bytes": 1, "rows": 1}
+    steps = dict.fromkeys(("begin", "plan", "read_write", "commit", "publish"), "0.1")
+    measured = {"job": JOB, "namespace": "test", "contexts": {"raw": facts}, "outputs": {"out": facts}}
+    metrics.count_task(JOB, "test", "committed")
+    metrics.measure_run({**measured, "seconds": steps})
+    page = Path(__file__).parents[2] / "docs" / "seeing.md"
+    rows = [line.split("|")[1] for line in page.read_text().splitlines() if line.startswith("| `bookmark.")]
+    names = [re.findall(r"`([^`]+)`", row) for row in rows]
+    written = {each if each[0] != "." else row[0].rpartition(".")[0] + each for row in names for each in row}
+
+    assert written == {name.split()[0] for name in (*backend.counts, *backend.times)}
 
 
 def test_airflows_own_stats_take_what_is_measured(world: World) -> None:

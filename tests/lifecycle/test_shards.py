@@ -23,9 +23,9 @@ from airflow_bookmarks.core.shard import (
     shard_name,
     shard_names,
     shards,
-    virtual_shards,
 )
 from airflow_bookmarks.core.start import Start
+from airflow_bookmarks.core.virtual_shard import virtual_shards
 from airflow_bookmarks.files.filesystem import Listed
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.active_run import ActiveRun

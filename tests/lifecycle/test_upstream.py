@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from airflow_bookmarks.core.errors import MisuseError, OptionError, SourceMissingError, UpstreamRewoundError
+from airflow_bookmarks.core.until import until_of
 from airflow_bookmarks.lifecycle.change import reset, rewind
 from airflow_bookmarks.lifecycle.place import Mode
 from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.sources.upstream import OnRewind, UpstreamSource, until_of
+from airflow_bookmarks.sources.upstream import OnRewind, UpstreamSource
 from tests.lifecycle.shop import Shop
 
 

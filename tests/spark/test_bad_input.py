@@ -147,7 +147,7 @@ def test_one_pyspark_package_alone_is_good(lake: Lake, monkeypatch: pytest.Monke
     assert lake.job().name == "copy"
 
 
-def test_no_session_is_an_error(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_without_a_session_is_an_error(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SparkSession, "getActiveSession", classmethod(lambda cls: None))
-    with pytest.raises(MisuseError, match="pass one to BookmarkedJob"):
-        BookmarkedJob(name="copy", store=lake.store)
+    with pytest.raises(MisuseError, match="was opened without a Spark session"):
+        BookmarkedJob(name="copy", store=lake.store).begin().read("raw")

@@ -72,6 +72,17 @@ def test_public_name_comes_from_the_root(name: str, tmp_path: Path) -> None:
     assert done.stdout.split() == [name, "True"]
 
 
+@pytest.mark.parametrize(
+    "name", ["operators.spark_submit.BookmarkSparkSubmitOperator", "sensors.bookmark.BookmarkSensor"]
+)
+def test_what_a_dag_file_imports_is_light(name: str) -> None:
+    module, _, name = name.rpartition(".")
+
+    loaded = _loaded_by(f"from airflow_bookmarks.{module} import {name}")
+
+    assert loaded & {"boto3", "botocore", "numpy", "pyspark"} == set()
+
+
 def test_store_is_opened_without_spark_and_airflow() -> None:
     assert _loaded_by("from airflow_bookmarks import open_store") & {"airflow", "pyspark"} == set()
 

@@ -26,8 +26,8 @@ from airflow_bookmarks.core.shard import (
     shard_name,
     shard_names,
     shards,
-    virtual_shards,
 )
+from airflow_bookmarks.core.virtual_shard import virtual_shards
 
 ALL = range(VIRTUAL_SHARDS)
 task_counts = st.integers(1, VIRTUAL_SHARDS)

@@ -35,7 +35,7 @@ from pyspark.sql.types import (
 from airflow_bookmarks.core.errors import SchemaUnknownError, SourceChangedError
 from airflow_bookmarks.core.partition import root_of
 from airflow_bookmarks.sources.files import BEFORE_START, LATE
-from airflow_bookmarks.spark.session import changed_conf, is_connect
+from airflow_bookmarks.spark.session import LISTING_CONF, changed_conf, is_connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -56,9 +56,6 @@ _TYPES: Mapping[str, DataType] = {
     "string": StringType(),
 }
 
-# Spark lists explicit paths by a job of its own above 32 of them; eight tasks do what 10,000 would (23 s against 1 s
-# for 10,000 paths).
-LISTING_CONF = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "8"}
 
 # What java.net.URI leaves as it is in a path, besides letters, digits and `_.-~`.
 _LEGAL_IN_URI = "/!$&'()*+,;=:@"

@@ -1,0 +1,182 @@
+"""What a run is told, by the script and by the operator: each thing in one of the two, or the same in both."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from random import SystemRandom
+from typing import TYPE_CHECKING, Any, get_args
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.instant import utc_now
+from airflow_bookmarks.core.job import Caller, check_name, check_run_id
+from airflow_bookmarks.core.option import Choice, Option
+from airflow_bookmarks.core.settings import PREFIX, Settings, check_versions
+from airflow_bookmarks.core.shard import Shard, Share, shard_name
+from airflow_bookmarks.core.start import BEGINNING, Start
+from airflow_bookmarks.core.ulid import new_ulid
+from airflow_bookmarks.lifecycle.begin import OnConflict
+from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
+from airflow_bookmarks.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime, timedelta
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The arguments of `BookmarkedJob` in force; `upstreams` and `untils` are what the operator declared."""
+
+    name: str
+    choice: Choice
+    caller: Caller
+    on_conflict: OnConflict
+    wait_for: timedelta
+    replay: int | None
+    start: Start
+    share: Share | None
+    upstreams: tuple[str, ...]
+    untils: Mapping[str, int]
+    store: BookmarkStore
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        *,
+        name: str | None,
+        store: str | BookmarkStore | None,
+        option: str | None,
+        from_run: str | int | None,
+        to_run: str | int | None,
+        run_id: str | None,
+        attempt: int | None,
+        replay: int | None,
+        start: str | datetime | None,
+        shard: Shard | None,
+        on_conflict: OnConflict | None,
+        wait_for: timedelta,
+    ) -> Arguments:
+        """Put together what the script gives and what travelled here in `settings`; the store is opened last.
+
+        Raises:
+            OptionError: an unknown or contradictory argument or setting; nothing was read or changed.
+            VersionMismatchError: the worker, which wrote the settings, has another major version.
+        """
+        check_versions(settings.version, __version__)
+        key = check_name("job", _required(_one("name", name, "job", settings.job)))
+        chosen = _one("option", option, "option", settings.option)
+        choice = Choice.of(
+            chosen or Option.ENABLE,
+            _one("from_run", _text(from_run), "from", settings.from_run),
+            _one("to_run", _text(to_run), "to", settings.to_run),
+        )
+        log.info("bookmark %s: option %s (%s)", key, choice.option.value, "given" if chosen else "default")
+        again = _replay(_one("replay", _text(replay), "replay", settings.replay), choice)
+        conflict = _one("on_conflict", on_conflict, "on_conflict", settings.on_conflict) or "fail"
+        check_choice("on_conflict", conflict, OnConflict)
+        share = _share(shard, settings.shard, again)
+        if share is not None:
+            shard_name(key, 0)  # the name has to have room for it
+        return cls(
+            name=key,
+            choice=choice,
+            caller=_caller(settings, run_id, attempt),
+            on_conflict="wait" if conflict == "wait" else "fail",
+            wait_for=wait_for,
+            replay=again,
+            start=_start(start, settings.start),
+            share=share,
+            upstreams=settings.upstreams(),
+            untils=settings.untils(),
+            store=_open(store, settings.store),
+        )
+
+
+def check_choice(name: str, value: str, choices: Any) -> None:
+    """Make sure that `value` is one of a Literal's choices.
+
+    Raises:
+        OptionError: it is none of them.
+    """
+    if value not in get_args(choices):
+        valid = ", ".join(repr(v) for v in get_args(choices))
+        raise OptionError(f"{name}={value!r}: expected one of {valid}. Nothing was read or changed.")
+
+
+def _one(argument: str, given: str | None, setting: str, travelled: str | None) -> str | None:
+    """Return the one value of an argument that may come from the script and from the operator."""
+    given = given or None
+    if given is not None and travelled is not None and given != travelled:
+        raise OptionError(
+            f"the script says {argument}={given!r} and the operator {PREFIX}{setting}={travelled!r}. Nothing was "
+            "read or changed. Leave one of them out."
+        )
+    return given if given is not None else travelled
+
+
+def _required(name: str | None) -> str:
+    if name is None:
+        raise OptionError(
+            f"no job: give BookmarkedJob(name=...) or let the operator set {PREFIX}job, which is read from the Spark "
+            "session: open that first. On Spark Connect settings come by argument. Nothing was read or changed."
+        )
+    return name
+
+
+def _caller(settings: Settings, run_id: str | None, attempt: int | None) -> Caller:
+    whole = replace(
+        settings,
+        run_id=_one("run_id", run_id, "run_id", settings.run_id) or f"local/{new_ulid(utc_now(), SystemRandom())}",
+        attempt=_one("attempt", _text(attempt), "attempt", settings.attempt),
+    )
+    return whole.caller(check_run_id(whole.run_id or ""))
+
+
+def _start(given: str | datetime | None, travelled: str | None) -> Start:
+    texts = [Start.of(value).text if value else None for value in (given, travelled)]
+    text = _one("start", texts[0], "start", texts[1])
+    return BEGINNING if text is None else Start.of(text)
+
+
+def _share(given: Shard | None, travelled: str | None, replay: int | None) -> Share | None:
+    texts = [None if value is None else Share.of(value).text for value in (given, travelled)]
+    text = _one("shard", texts[0], "shard", texts[1])
+    if text is not None and replay is not None:
+        raise OptionError(
+            f"replay={replay} with shard={text!r}: each virtual shard has run numbers of its own. Nothing was read or "
+            "changed. Replay a shard by its own name."
+        )
+    return None if text is None else Share.of(text)
+
+
+def _replay(text: str | None, choice: Choice) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 10**10):
+        raise OptionError(f"replay={text!r}: expected the number of a run. Nothing was read or changed.")
+    if choice.option is not Option.ENABLE:
+        raise OptionError(
+            f"replay={text} with option {choice.option.value!r}: a replay commits. Nothing was read or changed. Use "
+            "'enable', or 'pause' with from and to, which reads again and changes nothing."
+        )
+    return int(text)
+
+
+def _open(given: str | BookmarkStore | None, travelled: str | None) -> BookmarkStore:
+    if isinstance(given, BookmarkStore):
+        return given
+    uri = _one("store", given, "store", travelled)
+    if uri is None:
+        raise OptionError(
+            f"no store: give BookmarkedJob(store=...) or let the operator set {PREFIX}store, e.g. "
+            "'dynamodb://bookmarks?region=eu-west-1'. Nothing was read or changed."
+        )
+    return open_store(uri)
+
+
+def _text(value: str | int | None) -> str | None:
+    return None if value is None else str(value)
