@@ -43,6 +43,7 @@ class JarSet:
 
 SETS: dict[str, JarSet] = {
     "dynamodb-local": JarSet("2.6.1", (Artifact("com.amazonaws", "DynamoDBLocal", "2.6.1"),)),
+    "livy": JarSet("0.7.1-incubating", (Artifact("org.apache.livy", "livy-server", "0.7.1-incubating"),)),
     # Not Hadoop's minicluster, which is one jar: its REST API answers in a form that no other YARN has.
     "yarn": JarSet(
         "3.4.2",

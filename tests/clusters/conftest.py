@@ -16,12 +16,13 @@ from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
 from tests.airflow.conftest import airflow_database, connect, player  # noqa: F401  # fixtures for these tests too
 from tests.clusters.driver_python import make_driver_python
 from tests.clusters.scene import Scene
+from tools.livy_server import LivyServer, livy_server
 from tools.spark_cluster import SparkCluster, spark_cluster, spark_home
 from tools.yarn_cluster import YarnCluster, yarn_cluster
 
 WORKER_KEY, CLUSTER_KEY = "AKIAOFTHEWORKER", "AKIAOFTHECLUSTER"
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # halves short programs
-_CONF = {
+CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.extraJavaOptions": _QUICK,
@@ -66,12 +67,25 @@ def standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluste
 def yarn(tmp_path_factory: pytest.TempPathFactory, cluster_secret: str) -> Iterator[YarnCluster]:
     """Run a YARN cluster whose nodes have credentials of their own: the path of a file, as an administrator sets it."""
     folder = tmp_path_factory.mktemp("yarn")
-    identity = folder / "credentials"
-    lines = ("[default]", f"aws_access_key_id = {CLUSTER_KEY}", f"aws_secret_access_key = {cluster_secret}")
-    identity.write_text("\n".join(lines))
-    identity.chmod(0o600)
-    with yarn_cluster(folder / "cluster", {"AWS_SHARED_CREDENTIALS_FILE": str(identity)}) as cluster:
+    with yarn_cluster(folder / "cluster", _identity(folder, cluster_secret)) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="module")
+def livy(tmp_path_factory: pytest.TempPathFactory, cluster_secret: str, driver_python: Path) -> Iterator[LivyServer]:
+    """Run a Livy server whose batches have the credentials and the Python of a node."""
+    folder = tmp_path_factory.mktemp("livy")
+    environment = {**_identity(folder, cluster_secret), "PYSPARK_PYTHON": str(driver_python)}
+    with livy_server(folder / "server", environment) as server:
+        yield server
+
+
+def _identity(folder: Path, secret: str) -> dict[str, str]:
+    """Write credentials of a cluster into a file, as an administrator does; return the environment that leads there."""
+    path = folder / "credentials"
+    path.write_text("\n".join(("[default]", f"aws_access_key_id = {CLUSTER_KEY}", f"aws_secret_access_key = {secret}")))
+    path.chmod(0o600)
+    return {"AWS_SHARED_CREDENTIALS_FILE": str(path)}
 
 
 # ---- the worker: its connections and its environment
@@ -113,7 +127,7 @@ def on_standalone(
     """Set an empty scene whose operator submits to the standalone cluster, in client mode."""
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": standalone.master}))
-    conf = {**_CONF, **_event_log(tmp_path), "spark.cores.max": "2"}
+    conf = {**CONF, **event_log(tmp_path), "spark.cores.max": "2"}
     return Scene(tmp_path, store, {"conf": conf, "driver_memory": "512m", "executor_memory": "512m"})
 
 
@@ -133,8 +147,8 @@ def on_yarn(
     extra = {"deploy-mode": "cluster", "yarn_resourcemanager_webapp_address": yarn.web}
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "yarn", "extra": extra}))
     conf = {
-        **_CONF,
-        **_event_log(tmp_path),
+        **CONF,
+        **event_log(tmp_path),
         "spark.pyspark.python": str(driver_python),
         "spark.yarn.appMasterEnv.PYSPARK_PYTHON": str(driver_python),
         "spark.yarn.jars": f"local:{spark_home()}/jars/*",  # the nodes have Spark: nothing is copied
@@ -146,7 +160,8 @@ def on_yarn(
     return Scene(tmp_path, store, submit)
 
 
-def _event_log(folder: Path) -> dict[str, str]:
+def event_log(folder: Path) -> dict[str, str]:
+    """Return the conf that lets Spark note its applications in `folder`, where `Scene.events` looks."""
     events = folder / "events"
     events.mkdir()
     return {"spark.eventLog.dir": events.as_uri()}
