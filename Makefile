@@ -1,11 +1,15 @@
-# `make help` lists what there is. Everything runs in .venv, which `make setup` fills from constraints.txt.
+# `make help` lists what there is. Everything runs in .venv, which `make setup` fills from constraints.txt; `make floor`
+# and the first half of `make matrix` have an environment of their own.
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
-BIN := .venv/bin
+# Both may be others, for one call: `make test VENV=.venv-floor CONSTRAINTS=constraints-floor.txt`.
+VENV := .venv
+CONSTRAINTS := constraints.txt
+BIN := $(VENV)/bin
 BUILD := build
 CODE := $(wildcard airflow_bookmarks benchmarks dags_examples demo tests tools)
 STORE ?= dynamodb
@@ -17,7 +21,7 @@ SEEDS ?= 20000
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
-export STORE
+export STORE VENV CONSTRAINTS
 unexport SPARK_HOME PYTHONHOME PYTHONPATH
 
 .PHONY: help
@@ -43,12 +47,23 @@ down: setup ## Stop what `make up` started
 .PHONY: test
 test: setup ## Run the tests; TESTS=tests/unit for some of them, WORKERS=2 processes
 	@mkdir -p $(BUILD)
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --durations 10 --junit-xml $(BUILD)/junit.xml $(TESTS)
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --durations 10 --junit-xml $(BUILD)/junit$(VENV:.venv%=%).xml $(TESTS)
+
+# Most of the rest knows no Airflow.
+floor matrix: TESTS := tests/airflow tests/unit/test_cli.py
+
+.PHONY: floor
+floor: ## Run the Airflow tests with the oldest Airflow supported, in .venv-floor
+	$(MAKE) test VENV=.venv-floor CONSTRAINTS=constraints-floor.txt TESTS='$(TESTS)'
+
+.PHONY: matrix
+matrix: floor ## Run the Airflow tests with the oldest Airflow supported, then with the newest
+	$(MAKE) test TESTS='$(TESTS)'
 
 .PHONY: chaos
 chaos: setup ## Simulate SEEDS=20000 worlds of kills, races and outages, then all of it with real processes
 	$(BIN)/python -m tests.chaos.sim --seeds $(SEEDS) --jobs $(WORKERS)
-	CHAOS=full $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --durations 10 tests/chaos/real
+	CHAOS=full $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --durations 10 tests/chaos/real tests/clusters tests/airflow/test_pairings.py
 	$(BIN)/python -m tests.chaos.real.matrix
 
 .PHONY: chaos-bites
@@ -59,10 +74,15 @@ chaos-bites: setup ## Break the protocol on purpose, rule by rule: the simulatio
 fanout: setup ## Let 200 consumers wait in a real Airflow for one job, and kill the triggerer in the middle
 	$(BIN)/python -m tests.chaos.fanout --consumers 200
 
+.PHONY: chain
+chain: setup ## Play three DAGs that read each other for 20 rounds in a real Airflow, with kills, clears and a rewind
+	$(BIN)/python -m tests.chaos.chain --rounds 20
+
 .PHONY: bench
 bench: setup ## Measure, side by side in one run: build/bench holds the figures
 	$(BIN)/python -m benchmarks.store
 	$(BIN)/python -m benchmarks.waiting
+	$(BIN)/python -m benchmarks.airflow
 
 .PHONY: check
 check: format lint types imports containers package ## Run every check that is not a test
@@ -109,4 +129,4 @@ dist: setup ## Build wheel and sdist into dist/
 clean: ## Remove what builds, tests and tools leave behind; .venv stays
 	@rm -rf $(BUILD) dist spark-warehouse metastore_db derby.log
 	@rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	@find . -path ./.venv -prune -o -path ./.git -prune -o -type d -name __pycache__ -exec rm -rf {} +
+	@find . -path './.venv*' -prune -o -path ./.git -prune -o -type d -name __pycache__ -exec rm -rf {} +

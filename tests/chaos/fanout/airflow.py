@@ -24,8 +24,6 @@ from demo.airflow_home import environment, migrate
 from demo.folders import Folders
 from tools.servers import free_port
 
-DAGS = Path(__file__).parent / "dags"
-EVENTS = "events.jsonl"  # what the triggers have fired
 PARALLELISM = 4  # tasks that run at once
 LIMIT_S = 1800.0  # what takes longer is stuck
 _POLL_S = 0.2
@@ -44,6 +42,8 @@ class Airflow:
 
     folders: Folders
     settings: Mapping[str, str]
+    url: str
+    limit_s: float = LIMIT_S
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     # ---- processes
@@ -76,14 +76,14 @@ class Airflow:
         Raises:
             StuckError: a part ended, or it took too long.
         """
-        deadline = time.monotonic() + LIMIT_S
+        deadline = time.monotonic() + self.limit_s
         while not is_there():
             for name, process in self.processes.items():
                 if process.poll() is not None:
                     code = process.returncode
                     raise StuckError(f"airflow {name} ended with exit code {code}; its log ends:\n{self._tail(name)}")
             if time.monotonic() > deadline:
-                raise StuckError(f"waited {LIMIT_S:.0f} s in vain until {what}; {self.states()}")
+                raise StuckError(f"waited {self.limit_s:.0f} s in vain until {what}; {self.states()}")
             time.sleep(_POLL_S)
 
     def _log(self, name: str) -> Path:
@@ -135,34 +135,37 @@ class Airflow:
 
 
 @contextmanager
-def running_airflow(folders: Folders, store: str, consumers: int) -> Iterator[Airflow]:
-    """Run an Airflow with the DAGs of this folder; `store` is the store of its connection `bookmarks_default`."""
+def running_airflow(folders: Folders, store: str, dags: Path, more: Mapping[str, str]) -> Iterator[Airflow]:
+    """Run an Airflow with the DAGs of a folder; `store` is the store of its connection `bookmarks_default`.
+
+    `more` goes into the environment of its processes.
+    """
     port = free_port()
-    settings = {**environment(folders, store, ""), **_settings(folders, port, consumers)}
+    settings = {**environment(folders, store, ""), **_settings(folders, port, dags), **more}
     # In the database, where the triggerer's poller has to ask Airflow for it from a thread of its own.
     connection = settings.pop("AIRFLOW_CONN_BOOKMARKS_DEFAULT")
     (folders.airflow / "airflow.cfg").touch()  # an absent one is written at the first start, by four at once
     migrate(folders, settings)
-    airflow = Airflow(folders, settings)
+    airflow = Airflow(folders, settings, f"http://127.0.0.1:{port}")
     with ExitStack() as stack:
         stack.callback(airflow.stop)
         airflow.start("api-server", "--host", "127.0.0.1", "--port", str(port))
         add = [sys.executable, "-m", "airflow", "connections", "add", "bookmarks_default", "--conn-json", connection]
         session.run(add, settings)
-        airflow.wait("the API server answers", lambda: _answers(port))
+        airflow.wait("the API server answers", lambda: _answers(airflow.url))
         for name in ("scheduler", "dag-processor", "triggerer"):
             airflow.start(name)
         yield airflow
 
 
-def _settings(folders: Folders, port: int, consumers: int) -> dict[str, str]:
+def _settings(folders: Folders, port: int, dags: Path) -> dict[str, str]:
     secret = secrets.token_hex(32)
     return {
         "AIRFLOW__API__HOST": "127.0.0.1",
         "AIRFLOW__API__SECRET_KEY": secret,
         "AIRFLOW__API_AUTH__JWT_SECRET": secret,
         "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
-        "AIRFLOW__CORE__DAGS_FOLDER": str(DAGS),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
         # Trigger arguments are encrypted with it: without it each process would make a key of its own.
         "AIRFLOW__CORE__FERNET_KEY": urlsafe_b64encode(secrets.token_bytes(32)).decode(),
@@ -173,14 +176,12 @@ def _settings(folders: Folders, port: int, consumers: int) -> dict[str, str]:
         # How soon a triggerer that died is noticed: Airflow's default is half a minute.
         "AIRFLOW__TRIGGERER__JOB_HEARTBEAT_SEC": "1",
         "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "8",
-        "FANOUT_CONSUMERS": str(consumers),
-        "FANOUT_EVENTS": str(folders.root / EVENTS),
     }
 
 
-def _answers(port: int) -> bool:
+def _answers(url: str) -> bool:
     try:
-        with urlopen(f"http://127.0.0.1:{port}/api/v2/monitor/health", timeout=5) as answer:
+        with urlopen(f"{url}/api/v2/monitor/health", timeout=5) as answer:  # noqa: S310 - a URL of our own
             health: dict[str, dict[str, str | None]] = json.load(answer)
     except (URLError, ConnectionError, TimeoutError):
         return False

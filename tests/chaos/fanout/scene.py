@@ -14,7 +14,7 @@ from typing import Any
 
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
 from demo.folders import Folders
-from tests.chaos.fanout.airflow import EVENTS, Airflow, StuckError, running_airflow
+from tests.chaos.fanout.airflow import Airflow, StuckError, running_airflow
 from tests.chaos.fanout.counter import Asked, Counter, counting
 from tests.chaos.fanout.event import fired
 from tests.chaos.fanout.shop import Published, publish
@@ -37,6 +37,8 @@ from tests.chaos.fanout.waits import (
 from tests.lifecycle.shop import Shop
 from tools.servers import dynamodb_local
 
+DAGS = Path(__file__).parent / "dags"
+EVENTS = "events.jsonl"  # what the triggers have fired
 PROMISE_REQUESTS_PER_S = 4.0
 _ENDED = ("success", "failed", "skipped", "upstream_failed")
 
@@ -145,7 +147,8 @@ class Scene:
         self.say("an upstream publishes a run, and its consumers read it")
         self._begin()
         self.say("Airflow starts")
-        with running_airflow(self.folders, _uri(self.counter.url), self.consumers) as airflow:
+        given = {"FANOUT_CONSUMERS": str(self.consumers), "FANOUT_EVENTS": str(self.folders.root / EVENTS)}
+        with running_airflow(self.folders, _uri(self.counter.url), DAGS, given) as airflow:
             self._defer_all(airflow)
             self._watch_requests(airflow)
             self._lose_triggerer(airflow)

@@ -1,0 +1,43 @@
+"""Three DAGs, each behind the other: what releases one is what the one before has published and it has not consumed."""
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+from airflow.sdk import DAG, Param
+
+from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
+from airflow_bookmarks.sensors.bookmark import BookmarkSensor
+from tests.chaos.chain.stage import ROOT_VARIABLE, STAGES, TASK, job, upstream
+
+SCRIPT = Path(__file__).parents[1] / "copy_job.py"
+
+for stage in STAGES:
+    before = upstream(stage)
+    with DAG(
+        stage,
+        schedule=None,
+        start_date=datetime(2026, 1, 1, tzinfo=UTC),
+        default_args={"retries": 2},
+        params={"on_upstream_rewind": Param("fail", enum=["fail", "rewind", "ignore"])},
+    ):
+        copy = BookmarkSparkSubmitOperator(
+            task_id=TASK,
+            application=str(SCRIPT),
+            application_args=[
+                os.environ[ROOT_VARIABLE],
+                stage,
+                "{{ run_id }}",
+                "{{ ti.try_number }}",
+                "{{ params.on_upstream_rewind }}",
+            ],
+            conf={"spark.log.level": "WARN", "spark.sql.codegen.wholeStage": "false"},
+            driver_memory="512m",
+            ship_runtime=False,  # the driver runs here, where the package is; out of a zip it is compiled each time
+            bookmark_upstream=[job(before)] if before else (),
+        )
+        if before:
+            wait = BookmarkSensor(
+                task_id="wait", job=job(before), consumer=copy, deferrable=True, poll_interval=1, timeout=1800
+            )
+            wait >> copy

@@ -1,0 +1,89 @@
+"""The folders of the chain and its bookmarks, and what in them is not as promised."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from airflow_bookmarks.core.errors import JobUnknownError
+from airflow_bookmarks.files.local import LocalFileSystem
+from airflow_bookmarks.lifecycle.history import UNDONE, history
+from airflow_bookmarks.lifecycle.pending import pending
+from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from tests.chaos.chain.stage import RAW, STAGES, job
+from tests.chaos.chain.story import RawFile
+
+_FILES = LocalFileSystem()
+
+
+@dataclass(frozen=True, slots=True)
+class Lake:
+    """What lies below `root`: raw files, a target for each stage; and the store with the jobs of the stages."""
+
+    root: Path
+    store: BookmarkStore
+
+    def land(self, file: RawFile) -> None:
+        """Let a raw file appear, whole at once, with the time that it says it has."""
+        raw = self.root / RAW
+        raw.mkdir(exist_ok=True)
+        whole = self.root / f".{file.name}"
+        whole.write_text("".join(f"{line}\n" for line in file.lines))
+        os.utime(whole, (file.seconds, file.seconds))
+        whole.replace(raw / file.name)
+
+    def rows(self, folder: str) -> Counter[str]:
+        """Return the rows that a reader of a folder sees."""
+        path = self.root / folder
+        if not path.exists():
+            return Counter()
+        seen = _FILES.list(str(path), recursive=True).files.paths
+        return Counter(line for each in seen for line in Path(each).read_text().splitlines())
+
+    def runs_made(self, stage: str) -> int:
+        """Return how many runs a stage has committed, undone ones among them."""
+        return self.store.head(job(stage)).run_number
+
+    def has_run_of(self, stage: str, moment: str) -> bool:
+        """Whether a run of a stage that had committed by then is left; `moment` as the history has it."""
+        runs = history(self.store, job(stage))
+        return any(run["committed_at"] <= moment for run in runs if run["state"] != UNDONE)
+
+    def has_something_new(self, stage: str) -> bool:
+        """Whether the next run of a stage would read something, as far as one can tell."""
+        try:
+            seen = pending(self.store, job(stage))
+        except JobUnknownError:
+            return True
+        return not seen.is_known or any(context.files for context in seen.contexts)
+
+    def has_something_to_do(self, stage: str) -> bool:
+        """Whether it would read something, or settle what an earlier one left."""
+        return self.has_something_new(stage) or not pending(self.store, job(stage)).is_empty
+
+    def faults(self) -> Iterator[str]:
+        """Yield what is not as promised once all is still."""
+        expected = self.rows(RAW)
+        for stage in STAGES:
+            rows = self.rows(stage)
+            if rows != expected:
+                lost, more = expected - rows, rows - expected
+                yield f"{stage}: rows lost: {dict(lost)}; rows too many: {dict(more)}"
+            yield from self._left_by(stage)
+
+    def _left_by(self, stage: str) -> Iterator[str]:
+        staged = [path for path in self.root.glob(f"{stage}/_bookmarks/**/*") if path.is_file()]
+        if staged:
+            yield f"{stage}: {len(staged)} files are staged, the first: {staged[0]}"
+        head = self.store.head(job(stage))
+        if head.publishing is not None or head.published != head.run_number:
+            yield f"{stage}: run {head.run_number} is committed, and run {head.published} published"
+        if head.cleaning is not None:
+            yield f"{stage}: what undone runs published is still to be removed"
+        if head.lease is not None:
+            yield f"{stage}: the job is held by {head.lease.run_id}"
+        for run in self.store.open_runs(job(stage), head):
+            yield f"{stage}: run {run.key} is open"
