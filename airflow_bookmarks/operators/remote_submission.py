@@ -23,7 +23,7 @@ class RemoteSubmission(BookmarkedSubmission):
 
     Args:
         runtime_uri: where the zip of the runtime lies, as the cluster reads it (`s3://bucket/airflow_bookmarks.zip`).
-            `airflow_bookmarks.operators.runtime_zip.runtime_zip()` writes the zip of this version. (templated)
+            `python -m airflow_bookmarks.operators.runtime_zip` writes the zip of this version. (templated)
 
     Raises:
         OptionError: neither `runtime_uri` nor `ship_runtime=False`, or both; in the constructor.
@@ -80,9 +80,8 @@ class RemoteSubmission(BookmarkedSubmission):
             raise OptionError(
                 f"{self.task_type}: the driver runs on another machine, which can't read the runtime from this worker. "
                 "Nothing was read or changed; Spark was not started. Put the runtime where the cluster can read it "
-                "(the zip: python -c 'from airflow_bookmarks.operators.runtime_zip import runtime_zip; "
-                "print(runtime_zip())') and name it with runtime_uri, or install the package in the driver's image and "
-                "pass ship_runtime=False."
+                "(`python -m airflow_bookmarks.operators.runtime_zip` writes the zip and prints its path) and name it "
+                "with runtime_uri, or install the package in the driver's image and pass ship_runtime=False."
             )
         if (is_rendered or "{" not in uri) and not uri.endswith(self.runtime_suffixes):
             raise OptionError(

@@ -74,3 +74,7 @@ def _private_folder() -> Path:
             "in the driver's image and pass ship_runtime=False."
         )
     return folder
+
+
+if __name__ == "__main__":
+    print(runtime_zip())

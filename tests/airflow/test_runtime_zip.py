@@ -70,3 +70,10 @@ def test_folder_that_others_can_write_is_refused(tmp_path: Path, monkeypatch: py
 
     with pytest.raises(RuntimeZipError, match="can be written by others"):
         runtime_zip()
+
+
+def test_command_writes_the_zip_and_prints_where_it_lies() -> None:
+    command = [sys.executable, "-m", "airflow_bookmarks.operators.runtime_zip"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert Path(done.stdout.strip()).read_bytes() == runtime_zip().read_bytes()
