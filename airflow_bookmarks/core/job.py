@@ -10,7 +10,8 @@ from airflow_bookmarks.core.errors import NameInvalidError
 # Names become parts of keys ("#" separates there) and of staging paths ("/", "=", globs mean something there).
 _NAME = re.compile(r"[\w~-][\w.~-]{0,249}")
 _NAME_BYTES = 250  # a folder's name has 255 bytes at most
-_RUN_ID = re.compile(r"[^\x00-\x1f#]{1,1000}")
+_MAX_RUN_ID_BYTES = 1000
+_RUN_ID = re.compile(r"[^\x00-\x1f#]+")
 
 DEFAULT_NAMESPACE = "default"
 
@@ -32,15 +33,16 @@ def check_name(kind: str, name: str) -> str:
 
 
 def check_run_id(run_id: str) -> str:
-    """Return `run_id` if it can be the id of an execution: any text of 1 to 1000 characters without `#` or controls.
+    """Return `run_id` if it can be the id of an execution: any text of 1 to 1000 bytes without `#` or controls.
 
     Raises:
         NameInvalidError: otherwise.
     """
-    if not isinstance(run_id, str) or not _RUN_ID.fullmatch(run_id):
+    is_text = isinstance(run_id, str) and _RUN_ID.fullmatch(run_id)
+    if not is_text or len(run_id.encode(errors="surrogatepass")) > _MAX_RUN_ID_BYTES:
         raise NameInvalidError(
-            f"{run_id!r} can't be a run id: 1 to 1000 characters, no '#', no control characters. Nothing was read or "
-            "changed."
+            f"{run_id!r} can't be a run id: 1 to 1000 bytes in UTF-8, no '#', no control characters. Nothing was read "
+            "or changed."
         )
     return run_id
 
@@ -66,7 +68,8 @@ def airflow_run_id(dag_id: str, dag_run_id: str, task_id: str, map_index: int = 
 class Caller:
     """Who makes a run: the execution's run id, its attempt, and where it comes from.
 
-    `dag_id`, `task_id`, `dag_run_id`, `logical_date` are None outside Airflow. `is_last` tells that the execution makes
+    `dag_id`, `task_id`, `dag_run_id`, `logical_date`, `series` are None outside Airflow. `series` tells the tries of a
+    task that are retries of each other from those before the task was cleared. `is_last` tells that the execution makes
     no further run after the next one (a job in batches makes several).
     """
 
@@ -77,3 +80,4 @@ class Caller:
     map_index: int = -1
     dag_run_id: str | None = None
     logical_date: str | None = None
+    series: int | None = None

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 STATE_KIND = "state"
 STATE_CONTEXT = ".state"  # `check_name` allows no dot in front, so no context of a user has this name
 MAX_STATE_BYTES = 16_384
+MAX_STATE_LEVELS = 100  # of lists and dicts within each other; JSON is read by recursion, from any depth of the stack
 
 
 def encode_states(values: Mapping[str, Any]) -> bytes:
@@ -62,13 +63,20 @@ def with_state(values: Mapping[str, Any], name: str, value: Any) -> dict[str, An
 
 def _copied(name: str, value: Any) -> Any:
     """Return what a later run will read, so that it is the same in this one, and no later change of `value` counts."""
+    if _is_deeper(value, MAX_STATE_LEVELS):
+        raise _no_json(name, f"lists and dicts lie in more than {MAX_STATE_LEVELS} levels within each other")
     try:
         copy = json.loads(json.dumps(value, allow_nan=False))
-    except (TypeError, ValueError, RecursionError) as error:
+    except (TypeError, ValueError) as error:
         raise _no_json(name, str(error)) from error
     if copy != value:
         raise _no_json(name, "it would come back as another value; a tuple as a list, a key that is no text as text")
     return copy
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return levels < 0 or any(_is_deeper(each, levels - 1) for each in inner)
 
 
 def _no_json(name: str, why: str) -> OptionError:

@@ -156,6 +156,7 @@ class Execution:
     """What makes runs: one Airflow task instance, or one script outside Airflow. Its attempts share it.
 
     `is_finished` stays true while an attempt replays what it made; `replaying` then names the run, until its mark.
+    `series` is that of the attempt that took the job last, as `core.job.Caller` has it.
     """
 
     run_id: str
@@ -170,4 +171,5 @@ class Execution:
     task_id: str | None = None
     dag_run_id: str | None = None
     logical_date: str | None = None
+    series: int | None = None
     taken_nonce: str | None = None

@@ -21,10 +21,10 @@ class Settings:
     """What the conf may say; None where it says nothing (empty text counts as nothing).
 
     `store` is a store URI; `from_run` and `to_run` are written `from` and `to`; `dag` is a JSON object with `dag_id`,
-    `task_id`, `map_index`, `dag_run_id`, `logical_date`; `upstream` is a comma-separated list of job names, and
-    `upstream_until` a JSON object with the last run to read of some of them; `replay` is the number of a run to make
-    again; `start` is "beginning", "now" or an ISO time; `shard` says which virtual shards this task works
-    on, as `core.shard.Share` has it; `version` is that of the package which wrote the settings.
+    `task_id`, `map_index`, `dag_run_id`, `logical_date`, `series`; `upstream` is a comma-separated list of job names,
+    and `upstream_until` a JSON object with the last run to read of some of them; `replay` is the number of a run to
+    make again; `start` is "beginning", "now" or an ISO time; `shard` says which virtual shards this task works on, as
+    `core.shard.Share` has it; `version` is that of the package which wrote the settings.
     """
 
     job: str | None = None
@@ -98,11 +98,12 @@ class Settings:
             map_index=dag.get("map_index", -1),
             dag_run_id=dag.get("dag_run_id"),
             logical_date=dag.get("logical_date"),
+            series=dag.get("series"),
         )
 
     def _dag(self) -> dict[str, Any]:
         document = _json_object("dag", self.dag)
-        known = {"dag_id", "task_id", "map_index", "dag_run_id", "logical_date"}
+        known = {"dag_id", "task_id", "map_index", "dag_run_id", "logical_date", "series"}
         if not set(document) <= known:
             raise OptionError(f"{PREFIX}dag: expected a JSON object with {sorted(known)}. Nothing was read or changed.")
         return document

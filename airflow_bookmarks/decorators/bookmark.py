@@ -164,11 +164,21 @@ def bookmark_task(
 
 
 def _with_defaults(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a function be called without session and job when the DAG file is read: both come when it runs."""
+    """Let a function be called without session and job when the DAG file is read: both come when it runs.
+
+    Raises:
+        OptionError: they stand before a parameter that the DAG file gives.
+    """
     signature = inspect.signature(function)
     parameters = [
         parameter.replace(default=None) if parameter.name in _GIVEN else parameter
         for parameter in signature.parameters.values()
     ]
-    vars(function)["__signature__"] = signature.replace(parameters=parameters)
+    try:
+        vars(function)["__signature__"] = signature.replace(parameters=parameters)
+    except ValueError as error:
+        raise OptionError(
+            f"@task.bookmark: {function.__name__}{signature} has `spark` or `job`, which the task gives, before what "
+            "the DAG file gives. Nothing was read or changed. Put them last."
+        ) from error
     return function

@@ -50,16 +50,21 @@ def commit_empty(store: BookmarkStore, job: str, caller: Caller, machine: Machin
     """
     run = ActiveRun.begin(store, job, caller, machine)
     try:
-        surprise = _planned(store, run)
-    except (OptionError, SourceError) as error:
-        surprise = str(error)  # the driver meets it as well, and can say more
-    except BaseException:
-        run.abort("the worker could not look at the sources")
+        surprise = _surprise(store, run)
+        if surprise is None:
+            return run.commit()
+    except BaseException as error:
+        run.abort(f"the worker could not commit this as empty: {type(error).__name__}: {error}")
         raise
-    if surprise is not None:
-        run.abort(f"the worker does not commit this as empty: {surprise}")
-        return None
-    return run.commit()
+    run.abort(f"the worker does not commit this as empty: {surprise}")
+    return None
+
+
+def _surprise(store: BookmarkStore, run: ActiveRun) -> str | None:
+    try:
+        return _planned(store, run)
+    except (OptionError, SourceError) as error:
+        return str(error)  # the driver meets it as well, and can say more
 
 
 def _planned(store: BookmarkStore, run: ActiveRun) -> str | None:

@@ -19,6 +19,7 @@ from airflow_bookmarks.lifecycle.replay import changed_upstream
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.job import Caller
+    from airflow_bookmarks.core.run import Execution
     from airflow_bookmarks.lifecycle.lease import Machine
     from airflow_bookmarks.lifecycle.summary import Summary
     from airflow_bookmarks.operators.wish import OnClear, OnConflict
@@ -32,8 +33,9 @@ log = logging.getLogger(__name__)
 class Attempt:
     """One try of a task, as the bookmark sees it. All of it is done by the worker, without Spark.
 
-    `first` is the try with which the present series of retries began: clearing a task begins a new series, and what
-    an earlier one finished does not count for it.
+    Clearing a task begins a new series of tries, and what an earlier one finished does not count for it. A series is
+    told by `caller.series`, Airflow's `max_tries`, which a clear raises and a retry leaves. `first` is the number of
+    its first try as far as the DAG file tells, whose `retries` may have changed since: for executions without a series.
     """
 
     store: BookmarkStore
@@ -44,14 +46,15 @@ class Attempt:
 
     @property
     def is_retry(self) -> bool:
-        return self.caller.attempt > self.first
+        """Whether an earlier try may have been of this series; `has_begun` tells which was."""
+        return self.caller.attempt > (self.first if self.caller.series is None else 1)
 
     def finish_earlier(self) -> Summary | None:
         """Publish what an earlier try of this series committed; None where it left nothing, and Spark has to run."""
         if not self.is_retry:
             return None
         state, seen = outcome(self.store, self.job, self.caller.run_id)
-        if state not in (Outcome.FINISHED, Outcome.DUE) or not self._has_begun(seen):
+        if state not in (Outcome.FINISHED, Outcome.DUE) or not self.has_begun(seen.execution):
             return None
         log.info("bookmark %s: an earlier try of %r has committed; Spark is not needed", self.job, self.caller.run_id)
         return finish(self.store, self.job, self.caller, self.machine)
@@ -125,7 +128,7 @@ class Attempt:
         """
         seen = self.store.look(self.job, self.caller.run_id)
         try:
-            if seen.execution is not None and seen.execution.attempt > 0 and not self._has_begun(seen):
+            if seen.execution is not None and seen.execution.attempt > 0 and not self.has_begun(seen.execution):
                 raise NotCommittedError(
                     f"job {self.job!r}: Spark ended and try {self.caller.attempt} of {self.caller.run_id!r} never "
                     "began a bookmark run; what is there is of an earlier time. State and targets are as before. "
@@ -146,7 +149,7 @@ class Attempt:
         try:
             self.fence(self.store)
             state, seen = outcome(self.store, self.job, self.caller.run_id)
-            if state is Outcome.DUE and self._has_begun(seen):
+            if state is Outcome.DUE and self.has_begun(seen.execution):
                 summary = finish(self.store, self.job, self.caller, self.machine)
                 log.warning(
                     "bookmark %s: Spark failed after the commit of run %s, which the worker has published; the task "
@@ -159,7 +162,7 @@ class Attempt:
         except BookmarkError as also:
             error.add_note(f"bookmark {self.job}: what became of the run could not be settled: {also}")
             return None
-        error.add_note(_fate(self.job, state is Outcome.FINISHED and self._has_begun(seen), seen))
+        error.add_note(_fate(self.job, state is Outcome.FINISHED and self.has_begun(seen.execution), seen))
         return None
 
     def fence(self, store: BookmarkStore) -> None:
@@ -173,9 +176,13 @@ class Attempt:
             "; it held the job" if held else "",
         )
 
-    def _has_begun(self, seen: Snapshot) -> bool:
+    def has_begun(self, execution: Execution | None) -> bool:
         """Whether a driver of this series of tries took the job."""
-        return seen.execution is not None and seen.execution.attempt >= self.first
+        if execution is None or execution.attempt == 0:
+            return False
+        if execution.series is None or self.caller.series is None:
+            return execution.attempt >= self.first
+        return execution.series == self.caller.series
 
     def _busy(self, seen: Snapshot) -> JobBusyError:
         lease = seen.head.lease if seen.head is not None else None

@@ -140,15 +140,14 @@ class ShardedAttempt:
     def _made(self, part: Attempt) -> Summary | None:
         """Return what this series of tries committed for a shard, published if it was not; None: nothing."""
         state, seen = outcome(self.store, part.job, self.caller.run_id)
-        is_ours = seen.execution is not None and seen.execution.attempt >= part.first
-        if state not in (Outcome.FINISHED, Outcome.DUE) or not is_ours:
+        if state not in (Outcome.FINISHED, Outcome.DUE) or not part.has_begun(seen.execution):
             return None
         return finish(self.store, part.job, self.caller, self.machine)
 
     def _finished_before(self, part: Attempt) -> Summary | None:
         """Return what this task did for a shard before it was cleared; what this series of tries did is none of it."""
         execution = self.store.execution(part.job, self.caller.run_id)
-        if execution is None or execution.attempt >= part.first:
+        if execution is None or part.has_begun(execution):
             return None
         return part.cleared("skip")[1]
 

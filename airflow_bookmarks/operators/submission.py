@@ -136,6 +136,12 @@ class BookmarkedSubmission(BaseOperator):
             raise OptionError(
                 f"on_empty={self.on_empty!r} is given without skip_when_empty=True. Nothing was read or changed."
             )
+        asset = self.bookmark_asset
+        if asset is not None and not isinstance(asset, Asset):
+            raise OptionError(f"bookmark_asset={asset!r}: expected an Asset. Nothing was read or changed.")
+        for name in ("conf_for", "asset_partitions"):
+            if getattr(self, name) is not None and not callable(getattr(self, name)):
+                raise OptionError(f"{name}={getattr(self, name)!r}: expected a function. Nothing was read or changed.")
         if self.asset_partitions is not None and self.bookmark_asset is None:
             raise OptionError("asset_partitions is given without bookmark_asset. Nothing was read or changed.")
         if self.bookmark_shard is not None and (self.skip_when_empty or self.conf_for is not None):
@@ -205,6 +211,7 @@ class BookmarkedSubmission(BaseOperator):
     def _begin(self, context: Context) -> TaskTry:
         from airflow_bookmarks.operators.task_try import TaskTry
 
+        self._task = None  # what fails now is not of the try before
         self._task = TaskTry.of(self, context)
         return self._task
 

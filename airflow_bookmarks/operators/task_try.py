@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowSkipException
 
-from airflow_bookmarks.core.errors import BookmarkError, JobBusyError, OptionError
+from airflow_bookmarks.core.errors import BookmarkError, JobBusyError, MisuseError, OptionError
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job import Caller, airflow_job_name, airflow_run_id, check_run_id
 from airflow_bookmarks.core.option import Option
@@ -78,17 +78,17 @@ class TaskTry:
         hook = BookmarkHook(operator.bookmarks_conn_id)
         ti = context["ti"]
         map_index = -1 if ti.map_index is None else ti.map_index
+        wish = operator.wish()
         # Mapped tasks with shares of one job have that job in common.
-        is_shared = operator.bookmark_shard not in (None, "")
-        default_job = airflow_job_name(ti.dag_id, ti.task_id, -1 if is_shared else map_index)
-        resolved = operator.wish().resolve(default_job, hook.default_option)
+        default_job = airflow_job_name(ti.dag_id, ti.task_id, -1 if wish.is_sharded else map_index)
+        resolved = wish.resolve(default_job, hook.default_option)
         option = resolved.choice.option
         log.info("bookmark %s: option %s (%s)", resolved.job, option.value, resolved.option_source)
         caller = _caller(context, map_index)
         store = hook.get_conn()
         if option is not Option.DISABLE:
             resolved = replace(resolved, job=key_of(store, resolved.job))  # another name, which a rename gave
-        first = ti.max_tries - (operator.retries or 0) + 1
+        first = min(ti.max_tries - (operator.retries or 0) + 1, ti.try_number)
         whole = Attempt(store, resolved.job, caller, first, Machine())
         attempt = whole if resolved.share is None else ShardedAttempt(whole, resolved.share)
         settings = _settings(resolved, caller, hook.store_uri, operator.bookmark_on_conflict)
@@ -143,7 +143,7 @@ class TaskTry:
         """Do what `on_empty` says where nothing is new; None where Spark has to run."""
         attempt = self.attempt
         log_pending(seen)
-        if not seen.is_empty or seen.holder is not None:
+        if not seen.is_empty or seen.holder is not None or self._reads_more_than(seen):
             return None
         if self.operator.on_empty == "skip":
             raise AirflowSkipException(
@@ -159,6 +159,15 @@ class TaskTry:
         if summary is not None:
             log.info("bookmark %s: nothing is new; run %s is empty, without Spark", attempt.job, summary.run_number)
         return summary
+
+    def _reads_more_than(self, seen: Pending) -> bool:
+        """Whether an upstream is declared that the last run did not read: what is new there only Spark can tell."""
+        read = {context.plan.upstream.job for context in seen.contexts if context.plan and context.plan.upstream}
+        declared = (key_of(self.attempt.store, job) for job in (*self.resolved.upstream, *self.resolved.until))
+        more = sorted({*declared} - read)
+        if more:
+            log.info("bookmark %s: upstream %s is declared, and the last run did not read it", self.attempt.job, more)
+        return bool(more)
 
     def _finish_after(self, spark: Callable[[], Any]) -> Summary:
         try:
@@ -249,7 +258,7 @@ class TaskTry:
         if operator.asset_partitions is None:
             events[alias].add(asset, extra=summary)
             return
-        keys = list(operator.asset_partitions(summary))
+        keys = _partition_keys(operator.asset_partitions(summary), summary)
         if not keys:
             log.info("bookmark %s: asset_partitions names none, so the asset gets no event", summary["job"])
             return
@@ -294,6 +303,17 @@ def _check_partitions(operator: BookmarkedSubmission, context: Context) -> None:
         )
 
 
+def _partition_keys(given: Any, summary: Mapping[str, Any]) -> list[str]:
+    # Text is a sequence too: each letter would be a key.
+    if not isinstance(given, list | tuple | set) or not all(isinstance(key, str) and key for key in given):
+        raise MisuseError(
+            f"asset_partitions returned {given!r}: expected a list of keys, as text. Run {summary['run_number']} of "
+            f"job {summary['job']!r} is committed and published; its asset got no event. Mend the function: a retry of "
+            "the task makes the event, without Spark."
+        )
+    return sorted(given) if isinstance(given, set) else list(given)
+
+
 def _caller(context: Context, map_index: int) -> Caller:
     ti = context["ti"]
     logical_date = context.get("logical_date")
@@ -305,6 +325,7 @@ def _caller(context: Context, map_index: int) -> Caller:
         map_index=map_index,
         dag_run_id=ti.run_id,
         logical_date=None if logical_date is None else to_text(logical_date),
+        series=ti.max_tries,
     )
 
 

@@ -44,9 +44,7 @@ class Wish:
         if _is_literal(self.shard) and _given(self.shard) is not None:
             Share.of(self.shard)
         if isinstance(self.upstream, str):
-            raise OptionError(
-                f"bookmark_upstream={self.upstream!r}: expected a list of job names. Nothing was read or changed."
-            )
+            self._check_upstream()
         if isinstance(self.upstream, Sequence):
             for name in self.upstream:
                 if _is_literal(name):
@@ -70,6 +68,7 @@ class Wish:
         if option is None:
             option, source = Option.ENABLE.value, "default"
         choice = Choice.of(option, _given(self.from_run), _given(self.to_run))
+        self._check_upstream()
         upstream = tuple(check_name("job", name) for name in self.upstream or ())
         until = untils(self.upstream_until)
         undeclared = sorted(set(until) - set(upstream)) if upstream else []
@@ -80,6 +79,19 @@ class Wish:
             )
         job = check_name("job", _given(self.job) or default_job)
         return Resolved(job, choice, source, upstream, until, self._share(job))
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether the task has a share of a job; not where its template gave nothing."""
+        return _given(self.shard) is not None
+
+    def _check_upstream(self) -> None:
+        names = self.upstream or ()
+        # Text is a sequence too: it would be taken apart into jobs of one letter.
+        if isinstance(names, str) or not isinstance(names, Sequence) or any(_given(name) is None for name in names):
+            raise OptionError(
+                f"bookmark_upstream={names!r}: expected a list of job names. Nothing was read or changed."
+            )
 
     def _share(self, job: str) -> Share | None:
         given = _given(self.shard)

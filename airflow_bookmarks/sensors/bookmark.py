@@ -114,6 +114,8 @@ class BookmarkSensor(BaseSensorOperator):
             raise OptionError(
                 f"watermark_ctx={watermark_ctx!r} is given without a watermark. Give one, or leave it out."
             )
+        # By name: one that is there, and rendered to None, is not one that was left out.
+        self._condition_name, self._has_ctx = (given[0] if given else None), watermark_ctx is not None
         check_interval(poll_interval)
         self._waits_for = ""
 
@@ -223,11 +225,10 @@ class BookmarkSensor(BaseSensorOperator):
         return Wait(_jobs_of(self.job), self._condition(own_dag_run_id))
 
     def _condition(self, own_dag_run_id: str) -> Condition:
-        for name in _CONDITIONS:
-            if getattr(self, name) is not None:
-                ctx = None if self.watermark_ctx is None else self._rendered("watermark_ctx")
-                return condition_of(name, self._rendered(name), ctx)
-        return condition_of("upstream_dag_run_id", own_dag_run_id)
+        if self._condition_name is None:
+            return condition_of("upstream_dag_run_id", own_dag_run_id)
+        ctx = self._rendered("watermark_ctx") if self._has_ctx else None
+        return condition_of(self._condition_name, self._rendered(self._condition_name), ctx)
 
     def _rendered(self, name: str) -> str:
         value = getattr(self, name)
@@ -266,5 +267,10 @@ def _job_of(consumer: str | Consumer | None) -> str | None:
         raise OptionError(
             f"consumer={consumer!r} runs no job: expected a job's name, or an operator with bookmark_job, such as "
             "BookmarkSparkSubmitOperator. Of a mapped task give the name: each of its instances is a job of its own."
+        )
+    if getattr(consumer, "bookmark_shard", None) is not None:
+        raise OptionError(
+            f"consumer={consumer!r} has a share of a sharded job, whose virtual shards have each consumed something "
+            "else: a sensor can't wait for all of them. Leave consumer out: it waits for its own DAG run then."
         )
     return consumer.bookmark_job or airflow_job_name(consumer.dag_id, consumer.task_id)

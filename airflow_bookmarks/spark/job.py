@@ -194,11 +194,18 @@ class BookmarkedJob:
         if self._given.choice.option is not Option.DISABLE:
             self.name = key_of(self.store, self.name)  # another name, which a rename gave, is that job
         self._run = self._begun()
+        try:
+            self._prepare_session()
+        except BaseException as error:
+            self.abort(f"{type(error).__name__}: {error}")  # the `with` block is not entered, so nobody else would
+            raise
+        return self
+
+    def _prepare_session(self) -> None:
         if self._spark is not None:
             from airflow_bookmarks.spark.session import listings_held
 
             self._session_conf.enter_context(listings_held(self._spark))
-        return self
 
     def _begun(self) -> ActiveRun | SideRun:
         given, common = self._given, (self.store, self.name, self._given.caller)
@@ -251,7 +258,8 @@ class BookmarkedJob:
             self._session_conf.close()
 
     def __enter__(self) -> BookmarkedJob:
-        return self if self._run is not None else self.begin()
+        is_over = self._summary is not None or self._is_aborted
+        return self if self._run is not None and not is_over else self.begin()  # which refuses one that is over
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -418,6 +418,7 @@ def execution_of(run_id: str, attributes: Mapping[str, Any]) -> Execution:
         task_id=fields.optional_text("task_id"),
         dag_run_id=fields.optional_text("dag_run_id"),
         logical_date=fields.optional_text("logical_date"),
+        series=fields.optional_number("series"),
         taken_nonce=fields.text("taken_nonce") if is_taken or "taken_nonce" in fields else None,
     )
 

@@ -70,7 +70,7 @@ class LeaseStore(Transitions):
         changes: Attributes = {"attempt": caller.attempt, "killed_attempt": seen.killed_attempt if seen else 0}
         changes["taken_nonce"] = nonce
         changes |= {"dag_id": caller.dag_id, "task_id": caller.task_id, "dag_run_id": caller.dag_run_id}
-        changes |= {"logical_date": caller.logical_date, "taken_at": to_text(self._clock())}
+        changes |= {"logical_date": caller.logical_date, "series": caller.series, "taken_at": to_text(self._clock())}
         changes["finished"] = replays is not None and seen is not None and seen.is_finished
         remove = [] if replays is not None else ["replaying"]
         if replays is not None:

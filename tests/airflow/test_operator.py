@@ -11,6 +11,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +20,7 @@ from typing import Any
 import pytest
 from airflow import sdk
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import DAG
+from airflow.sdk import DAG, AssetAlias
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from airflow.serialization.serialized_objects import DagSerialization
 
@@ -565,6 +566,58 @@ def test_retry_of_a_replay_that_failed_replays_again(world: World) -> None:
     assert world.store.head(JOB).changes == 1
 
 
+# ---- a DAG file whose `retries` changed since the task was made
+
+
+def in_series(world: World, series: int, attempt: int = 1) -> Callable[[Any], None]:
+    """Return a submit whose driver is told the series of tries, as Spark's settings tell it."""
+
+    def submit(_: Any) -> None:
+        of_try = replace(caller(attempt), series=series)
+        run = ActiveRun.begin(world.store, JOB, of_try, world.shop.machine)
+        world.shop.copy(run)
+        run.commit()
+
+    return submit
+
+
+def test_driver_is_told_the_series_of_its_try(world: World) -> None:
+    task = operator(retries=2)
+    told: list[Caller] = []
+
+    def submit(given: Any) -> None:
+        told.append(Settings.from_conf(task.conf or {}).caller(""))
+        in_series(world, 2)(given)
+
+    play(task, context(retries=2), submit)
+
+    assert [one.series for one in told] == [2]
+
+
+def test_task_succeeds_though_the_dag_file_has_fewer_retries_by_now(world: World) -> None:
+    world.shop.put("a.txt", "a")
+
+    summary = play(operator(retries=0), context(retries=2), in_series(world, 2))
+
+    assert (summary["run_number"], summary["is_published"]) == ("1", True)
+    again = play(operator(retries=0), context(attempt=2, retries=2), refuse)
+    assert again["run_number"] == "1"
+
+
+def test_clear_replays_though_the_dag_file_has_more_retries_by_now(world: World) -> None:
+    world.shop.put("a.txt", "a")
+    play(operator(), context(), in_series(world, 0))
+    with pytest.raises(ChangeRefusedError):
+        play(operator(retries=3, bookmark_on_clear="fail"), context(attempt=2, first=2), refuse)
+    task = operator(retries=3)
+
+    summary = play(task, context(attempt=3, first=3), replay(world, task, attempt=3))
+
+    run = world.store.committed_run(JOB, 1)
+    assert run is not None
+    assert (summary["run_number"], run.revision) == ("1", 1)
+
+
 def test_replay_whose_driver_never_began_does_not_pass_for_the_finished_run(world: World) -> None:
     play(operator(retries=1), context(retries=1), drive(world))
     with pytest.raises(NotCommittedError):
@@ -798,3 +851,33 @@ def test_settings_of_one_try_do_not_stay_on_the_operator(world: World) -> None:
 
     assert task.conf == {"spark.x": "1"}
     assert task.py_files is None
+
+
+# ---- templates that gave something else
+
+
+@pytest.mark.parametrize("given", ["orders", 5, True, ["None"], ["a", None]])
+def test_upstream_that_is_no_list_of_names_is_refused(world: World, given: Any) -> None:
+    task = operator()
+    task.bookmark_upstream = given  # as rendered
+    with pytest.raises(AirflowFailException, match="expected a list of job names"):
+        play(task, context(), refuse)
+
+
+@pytest.mark.parametrize("given", ["None", " ", ""])
+def test_share_that_rendered_to_nothing_leaves_a_mapped_task_its_own_job(world: World, given: str) -> None:
+    task = operator()
+    task.bookmark_shard = given
+    mapped = context()
+    mapped["ti"].map_index = 3
+
+    assert task._begin(mapped).attempt.job == f"{JOB}.3"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"bookmark_asset": "flights"}, {"bookmark_asset": AssetAlias("x")}, {"conf_for": 1}, {"asset_partitions": 1}],
+)
+def test_argument_of_another_kind_is_refused_when_the_dag_file_is_read(wrong: dict[str, Any]) -> None:
+    with pytest.raises(OptionError, match="expected a"):
+        operator(**wrong)

@@ -106,6 +106,21 @@ def test_partition_keys_go_out_where_they_are_asked_for(world: World, submits: S
     assert {event["run_number"] for event in found} == {"1"}
 
 
+@pytest.mark.skipif(not HAS_PARTITIONS, reason="this Airflow has no partitions of assets; they came with 3.3")
+@pytest.mark.parametrize("given", ["2013-01-01", None, [1], [""]])
+def test_partition_keys_that_are_none_fail_the_task_and_the_run_stays(
+    world: World, submits: Submits, player: Player, given: Any
+) -> None:
+    asset = Asset(name=f"days {world.folder.name}", uri=f"file://{world.folder}/days")
+    world.shop.put("a.txt", "a")
+
+    dag = dag_with(submits.script(), asset, "shop_by_day", asset_partitions=lambda _: given)
+    played = player.play(dag)
+
+    assert played.state == "failed"
+    assert world.store.head(JOB).published == 1
+
+
 def test_failed_and_paused_tasks_make_no_event(world: World) -> None:
     told = Told()
     task = operator(bookmark_asset=FLIGHTS)

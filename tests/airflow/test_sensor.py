@@ -562,3 +562,21 @@ def test_claims_of_the_page_name_tests_that_exist(claim: tuple[str, str]) -> Non
     path, name = claim
 
     assert f"\ndef {name}(" in (_ROOT / path).read_text()
+
+
+@pytest.mark.parametrize("name", ["consumer", "run_number", "upstream_dag_run_id", "watermark"])
+def test_condition_that_rendered_to_none_is_not_one_that_was_left_out(world: World, name: str) -> None:
+    run_by_dag(world)
+    given: dict[str, Any] = {name: "{{ params.x }}"}
+    sensor = BookmarkSensor(task_id="wait", job="up", **given)
+    setattr(sensor, name, None)  # as rendered natively
+
+    with pytest.raises(OptionError, match="its template gave nothing"):
+        sensor.poke(told())
+
+
+def test_consumer_with_a_share_of_a_job_is_refused(world: World) -> None:
+    consumer = Operator("down")
+    vars(consumer)["bookmark_shard"] = "0/4"
+    with pytest.raises(OptionError, match="virtual shards have each consumed something"):
+        BookmarkSensor(task_id="wait", job="up", consumer=consumer)

@@ -154,3 +154,13 @@ def test_bound_travels_to_the_driver(world: World) -> None:
 
     assert json.loads(seen.conf["spark.bookmarks.upstream_until"]) == {"clean": 7}
     assert "bookmark_upstream_until" in task.template_fields
+
+
+def test_upstream_that_is_declared_and_was_never_read_starts_spark(read_once: World) -> None:
+    read_once.shop.put("b.txt", "b")
+    read_once.shop.run("other.up")
+    read_once.shop.run(JOB)  # it has read all but what it does not read yet
+    task = operator(skip_when_empty=True, bookmark_upstream=["other.up"])
+
+    with pytest.raises(AssertionError, match="Spark was started"):
+        play(task, context(), refuse)

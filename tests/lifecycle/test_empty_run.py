@@ -6,12 +6,13 @@ import shutil
 
 import pytest
 
-from airflow_bookmarks.core.errors import JobBusyError
+from airflow_bookmarks.core.errors import JobBusyError, StoreUnavailableError
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.doctor import examine
 from airflow_bookmarks.lifecycle.empty_run import commit_empty
 from airflow_bookmarks.lifecycle.pending import pending
 from airflow_bookmarks.lifecycle.summary import Summary
+from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.lifecycle.shop import Shop
 
 
@@ -100,3 +101,17 @@ def test_consumer_moves_on_over_runs_without_data(shop: Shop) -> None:
     shop.put("b.txt", "b")
     shop.run()
     assert shop.run("report", upstream="copy")[0] == ["b"]
+
+
+def test_empty_run_that_can_not_be_committed_leaves_the_job_free(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+
+    def outage(*_: object, **__: object) -> None:
+        raise StoreUnavailableError("no answer")
+
+    monkeypatch.setattr(BookmarkStore, "commit", outage)
+    with pytest.raises(StoreUnavailableError):
+        empty(shop)
+
+    assert (shop.store.head("copy").lease, shop.store.head("copy").run_number) == (None, 1)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
-from airflow_bookmarks.core.errors import MisuseError
+from airflow_bookmarks.core.errors import MisuseError, OptionError
+from airflow_bookmarks.spark import BookmarkedJob, session
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
 from tests.spark.lake import Lake
 
@@ -89,3 +91,36 @@ def test_stream_is_refused_with_the_reason(lake: Lake) -> None:
     with pytest.raises(MisuseError, match="keeps its own position"):
         _ = lake.job().readStream
     assert lake.store.head("copy").run_number == 0
+
+
+def test_job_that_is_over_is_not_entered_again(state: BookmarkStore) -> None:
+    done, failed = BookmarkedJob(name="a", store=state), BookmarkedJob(name="b", store=state)
+    with done:
+        done.state("cursor").set(1)
+    with pytest.raises(ValueError, match="a test"), failed:
+        raise ValueError("a test")
+
+    for job in (done, failed):
+        with pytest.raises(MisuseError, match="has begun already"), job:
+            pass
+
+
+def test_run_whose_session_can_not_be_prepared_gives_the_job_back(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: object) -> NoReturn:
+        raise ValueError("the server says no")
+
+    monkeypatch.setattr(session, "listings_held", refuse)
+
+    with pytest.raises(ValueError, match="the server says no"), lake.job():
+        pass
+    assert lake.store.head("copy").lease is None
+
+
+def test_state_that_is_nested_too_deep_is_refused(state: BookmarkStore) -> None:
+    deep: list[object] = []
+    for _ in range(2000):
+        deep = [deep]
+    with BookmarkedJob(name="a", store=state) as job:
+        with pytest.raises(OptionError, match="more than 100 levels"):
+            job.state("cursor").set(deep)
+        job.state("cursor").set([[1]])

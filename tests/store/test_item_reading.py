@@ -62,7 +62,7 @@ def run() -> Attributes:
 def execution() -> Attributes:
     found: Attributes = {"attempt": 2, "killed_attempt": 1, "taken_nonce": "f" * 32, "taken_at": THEN}
     found |= {"dag_id": "dag", "task_id": "task", "dag_run_id": "run", "logical_date": None, "finished": False}
-    return found | {"base_run": 2, "first_run": 3, "last_run": 3, "replaying": 3}
+    return found | {"series": 2, "base_run": 2, "first_run": 3, "last_run": 3, "replaying": 3}
 
 
 def turning() -> Attributes:
@@ -144,7 +144,8 @@ def test_missing_attribute_is_damage_unless_writers_leave_it_out(kind: str) -> N
     optional = {
         "HEAD": {"publishing", "cleaning", "protected"},
         "RUN": {"runtime_version"} | named,
-        "EXEC": {"taken_at", "dag_id", "task_id", "dag_run_id", "logical_date", "first_run", "last_run", "replaying"},
+        "EXEC": {"taken_at", "dag_id", "task_id", "dag_run_id", "logical_date", "series"}
+        | {"first_run", "last_run", "replaying"},
         "LINE": {"dropped"} | named,
         "DOWN": {"updated_at"},
     }
@@ -162,7 +163,7 @@ def test_numbers_are_neither_negative_nor_of_another_type(kind: str) -> None:
         for junk in wrong:
             damaged = copy.deepcopy(write())
             holder(damaged, path)[path[-1]] = junk
-            if junk is None and path[-1] in ("first_run", "last_run", "replaying", "rows"):
+            if junk is None and path[-1] in ("first_run", "last_run", "replaying", "rows", "series"):
                 continue
             with pytest.raises(StateCorruptError):
                 read(damaged)

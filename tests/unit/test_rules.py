@@ -64,7 +64,7 @@ def test_names_that_would_mean_something_in_a_key_or_path_are_refused(name: str)
         check_name("job", name)
 
 
-@pytest.mark.parametrize("run_id", ["", "a#b", "a\nb", "x" * 1001])
+@pytest.mark.parametrize("run_id", ["", "a#b", "a\nb", "x" * 1001, "ü" * 501])
 def test_run_ids_that_would_break_a_key_are_refused(run_id: str) -> None:
     with pytest.raises(NameInvalidError):
         check_run_id(run_id)
