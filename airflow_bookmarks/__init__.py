@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.version import __version__
 
 if TYPE_CHECKING:
+    from airflow_bookmarks.core.shard import ranges, shard_names, shards
     from airflow_bookmarks.hooks.bookmark import BookmarkHook
+    from airflow_bookmarks.operators.params import bookmark_arguments, bookmark_params
     from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
     from airflow_bookmarks.sensors.bookmark import BookmarkSensor
     from airflow_bookmarks.spark.job import BookmarkedJob
@@ -27,7 +29,12 @@ __all__ = [
     "BookmarkSparkSubmitOperator",
     "BookmarkedJob",
     "__version__",
+    "bookmark_arguments",
+    "bookmark_params",
     "open_store",
+    "ranges",
+    "shard_names",
+    "shards",
 ]
 
 _MODULE_OF = {
@@ -35,7 +42,12 @@ _MODULE_OF = {
     "BookmarkSensor": "airflow_bookmarks.sensors.bookmark",
     "BookmarkSparkSubmitOperator": "airflow_bookmarks.operators.spark_submit",
     "BookmarkedJob": "airflow_bookmarks.spark.job",
+    "bookmark_arguments": "airflow_bookmarks.operators.params",
+    "bookmark_params": "airflow_bookmarks.operators.params",
     "open_store": "airflow_bookmarks.store.bookmark_store",
+    "ranges": "airflow_bookmarks.core.shard",
+    "shard_names": "airflow_bookmarks.core.shard",
+    "shards": "airflow_bookmarks.core.shard",
 }
 
 

@@ -53,6 +53,13 @@ class Summary:
             seconds=run.metrics.get("seconds", {}),
         )
 
+    def in_words(self) -> str:
+        """Return it as a line for a log: the run, the files of each context, the rows of each output."""
+        parts = [f"run {self.run_number}" if self.run_number is not None else f"a {self.option} run"]
+        parts += [f"{ctx}: {facts['files']} files" for ctx, facts in self.contexts.items()]
+        parts += [f"{name}: {facts['rows']} rows written" for name, facts in self.outputs.items()]
+        return ", ".join(parts)
+
     def as_dict(self) -> dict[str, Any]:
         """Return it as one plain dict. Numbers that other jobs compare are text, because XCom sends some through
         float.

@@ -63,7 +63,7 @@ class BookmarkNotifier(BaseNotifier):
     ) -> None:
         super().__init__()
         self.on = tuple(on)
-        self.callbacks: tuple[Callback, ...] = (notify,) if callable(notify) else tuple(notify)
+        self.callbacks: tuple[Callback, ...] = (notify,) if callable(notify) else tuple(notify or ())
         self.job = job
         self.recovery = recovery
         self.name = check_name("notifier", name)
@@ -72,7 +72,7 @@ class BookmarkNotifier(BaseNotifier):
         if unknown or not self.on or isinstance(on, str):
             raise OptionError(f"on={on!r}: expected some of {', '.join(map(repr, get_args(Subject)))}, as a list.")
         if not self.callbacks:
-            raise OptionError("notify=[]: there is nobody to tell. Give a notifier.")
+            raise OptionError(f"notify={notify!r}: there is nobody to tell. Give a notifier.")
 
     def notify(self, context: Context) -> None:
         """Look, and tell what has changed."""

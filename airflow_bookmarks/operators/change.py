@@ -184,7 +184,7 @@ class BookmarkChangeOperator(BaseOperator):
             raise AirflowFailException(str(error)) from error
 
     def _execute(self, hook: BookmarkHook, context: Context) -> dict[str, Any]:
-        if not self.is_dry_run:
+        if not self.is_dry_run or self.reason is not None:  # what would refuse the change, refuses its preview
             check_reason("a change", _given("reason", self.reason))
         store = hook.get_conn()
         job = key_of(store, check_name("job", self.job))

@@ -242,6 +242,7 @@ class TaskTry:
     def _told(self, made: Summary) -> tuple[dict[str, Any], str]:
         """Tell others of the run that was made; return its summary, and its outcome for the metrics."""
         self.made = made
+        log.info("bookmark %s: committed and published: %s", made.job, made.in_words())
         summary = made.as_dict()
         metrics.measure_run(summary)
         if not made.is_empty:

@@ -247,7 +247,7 @@ class BookmarkedJob:
             log.warning("bookmark %s: declared upstream jobs %s were not read by this run", self.name, unread)
         self._summary = run.commit()
         self._session_conf.close()
-        log.info("bookmark %s: done, %s", self.name, _in_words(self._summary))
+        log.info("bookmark %s: done, %s", self.name, self._summary.in_words())
         return self._summary.as_dict()
 
     def abort(self, reason: str) -> None:
@@ -574,13 +574,6 @@ def _settings(spark: SparkSession | None) -> Settings:
     from airflow_bookmarks.spark.session import session_conf
 
     return Settings.from_conf(session_conf(spark))
-
-
-def _in_words(summary: Summary) -> str:
-    parts = [f"run {summary.run_number}" if summary.run_number is not None else f"a {summary.option} run"]
-    parts += [f"{ctx}: {facts['files']} files" for ctx, facts in summary.contexts.items()]
-    parts += [f"{name}: {facts['rows']} rows written" for name, facts in summary.outputs.items()]
-    return ", ".join(parts)
 
 
 def _show_log() -> None:

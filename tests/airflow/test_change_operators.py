@@ -346,6 +346,7 @@ def test_job_that_is_not_protected_is_changed_at_once(world: World) -> None:
     [
         (lambda: BookmarkResetOperator(task_id="change", job="copy", reason=" "), "reason="),
         (lambda: BookmarkResetOperator(task_id="change", job="copy", reason="None"), "its template gave nothing"),
+        (lambda: BookmarkResetOperator(task_id="change", job="copy", reason="", dry_run=True), "reason="),
         (lambda: BookmarkResetOperator(task_id="change", job="cpoy", reason="r"), "no bookmark named 'cpoy'"),
         (lambda: BookmarkResetOperator(task_id="change", job="../x", reason="r"), "can't be the name of a job"),
         (lambda: BookmarkResetOperator(**WHY, expected_version="None"), "its template gave nothing"),

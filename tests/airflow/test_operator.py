@@ -464,6 +464,16 @@ def test_lines_of_spark_are_folded_in_the_log_and_its_error_is_not(
     assert any("is fenced" in line for line in lines[closed:])
 
 
+def test_what_was_committed_stands_behind_the_lines_of_spark(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.shop.put("a.txt", "a")
+    with caplog.at_level(logging.INFO):
+        play(operator(), context(), drive(world))
+
+    lines = [record.getMessage() for record in caplog.records]
+    said = "bookmark shop.copy: committed and published: run 1, raw: 1 files, out: 1 rows written"
+    assert lines.index(said) > lines.index("::endgroup::")
+
+
 def test_driver_that_outlives_a_failed_submit_cannot_commit(world: World) -> None:
     world.shop.put("a.txt", "a")
     orphans: list[ActiveRun] = []

@@ -20,6 +20,7 @@ from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.change import reset, rewind
 from airflow_bookmarks.lifecycle.replay import ReplayRun
+from airflow_bookmarks.operators.wish import untils
 from airflow_bookmarks.sensors.bookmark import BookmarkSensor
 from airflow_bookmarks.store.sqlite import SqliteTable
 
@@ -125,6 +126,8 @@ def test_consumer_is_released_when_its_upstream_went_back_below_it(world: World)
     reset(world.store, "up", reason="r", who="w")
     found = look(consumer="down")
     assert (found.is_done, found.xcom_value["run_number"], found.xcom_value["epoch"]) == (True, None, "3")
+    # No run to read up to, so no bound: the consumer's run is told that its upstream went back.
+    assert untils(found.xcom_value) == {}
 
 
 def test_consumer_is_released_when_a_run_it_has_consumed_was_replayed(world: World) -> None:

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import pytest
 
-from airflow_bookmarks.core.errors import MisuseError, OptionError
+from airflow_bookmarks.core.errors import FencedError, MisuseError, OptionError
 from airflow_bookmarks.spark import BookmarkedJob, session
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
 from tests.spark.lake import Lake
@@ -124,3 +124,13 @@ def test_state_that_is_nested_too_deep_is_refused(state: BookmarkStore) -> None:
         with pytest.raises(OptionError, match="more than 100 levels"):
             job.state("cursor").set(deep)
         job.state("cursor").set([[1]])
+
+
+def test_retry_of_a_plain_task_takes_over_at_once_under_the_name_of_its_execution(state: BookmarkStore) -> None:
+    left = BookmarkedJob(name="a", store=state, run_id="dag/run/task", attempt=1).begin()  # and then killed
+    with BookmarkedJob(name="a", store=state, run_id="dag/run/task", attempt=2) as job:
+        job.state("cursor").set(2)
+
+    with pytest.raises(FencedError):
+        left.commit()
+    assert state.head("a").run_number == 1
