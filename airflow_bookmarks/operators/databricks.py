@@ -75,7 +75,6 @@ class BookmarkDatabricksSubmitRunOperator(RemoteSubmission, DatabricksSubmitRunO
 
     def submit_remotely(self, context: Context, conf: Mapping[str, str], runtime_uri: str | None) -> Any:
         """Submit the run by the provider's operator."""
-        given = self.tasks, self.new_cluster, self.libraries
         part = self._part()
         if part is None:
             raise OptionError(
@@ -83,15 +82,18 @@ class BookmarkDatabricksSubmitRunOperator(RemoteSubmission, DatabricksSubmitRunO
             )
         cluster = {**part["new_cluster"], "spark_conf": {**(part["new_cluster"].get("spark_conf") or {}), **conf}}
         libraries = [*(part.get("libraries") or ()), *([{"whl": runtime_uri}] if runtime_uri is not None else ())]
-        if self._tasks() is None:
-            # By name, because what is given by name comes before what `json` says.
-            self.new_cluster, self.libraries = cluster, libraries or None
-        else:
-            self.tasks = [{**part, "new_cluster": cluster, **({"libraries": libraries} if libraries else {})}]
+        ours: dict[str, Any] = {"new_cluster": cluster, **({"libraries": libraries} if libraries else {})}
+        if self._tasks() is not None:
+            ours = {"tasks": [{**part, **ours}]}
+        # By name, because what is given by name comes before what `json` says, if the provider keeps the two apart.
+        if not hasattr(self, "tasks"):
+            ours = {"json": {**(self.json or {}), **ours}}
+        given = {name: getattr(self, name) for name in ours}
+        self._set(ours)
         try:
             return DatabricksSubmitRunOperator.execute(self, context)
         finally:
-            self.tasks, self.new_cluster, self.libraries = given
+            self._set(given)
 
     def _part(self) -> Mapping[str, Any] | None:
         """Return the part of the request that has task and cluster; None for text that is not rendered yet."""
@@ -99,7 +101,7 @@ class BookmarkDatabricksSubmitRunOperator(RemoteSubmission, DatabricksSubmitRunO
             return None
         tasks = self._tasks()
         if tasks is None:
-            named = {name: getattr(self, name) for name in ("new_cluster", "libraries", *_PYTHON_TASKS[:2])}
+            named = {name: getattr(self, name, None) for name in ("new_cluster", "libraries", *_PYTHON_TASKS[:2])}
             return {**(self.json or {}), **{name: value for name, value in named.items() if value is not None}}
         if len(tasks) != 1 or not isinstance(tasks[0], Mapping):
             raise OptionError(
@@ -109,4 +111,10 @@ class BookmarkDatabricksSubmitRunOperator(RemoteSubmission, DatabricksSubmitRunO
         return tasks[0]
 
     def _tasks(self) -> list[Any] | None:
-        return self.tasks if self.tasks is not None else (self.json or {}).get("tasks")
+        # The provider of Airflow 3.2 keeps no argument by its name: all of them are in `json`.
+        tasks: list[Any] | None = getattr(self, "tasks", None)
+        return tasks if tasks is not None else (self.json or {}).get("tasks")
+
+    def _set(self, values: Mapping[str, Any]) -> None:
+        for name, value in values.items():
+            setattr(self, name, value)

@@ -72,6 +72,8 @@ class BookmarkGlueJobOperator(RemoteSubmission, GlueJobOperator):  # type: ignor
         self.script_args = {**given, _CONF: text, _BOOKMARK: _DISABLED}
         if runtime_uri is not None:
             self.script_args[_PY_FILES] = joined(given.get(_PY_FILES), runtime_uri)
+        # The provider of Airflow 3.2 would go on with the job run of an earlier try that had this object (`dag.test`).
+        self._job_run_id = None
         try:
             return GlueJobOperator.execute(self, context)
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,13 @@ from tests.chaos.chain.scene import play
 from tests.chaos.chain.stage import RAW, STAGES
 from tests.chaos.chain.story import KILLS, Kind, tell
 
+HAS_STATE_STORE = importlib.util.find_spec("airflow.models.asset_state_store") is not None
 pytestmark = [
+    pytest.mark.skipif(
+        not HAS_STATE_STORE,
+        reason="the triggerer of Airflow 3.2 can end where a trigger asks for a connection (apache/airflow 64620), and "
+        "keeps no place of a watcher",
+    ),
     pytest.mark.airflow,
     pytest.mark.chaos,
     pytest.mark.dynamodb_local,

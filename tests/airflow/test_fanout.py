@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 import pytest
 
 from tests.chaos.fanout.scene import play
 
+HAS_STATE_STORE = importlib.util.find_spec("airflow.models.asset_state_store") is not None
 pytestmark = [
+    pytest.mark.skipif(
+        not HAS_STATE_STORE,
+        reason="the triggerer of Airflow 3.2 can end where a trigger asks for a connection (apache/airflow 64620), and "
+        "keeps no place of a watcher",
+    ),
     pytest.mark.airflow,
     pytest.mark.chaos,
     pytest.mark.dynamodb_local,

@@ -11,6 +11,7 @@ import asyncio
 import json
 import os
 import re
+import secrets
 import signal
 import threading
 import uuid
@@ -66,8 +67,10 @@ LIVY = (
 
 @pytest.fixture(scope="module")
 def api_url(airflow_database: None) -> Iterator[str]:
-    with execution_api() as url:
-        yield url
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AIRFLOW__API_AUTH__JWT_SECRET", secrets.token_hex(64))  # Airflow 3.2 does not start without one
+        with execution_api() as url:
+            yield url
 
 
 @pytest.fixture(scope="module")
