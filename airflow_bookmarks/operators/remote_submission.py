@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from airflow.sdk import XComArg
+
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.operators.submission import BookmarkedSubmission
 
@@ -38,8 +40,15 @@ class RemoteSubmission(BookmarkedSubmission):
     def __init__(self, *, runtime_uri: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.runtime_uri = runtime_uri
-        self._check_runtime(is_rendered=False)
-        self.check_request()
+        if not isinstance(runtime_uri, XComArg):
+            self._check_runtime(is_rendered=False)
+        if not self._waits_for_another_task():
+            self.check_request()
+
+    def check_literal_conf(self) -> None:
+        """Check the conf, unless it is in what another task gives."""
+        if not self._waits_for_another_task():
+            super().check_literal_conf()
 
     def submit(self, context: Context, conf: Mapping[str, str], runtime: Path | None) -> Any:
         """Submit with the runtime that lies at `runtime_uri`; `runtime`, the file on this worker, stays here."""
@@ -67,6 +76,10 @@ class RemoteSubmission(BookmarkedSubmission):
         """
 
     # ---- checks
+
+    def _waits_for_another_task(self) -> bool:
+        """Whether an argument is the output of another task: it can be checked when the task runs, and no sooner."""
+        return any(isinstance(getattr(self, name, None), XComArg) for name in self.template_fields)
 
     def _check_runtime(self, *, is_rendered: bool) -> None:
         uri = self.runtime_uri

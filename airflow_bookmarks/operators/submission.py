@@ -150,13 +150,21 @@ class BookmarkedSubmission(BaseOperator):
                 "or changed. Leave them out."
             )
         self.wish().check_literals()
-        check_conf(self.user_conf())
+        self.check_literal_conf()
 
     # ---- what a submitter says
 
     def user_conf(self) -> Any:
         """Return the Spark conf that the user gave: a mapping, None, or a template that is not rendered yet."""
         return getattr(self, "conf", None)
+
+    def check_literal_conf(self) -> None:
+        """Check the conf as far as it is there when the DAG file is read.
+
+        Raises:
+            OptionError: it sets what the operator sets.
+        """
+        check_conf(self.user_conf())
 
     def submit(self, context: Context, conf: Mapping[str, str], runtime: Path | None) -> Any:
         """Submit with `conf` in place of the user's and, if it is to be shipped, the runtime; wait for the end.

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import pytest
 import yaml
 from airflow.providers.amazon.aws.operators.glue import GlueJobOperator
-from airflow.sdk import DAG
+from airflow.sdk import DAG, BaseOperator
 from airflow.sdk.exceptions import (
     AirflowException,
     AirflowFailException,
@@ -642,3 +642,34 @@ def test_files_that_the_conf_names_stay_beside_the_runtime() -> None:
     given = SubmitArguments.of(["-c", "spark.submit.pyFiles=x.zip", "job.py"])
 
     assert given.adding({}, "r.zip").py_files == "x.zip,r.zip"
+
+
+# ---- arguments that another task gives
+
+ELSEWHERE = {"runtime_uri": "s3://code/airflow_bookmarks.zip"}
+IN_IMAGE = {"ship_runtime": False}
+
+
+@pytest.mark.parametrize(
+    ("operator", "given", "name"),
+    [
+        (BookmarkLivyOperator, {"file": "job.py"}, "runtime_uri"),
+        (BookmarkGlueJobOperator, {"job_name": "copy", **ELSEWHERE}, "script_args"),
+        (BookmarkEmrAddStepsOperator, {"job_flow_id": "j-1", **ELSEWHERE}, "steps"),
+        (
+            BookmarkEmrServerlessStartJobOperator,
+            {"application_id": "a", "execution_role_arn": "arn:aws:iam::1:role/r", **ELSEWHERE},
+            "job_driver",
+        ),
+        (BookmarkDatabricksSubmitRunOperator, IN_IMAGE, "json"),
+        (BookmarkSparkKubernetesOperator, ELSEWHERE, "application_file"),
+    ],
+)
+def test_what_another_task_gives_is_checked_when_the_task_runs(
+    operator: type[BaseOperator], given: dict[str, Any], name: str
+) -> None:
+    with DAG("shop", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
+        arguments: dict[str, Any] = {**given, name: BaseOperator(task_id="before").output}
+        operator(task_id="copy", **arguments)
+
+    assert dag.get_task("copy").upstream_task_ids == {"before"}
