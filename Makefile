@@ -50,7 +50,7 @@ test: setup ## Run the tests; TESTS=tests/unit for some of them, WORKERS=2 proce
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --durations 10 --junit-xml $(BUILD)/junit$(VENV:.venv%=%).xml $(TESTS)
 
 # Most of the rest knows no Airflow.
-floor matrix: TESTS := tests/airflow tests/unit/test_cli.py
+floor matrix: TESTS := tests/airflow tests/plugin tests/unit/test_cli.py
 
 .PHONY: floor
 floor: ## Run the Airflow tests with the oldest Airflow supported, in .venv-floor
@@ -77,6 +77,10 @@ fanout: setup ## Let 200 consumers wait in a real Airflow for one job, and kill 
 .PHONY: chain
 chain: setup ## Play three DAGs that read each other for 20 rounds in a real Airflow, with kills, clears and a rewind
 	$(BIN)/python -m tests.chaos.chain --rounds 20
+
+.PHONY: openapi
+openapi: setup ## Write docs/openapi.json: the routes behind the bookmarks page
+	$(BIN)/python -m airflow_bookmarks.plugin.openapi > docs/openapi.json
 
 .PHONY: bench
 bench: setup ## Measure, side by side in one run: build/bench holds the figures

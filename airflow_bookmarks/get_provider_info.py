@@ -50,6 +50,22 @@ def get_provider_info() -> dict[str, Any]:
         "notifications": ["airflow_bookmarks.notifications.bookmark.BookmarkNotifier"],
         "connection-types": [_connection_type()],
         "cli": ["airflow_bookmarks.cli.airflow_commands"],
+        "config": {"bookmarks": _configuration()},
+    }
+
+
+def _configuration() -> dict[str, Any]:
+    return {
+        "description": "Settings of the provider for bookmarks.",
+        "options": {
+            "conn_id": {
+                "description": "The connection whose bookmarks the routes under /bookmarks of the API server show.",
+                "version_added": __version__,
+                "type": "string",
+                "example": None,
+                "default": "bookmarks_default",
+            }
+        },
     }
 
 

@@ -1,0 +1,1 @@
+"""The page of bookmarks in Airflow: what the API server serves."""

@@ -1,0 +1,464 @@
+"""Answers: what the page is told, in types. Times are ISO 8601 in UTC, sizes are bytes."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Watermarks = dict[str, str | None]
+JobState = Literal["NEW", "IDLE", "RUNNING", "EXPIRED", "DUE", "DAMAGED"]
+
+
+class Answer(BaseModel):
+    """What every answer is: known in full, and not changed once made."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+# ---- jobs
+
+
+class Holder(Answer):
+    """Who works on a job, and until when others leave it alone."""
+
+    run_id: str
+    attempt: int
+    since: str
+    until: str
+
+
+class RunPoint(Answer):
+    """One run in a small line over time."""
+
+    number: int
+    state: str
+    at: str
+    files: int
+    bytes: int
+    rows: int | None
+
+
+class JobRow(Answer):
+    """Where a job stands.
+
+    `state`: NEW (has never committed), IDLE, RUNNING (a run holds it), EXPIRED (a run held it and its lease ran out),
+    DUE (something is committed and still to be published, or undone and still to be removed), DAMAGED (can't be read,
+    for the reason in `damaged`). `lag` is the worst of its states behind the jobs that it reads; None: it reads none.
+    """
+
+    job: str
+    namespace: str
+    state: JobState
+    dag_id: str | None = None
+    task_id: str | None = None
+    map_index: int | None = None
+    run_number: int | None = None
+    published: int | None = None
+    data_run_number: int | None = None
+    due_run_number: int | None = None
+    cleaning: bool | None = None
+    protected: bool | None = None
+    epoch: int | None = None
+    version: int | None = None
+    watermark: Watermarks = {}
+    holder: Holder | None = None
+    first_seen_at: str | None = None
+    last_commit_at: str | None = None
+    lag: str | None = None
+    runs: list[RunPoint] = []
+    damaged: str | None = None
+
+
+class JobList(Answer):
+    """A page of the jobs that the user may look at; `total` counts all of them that were asked for."""
+
+    jobs: list[JobRow]
+    total: int
+    limit: int
+    offset: int
+
+
+class ContextRow(Answer):
+    """Where one context stands; `position` says it in words."""
+
+    ctx: str
+    kind: str
+    source: str
+    watermark: str | None
+    run_number: int
+    set_in_epoch: int | None
+    position: str
+
+
+class ConsumerRow(Answer):
+    """How far another job has read this one."""
+
+    job: str
+    run_number: int
+    epoch: int
+    updated_at: str | None
+
+
+class SideRow(Answer):
+    """A pause or disable run: it read, and changed nothing."""
+
+    option: str
+    run_id: str
+    attempt: int
+    from_run: str | None
+    to_run: str | None
+    made_at: str | None
+    contexts: dict[str, dict[str, Any]]
+
+
+class RequestRow(Answer):
+    """A change of a protected job that somebody asked for."""
+
+    id: str
+    state: str
+    job: str
+    change: dict[str, Any]
+    who: str
+    why: str
+    made_at: str
+    valid_until: str
+    version: int
+    preview: dict[str, Any]
+    decided_by: str | None
+    may_approve: bool
+
+
+class Job(JobRow):
+    """All that is to be known of a job at one look.
+
+    `hidden_consumers` counts those that the user may not look at. `default_option` is that of the connection, for tasks
+    that name none; `side_runs` are the newest runs with another option. `may_change`: whether the user may.
+    """
+
+    contexts: list[ContextRow]
+    consumers: list[ConsumerRow]
+    hidden_consumers: int
+    requests: list[RequestRow]
+    side_runs: list[SideRow]
+    default_option: str | None
+    may_change: bool
+
+
+# ---- runs, files, events
+
+
+class Task(Answer):
+    """The task that made a run, for a link to its log."""
+
+    dag_id: str
+    dag_run_id: str
+    task_id: str
+    map_index: int
+    try_number: int
+
+
+class Window(Answer):
+    """What a run read of a context: from one watermark to another."""
+
+    before: str | None
+    after: str | None
+
+
+class RunRow(Answer):
+    """One run; `state` UNDONE: a reset, rewind, set or undo left it out. DAMAGED: it can't be read, for `error`."""
+
+    number: int
+    fence: int
+    state: str
+    epoch: int | None = None
+    revision: int | None = None
+    run_id: str | None = None
+    attempt: int | None = None
+    option: str | None = None
+    is_empty: bool | None = None
+    files: int | None = None
+    bytes: int | None = None
+    rows: int | None = None
+    rows_written: int | None = None
+    watermark: Watermarks = {}
+    window: dict[str, Window] = {}
+    version: int | None = None
+    planned_at: str | None = None
+    committed_at: str | None = None
+    published_at: str | None = None
+    seconds: dict[str, str] = {}
+    contexts: dict[str, dict[str, Any]] = {}
+    outputs: dict[str, dict[str, Any]] = {}
+    error: str | None = None
+    task: Task | None = None
+
+
+class RunList(Answer):
+    """Runs, newest first; `next` is the `before` of the next page, None on the last one."""
+
+    runs: list[RunRow]
+    next: str | None
+
+
+class FileRow(Answer):
+    """A file that a run read."""
+
+    ctx: str
+    path: str
+    bytes: int
+    modified_at: str
+
+
+class FileList(Answer):
+    """A page of the files of a run."""
+
+    files: list[FileRow]
+    total: int
+    limit: int
+    offset: int
+
+
+class EventRow(Answer):
+    """A change, a replay, a request or a decision: who, when, why."""
+
+    kind: str
+    who: str | None
+    at: str | None
+    why: str | None
+    to_run: int | None = None
+    ctx: str | None = None
+    value: str | None = None
+    run: str | None = None
+    name: str | None = None
+    held_by: str | None = None
+    request: str | None = None
+    change: dict[str, Any] | None = None
+    forced: bool | None = None
+    version_before: int | None = None
+    epoch_before: int | None = None
+    epoch_after: int | None = None
+    watermarks_before: Watermarks | None = None
+    watermarks_after: Watermarks | None = None
+
+
+class EventList(Answer):
+    """A page of the events of a job, newest first."""
+
+    events: list[EventRow]
+    total: int
+    limit: int
+    offset: int
+
+
+# ---- pending, lag, graph
+
+
+class PendingRow(Answer):
+    """What is new in one context; None where it is not known."""
+
+    ctx: str
+    kind: str
+    source: str
+    files: int | None
+    bytes: int | None
+    oldest: str | None
+    newest: str | None
+    skipped: dict[str, int]
+    unknown: str | None
+    upstream: str | None = None
+    runs: list[int] | None = None
+    rows: int | None = None
+
+
+class Pending(Answer):
+    """What the next run would read, and finish first."""
+
+    job: str
+    namespace: str
+    looked_at: str
+    is_empty: bool
+    is_known: bool
+    unknown: str | None
+    files: int
+    bytes: int
+    contexts: list[PendingRow]
+    due_run_number: int | None
+    cleaning: bool
+    left_open: list[str]
+    holder: str | None
+
+
+class LagRow(Answer):
+    """How far a job is behind one of its sources."""
+
+    job: str
+    source: str
+    kind: str
+    contexts: list[str]
+    state: str
+    consumed: int | None
+    published: int | None
+    runs: int | None
+    files: int | None
+    bytes: int | None
+    seconds: int | None
+    why: str | None
+
+
+class LagList(Answer):
+    """How far a job is behind each of its sources."""
+
+    lags: list[LagRow]
+
+
+class GraphNode(Answer):
+    """A job, or a source that is none."""
+
+    name: str
+    kind: str
+    run_number: int | None
+    published: int | None
+    is_known: bool
+    is_deleted: bool
+    other_names: list[str]
+
+
+class GraphRead(Answer):
+    """A job reads a source."""
+
+    job: str
+    source: str
+    contexts: list[str]
+    lag: LagRow | None
+
+
+class Graph(Answer):
+    """What a job depends on, and what depends on it. `hidden` counts the jobs of it that the user may not look at."""
+
+    namespace: str
+    nodes: list[GraphNode]
+    reads: list[GraphRead]
+    hidden: int
+
+
+# ---- changes
+
+
+class ReadAgain(Answer):
+    """What would be read again; None where only the source could tell."""
+
+    files: int | None
+    bytes: int | None
+    rows: int | None
+
+
+class Preview(Answer):
+    """What a change would do. `version` goes into the change as `expected_version`.
+
+    `needs_approval`: the job is protected, so the change is to be asked for as a request.
+    """
+
+    job: str
+    change: str
+    version: int
+    to_run: int
+    undone_runs: list[int]
+    unreadable_runs: list[str]
+    read_again: ReadAgain
+    watermarks: dict[str, Window]
+    consumers: dict[str, int]
+    hidden_consumers: int
+    written_twice: list[str]
+    files_to_clean: int
+    holder: str | None
+    needs_approval: bool
+
+
+class Moved(Answer):
+    """A number before and after a change."""
+
+    before: int
+    after: int
+
+
+class Changed(Answer):
+    """What a change did. `said` tells it in words; `audited`: Airflow's own log has a row of it."""
+
+    job: str
+    change: str
+    said: str
+    audited: bool
+    to_run: int | None = None
+    undone_runs: int | None = None
+    unreadable_runs: list[str] = []
+    files_to_clean: int | None = None
+    epoch: Moved | None = None
+    version: Moved | None = None
+    watermarks: dict[str, Window] = {}
+    protected: bool | None = None
+    request: str | None = None
+    requested_by: str | None = None
+    approved_by: str | None = None
+
+
+class Requested(Answer):
+    """A request that was made or turned down."""
+
+    request: RequestRow
+    said: str
+    audited: bool
+
+
+# ---- who
+
+
+class May(Answer):
+    """What a user may do with jobs that belong to no DAG of this Airflow."""
+
+    read_jobs_without_dag: bool
+    change_jobs_without_dag: bool
+
+
+class Me(Answer):
+    """Who is logged in."""
+
+    name: str
+    may: May
+    package_version: str
+
+
+# ---- refusals
+
+
+class Wrong(Answer):
+    """What is wrong with a part of a request."""
+
+    where: str
+    what: str
+
+
+class Seen(Answer):
+    """A watermark as it was seen (None also where that is not known any more), and as it is now."""
+
+    seen: str | None
+    now: str | None
+
+
+class Difference(Answer):
+    """What happened to a job since the version that was previewed."""
+
+    version_seen: int
+    version_now: int
+    epoch_now: int
+    run_number_now: int
+    runs: list[RunRow]
+    events: list[EventRow]
+    watermarks: dict[str, Seen]
+
+
+class Refusal(Answer):
+    """Why something was not done: the name of the error, and what to do."""
+
+    error: str
+    message: str
+    wrong: list[Wrong] | None = None
+    difference: Difference | None = None

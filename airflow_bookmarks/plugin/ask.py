@@ -1,0 +1,146 @@
+"""Asks: what the page may send. Anything else in a body is refused, and nothing is converted."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from airflow_bookmarks.core.terms import MAX_REASON
+from airflow_bookmarks.lifecycle.change import Change
+
+_Number = Annotated[int, Field(ge=0, lt=10**10)]
+_RunNumber = Annotated[int, Field(ge=1, lt=10**10)]
+_Name = Annotated[str, Field(min_length=1, max_length=250)]
+_Names = Annotated[list[_Name], Field(min_length=1, max_length=1000)]
+_Reason = Annotated[str, Field(min_length=1, max_length=MAX_REASON)]
+
+
+class Ask(BaseModel):
+    """What every body is."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class ResetWish(Ask):
+    """Back to before the first run."""
+
+    kind: Literal["reset"]
+    clean: bool = False
+    contexts: _Names | None = None
+
+    def change(self) -> Change:
+        """Return it as the change that it asks for."""
+        return Change("reset", clean=self.clean, contexts=None if self.contexts is None else tuple(self.contexts))
+
+
+class RewindWish(Ask):
+    """Back to after an earlier run, by its number."""
+
+    kind: Literal["rewind"]
+    to_run: _RunNumber
+    clean: bool = False
+    contexts: _Names | None = None
+
+    def change(self) -> Change:
+        """Return it as the change that it asks for."""
+        contexts = None if self.contexts is None else tuple(self.contexts)
+        return Change("rewind", str(self.to_run), contexts, clean=self.clean)
+
+
+class SetWish(Ask):
+    """One context to a position that no run left: "now", a time, or the number of a run of an upstream."""
+
+    kind: Literal["set"]
+    ctx: _Name
+    value: Annotated[str, Field(min_length=1, max_length=1000)] | _Number
+
+    def change(self) -> Change:
+        """Return it as the change that it asks for."""
+        return Change("set", ctx=self.ctx, value=str(self.value))
+
+
+class UndoWish(Ask):
+    """As before the last change."""
+
+    kind: Literal["undo"]
+
+    def change(self) -> Change:
+        """Return it as the change that it asks for."""
+        return Change("undo")
+
+
+class UnprotectWish(Ask):
+    """No protection any more; only as a request."""
+
+    kind: Literal["unprotect"]
+
+    def change(self) -> Change:
+        """Return it as the change that it asks for."""
+        return Change("unprotect")
+
+
+class Sure(Ask):
+    """What a person says to be sure: why, the version that was looked at, and the job's name once more."""
+
+    reason: _Reason
+    expected_version: _Number
+    confirm: str
+
+
+class Forced(Sure):
+    """The same, where a run may be in the way; `force` fences it."""
+
+    force: bool = False
+
+
+class Reset(ResetWish, Forced):
+    """A reset that is meant."""
+
+
+class Rewind(RewindWish, Forced):
+    """A rewind that is meant."""
+
+
+class Set(SetWish, Forced):
+    """A set that is meant."""
+
+
+class Undo(UndoWish, Forced):
+    """An undo that is meant."""
+
+
+class ResetRequest(ResetWish, Sure):
+    """A reset that somebody else is to approve."""
+
+
+class RewindRequest(RewindWish, Sure):
+    """A rewind that somebody else is to approve."""
+
+
+class SetRequest(SetWish, Sure):
+    """A set that somebody else is to approve."""
+
+
+class UndoRequest(UndoWish, Sure):
+    """An undo that somebody else is to approve."""
+
+
+class UnprotectRequest(UnprotectWish, Sure):
+    """The end of a protection, which somebody else is to approve."""
+
+
+_ByKind = Field(discriminator="kind")
+Wish = Annotated[ResetWish | RewindWish | SetWish | UndoWish, _ByKind]
+ChangeAsk = Annotated[Reset | Rewind | Set | Undo, _ByKind]
+RequestAsk = Annotated[ResetRequest | RewindRequest | SetRequest | UndoRequest | UnprotectRequest, _ByKind]
+
+
+class Reason(Ask):
+    """Why."""
+
+    reason: _Reason
+
+
+class Approval(Ask):
+    """A request is to be carried out; `force` fences a run that is in the way."""
+
+    force: bool = False

@@ -1,0 +1,36 @@
+"""Audit: a row in Airflow's log for each change, beside the event in the state table."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+from airflow.models.log import Log
+from airflow.utils.session import create_session
+from sqlalchemy.exc import SQLAlchemyError
+
+log = logging.getLogger(__name__)
+
+
+def note(event: str, *, owner: str, job: str, dag_id: str | None, task_id: str | None, facts: dict[str, Any]) -> bool:
+    """Write a row after a change was made; return whether it is there.
+
+    The change is made by then and its own event written with it, so a database that fails takes neither back: it is
+    logged, and told.
+
+    Args:
+        event: such as `bookmark.reset`.
+        owner: the name of the logged-in user.
+        job: the key of the job.
+        dag_id, task_id: those that the job's record names.
+        facts: what else is to be kept.
+    """
+    extra = json.dumps({"job": job, **facts}, sort_keys=True, default=str)
+    try:
+        with create_session() as session:
+            session.add(Log(event=event, owner=owner, dag_id=dag_id, task_id=task_id, extra=extra))
+    except SQLAlchemyError:
+        log.exception("%s of job %s by %s was made, and Airflow's log has no row of it: %s", event, job, owner, extra)
+        return False
+    return True

@@ -1,0 +1,196 @@
+"""Changing: the routes that change something, by the rules of the hook and so of the command line.
+
+Each takes the permission to change the job, JSON from the page itself, a reason, the version that was looked at, and
+the job's name once more. What is changed is noted with the name of the logged-in user.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Body, Depends, Path
+
+from airflow_bookmarks.core.errors import ChangedMeanwhileError, OptionError
+from airflow_bookmarks.hooks.bookmark import BookmarkHook
+from airflow_bookmarks.lifecycle.change import Change
+from airflow_bookmarks.lifecycle.protection import approve, protect, reject, request
+from airflow_bookmarks.plugin import ask
+from airflow_bookmarks.plugin.answer import Changed, Preview, Requested
+from airflow_bookmarks.plugin.audit import note
+from airflow_bookmarks.plugin.auth import Person, Sight
+from airflow_bookmarks.plugin.looking import hidden_from
+from airflow_bookmarks.plugin.moved import difference
+from airflow_bookmarks.plugin.origin import same_origin
+from airflow_bookmarks.plugin.refusal import MovedError
+from airflow_bookmarks.plugin.telling import request_row
+from airflow_bookmarks.plugin.visit import JobName, Owned, Visiting
+
+router = APIRouter(tags=["changing"], dependencies=[Depends(same_origin)])
+
+_T = TypeVar("_T")
+
+RequestId = Annotated[str, Path(max_length=100, pattern=r"^[0-9A-Za-z]+$")]
+
+
+@router.post("/jobs/{job}/preview")
+async def preview(visit: Visiting, job: JobName, wish: Annotated[ask.Wish, Body()]) -> Preview:
+    """Say what a change would do, without making it."""
+    found = await visit.changeable(job)
+    sight = await visit.sight()
+    return await visit.store(lambda hook: _preview(hook, found.key, wish.change(), sight))
+
+
+@router.post("/jobs/{job}/changes")
+async def change(visit: Visiting, job: JobName, asked: Annotated[ask.ChangeAsk, Body()]) -> Changed:
+    """Reset a job, rewind it, set a context of it, or undo the last of these."""
+    found = await visit.changeable(job)
+    _check_confirmed(job, asked.confirm)
+    return await visit.store(lambda hook: _change(hook, found, asked, visit.person))
+
+
+@router.post("/jobs/{job}/protection")
+async def protection(visit: Visiting, job: JobName, asked: Annotated[ask.Reason, Body()]) -> Changed:
+    """Protect a job: changes of it need the approval of a second person from then on."""
+    found = await visit.changeable(job)
+    return await visit.store(lambda hook: _protect(hook, found, asked.reason, visit.person))
+
+
+@router.post("/jobs/{job}/requests", status_code=201)
+async def ask_for(visit: Visiting, job: JobName, asked: Annotated[ask.RequestAsk, Body()]) -> Requested:
+    """Ask for a change of a protected job, which somebody else approves."""
+    found = await visit.changeable(job)
+    _check_confirmed(job, asked.confirm)
+    return await visit.store(lambda hook: _request(hook, found, asked, visit.person))
+
+
+@router.post("/jobs/{job}/requests/{id}/approve")
+async def approve_request(
+    visit: Visiting, job: JobName, id: RequestId, asked: Annotated[ask.Approval, Body()]
+) -> Changed:
+    """Approve a change that somebody else asked for, and make it."""
+    found = await visit.changeable(job)
+    return await visit.store(lambda hook: _approve(hook, found, id, asked.force, visit.person))
+
+
+@router.post("/jobs/{job}/requests/{id}/reject")
+async def reject_request(
+    visit: Visiting, job: JobName, id: RequestId, asked: Annotated[ask.Reason, Body()]
+) -> Requested:
+    """Turn down a change that somebody asked for."""
+    found = await visit.changeable(job)
+    return await visit.store(lambda hook: _reject(hook, found, id, asked.reason, visit.person))
+
+
+# ---- within the store's threads. The row in Airflow's log is written there as well: nobody may wait for it any more
+
+
+def _preview(hook: BookmarkHook, job: str, wish: Change, sight: Sight) -> Preview:
+    store = hook.get_conn()
+    told = hook.preview(job, wish)
+    hidden = hidden_from(store, sight, list(told["consumers"]))
+    shown = {name: number for name, number in told["consumers"].items() if name not in hidden}
+    is_protected = store.head(job).protected
+    return Preview(**told | {"consumers": shown}, hidden_consumers=len(hidden), needs_approval=is_protected)
+
+
+def _change(hook: BookmarkHook, found: Owned, asked: ask.ChangeAsk, person: Person) -> Changed:
+    told = _or_moved(hook, found.key, asked.expected_version, lambda: _make(hook, found.key, asked, person))
+    facts = {**_wish_facts(asked.change()), "reason": asked.reason, "force": asked.force}
+    return _told(found, person, told, facts)
+
+
+def _make(hook: BookmarkHook, job: str, asked: ask.ChangeAsk, person: Person) -> dict[str, Any]:
+    reason, force, version, who = asked.reason, asked.force, asked.expected_version, person.name
+    match asked:
+        case ask.Reset():
+            return hook.reset(job, clean=asked.clean, contexts=asked.contexts, reason=reason, force=force,
+                              expected_version=version, who=who)  # fmt: skip
+        case ask.Rewind():
+            return hook.rewind(job, to_run=asked.to_run, clean=asked.clean, contexts=asked.contexts, reason=reason,
+                               force=force, expected_version=version, who=who)  # fmt: skip
+        case ask.Set():
+            return hook.set_position(job, asked.ctx, asked.value, reason=reason, force=force,
+                                     expected_version=version, who=who)  # fmt: skip
+        case ask.Undo():
+            return hook.undo(job, reason=reason, force=force, expected_version=version, who=who)
+
+
+def _protect(hook: BookmarkHook, found: Owned, reason: str, person: Person) -> Changed:
+    told = protect(hook.get_conn(), found.key, reason=reason, who=person.identity)
+    return _told(found, person, told, {"reason": reason})
+
+
+def _request(hook: BookmarkHook, found: Owned, asked: ask.RequestAsk, person: Person) -> Requested:
+    store, wish, version = hook.get_conn(), asked.change(), asked.expected_version
+
+    def make() -> Requested:
+        made = request(store, found.key, wish, reason=asked.reason, who=person.identity, expected_version=version)
+        facts = {**_wish_facts(wish), "reason": asked.reason, "request": made.id}
+        is_noted = _note("bookmark.request", found, person, facts)
+        until = f"{made.valid_until:%Y-%m-%d %H:%M} UTC"
+        said = f"a {wish.kind} of job {found.key!r} is asked for; another person has to approve it until {until}"
+        return Requested(request=request_row(made, person, may_change=True), said=said, audited=is_noted)
+
+    return _or_moved(hook, found.key, version, make)
+
+
+def _approve(hook: BookmarkHook, found: Owned, request_id: str, force: bool, person: Person) -> Changed:
+    told = approve(hook.get_conn(), found.key, request_id, who=person.identity, force=force)
+    facts = {"request": request_id, "requested_by": told["requested_by"], "force": force}
+    return _told(found, person, told, facts, event="bookmark.approve")
+
+
+def _reject(hook: BookmarkHook, found: Owned, request_id: str, reason: str, person: Person) -> Requested:
+    turned_down = reject(hook.get_conn(), found.key, request_id, reason=reason, who=person.identity)
+    is_noted = _note("bookmark.reject", found, person, {"request": request_id, "reason": reason})
+    said = f"request {request_id} of job {found.key!r} is rejected; nothing else was changed"
+    return Requested(request=request_row(turned_down, person, may_change=True), said=said, audited=is_noted)
+
+
+def _or_moved(hook: BookmarkHook, job: str, seen: int, make: Callable[[], _T]) -> _T:
+    """Make a change; if the job moved since it was looked at, say what happened meanwhile."""
+    try:
+        return make()
+    except ChangedMeanwhileError as error:
+        raise MovedError(str(error), difference(hook.get_conn(), job, seen)) from error
+
+
+def _check_confirmed(job: str, confirm: str) -> None:
+    if confirm != job:
+        raise OptionError(
+            f"to change job {job!r}, its name has to be typed out as 'confirm', and {confirm!r} is not it. Nothing was "
+            "changed."
+        )
+
+
+# ---- what is told, and noted
+
+
+def _told(
+    found: Owned, person: Person, told: dict[str, Any], facts: dict[str, Any], *, event: str | None = None
+) -> Changed:
+    kept: dict[str, Any] = {
+        name: told[name] for name in ("epoch", "version", "undone_runs", "files_to_clean") if name in told
+    }
+    is_noted = _note(event or f"bookmark.{told['change']}", found, person, {**facts, **kept})
+    return Changed(**told, said=_in_words(told), audited=is_noted)
+
+
+def _note(event: str, found: Owned, person: Person, facts: dict[str, Any]) -> bool:
+    return note(event, owner=person.name, job=found.key, dag_id=found.dag_id, task_id=found.task_id, facts=facts)
+
+
+def _wish_facts(wish: Change) -> dict[str, Any]:
+    facts: dict[str, Any] = {"change": wish.kind, "to_run": wish.to_run, "contexts": wish.contexts, "ctx": wish.ctx}
+    facts |= {"value": wish.value, "clean": wish.clean or None}
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _in_words(told: dict[str, Any]) -> str:
+    job, kind = told["job"], told["change"]
+    if "protected" in told:
+        how = "protected: a change needs a second person" if told["protected"] else "not protected any more"
+        return f"job {job!r} is {how}"
+    undone, epoch, clean = told["undone_runs"], told["epoch"]["after"], told["files_to_clean"]
+    runs = f"{undone} run{'' if undone == 1 else 's'} undone" if undone else "no run undone"
+    files = f", {clean} file{'' if clean == 1 else 's'} to be removed by the next run" if clean else ""
+    return f"{kind} of job {job!r} is made: {runs}{files}; it stands after run {told['to_run']}, in epoch {epoch}"

@@ -1,0 +1,253 @@
+"""The list of jobs: those that somebody may look at, searched, sorted, a page of them.
+
+The index is read whole, which is one query; heads only for the page that is shown. To sort or choose by what only the
+heads say takes one request more for each hundred jobs, so those are kept for some seconds.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.head import Head
+from airflow_bookmarks.core.job_state import STATE_CONTEXT
+from airflow_bookmarks.core.lag import LagState
+from airflow_bookmarks.core.run import Run
+from airflow_bookmarks.lifecycle.bookmark import readable_keys
+from airflow_bookmarks.lifecycle.lag import Neighbours, lags
+from airflow_bookmarks.lifecycle.turn import upstream_of
+from airflow_bookmarks.plugin.answer import JobList, RunPoint
+from airflow_bookmarks.plugin.telling import damaged_row, job_row
+from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.store.naming import DELETED_VERSION, is_deleted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from airflow_bookmarks.core.errors import BookmarkError
+    from airflow_bookmarks.plugin.answer import JobRow, JobState
+    from airflow_bookmarks.plugin.auth import Sight
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.table import Attributes
+
+    _Heads = Mapping[str, Head | BookmarkError]
+
+Sort = Literal[
+    "job", "-job", "dag_id", "-dag_id", "last_commit_at", "-last_commit_at", "run_number", "-run_number",
+    "epoch", "-epoch", "state", "-state",
+]  # fmt: skip
+
+_T = TypeVar("_T")
+
+_HEADS_KEPT_S = 10.0
+_OF_HEADS = ("epoch", "state")
+# The worst first: what a list has room for.
+_WORST = ("REWOUND", "REPLAYED", "STOPPED", "STALLED", "LAGGING", "UNKNOWN", "OK")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which jobs are asked for: all whose name, DAG or task has `search` in it; of this state, DAG, task (None: any).
+
+    `runs` is how many of its last runs come with each.
+    """
+
+    search: str = ""
+    state: JobState | None = None
+    sort: Sort = "job"
+    limit: int = 50
+    offset: int = 0
+    runs: int = 10
+    dag_id: str | None = None
+    task_id: str | None = None
+
+    @property
+    def needs_heads(self) -> bool:
+        """Whether only the heads of all jobs tell which ones are on the page."""
+        return self.state is not None or self.sort.removeprefix("-") in _OF_HEADS
+
+    def matches(self, job: str, entry: Mapping[str, Any]) -> bool:
+        """Whether a job is among those, as far as the index says it."""
+        if self.dag_id is not None and entry.get("dag_id") != self.dag_id:
+            return False
+        if self.task_id is not None and entry.get("task_id") != self.task_id:
+            return False
+        needle = self.search.strip().casefold()
+        return any(needle in str(text).casefold() for text in (job, entry.get("dag_id", ""), entry.get("task_id", "")))
+
+
+class AllHeads:
+    """The heads of all jobs, for lists that are sorted or chosen by them: read once, and kept for some seconds.
+
+    Ten thousand take seconds to read, and longer than a request may last where the machine is busy. The thread that
+    reads them goes on when its request was given up, so whoever asks again finds them.
+
+    Args:
+        monotonic: the clock, in seconds.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._store: BookmarkStore | None = None
+        self._until = 0.0
+        self._heads: dict[str, Head | BookmarkError | None] = {}
+
+    def of(self, store: BookmarkStore, jobs: Sequence[str]) -> _Heads:
+        """Return the heads of some jobs, ten seconds old at most."""
+        with self._lock:  # who comes meanwhile waits for the same heads
+            if store is not self._store or self._monotonic() >= self._until:
+                self._store, self._heads = store, {}
+            missing = [job for job in jobs if job not in self._heads]
+            if missing:
+                is_first = not self._heads
+                found = store.heads_or_damage(missing)
+                self._heads |= {job: found.get(job) for job in missing}
+                self._until = self._monotonic() + _HEADS_KEPT_S if is_first else self._until
+            return {job: head for job in jobs if (head := self._heads[job]) is not None}
+
+
+def job_list(store: BookmarkStore, sight: Sight, wanted: Wanted, all_heads: AllHeads) -> JobList:
+    """Return a page of jobs; deleted ones are left out."""
+    found = _candidates(store, sight, wanted)
+    if wanted.needs_heads:
+        heads = all_heads.of(store, [job for job in found if not isinstance(found[job], str)])
+        rows = _rows(store, found, list(found), heads)
+        chosen = [row for row in rows if wanted.state is None or row.state == wanted.state]
+        total, page = len(chosen), _cut(_sorted(chosen, wanted.sort), wanted)
+    else:
+        names = _cut(_sorted_names(found, wanted.sort), wanted)
+        heads = store.heads_or_damage([job for job in names if not isinstance(found[job], str)])
+        total, page = len(found), _rows(store, found, names, heads)
+    jobs = _in_full(store, page, heads, wanted.runs)
+    return JobList(jobs=jobs, total=total, limit=wanted.limit, offset=wanted.offset)
+
+
+# ---- which
+
+
+def _candidates(store: BookmarkStore, sight: Sight, wanted: Wanted) -> dict[str, Attributes | str]:
+    """Return by name the index entry of each job that is asked for, or why it can't be read."""
+    index, damage = readable_keys(store)
+    seen: dict[str, Attributes | str] = {
+        job: entry for job, entry in index.items() if sight.sees(entry.get("dag_id")) and wanted.matches(job, entry)
+    }
+    marked = [job for job in seen if DELETED_VERSION in index[job]]
+    for job, head in store.heads_or_damage(marked).items():
+        if isinstance(head, Head) and is_deleted(index[job], head):
+            del seen[job]
+    # Whose it is, an entry that can't be read does not say.
+    return seen | {job: str(why) for job, why in damage.items() if sight.sees(None) and wanted.matches(job, {})}
+
+
+def _sorted_names(found: Mapping[str, Attributes | str], sort: Sort) -> list[str]:
+    field = sort.removeprefix("-")
+    names = sorted(found)
+    if field != "job":
+        # What has no value comes last, whichever way it is sorted.
+        values = {job: None if isinstance(entry, str) else entry.get(field) for job, entry in found.items()}
+        known = sorted((job for job in names if values[job] is not None), key=lambda job: _order(values[job]))
+        unknown = [job for job in names if values[job] is None]
+        return [*(reversed(known) if sort.startswith("-") else known), *unknown]
+    return names[::-1] if sort.startswith("-") else names
+
+
+def _sorted(rows: Iterable[JobRow], sort: Sort) -> list[JobRow]:
+    field = sort.removeprefix("-")
+    by_name = sorted(rows, key=lambda row: row.job)
+    known = [row for row in by_name if getattr(row, field) is not None]
+    known.sort(key=lambda row: _order(getattr(row, field)), reverse=sort.startswith("-"))
+    return known + [row for row in by_name if getattr(row, field) is None]
+
+
+def _order(value: Any) -> tuple[int, str]:
+    """Return what numbers and texts are sorted by; a damaged entry may have the one in the place of the other."""
+    return (value, "") if isinstance(value, int) else (-1, str(value))
+
+
+def _cut(rows: Sequence[_T], wanted: Wanted) -> Sequence[_T]:
+    return rows[wanted.offset : wanted.offset + wanted.limit]
+
+
+# ---- what of them
+
+
+def _rows(
+    store: BookmarkStore, found: Mapping[str, Attributes | str], names: Sequence[str], heads: _Heads
+) -> list[JobRow]:
+    now = store.now()
+    rows: list[JobRow] = []
+    for job in names:
+        entry, head = found[job], heads.get(job)
+        if isinstance(entry, str):
+            rows.append(damaged_row(store.namespace, job, {}, entry))
+        elif isinstance(head, Head):
+            rows.append(job_row(store.namespace, job, head, entry, now))
+        else:
+            gone = f"the head of job {job!r} is gone, and it had one. Restore the table from a backup or an export."
+            rows.append(damaged_row(store.namespace, job, entry, gone if head is None else str(head)))
+    return rows
+
+
+def _in_full(store: BookmarkStore, page: Sequence[JobRow], heads: _Heads, runs: int) -> list[JobRow]:
+    """Add what takes further requests: how the jobs keep up with others, and their last runs."""
+    readable = {row.job: head for row in page if isinstance(head := heads.get(row.job), Head)}
+    states = _lag_states(store, readable)
+    points = {job: _points(store, job, runs) for job in readable} if runs else {}
+    return [row.model_copy(update={"lag": states.get(row.job), "runs": points.get(row.job, [])}) for row in page]
+
+
+def _points(store: BookmarkStore, job: str, limit: int) -> list[RunPoint]:
+    points: list[RunPoint] = []
+    for key, run in store.runs_or_damage(job, reverse=True, limit=limit):
+        if isinstance(run, Run):
+            facts = list(run.metrics.get("contexts", {}).values())
+            rows = [each["rows"] for each in facts if each.get("rows") is not None]
+            points.append(
+                RunPoint(
+                    number=key.number,
+                    state=run.state.value,
+                    at=run.committed_at or run.planned_at,
+                    files=sum(each.get("files", 0) for each in facts),
+                    bytes=sum(each.get("bytes", 0) for each in facts),
+                    rows=sum(rows) if rows else None,
+                )
+            )
+    return points[::-1]
+
+
+def _lag_states(store: BookmarkStore, heads: Mapping[str, Head]) -> dict[str, str]:
+    try:
+        return _lags_of(store, heads)
+    except StateCorruptError:
+        if len(heads) == 1:
+            return dict.fromkeys(heads, LagState.UNKNOWN.value)
+    # One of them, or of those that they read, is damaged: the others are looked at by themselves.
+    states: dict[str, str] = {}
+    for job, head in heads.items():
+        states |= _lag_states(store, {job: head})
+    return states
+
+
+def _lags_of(store: BookmarkStore, heads: Mapping[str, Head]) -> dict[str, str]:
+    # After a reset the head says nothing of what is read; the last run does.
+    emptied = [Neighbours.of_job(store, job) for job, head in heads.items() if head.epoch > 1 and not head.contexts]
+    reads = {
+        job: {ctx: state for ctx, state in head.contexts.items() if ctx != STATE_CONTEXT} for job, head in heads.items()
+    } | dict(chain.from_iterable(each.reads.items() for each in emptied))
+    upstreams = {
+        upstream_of(state)
+        for contexts in reads.values()
+        for state in contexts.values()
+        if state.kind == UpstreamSource.kind
+    }
+    others = store.heads(sorted(upstreams - heads.keys()))
+    found: dict[str, str] = {}
+    for lag in lags(Neighbours(store, tuple(heads), {**heads, **others}, reads)):
+        known = found.get(lag.job, "OK")
+        found[lag.job] = min(known, lag.state.value, key=_WORST.index)
+    return found

@@ -1,0 +1,245 @@
+"""Looking: the routes that change nothing. Each takes the permission to look at the job."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.run import Execution, Run, RunKey
+from airflow_bookmarks.hooks.bookmark import BookmarkHook
+from airflow_bookmarks.lifecycle.history import row
+from airflow_bookmarks.lifecycle.protection import requests
+from airflow_bookmarks.plugin.answer import (
+    ConsumerRow,
+    EventList,
+    FileList,
+    FileRow,
+    Graph,
+    Job,
+    JobList,
+    JobState,
+    LagList,
+    LagRow,
+    May,
+    Me,
+    Pending,
+    RunList,
+    RunRow,
+)
+from airflow_bookmarks.plugin.auth import Sight
+from airflow_bookmarks.plugin.listing import Sort, Wanted, job_list
+from airflow_bookmarks.plugin.telling import context_rows, event_row, job_row, request_row, run_row, side_row
+from airflow_bookmarks.plugin.visit import JobName, Owned, Visiting
+from airflow_bookmarks.store import item
+from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from airflow_bookmarks.store.naming import job_keys
+from airflow_bookmarks.store.table import MAX_OPERATIONS
+from airflow_bookmarks.version import __version__
+
+router = APIRouter(tags=["looking"])
+
+_SIDE_RUNS = 20
+_CURSOR = r"^[0-9]{1,10}\.[0-9]{1,10}$"
+
+Limit = Annotated[int, Query(ge=1, le=200, description="how many at most")]
+Offset = Annotated[int, Query(ge=0, le=10**9, description="how many to leave out")]
+Search = Annotated[str, Query(max_length=250, description="a part of the job's name, its DAG's or its task's")]
+Points = Annotated[int, Query(ge=0, le=50, description="how many of the last runs come with each job")]
+DagName = Annotated[str, Path(max_length=250)]
+TaskName = Annotated[str | None, Query(max_length=250)]
+
+
+@router.get("/me")
+async def me(visit: Visiting) -> Me:
+    """Say who is logged in, and what they may do with jobs that belong to no DAG. Asks nothing of the store."""
+    may_read = await visit.airflow(visit.person.may_read_assets)
+    may_change = await visit.airflow(visit.person.may_change_assets)
+    may = May(read_jobs_without_dag=may_read, change_jobs_without_dag=may_change)
+    return Me(name=visit.person.name, may=may, package_version=__version__)
+
+
+@router.get("/jobs")
+async def jobs(
+    visit: Visiting,
+    search: Search = "",
+    state: JobState | None = None,
+    sort: Sort = "job",
+    limit: Limit = 50,
+    offset: Offset = 0,
+    runs: Points = 10,
+) -> JobList:
+    """List the jobs that the user may look at."""
+    wanted = Wanted(search, state, sort, limit, offset, runs)
+    sight = await visit.sight()
+    return await visit.store(lambda hook: job_list(hook.get_conn(), sight, wanted, visit.backstage.heads))
+
+
+@router.get("/dags/{dag_id}/jobs")
+async def jobs_of_dag(
+    visit: Visiting,
+    dag_id: DagName,
+    task_id: TaskName = None,
+    limit: Limit = 50,
+    offset: Offset = 0,
+    runs: Points = 10,
+) -> JobList:
+    """List the jobs that belong to a DAG, or to one of its tasks; none where the user may not look at the DAG."""
+    wanted = Wanted(limit=limit, offset=offset, runs=runs, dag_id=dag_id, task_id=task_id)
+    sight = await visit.sight()
+    return await visit.store(lambda hook: job_list(hook.get_conn(), sight, wanted, visit.backstage.heads))
+
+
+@router.get("/jobs/{job}")
+async def one_job(visit: Visiting, job: JobName) -> Job:
+    """Tell all of a job that is to be known at one look."""
+    found = await visit.readable(job)
+    may_change = await visit.airflow(lambda: visit.person.may_change(found.dag_id))
+    sight = await visit.sight()
+    return await visit.store(lambda hook: _job(hook, found, visit, sight, may_change))
+
+
+@router.get("/jobs/{job}/runs")
+async def runs_of(
+    visit: Visiting,
+    job: JobName,
+    limit: Limit = 50,
+    before: Annotated[str | None, Query(pattern=_CURSOR, description="`next` of the page before")] = None,
+) -> RunList:
+    """List the runs of a job, newest first, with those that failed, were given up or undone."""
+    found = await visit.readable(job)
+    cursor = None if before is None else RunKey.parse(before)
+    return await visit.store(lambda hook: _runs(hook.get_conn(), found.key, limit, cursor))
+
+
+@router.get("/jobs/{job}/runs/{number}/files")
+async def files_of(
+    visit: Visiting,
+    job: JobName,
+    number: Annotated[int, Path(ge=1, lt=10**10)],
+    limit: Limit = 50,
+    offset: Offset = 0,
+) -> FileList:
+    """List the files that a run of the living history has read."""
+    found = await visit.readable(job)
+    files = await visit.store(lambda hook: hook.files(found.key, number))
+    page = [FileRow(**each) for each in files[offset : offset + limit]]
+    return FileList(files=page, total=len(files), limit=limit, offset=offset)
+
+
+@router.get("/jobs/{job}/events")
+async def events_of(visit: Visiting, job: JobName, limit: Limit = 50, offset: Offset = 0) -> EventList:
+    """List the changes, replays, requests and decisions of a job, newest first."""
+    found = await visit.readable(job)
+    events = await visit.store(lambda hook: hook.get_conn().events(found.key))
+    page = [event_row(event) for event in events[::-1][offset : offset + limit]]
+    return EventList(events=page, total=len(events), limit=limit, offset=offset)
+
+
+@router.get("/jobs/{job}/pending")
+async def pending_of(visit: Visiting, job: JobName) -> Pending:
+    """Tell what the next run of a job would read. Its folders are listed for that."""
+    found = await visit.readable(job)
+    told = await visit.folders(lambda hook: hook.pending(found.key))
+    return Pending(**told)
+
+
+@router.get("/jobs/{job}/lag")
+async def lag_of(visit: Visiting, job: JobName) -> LagList:
+    """Tell how far a job is behind each job and each folder that it reads. Folders are listed for that."""
+    found = await visit.readable(job)
+    told = await visit.folders(lambda hook: hook.lag(found.key))
+    return LagList(lags=[LagRow(**each) for each in told])
+
+
+@router.get("/jobs/{job}/graph")
+async def graph_of(visit: Visiting, job: JobName) -> Graph:
+    """Tell what a job depends on and what depends on it, as far as the user may look at it."""
+    found = await visit.readable(job)
+    sight = await visit.sight()
+    return await visit.store(lambda hook: _graph(hook, found.key, sight))
+
+
+# ---- within the store's threads
+
+
+def _job(hook: BookmarkHook, found: Owned, visit: Visiting, sight: Sight, may_change: bool) -> Job:
+    store, key = hook.get_conn(), found.key
+    head = store.head(key)
+    edges = store.edges(key)
+    entry = store.index_entry(key) or {}
+    seen = hidden_from(store, sight, [edge.consumer for edge in edges])
+    base = job_row(store.namespace, key, head, entry, store.now())
+    asked = requests(store, key)
+    return Job(
+        **base.model_dump(),
+        contexts=context_rows(head.contexts),
+        consumers=[
+            ConsumerRow(job=edge.consumer, run_number=edge.run_number, epoch=edge.epoch, updated_at=edge.updated_at)
+            for edge in edges
+            if edge.consumer not in seen
+        ],
+        hidden_consumers=len(seen),
+        requests=[request_row(each, visit.person, may_change=may_change) for each in asked],
+        side_runs=[side_row(record) for record in store.sides(key)[: -_SIDE_RUNS - 1 : -1]],
+        default_option=hook.default_option,
+        may_change=may_change,
+    )
+
+
+def hidden_from(store: BookmarkStore, sight: Sight, jobs: list[str]) -> set[str]:
+    """Return those of some jobs that somebody may not look at."""
+    hidden: set[str] = set()
+    for start in range(0, len(jobs), MAX_OPERATIONS):
+        keys = {store.keys(job).index: job for job in jobs[start : start + MAX_OPERATIONS]}
+        entries = store.table.get(list(keys))
+        hidden |= {job for key, job in keys.items() if not sight.sees(entries.get(key, {}).get("dag_id"))}
+    return hidden
+
+
+def _runs(store: BookmarkStore, job: str, limit: int, before: RunKey | None) -> RunList:
+    head = store.head(job)
+    found: list[tuple[RunKey, Run | Exception]] = []
+    if before is not None:
+        # Attempts that failed share a number: first those of it that are left.
+        same = store.runs_or_damage(job, after=before.number - 1, until=before.number, reverse=True)
+        found += [(key, run) for key, run in same if key.fence < before.fence][: limit + 1]
+    until = None if before is None else before.number - 1
+    if len(found) <= limit and until != -1:
+        found += store.runs_or_damage(job, until=until, reverse=True, limit=limit + 1 - len(found))
+    page, more = found[:limit], len(found) > limit
+    living = store.ancestry(job, head.epoch)
+    executions = _executions(store, job, [run.run_id for _, run in page if isinstance(run, Run)])
+    rows = [
+        run_row(row(run, living), executions.get(run.run_id))
+        if isinstance(run, Run)
+        else RunRow(number=key.number, fence=key.fence, state="DAMAGED", error=str(run))
+        for key, run in page
+    ]
+    return RunList(runs=rows, next=str(page[-1][0]) if more else None)
+
+
+def _executions(store: BookmarkStore, job: str, run_ids: list[str]) -> dict[str, Execution]:
+    wanted = list(dict.fromkeys(run_ids))
+    found: dict[str, Execution] = {}
+    for start in range(0, len(wanted), MAX_OPERATIONS):
+        keys = {store.keys(job).execution(run_id): run_id for run_id in wanted[start : start + MAX_OPERATIONS]}
+        items = store.table.get(list(keys))
+        found |= {keys[key]: item.execution_of(keys[key], attributes) for key, attributes in items.items()}
+    return found
+
+
+def _graph(hook: BookmarkHook, job: str, sight: Sight) -> Graph:
+    told: dict[str, Any] = hook.graph(job)
+    owners = job_keys(hook.get_conn())
+    hidden = {
+        node["name"]
+        for node in told["nodes"]
+        if node["kind"] == "job" and node["name"] in owners and not sight.sees(owners[node["name"]].get("dag_id"))
+    }
+    reads = [each for each in told["reads"] if not {each["job"], each["source"]} & hidden]
+    touched = {name for each in reads for name in (each["job"], each["source"])} | {job}
+    nodes = [node for node in told["nodes"] if node["name"] in touched or (node["kind"] == "job")]
+    nodes = [node for node in nodes if node["name"] not in hidden]
+    if job in hidden:  # it was readable a moment ago
+        raise OptionError(f"job {job!r} has another owner since. Nothing was read or changed. Try again.")
+    return Graph(namespace=told["namespace"], nodes=nodes, reads=reads, hidden=len(hidden))

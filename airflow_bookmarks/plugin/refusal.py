@@ -1,0 +1,107 @@
+"""Refusals: what the page is told of an error. A status, the name of the error, and its message; never a traceback."""
+
+import http
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.encoders import jsonable_encoder
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from airflow_bookmarks.core import errors
+from airflow_bookmarks.core.errors import BookmarkError
+from airflow_bookmarks.plugin.answer import Difference, Refusal, Wrong
+
+log = logging.getLogger(__name__)
+
+# The first that fits: special ones before general ones.
+_STATUS: Mapping[type[BookmarkError], int] = {
+    errors.JobUnknownError: 404,
+    errors.RunUnknownError: 404,
+    errors.RequestUnknownError: 404,
+    errors.OptionError: 422,
+    errors.NameInvalidError: 422,
+    errors.DocumentError: 422,
+    errors.ChangedMeanwhileError: 409,
+    errors.ChangeRefusedError: 409,
+    errors.ProtectedError: 409,
+    errors.ApprovalError: 409,
+    errors.JobBusyError: 409,
+    errors.FencedError: 409,
+    errors.NameTakenError: 409,
+    errors.StateCorruptError: 500,
+    errors.StoreError: 503,
+    errors.SourceError: 502,
+}
+_RETRY_AFTER_S = "30"
+
+
+class MovedError(errors.ChangedMeanwhileError):
+    """Raised when a change met another version than the one that was previewed; says what happened in between."""
+
+    def __init__(self, message: str, difference: Difference) -> None:
+        super().__init__(message)
+        self.difference = difference
+
+
+class ForbiddenError(BookmarkError):
+    """Raised when the logged-in user may not do what was asked, or another site asked for it."""
+
+
+def status_of(error: BookmarkError) -> int:
+    """Return the HTTP status that says of what sort an error is."""
+    if isinstance(error, ForbiddenError):
+        return 403
+    return next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
+
+
+def install(app: FastAPI) -> None:
+    """Let the app answer every error as a `Refusal`."""
+    app.add_exception_handler(BookmarkError, _bookmark_error)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+async def _bookmark_error(_: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, BookmarkError):
+        raise error
+    status = status_of(error)
+    if status >= 500:
+        log.warning("bookmarks page: %s: %s", type(error).__name__, error)
+    kind = errors.ChangedMeanwhileError if isinstance(error, MovedError) else type(error)
+    difference = error.difference if isinstance(error, MovedError) else None
+    headers = {"Retry-After": _RETRY_AFTER_S} if status == 503 else None
+    return _answer(status, Refusal(error=kind.__name__, message=str(error), difference=difference), headers)
+
+
+async def _invalid(_: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, RequestValidationError):
+        raise error
+    # Without what was sent: it may hold what should not be repeated.
+    wrong = [Wrong(where=".".join(map(str, each["loc"])), what=each["msg"]) for each in error.errors()]
+    said = "; ".join(f"{each.where}: {each.what}" for each in wrong)
+    message = f"the request is not as it has to be: {said}. Nothing was read or changed."
+    return _answer(422, Refusal(error="RequestInvalid", message=message, wrong=wrong))
+
+
+async def _http(_: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, HTTPException):
+        raise error
+    name = http.HTTPStatus(error.status_code).phrase.title().replace(" ", "")
+    headers = dict(error.headers) if error.headers else None
+    return _answer(error.status_code, Refusal(error=name, message=str(error.detail)), headers)
+
+
+async def _unexpected(_: Request, error: Exception) -> JSONResponse:
+    # Starlette raises it again once this is sent, so that the server's log has the traceback.
+    message = "an error that nobody foresaw; the log of the API server has it. Look at the job before you try again."
+    return _answer(500, Refusal(error="InternalError", message=message))
+
+
+def _answer(status: int, refusal: Refusal, headers: dict[str, str] | None = None) -> JSONResponse:
+    body: Any = jsonable_encoder(refusal, exclude_none=True)
+    return JSONResponse(body, status, headers)

@@ -1,0 +1,137 @@
+"""A visit: one request, with who makes it, which job it is about, and how long it may still take."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Annotated, TypeVar
+
+import anyio.to_thread
+from fastapi import Depends, Path, Request
+
+from airflow_bookmarks.core.errors import JobUnknownError
+from airflow_bookmarks.core.job import check_name
+from airflow_bookmarks.hooks.bookmark import BookmarkHook
+from airflow_bookmarks.plugin.auth import LoggedIn, Person, Sight
+from airflow_bookmarks.plugin.connection import Opened
+from airflow_bookmarks.plugin.gate import PATIENCE_S, Gate
+from airflow_bookmarks.plugin.listing import AllHeads
+from airflow_bookmarks.plugin.refusal import ForbiddenError
+from airflow_bookmarks.store.naming import resolve_name
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Backstage:
+    """What all requests share: the connection, the gates to what may block, and what was read a moment ago."""
+
+    opened: Opened = field(default_factory=Opened)
+    store: Gate = field(default_factory=lambda: Gate("state store"))
+    # Listing a folder may take long where nothing is wrong, and should not keep others from the store.
+    folders: Gate = field(default_factory=lambda: Gate("listing of folders", threads=2))
+    heads: AllHeads = field(default_factory=AllHeads)
+    patience_s: float = PATIENCE_S
+
+    def close(self) -> None:
+        """End the threads."""
+        self.store.close()
+        self.folders.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """A job, by its key, and the DAG and task that its record names."""
+
+    key: str
+    dag_id: str | None
+    task_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One request."""
+
+    person: Person
+    backstage: Backstage
+    deadline: float
+
+    async def store(self, call: Callable[[BookmarkHook], _T]) -> _T:
+        """Ask the store, within the time that is left."""
+        return await self._through(self.backstage.store, call)
+
+    async def folders(self, call: Callable[[BookmarkHook], _T]) -> _T:
+        """Ask the store and the folders that jobs read, within the time that is left."""
+        return await self._through(self.backstage.folders, call)
+
+    async def airflow(self, call: Callable[[], _T]) -> _T:
+        """Ask Airflow's own database, as Airflow's own routes do: in its threads."""
+        return await anyio.to_thread.run_sync(call)
+
+    async def readable(self, name: str) -> Owned:
+        """Return the job that has this name, which the user may look at.
+
+        Raises:
+            ForbiddenError: they may not. JobUnknownError: there is none. NameInvalidError: there can't be one.
+        """
+        job = await self._owned(name)
+        if not await self.airflow(lambda: self.person.may_read(None if job is None else job.dag_id)):
+            raise ForbiddenError(f"{self.person.name!r} may not look at job {name!r}. Nothing was read or changed.")
+        if job is None:
+            raise JobUnknownError(f"no bookmark named {name!r}. Nothing was read or changed.")
+        return job
+
+    async def changeable(self, name: str) -> Owned:
+        """Return the job that has this name, which the user may change.
+
+        Raises:
+            ForbiddenError: they may not; otherwise as `readable`.
+        """
+        job = await self.readable(name)
+        if not await self.airflow(lambda: self.person.may_change(job.dag_id)):
+            whose = "assets" if job.dag_id is None else f"the runs of DAG {job.dag_id!r}, or assets if there is none"
+            raise ForbiddenError(
+                f"{self.person.name!r} may not change job {name!r}. Nothing was changed. It takes the permission to "
+                f"edit {whose}."
+            )
+        return job
+
+    async def sight(self) -> Sight:
+        """Return which jobs the user may look at."""
+        return await self.airflow(self.person.sight)
+
+    async def _owned(self, name: str) -> Owned | None:
+        check_name("job", name)
+        return await self.store(lambda hook: owned(hook, name))
+
+    async def _through(self, gate: Gate, call: Callable[[BookmarkHook], _T]) -> _T:
+        def watched() -> _T:
+            with self.backstage.opened.watch() as hook:
+                return call(hook)
+
+        left_s = max(0.0, self.deadline - asyncio.get_running_loop().time())
+        return await gate.run(watched, left_s)
+
+
+def owned(hook: BookmarkHook, name: str) -> Owned | None:
+    """Return the job that has this name with the DAG of its record, None where there is no such job."""
+    store = hook.get_conn()
+    key = resolve_name(store, name)
+    entry = store.index_entry(key)
+    if entry is None:
+        # Without its index item nobody can say whose it is: it belongs to no DAG.
+        return None if store.look(key).head is None else Owned(key, None, None)
+    return Owned(key, text(entry.get("dag_id")), text(entry.get("task_id")))
+
+
+def text(value: object) -> str | None:
+    """Return a value of an item that is text, None for any other."""
+    return value if isinstance(value, str) else None
+
+
+async def _visit(request: Request, person: LoggedIn) -> Visit:
+    backstage: Backstage = request.app.state.backstage
+    return Visit(person, backstage, asyncio.get_running_loop().time() + backstage.patience_s)
+
+
+Visiting = Annotated[Visit, Depends(_visit)]
+JobName = Annotated[str, Path(description="any name of the job", max_length=250)]

@@ -1,0 +1,236 @@
+"""Who may look at a job, and who may change it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from tests.airflow.conftest import World
+
+from .conftest import API, Site, meant, run_of_dag, three_runs
+
+pytestmark = [pytest.mark.airflow, pytest.mark.xdist_group("plugin")]
+
+# A body for every route that takes one: what is refused is refused for who asks, and not for how.
+_REASON = {"reason": "asked for"}
+_SURE = {**_REASON, "expected_version": 3, "confirm": "flights.clean"}
+BODIES: dict[str, dict[str, Any]] = {
+    "/jobs/{job}/preview": {"kind": "reset"},
+    "/jobs/{job}/changes": {"kind": "reset", **_SURE},
+    "/jobs/{job}/protection": _REASON,
+    "/jobs/{job}/requests": {"kind": "undo", **_SURE},
+    "/jobs/{job}/requests/{id}/approve": {},
+    "/jobs/{job}/requests/{id}/reject": _REASON,
+}
+
+
+def _address(path: str, job: str = "flights.clean", dag_id: str = "flights") -> str:
+    return f"/bookmarks{path}".format(job=job, number=1, id="0", dag_id=dag_id)
+
+
+def _ask(site: Site, user: str | None, method: str, path: str, job: str = "flights.clean") -> int:
+    body = BODIES.get(path.removeprefix("/api/v1")) if method == "POST" else None
+    return int(site.as_user(user).request(method, _address(path, job), json=body).status_code)
+
+
+def _state(world: World) -> str:
+    rows = world.store.table.scan("test")
+    return json.dumps(sorted((str(key), str(item)) for key, item in rows))
+
+
+def test_every_route_asks_for_a_login(site: Site) -> None:
+    routes = site.routes()
+
+    assert len(routes) == 16
+    assert {_ask(site, None, method, path) for method, path in routes} == {401}
+
+
+def test_every_route_is_in_the_document_and_has_a_body_here(site: Site) -> None:
+    documented = {(verb.upper(), path) for path, verbs in site.app.openapi()["paths"].items() for verb in verbs}
+
+    assert set(site.routes()) == documented
+    assert {path.removeprefix("/api/v1") for method, path in site.routes() if method == "POST"} == BODIES.keys()
+    assert {method for method, _ in site.routes()} == {"GET", "POST"}
+
+
+@pytest.mark.parametrize("path", ["/docs", "/redoc", "/openapi.json", "/api/v1/openapi.json"])
+def test_the_document_is_not_served(site: Site, path: str) -> None:
+    assert site.as_user("ada").get(f"/bookmarks{path}").status_code == 404
+
+
+def test_login_is_that_of_airflow(site: Site) -> None:
+    nobody = site.as_user(None)
+
+    assert nobody.get(f"{API}/me", headers={"Authorization": "Bearer no.such.token"}).status_code == 403
+    assert nobody.get(f"{API}/me", headers={"Cookie": f"_token={site.tokens['vera']}"}).json()["name"] == "vera"
+    assert nobody.get(f"{API}/me").json()["error"] == "Unauthorized"
+
+
+def test_me_says_who_and_what(site: Site) -> None:
+    may = {name: site.as_user(name).get(f"{API}/me").json()["may"] for name in ("ada", "otto", "uma", "vera", "none")}
+
+    assert [name for name, each in may.items() if each["read_jobs_without_dag"]] == ["ada", "otto", "uma", "vera"]
+    assert [name for name, each in may.items() if each["change_jobs_without_dag"]] == ["ada", "otto"]
+
+
+def test_viewer_looks_at_all_and_changes_nothing(site: Site, world: World, dags: object) -> None:
+    three_runs(world)
+    before = _state(world)
+
+    answers = {(method, path): _ask(site, "vera", method, path) for method, path in site.routes()}
+
+    assert {status for (method, _), status in answers.items() if method == "GET"} == {200}
+    assert {status for (method, _), status in answers.items() if method == "POST"} == {403}
+    assert _state(world) == before
+    assert site.as_user("vera").get(f"{API}/jobs/flights.clean").json()["may_change"] is False
+    assert site.as_user("uma").get(f"{API}/jobs/flights.clean").json()["may_change"] is True
+
+
+def test_user_without_a_role_sees_nothing(site: Site, world: World, dags: object) -> None:
+    three_runs(world)
+
+    assert site.as_user("none").get(f"{API}/jobs").json()["jobs"] == []
+    assert site.as_user("none").get(f"{API}/dags/flights/jobs").json()["jobs"] == []
+    with_job = [(method, path) for method, path in site.routes() if "{job}" in path]
+    assert {_ask(site, "none", method, path) for method, path in with_job} == {403}
+    # Nor are they told which jobs there are.
+    assert _ask(site, "none", "GET", "/api/v1/jobs/{job}", job="no.such") == 403
+
+
+def test_each_sees_and_changes_the_jobs_of_their_dags(site: Site, world: World, dags: object) -> None:
+    three_runs(world, "flights")
+    run_of_dag(world, "nights")
+    flo, nia = site.as_user("flo"), site.as_user("nia")
+
+    assert [row["job"] for row in flo.get(f"{API}/jobs").json()["jobs"]] == ["flights.clean"]
+    assert flo.get(f"{API}/jobs").json()["total"] == 1
+    assert [row["job"] for row in nia.get(f"{API}/jobs").json()["jobs"]] == ["nights.clean"]
+    assert flo.get(f"{API}/dags/nights/jobs").json()["total"] == 0
+    with_job = [(method, path) for method, path in site.routes() if "{job}" in path]
+    assert {_ask(site, "flo", method, path, job="nights.clean") for method, path in with_job} == {403}
+    assert nia.post(f"{API}/jobs/nights.clean/changes", json=meant(world, "nights.clean", "reset")).status_code == 200
+
+
+def test_dag_is_that_of_the_record_whatever_the_request_says(site: Site, world: World, dags: object) -> None:
+    # Its name says another DAG than the one that runs it.
+    job = run_of_dag(world, "nights", "flights.stolen")
+    flo = site.as_user("flo")
+    body = meant(world, job, "reset")
+
+    spoofed = flo.post(f"{API}/jobs/{job}/changes", json=body, params={"dag_id": "flights"})
+    assert spoofed.status_code == 403
+    assert flo.post(f"{API}/jobs/{job}/changes", json={**body, "dag_id": "flights"}).status_code == 422
+    assert flo.get(f"{API}/dags/flights/jobs").json()["total"] == 0
+    assert world.store.events(job) == []
+    assert site.as_user("nia").post(f"{API}/jobs/{job}/changes", json=body).status_code == 200
+
+
+def test_another_name_of_a_job_is_no_way_around(site: Site, world: World, dags: object) -> None:
+    from airflow_bookmarks.hooks.bookmark import BookmarkHook
+
+    run_of_dag(world, "nights")
+    BookmarkHook().rename("nights.clean", "flights.clean", reason="moved")
+
+    assert site.as_user("flo").get(f"{API}/jobs/flights.clean").status_code == 403
+    told = site.as_user("nia").get(f"{API}/jobs/flights.clean")
+    assert told.json()["job"] == "nights.clean"
+
+
+@pytest.mark.parametrize("dag_id", [None, "gone"], ids=["no DAG", "a DAG that is gone"])
+def test_job_of_no_dag_follows_the_permission_on_assets(site: Site, world: World, dag_id: str | None) -> None:
+    job = world.shop.run("copy")[1].job if dag_id is None else run_of_dag(world, dag_id)
+
+    # A user reads assets, and may not edit them; an op may.
+    assert [row["job"] for row in site.as_user("flo").get(f"{API}/jobs").json()["jobs"]] == [job]
+    for name, status in {"none": 403, "vera": 403, "uma": 403, "flo": 403, "otto": 200}.items():
+        answer = site.as_user(name).post(f"{API}/jobs/{job}/changes", json=meant(world, job, "reset"))
+        assert (name, answer.status_code) == (name, status)
+
+
+def test_readers_that_somebody_may_not_look_at_are_counted_and_not_named(
+    site: Site, world: World, dags: object
+) -> None:
+    from airflow_bookmarks.core.job import Caller
+    from airflow_bookmarks.lifecycle.active_run import ActiveRun
+
+    job = three_runs(world, "flights")
+    caller = Caller("nights/1/down", 1, dag_id="nights", task_id="down", dag_run_id="1")
+    run = ActiveRun.begin(world.store, "nights.down", caller, world.shop.machine)
+    world.shop.copy(run, upstream=job)
+    run.commit()
+
+    for name, shown in {"flo": [], "ada": ["nights.down"]}.items():
+        client = site.as_user(name)
+        told = client.get(f"{API}/jobs/{job}").json()
+        preview = client.post(f"{API}/jobs/{job}/preview", json={"kind": "reset"}).json()
+        graph = client.get(f"{API}/jobs/{job}/graph").json()
+        assert [each["job"] for each in told["consumers"]] == shown
+        assert list(preview["consumers"]) == shown
+        assert [node["name"] for node in graph["nodes"] if node["kind"] == "job"] == [job, *shown]
+        hidden = 1 - len(shown)
+        assert (told["hidden_consumers"], preview["hidden_consumers"], graph["hidden"]) == (hidden, hidden, hidden)
+        assert ("nights" in json.dumps([told, preview, graph])) == bool(shown)
+
+
+def test_other_site_changes_nothing(site: Site, world: World, dags: object) -> None:
+    job = three_runs(world)
+    before = _state(world)
+    client, body = site.as_user("uma"), meant(world, job, "reset")
+
+    foreign = [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "cross-site", "Origin": "http://airflow.example"},
+        {"Sec-Fetch-Site": "same-origin", "Origin": "http://evil.example"},
+        {"Origin": "http://airflow.example.evil.example"},
+    ]
+    for headers in foreign:
+        refused = client.post(f"{API}/jobs/{job}/changes", json=body, headers=headers)
+        assert (headers, refused.status_code) == (headers, 403)
+        assert refused.json()["error"] == "ForbiddenError"
+    assert _state(world) == before
+    own = {"Origin": "http://airflow.example", "Sec-Fetch-Site": "same-origin"}
+    assert client.post(f"{API}/jobs/{job}/changes", json=body, headers=own).status_code == 200
+
+
+def test_site_behind_a_proxy_is_the_configured_one(
+    site: Site, world: World, dags: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = three_runs(world)
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://data.example/airflow")
+
+    headers = {"Origin": "https://data.example"}
+    answer = site.as_user("uma").post(f"{API}/jobs/{job}/preview", json={"kind": "reset"}, headers=headers)
+
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+def test_form_of_another_site_is_no_change(site: Site, world: World, dags: object, kind: str) -> None:
+    job = three_runs(world)
+    content = json.dumps(meant(world, job, "reset"))
+
+    refused = site.as_user("uma").post(f"{API}/jobs/{job}/changes", content=content, headers={"Content-Type": kind})
+
+    assert refused.status_code == 422
+    assert world.store.events(job) == []
+
+
+def test_reading_writes_no_row_in_the_log(site: Site, world: World, dags: object) -> None:
+    from airflow.models.log import Log
+    from airflow.utils.session import create_session
+
+    job = three_runs(world)
+    with create_session() as session:
+        before = len(session.scalars(select(Log.id)).all())
+
+    site.as_user("vera").post(f"{API}/jobs/{job}/changes", json=meant(world, job, "reset"))
+    site.as_user("vera").get(f"{API}/jobs/{job}")
+
+    with create_session() as session:
+        assert len(session.scalars(select(Log.id)).all()) == before

@@ -1,0 +1,110 @@
+"""What the plugin takes from Airflow's private API, and what it gives to Airflow."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from airflow.api_fastapi.auth.managers.base_auth_manager import BaseAuthManager
+from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
+from airflow.models.dag import DagModel
+from airflow.models.log import Log
+from airflow.plugins_manager import AirflowPlugin
+from fastapi import FastAPI
+
+from airflow_bookmarks.core import errors
+from airflow_bookmarks.plugin.openapi import openapi_document
+from airflow_bookmarks.plugin.plugin import BookmarksPlugin
+from airflow_bookmarks.plugin.refusal import status_of
+
+from .conftest import Site
+
+pytestmark = [pytest.mark.airflow, pytest.mark.xdist_group("plugin")]
+
+PACKAGE = Path(__file__).parents[2]
+
+
+def test_airflow_still_has_what_the_page_asks_it() -> None:
+    asked = {
+        "is_authorized_dag": {"method", "user", "access_entity", "details"},
+        "is_authorized_asset": {"method", "user", "details"},
+        "get_authorized_dag_ids": {"user", "method"},
+    }
+    for name, arguments in asked.items():
+        assert arguments <= inspect.signature(getattr(BaseAuthManager, name)).parameters.keys()
+    assert DagAccessEntity.RUN.value == "RUN"
+    assert {"id", "team_name"} <= {*DagDetails.__dataclass_fields__}
+    assert callable(BaseUser.get_name)
+    assert callable(DagModel.get_team_name)
+    assert {"event", "owner", "dag_id", "task_id", "extra"} <= {column.name for column in Log.__table__.columns}
+
+
+@pytest.mark.parametrize("file", sorted((PACKAGE / "airflow_bookmarks" / "plugin").glob("*.py")), ids=lambda p: p.name)
+def test_private_api_of_airflow_is_in_one_file(file: Path) -> None:
+    text = file.read_text()
+
+    assert ("airflow.api_fastapi" in text) == (file.name == "auth.py")
+
+
+def test_plugin_gives_one_app_and_imports_it_late() -> None:
+    probe = (
+        "import sys; import airflow.plugins_manager; before = set(sys.modules);"
+        "from airflow_bookmarks.plugin.plugin import BookmarksPlugin; BookmarksPlugin();"
+        "new = set(sys.modules) - before;"
+        "print([n for n in new if n.split('.')[0] in ('fastapi', 'boto3', 'numpy', 'pyspark', 'sqlalchemy')])"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True, cwd=PACKAGE)
+    assert done.stdout.strip().endswith("[]"), done.stdout
+
+    plugin = BookmarksPlugin()
+    (entry,) = plugin.fastapi_apps
+    assert isinstance(plugin, AirflowPlugin)
+    assert (plugin.name, entry["url_prefix"]) == ("bookmarks", "/bookmarks")
+    assert isinstance(entry["app"], FastAPI)
+    assert plugin.fastapi_apps[0]["app"] is entry["app"]
+
+
+def test_document_in_the_docs_is_current() -> None:
+    stored = json.loads((PACKAGE / "docs" / "openapi.json").read_text())
+
+    assert stored == json.loads(json.dumps(openapi_document())), (
+        "run: python -m airflow_bookmarks.plugin.openapi > docs/openapi.json"
+    )
+
+
+def test_document_says_that_every_route_takes_a_login_and_may_refuse(site: Site) -> None:
+    for verbs in openapi_document()["paths"].values():
+        for operation in verbs.values():
+            assert operation["security"]
+            assert {"401", "403", "404", "409", "422", "503"} <= operation["responses"].keys()
+
+
+def test_every_error_has_a_status() -> None:
+    def below(kind: type[errors.BookmarkError]) -> list[type[errors.BookmarkError]]:
+        return [kind, *(each for sub in kind.__subclasses__() for each in below(sub))]
+
+    # What only a run can meet is a fault of ours where a page meets it.
+    of_runs = {
+        "BookmarkError", "MisuseError", "AttemptRefusedError", "NotCommittedError", "PublishError",
+        "VersionMismatchError", "ExpectationError",
+    }  # fmt: skip
+    ours = [kind for kind in below(errors.BookmarkError) if kind.__module__ == errors.__name__]
+    assert {kind.__name__ for kind in ours if status_of(kind.__new__(kind)) == 500} == {*of_runs, "StateCorruptError"}
+    assert status_of(errors.StoreAccessError("no")) == 503
+    assert status_of(errors.TableMissingError("no")) == 503
+    assert status_of(errors.JobUnknownError("no")) == 404
+
+
+def test_page_of_the_api_names_every_route() -> None:
+    root = Path(__file__).parents[2] / "docs"
+    described = json.loads((root / "openapi.json").read_text())["paths"]
+    prefix = "/api/v1"
+    routes = {f"{verb.upper()} {path.removeprefix(prefix)}" for path, verbs in described.items() for verb in verbs}
+
+    assert set(re.findall(r"^\| `((?:GET|POST) /\S+)` \|", (root / "api.md").read_text(), re.MULTILINE)) == routes
