@@ -29,7 +29,7 @@ from airflow_bookmarks.lifecycle.doctor import examine, repair
 from airflow_bookmarks.lifecycle.finish import finish
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.place import Mode
-from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.point import FaultHook, Point, no_fault
 from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.lifecycle.retention import collect
 from airflow_bookmarks.policies import ROLES, policy
@@ -93,7 +93,7 @@ def new_world(gated: tuple[Gate, boto3.session.Session, DynamoTable], url: str, 
             table.transact([Delete(key)])
     store = BookmarkStore(table, NAMESPACE)
     store.init()
-    shop = Shop(folder, store)
+    shop = Shop(folder, store, machine=_machine())
     shop.put("a.txt", "1")
     shop.run("copy", "copy/1")
     shop.run("report", upstream="copy")
@@ -146,12 +146,17 @@ def a_rewound_upstream(world: World) -> None:
 def a_committed_run(world: World) -> None:
     """Leave a run that is committed and not published."""
     a_new_file(world)
-    world.shop.machine = Machine(at=_stop_before_publishing)
+    world.shop.machine = _machine(_stop_before_publishing)
     run = world.shop.begin("copy", "copy/dead")
     world.shop.copy(run)
     with pytest.raises(InterruptedError):
         run.commit()
-    world.shop.machine = Machine()
+    world.shop.machine = _machine()
+
+
+def _machine(at: FaultHook = no_fault) -> Machine:
+    """Return a machine that renews no lease by itself: that would be recorded whenever a slow machine comes to it."""
+    return Machine(at=at, start_thread=lambda renew: None)
 
 
 def _stop_before_publishing(point: Point) -> None:
