@@ -670,6 +670,13 @@ def test_what_another_task_gives_is_checked_when_the_task_runs(
 ) -> None:
     with DAG("shop", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
         arguments: dict[str, Any] = {**given, name: BaseOperator(task_id="before").output}
+        provider: Any = next(base for base in operator.__mro__ if base.__module__.startswith("airflow.providers"))
+        try:
+            provider(
+                task_id="plain", **{key: arguments[key] for key in arguments if key not in (*ELSEWHERE, *IN_IMAGE)}
+            )
+        except TypeError:
+            pytest.skip(f"this provider's own operator takes no output of another task as {name}")
         operator(task_id="copy", **arguments)
 
     assert dag.get_task("copy").upstream_task_ids == {"before"}
