@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
+from tests.airflow.conftest import needs_sound_triggerer
 from tests.chaos.chain.scene import play
 from tests.chaos.chain.stage import RAW, STAGES
 from tests.chaos.chain.story import KILLS, Kind, tell
 
-HAS_STATE_STORE = importlib.util.find_spec("airflow.models.asset_state_store") is not None
 pytestmark = [
-    pytest.mark.skipif(
-        not HAS_STATE_STORE,
-        reason="the triggerer of Airflow 3.2 can end where a trigger asks for a connection (apache/airflow 64620), and "
-        "keeps no place of a watcher",
-    ),
     pytest.mark.airflow,
     pytest.mark.chaos,
     pytest.mark.dynamodb_local,
@@ -28,6 +22,7 @@ pytestmark = [
 SEED, ROUNDS = 78, 4
 
 
+@needs_sound_triggerer
 def test_each_row_is_once_at_each_stage_though_tasks_die_and_are_cleared_and_the_chain_is_rewound(
     tmp_path: Path,
 ) -> None:

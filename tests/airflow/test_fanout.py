@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
+from tests.airflow.conftest import needs_sound_triggerer
 from tests.chaos.fanout.scene import play
 
-HAS_STATE_STORE = importlib.util.find_spec("airflow.models.asset_state_store") is not None
 pytestmark = [
-    pytest.mark.skipif(
-        not HAS_STATE_STORE,
-        reason="the triggerer of Airflow 3.2 can end where a trigger asks for a connection (apache/airflow 64620), and "
-        "keeps no place of a watcher",
-    ),
     pytest.mark.airflow,
     pytest.mark.chaos,
     pytest.mark.dynamodb_local,
@@ -24,6 +18,7 @@ pytestmark = [
 ]
 
 
+@needs_sound_triggerer
 def test_20_consumers_of_one_upstream_get_through_once_though_the_triggerer_is_killed(tmp_path: Path) -> None:
     figures = play(tmp_path / "fanout", 20)
 

@@ -39,7 +39,7 @@ FLIGHTS = Asset(name="flights", uri="file:///lake/flights")
 HAS_PARTITIONS = hasattr(OutletEventAccessor, "add_partitions")
 
 
-@pytest.mark.skipif(HAS_PARTITIONS, reason="this Airflow has them")
+@pytest.mark.skipif(HAS_PARTITIONS, reason="it is about an Airflow without partitions of assets, and this one has them")
 def test_partition_keys_are_refused_before_spark_starts_where_airflow_has_none(world: World) -> None:
     from airflow.sdk.execution_time.context import OutletEventAccessors
 

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import pytest
 import yaml
 from airflow.providers.amazon.aws.operators.glue import GlueJobOperator
+from airflow.providers.databricks.operators.databricks import DatabricksSubmitRunOperator
 from airflow.sdk import DAG, BaseOperator
 from airflow.sdk.exceptions import (
     AirflowException,
@@ -646,37 +647,38 @@ def test_files_that_the_conf_names_stay_beside_the_runtime() -> None:
 
 # ---- arguments that another task gives
 
-ELSEWHERE = {"runtime_uri": "s3://code/airflow_bookmarks.zip"}
-IN_IMAGE = {"ship_runtime": False}
+ELSEWHERE: dict[str, Any] = {"runtime_uri": "s3://code/airflow_bookmarks.zip"}
+IN_IMAGE: dict[str, Any] = {"ship_runtime": False}
 
 
-@pytest.mark.parametrize(
-    ("operator", "given", "name"),
-    [
-        (BookmarkLivyOperator, {"file": "job.py"}, "runtime_uri"),
-        (BookmarkGlueJobOperator, {"job_name": "copy", **ELSEWHERE}, "script_args"),
-        (BookmarkEmrAddStepsOperator, {"job_flow_id": "j-1", **ELSEWHERE}, "steps"),
-        (
-            BookmarkEmrServerlessStartJobOperator,
-            {"application_id": "a", "execution_role_arn": "arn:aws:iam::1:role/r", **ELSEWHERE},
-            "job_driver",
+TEMPLATED: list[Any] = [
+    (BookmarkLivyOperator, {"file": "job.py"}, "runtime_uri"),
+    (BookmarkGlueJobOperator, {"job_name": "copy", **ELSEWHERE}, "script_args"),
+    (BookmarkEmrAddStepsOperator, {"job_flow_id": "j-1", **ELSEWHERE}, "steps"),
+    (
+        BookmarkEmrServerlessStartJobOperator,
+        {"application_id": "a", "execution_role_arn": "arn:aws:iam::1:role/r", **ELSEWHERE},
+        "job_driver",
+    ),
+    pytest.param(
+        BookmarkDatabricksSubmitRunOperator,
+        IN_IMAGE,
+        "json",
+        marks=pytest.mark.skipif(
+            not hasattr(DatabricksSubmitRunOperator(task_id="plain", json={}), "tasks"),
+            reason="the Databricks provider of Airflow 3.2 itself looks into `json` when the DAG file is read",
         ),
-        (BookmarkDatabricksSubmitRunOperator, IN_IMAGE, "json"),
-        (BookmarkSparkKubernetesOperator, ELSEWHERE, "application_file"),
-    ],
-)
+    ),
+    (BookmarkSparkKubernetesOperator, ELSEWHERE, "application_file"),
+]
+
+
+@pytest.mark.parametrize(("operator", "given", "name"), TEMPLATED)
 def test_what_another_task_gives_is_checked_when_the_task_runs(
     operator: type[BaseOperator], given: dict[str, Any], name: str
 ) -> None:
     with DAG("shop", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
         arguments: dict[str, Any] = {**given, name: BaseOperator(task_id="before").output}
-        provider: Any = next(base for base in operator.__mro__ if base.__module__.startswith("airflow.providers"))
-        try:
-            provider(
-                task_id="plain", **{key: arguments[key] for key in arguments if key not in (*ELSEWHERE, *IN_IMAGE)}
-            )
-        except TypeError:
-            pytest.skip(f"this provider's own operator takes no output of another task as {name}")
         operator(task_id="copy", **arguments)
 
     assert dag.get_task("copy").upstream_task_ids == {"before"}
