@@ -10,6 +10,8 @@ from pathlib import Path
 import boto3.session
 import pytest
 
+from airflow_bookmarks.lifecycle.lease import Renewer
+from airflow_bookmarks.store.bookmark_store import Holding
 from airflow_bookmarks.store.dynamodb import DynamoTable
 from airflow_bookmarks.store.sqlite import SqliteTable
 from airflow_bookmarks.store.table import Table
@@ -31,6 +33,22 @@ def aws_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("AWS_SHARED_CREDENTIALS_FILE", absent)
         patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
         yield
+
+
+@pytest.fixture(autouse=True)
+def renewers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """End the renewing of leases with the test: that of a run which it left as if dead would speak in a later one."""
+    started: list[Renewer] = []
+    start = Renewer.start
+
+    def start_and_note(self: Renewer, holding: Holding) -> None:
+        started.append(self)
+        start(self, holding)
+
+    monkeypatch.setattr(Renewer, "start", start_and_note)
+    yield
+    for renewer in started:
+        renewer.stop()
 
 
 @pytest.fixture(scope="session")

@@ -86,4 +86,6 @@ class Renewer:
                 self.fenced = error
                 log.error("bookmark %s: %s", holding.job, error)
         except StoreError as error:
+            if self._stop.is_set():
+                return
             log.warning("bookmark %s: the lease could not be renewed, trying again: %s", holding.job, error)
