@@ -32,12 +32,20 @@ help: ## Show this list
 setup: ## Create .venv with all that constraints.txt pins (at once when it is there)
 	@tools/setup.sh
 
+.PHONY: page
+page: setup ## Build the bookmarks page that Airflow shows (at once when it is built)
+	@tools/page.sh
+
+.PHONY: browser
+browser: setup ## Have a Chromium for the tests of the page (as root it is installed where there is none)
+	@tools/browser.sh
+
 .PHONY: demo
 demo: setup ## Run the demonstration; STORE=dynamodb (default, a local server) or STORE=sqlite
 	@$(BIN)/python -m demo
 
 .PHONY: up
-up: setup ## Start Airflow with the example DAGs on this machine
+up: page ## Start Airflow with the example DAGs on this machine
 	@$(BIN)/python -m demo up
 
 .PHONY: down
@@ -45,7 +53,7 @@ down: setup ## Stop what `make up` started
 	@$(BIN)/python -m demo down
 
 .PHONY: test
-test: setup ## Run the tests; TESTS=tests/unit for some of them, WORKERS=2 processes
+test: page browser ## Run the tests; TESTS=tests/unit for some of them, WORKERS=2 processes
 	@mkdir -p $(BUILD)
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --durations 10 --junit-xml $(BUILD)/junit$(VENV:.venv%=%).xml $(TESTS)
 
@@ -98,11 +106,12 @@ format: setup
 .PHONY: lint
 lint: setup
 	$(BIN)/ruff check --quiet .
-	$(BIN)/shellcheck .ci/run tools/setup.sh
+	$(BIN)/shellcheck .ci/run tools/*.sh
 
 .PHONY: types
 types: setup
 	$(BIN)/mypy $(CODE)
+	@tools/page.sh check
 
 .PHONY: imports
 imports: setup
@@ -116,7 +125,7 @@ containers: setup
 
 # The wheel is built from the sdist, so this also shows that the sdist is complete.
 .PHONY: package
-package: setup
+package: page
 	@rm -rf $(BUILD)/dist && mkdir -p $(BUILD)
 	$(BIN)/python -m build --no-isolation --outdir $(BUILD)/dist . >$(BUILD)/package.log || { cat $(BUILD)/package.log; exit 1; }
 
@@ -126,7 +135,7 @@ fmt: setup ## Format the code, and fix what the linter can
 	$(BIN)/ruff format .
 
 .PHONY: dist
-dist: setup ## Build wheel and sdist into dist/
+dist: page ## Build wheel and sdist into dist/
 	$(BIN)/python -m build --no-isolation --outdir dist .
 
 .PHONY: clean

@@ -48,6 +48,7 @@ def get_provider_info() -> dict[str, Any]:
             {"name": "bookmark", "class-name": "airflow_bookmarks.decorators.bookmark.bookmark_task"},
         ],
         "notifications": ["airflow_bookmarks.notifications.bookmark.BookmarkNotifier"],
+        "extra-links": ["airflow_bookmarks.links.bookmark.BookmarkLink"],
         "connection-types": [_connection_type()],
         "cli": ["airflow_bookmarks.cli.airflow_commands"],
         "config": {"bookmarks": _configuration()},

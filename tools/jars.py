@@ -54,6 +54,18 @@ SETS: dict[str, JarSet] = {
             Artifact("org.apache.hadoop", "hadoop-yarn-server-timelineservice", "3.4.2", is_transitive=False),
         ),
     ),
+    # What s3a needs of the SDK; the bundle that hadoop-aws asks for is fifty times as large.
+    "s3a": JarSet(
+        "3.4.2",
+        (
+            Artifact("org.apache.hadoop", "hadoop-aws", "3.4.2", is_transitive=False),
+            Artifact("software.amazon.awssdk", "s3", "2.29.52"),
+            Artifact("software.amazon.awssdk", "s3-transfer-manager", "2.29.52"),
+            Artifact("software.amazon.awssdk", "sts", "2.29.52"),
+            Artifact("software.amazon.s3.analyticsaccelerator", "analyticsaccelerator-s3", "1.2.1"),
+        ),
+        excludes=("io.netty:*", "org.slf4j:*", "commons-codec:*"),
+    ),
 }
 
 

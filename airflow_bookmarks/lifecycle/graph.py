@@ -30,7 +30,7 @@ class Node:
     """A job, or a source that is no job: what its fingerprint says of it, such as a folder.
 
     `is_known` is false for a job that others read and that has no bookmark; `is_deleted` for one that was deleted and
-    has not run since.
+    has not run since; `is_damaged` for one whose state can't be read, so that what it reads is not known.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Node:
     published: int | None = None
     is_known: bool = True
     is_deleted: bool = False
+    is_damaged: bool = False
     other_names: tuple[str, ...] = ()
 
     @property
@@ -46,6 +47,7 @@ class Node:
         """The name, with what else is to be said of it."""
         said = [f"also {', '.join(self.other_names)}"] if self.other_names else []
         said += ["deleted"] if self.is_deleted else []
+        said += ["damaged"] if self.is_damaged else []
         said += [] if self.is_known else ["no bookmark"]
         return f"{self.name} ({'; '.join(said)})" if said else self.name
 
@@ -200,13 +202,14 @@ def _reads_of_sources(looked: Neighbours) -> list[Read]:
 
 
 def _nodes(looked: Neighbours, reads: Iterable[Read]) -> dict[str, Node]:
-    names = {*looked.jobs, *(read.source for read in reads if read.lag is not None)}
+    names = {*looked.jobs, *looked.damaged, *(read.source for read in reads if read.lag is not None)}
     nodes: dict[str, Node] = {}
     for name in sorted(names):
         head = looked.heads.get(name)
         others = tuple(looked.other_names.get(name, ()))
         if head is None:
-            nodes[name] = Node(name, JOB, is_known=False, other_names=others)
+            is_damaged = name in looked.damaged
+            nodes[name] = Node(name, JOB, is_known=is_damaged, is_damaged=is_damaged, other_names=others)
             continue
         is_deleted = name in looked.deleted
         nodes[name] = Node(name, JOB, head.run_number, head.published, is_deleted=is_deleted, other_names=others)

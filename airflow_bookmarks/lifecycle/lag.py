@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.condition import rewound_below
 from airflow_bookmarks.core.edge import lowest_replayed
+from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.instant import from_text
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.lag import WINDOW, LagState, Point, lag_state
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from airflow_bookmarks.core.edge import Edge
-    from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.lifecycle.pending import PendingContext
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -78,7 +78,8 @@ class Neighbours:
     """Some jobs at one look: their heads, what each of them reads, and the jobs that they read.
 
     `heads` holds those of the jobs and of their upstreams, as far as there are any; `reads` the contexts by job;
-    `deleted` the names of deleted jobs; `other_names` what renames gave, by key.
+    `deleted` the names of deleted jobs, `damaged` those of jobs whose head can't be read; `other_names` what renames
+    gave, by key.
     """
 
     store: BookmarkStore
@@ -86,6 +87,7 @@ class Neighbours:
     heads: Mapping[str, Head]
     reads: Mapping[str, Mapping[str, ContextState]]
     deleted: frozenset[str] = frozenset()
+    damaged: frozenset[str] = frozenset()
     other_names: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
@@ -110,12 +112,14 @@ class Neighbours:
         index = store.jobs()
         others = aliases(index)
         keys = [name for name, _ in index if name not in {alias for names in others.values() for alias in names}]
-        heads = store.heads(keys)
+        found = store.heads_or_damage(keys)
+        heads = {job: head for job, head in found.items() if isinstance(head, Head)}
+        damaged = frozenset(found) - frozenset(heads)
         entries = dict(index)
         deleted = frozenset(job for job, head in heads.items() if is_deleted(entries[job], head))
         jobs = tuple(job for job in keys if job in heads and job not in deleted)
         reads = {job: _contexts(store, job, heads[job]) for job in jobs}
-        return cls(store, jobs, heads, reads, deleted, others)
+        return cls(store, jobs, heads, reads, deleted, damaged, others)
 
     @cached_property
     def readers(self) -> tuple[Reader, ...]:

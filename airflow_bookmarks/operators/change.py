@@ -14,12 +14,12 @@ get through. Clearing a task begins a new series: a person asks for the change a
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow.sdk import BaseOperator, Context, XComArg
+from airflow.sdk import BaseOperator, BaseOperatorLink, Context, XComArg
 from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_bookmarks.core.errors import (
@@ -41,6 +41,7 @@ from airflow_bookmarks.lifecycle.change import Change, apply, preview
 from airflow_bookmarks.lifecycle.naming import key_of
 from airflow_bookmarks.lifecycle.point_in_history import WATERMARK, resolve_point
 from airflow_bookmarks.lifecycle.protection import Request, request, requests
+from airflow_bookmarks.links.bookmark import BookmarkLink
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
@@ -133,6 +134,7 @@ class BookmarkChangeOperator(BaseOperator):
 
     shared_template_fields: ClassVar[tuple[str, ...]] = ("job", "reason", "expected_version")
     template_fields: Sequence[str] = shared_template_fields
+    operator_extra_links: Collection[BaseOperatorLink] = (BookmarkLink(),)
     ui_color = "#e8f0e4"
 
     def __init__(

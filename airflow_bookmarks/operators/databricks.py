@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.providers.databricks.operators.databricks import DatabricksSubmitRunOperator
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.links.bookmark import BookmarkLink
 from airflow_bookmarks.operators.durable import durable_argument
 from airflow_bookmarks.operators.remote_submission import RemoteSubmission, require_waiting
 
@@ -45,6 +46,7 @@ class BookmarkDatabricksSubmitRunOperator(RemoteSubmission, DatabricksSubmitRunO
         *DatabricksSubmitRunOperator.template_fields,
         *RemoteSubmission.bookmark_template_fields,
     )
+    operator_extra_links = (*DatabricksSubmitRunOperator.operator_extra_links, BookmarkLink())  # type: ignore[assignment]
     runtime_suffixes: ClassVar[tuple[str, ...]] = (".whl",)
 
     def __init__(self, *, durable: bool | None = None, **kwargs: Any) -> None:

@@ -12,6 +12,7 @@ from airflow.providers.amazon.aws.operators.emr import EmrAddStepsOperator, EmrS
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.settings import PREFIX
+from airflow_bookmarks.links.bookmark import BookmarkLink
 from airflow_bookmarks.operators.remote_submission import RemoteSubmission, joined, require_waiting
 from airflow_bookmarks.operators.submit_arguments import SubmitArguments
 
@@ -55,6 +56,7 @@ class BookmarkEmrAddStepsOperator(RemoteSubmission, EmrAddStepsOperator):  # typ
     """
 
     template_fields: Sequence[str] = (*EmrAddStepsOperator.template_fields, *RemoteSubmission.bookmark_template_fields)
+    operator_extra_links = (*EmrAddStepsOperator.operator_extra_links, BookmarkLink())  # type: ignore[assignment]
 
     def __init__(self, *, wait_for_completion: bool = True, **kwargs: Any) -> None:
         super().__init__(wait_for_completion=wait_for_completion, **kwargs)
@@ -159,6 +161,7 @@ class BookmarkEmrServerlessStartJobOperator(RemoteSubmission, EmrServerlessStart
         *EmrServerlessStartJobOperator.template_fields,
         *RemoteSubmission.bookmark_template_fields,
     )
+    operator_extra_links = (*EmrServerlessStartJobOperator.operator_extra_links, BookmarkLink())  # type: ignore[assignment]
 
     # The provider's arguments that stand before the asterisk by name, so that default_args may give them.
     def __init__(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.amazon.aws.operators.glue import GlueJobOperator
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.links.bookmark import BookmarkLink
 from airflow_bookmarks.operators.durable import durable_argument
 from airflow_bookmarks.operators.remote_submission import RemoteSubmission, joined, require_waiting
 from airflow_bookmarks.operators.submit_arguments import SubmitArguments
@@ -40,6 +41,7 @@ class BookmarkGlueJobOperator(RemoteSubmission, GlueJobOperator):  # type: ignor
     """
 
     template_fields: Sequence[str] = (*GlueJobOperator.template_fields, *RemoteSubmission.bookmark_template_fields)
+    operator_extra_links = (*GlueJobOperator.operator_extra_links, BookmarkLink())  # type: ignore[assignment]
 
     def __init__(self, *, stop_job_run_on_kill: bool = True, durable: bool | None = None, **kwargs: Any) -> None:
         super().__init__(

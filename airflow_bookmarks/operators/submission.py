@@ -7,15 +7,16 @@ DAG processor, which reads every file again and again, needs neither.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
-from airflow.sdk import Asset, AssetAlias, BaseOperator
+from airflow.sdk import Asset, AssetAlias, BaseOperator, BaseOperatorLink
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException, TaskDeferred
 
 from airflow_bookmarks.core.errors import NameInvalidError, OptionError
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
+from airflow_bookmarks.links.bookmark import BookmarkLink
 from airflow_bookmarks.operators.wish import OnClear, OnConflict, OnEmpty, Wish, check_arguments, check_conf
 
 if TYPE_CHECKING:
@@ -80,6 +81,9 @@ class BookmarkedSubmission(BaseOperator):
         "bookmark_upstream_until",
         "bookmark_shard",
     )
+
+    # A subclass of an operator with links of its own names both, as it does with template fields.
+    operator_extra_links: Collection[BaseOperatorLink] = (BookmarkLink(),)
 
     _task: TaskTry | None = None
 

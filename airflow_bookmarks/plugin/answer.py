@@ -319,6 +319,7 @@ class GraphNode(Answer):
     published: int | None
     is_known: bool
     is_deleted: bool
+    is_damaged: bool
     other_names: list[str]
 
 

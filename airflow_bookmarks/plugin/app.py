@@ -1,15 +1,23 @@
-"""The app that the API server mounts under `/bookmarks`. Nothing in it is served to who is not logged in."""
+"""The app that the API server mounts under `/bookmarks`. What it knows is served to nobody who is not logged in.
 
+Files of the page itself hold no data, and are public like those of Airflow's own page.
+"""
+
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import APIRouter, Depends, FastAPI
+from fastapi.staticfiles import StaticFiles
 
 from airflow_bookmarks.plugin import changing, looking
 from airflow_bookmarks.plugin.answer import Refusal
 from airflow_bookmarks.plugin.auth import logged_in
+from airflow_bookmarks.plugin.plugin import BUNDLE, STATIC
 from airflow_bookmarks.plugin.refusal import install
 from airflow_bookmarks.plugin.visit import Backstage
+
+log = logging.getLogger(__name__)
 
 _REFUSALS = {
     401: "nobody is logged in",
@@ -17,6 +25,8 @@ _REFUSALS = {
     404: "no such job, run or request",
     409: "it can't be done now; with `difference` where the job moved since it was looked at",
     422: "the request is not as it has to be",
+    500: "what the state store holds of the job is damaged, or an error that nobody foresaw",
+    502: "what the job reads can't be looked at",
     503: "the state store can't be reached, refuses, or does not answer in time",
 }
 
@@ -52,5 +62,13 @@ def create_bookmarks_app(backstage: Backstage | None = None) -> FastAPI:
     router.include_router(looking.router)
     router.include_router(changing.router)
     app.include_router(router)
+    if BUNDLE.is_file():
+        app.mount(STATIC, StaticFiles(directory=BUNDLE.parent), name="page")
+    else:
+        log.warning(
+            "bookmarks page: %s is not there, so Airflow shows no page; the routes work. In a checkout of the project, "
+            "`make page` builds it.",
+            BUNDLE,
+        )
     install(app)
     return app

@@ -68,6 +68,17 @@ class UndoWish(Ask):
         return Change("undo")
 
 
+class DeleteWish(Ask):
+    """No bookmark any more: the next run reads everything."""
+
+    kind: Literal["delete"]
+    clean: bool = False
+
+    def change(self) -> Change:
+        """Return it as the change that it asks for."""
+        return Change("delete", clean=self.clean)
+
+
 class UnprotectWish(Ask):
     """No protection any more; only as a request."""
 
@@ -108,6 +119,10 @@ class Undo(UndoWish, Forced):
     """An undo that is meant."""
 
 
+class Delete(DeleteWish, Forced):
+    """A deletion that is meant."""
+
+
 class ResetRequest(ResetWish, Sure):
     """A reset that somebody else is to approve."""
 
@@ -124,14 +139,20 @@ class UndoRequest(UndoWish, Sure):
     """An undo that somebody else is to approve."""
 
 
+class DeleteRequest(DeleteWish, Sure):
+    """A deletion that somebody else is to approve."""
+
+
 class UnprotectRequest(UnprotectWish, Sure):
     """The end of a protection, which somebody else is to approve."""
 
 
 _ByKind = Field(discriminator="kind")
-Wish = Annotated[ResetWish | RewindWish | SetWish | UndoWish, _ByKind]
-ChangeAsk = Annotated[Reset | Rewind | Set | Undo, _ByKind]
-RequestAsk = Annotated[ResetRequest | RewindRequest | SetRequest | UndoRequest | UnprotectRequest, _ByKind]
+Wish = Annotated[ResetWish | RewindWish | SetWish | UndoWish | DeleteWish, _ByKind]
+ChangeAsk = Annotated[Reset | Rewind | Set | Undo | Delete, _ByKind]
+RequestAsk = Annotated[
+    ResetRequest | RewindRequest | SetRequest | UndoRequest | DeleteRequest | UnprotectRequest, _ByKind
+]
 
 
 class Reason(Ask):

@@ -51,8 +51,11 @@ class Person:
 
     @property
     def identity(self) -> Identity:
-        """The user as one who asks for a change or approves it: Airflow vouches for the name."""
-        return Identity(self.name, True, "airflow")
+        """The user as one who asks for a change or approves it: Airflow vouches for the name.
+
+        With `[fab] auth_role_public` those who are not logged in have rights too, under one name that is nobody's.
+        """
+        return Identity(self.name, not getattr(self.user, "is_anonymous", False), "airflow")
 
     def may_read(self, dag_id: str | None) -> bool:
         """Whether a job that belongs to this DAG (None: to none) may be looked at."""

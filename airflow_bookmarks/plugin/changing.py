@@ -17,11 +17,11 @@ from airflow_bookmarks.plugin import ask
 from airflow_bookmarks.plugin.answer import Changed, Preview, Requested
 from airflow_bookmarks.plugin.audit import note
 from airflow_bookmarks.plugin.auth import Person, Sight
-from airflow_bookmarks.plugin.looking import hidden_from
 from airflow_bookmarks.plugin.moved import difference
 from airflow_bookmarks.plugin.origin import same_origin
 from airflow_bookmarks.plugin.refusal import MovedError
 from airflow_bookmarks.plugin.telling import request_row
+from airflow_bookmarks.plugin.veil import hidden_from, veiled
 from airflow_bookmarks.plugin.visit import JobName, Owned, Visiting
 
 router = APIRouter(tags=["changing"], dependencies=[Depends(same_origin)])
@@ -41,7 +41,7 @@ async def preview(visit: Visiting, job: JobName, wish: Annotated[ask.Wish, Body(
 
 @router.post("/jobs/{job}/changes")
 async def change(visit: Visiting, job: JobName, asked: Annotated[ask.ChangeAsk, Body()]) -> Changed:
-    """Reset a job, rewind it, set a context of it, or undo the last of these."""
+    """Reset a job, rewind it, set a context of it, delete its bookmark, or undo the last of these."""
     found = await visit.changeable(job)
     _check_confirmed(job, asked.confirm)
     return await visit.store(lambda hook: _change(hook, found, asked, visit.person))
@@ -59,7 +59,8 @@ async def ask_for(visit: Visiting, job: JobName, asked: Annotated[ask.RequestAsk
     """Ask for a change of a protected job, which somebody else approves."""
     found = await visit.changeable(job)
     _check_confirmed(job, asked.confirm)
-    return await visit.store(lambda hook: _request(hook, found, asked, visit.person))
+    sight = await visit.sight()
+    return await visit.store(lambda hook: _request(hook, found, asked, visit.person, sight))
 
 
 @router.post("/jobs/{job}/requests/{id}/approve")
@@ -77,7 +78,8 @@ async def reject_request(
 ) -> Requested:
     """Turn down a change that somebody asked for."""
     found = await visit.changeable(job)
-    return await visit.store(lambda hook: _reject(hook, found, id, asked.reason, visit.person))
+    sight = await visit.sight()
+    return await visit.store(lambda hook: _reject(hook, found, id, asked.reason, visit.person, sight))
 
 
 # ---- within the store's threads. The row in Airflow's log is written there as well: nobody may wait for it any more
@@ -93,7 +95,9 @@ def _preview(hook: BookmarkHook, job: str, wish: Change, sight: Sight) -> Previe
 
 
 def _change(hook: BookmarkHook, found: Owned, asked: ask.ChangeAsk, person: Person) -> Changed:
-    told = _or_moved(hook, found.key, asked.expected_version, lambda: _make(hook, found.key, asked, person))
+    told = _or_moved(
+        hook, found.key, asked.expected_version, lambda: _make(hook, found.key, asked, person), person.sight
+    )
     facts = {**_wish_facts(asked.change()), "reason": asked.reason, "force": asked.force}
     return _told(found, person, told, facts)
 
@@ -112,6 +116,9 @@ def _make(hook: BookmarkHook, job: str, asked: ask.ChangeAsk, person: Person) ->
                                      expected_version=version, who=who)  # fmt: skip
         case ask.Undo():
             return hook.undo(job, reason=reason, force=force, expected_version=version, who=who)
+        case ask.Delete():
+            return hook.delete(job, typed_name=asked.confirm, clean=asked.clean, reason=reason, force=force,
+                               expected_version=version, who=who)  # fmt: skip
 
 
 def _protect(hook: BookmarkHook, found: Owned, reason: str, person: Person) -> Changed:
@@ -119,7 +126,7 @@ def _protect(hook: BookmarkHook, found: Owned, reason: str, person: Person) -> C
     return _told(found, person, told, {"reason": reason})
 
 
-def _request(hook: BookmarkHook, found: Owned, asked: ask.RequestAsk, person: Person) -> Requested:
+def _request(hook: BookmarkHook, found: Owned, asked: ask.RequestAsk, person: Person, sight: Sight) -> Requested:
     store, wish, version = hook.get_conn(), asked.change(), asked.expected_version
 
     def make() -> Requested:
@@ -128,9 +135,10 @@ def _request(hook: BookmarkHook, found: Owned, asked: ask.RequestAsk, person: Pe
         is_noted = _note("bookmark.request", found, person, facts)
         until = f"{made.valid_until:%Y-%m-%d %H:%M} UTC"
         said = f"a {wish.kind} of job {found.key!r} is asked for; another person has to approve it until {until}"
-        return Requested(request=request_row(made, person, may_change=True), said=said, audited=is_noted)
+        told = Requested(request=request_row(made, person, may_change=True), said=said, audited=is_noted)
+        return veiled(store, sight, told)
 
-    return _or_moved(hook, found.key, version, make)
+    return _or_moved(hook, found.key, version, make, lambda: sight)
 
 
 def _approve(hook: BookmarkHook, found: Owned, request_id: str, force: bool, person: Person) -> Changed:
@@ -139,19 +147,23 @@ def _approve(hook: BookmarkHook, found: Owned, request_id: str, force: bool, per
     return _told(found, person, told, facts, event="bookmark.approve")
 
 
-def _reject(hook: BookmarkHook, found: Owned, request_id: str, reason: str, person: Person) -> Requested:
-    turned_down = reject(hook.get_conn(), found.key, request_id, reason=reason, who=person.identity)
+def _reject(hook: BookmarkHook, found: Owned, request_id: str, reason: str, person: Person, sight: Sight) -> Requested:
+    store = hook.get_conn()
+    turned_down = reject(store, found.key, request_id, reason=reason, who=person.identity)
     is_noted = _note("bookmark.reject", found, person, {"request": request_id, "reason": reason})
     said = f"request {request_id} of job {found.key!r} is rejected; nothing else was changed"
-    return Requested(request=request_row(turned_down, person, may_change=True), said=said, audited=is_noted)
+    told = Requested(request=request_row(turned_down, person, may_change=True), said=said, audited=is_noted)
+    return veiled(store, sight, told)
 
 
-def _or_moved(hook: BookmarkHook, job: str, seen: int, make: Callable[[], _T]) -> _T:
+def _or_moved(hook: BookmarkHook, job: str, seen: int, make: Callable[[], _T], sight: Callable[[], Sight]) -> _T:
     """Make a change; if the job moved since it was looked at, say what happened meanwhile."""
     try:
         return make()
     except ChangedMeanwhileError as error:
-        raise MovedError(str(error), difference(hook.get_conn(), job, seen)) from error
+        store = hook.get_conn()
+        told = veiled(store, sight(), difference(store, job, seen), store.head(job).contexts)
+        raise MovedError(str(error), told) from error
 
 
 def _check_confirmed(job: str, confirm: str) -> None:

@@ -1,7 +1,8 @@
 """The list of jobs: those that somebody may look at, searched, sorted, a page of them.
 
 The index is read whole, which is one query; heads only for the page that is shown. To sort or choose by what only the
-heads say takes one request more for each hundred jobs, so those are kept for some seconds.
+heads say takes one request more for each hundred jobs. What took long to read is kept for a while; the rows that are
+shown never are.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from airflow_bookmarks.plugin.answer import JobList, RunPoint
 from airflow_bookmarks.plugin.telling import damaged_row, job_row
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.naming import DELETED_VERSION, is_deleted
+from airflow_bookmarks.store.table import MAX_OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,7 +45,13 @@ Sort = Literal[
 
 _T = TypeVar("_T")
 
-_HEADS_KEPT_S = 10.0
+_HEADS_KEPT_S, _HEADS_KEPT_AT_MOST_S = 10.0, 60.0
+# Reading heads takes processor time that all of the API server shares: a tenth of it at most.
+_KEPT_PER_READING = 10.0
+_INDEX_KEPT_S = 5.0
+# A smaller index is read within one request, and is not worth to be seconds behind.
+_INDEX_WORTH_KEEPING = 1000
+_LOOKS = 3
 _OF_HEADS = ("epoch", "state")
 # The worst first: what a list has room for.
 _WORST = ("REWOUND", "REPLAYED", "STOPPED", "STALLED", "LAGGING", "UNKNOWN", "OK")
@@ -81,10 +89,11 @@ class Wanted:
 
 
 class AllHeads:
-    """The heads of all jobs, for lists that are sorted or chosen by them: read once, and kept for some seconds.
+    """What lists are sorted and chosen by, the index and the heads of all jobs: read once, and kept for some seconds.
 
-    Ten thousand take seconds to read, and longer than a request may last where the machine is busy. The thread that
-    reads them goes on when its request was given up, so whoever asks again finds them.
+    Ten thousand heads take seconds to read, and longer than a request may last where the machine is busy. The thread
+    that reads them goes on when its request was given up, so whoever asks again finds them. They are kept for ten
+    times as long as it took to read them: ten seconds at least, a minute at most.
 
     Args:
         monotonic: the clock, in seconds.
@@ -96,43 +105,93 @@ class AllHeads:
         self._store: BookmarkStore | None = None
         self._until = 0.0
         self._heads: dict[str, Head | BookmarkError | None] = {}
+        self._index: _Index | None = None
 
     def of(self, store: BookmarkStore, jobs: Sequence[str]) -> _Heads:
-        """Return the heads of some jobs, ten seconds old at most."""
+        """Return the heads of some jobs, a minute old at most."""
         with self._lock:  # who comes meanwhile waits for the same heads
-            if store is not self._store or self._monotonic() >= self._until:
+            began = self._monotonic()
+            if store is not self._store or began >= self._until:
                 self._store, self._heads = store, {}
+            is_first = not self._heads
             missing = [job for job in jobs if job not in self._heads]
-            if missing:
-                is_first = not self._heads
-                found = store.heads_or_damage(missing)
-                self._heads |= {job: found.get(job) for job in missing}
-                self._until = self._monotonic() + _HEADS_KEPT_S if is_first else self._until
+            # By hundreds, as they are asked for: one that is damaged has all of its call read one by one.
+            for start in range(0, len(missing), MAX_OPERATIONS):
+                part = missing[start : start + MAX_OPERATIONS]
+                found = store.heads_or_damage(part)
+                self._heads |= {job: found.get(job) for job in part}
+            if missing and is_first:
+                now = self._monotonic()
+                kept_s = max(_HEADS_KEPT_S, _KEPT_PER_READING * (now - began))
+                self._until = now + min(kept_s, _HEADS_KEPT_AT_MOST_S)
             return {job: head for job in jobs if (head := self._heads[job]) is not None}
+
+    def index_of(self, store: BookmarkStore) -> tuple[Mapping[str, Attributes], Mapping[str, BookmarkError]]:
+        """Return the index as `readable_keys` does; a large one is five seconds old at most."""
+        kept = self._index
+        if kept is None or store is not kept.store or self._monotonic() >= kept.until:
+            # Without a lock: where the store hangs, whoever waits should not have to wait for all before.
+            entries, damage = readable_keys(store)
+            kept = _Index(store, self._monotonic() + _INDEX_KEPT_S, entries, damage)
+            self._index = kept if len(entries) >= _INDEX_WORTH_KEEPING else None
+        return kept.entries, kept.damage
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """The index of a store, and until when it is kept."""
+
+    store: BookmarkStore
+    until: float
+    entries: Mapping[str, Attributes]
+    damage: Mapping[str, BookmarkError]
 
 
 def job_list(store: BookmarkStore, sight: Sight, wanted: Wanted, all_heads: AllHeads) -> JobList:
     """Return a page of jobs; deleted ones are left out."""
-    found = _candidates(store, sight, wanted)
-    if wanted.needs_heads:
-        heads = all_heads.of(store, [job for job in found if not isinstance(found[job], str)])
-        rows = _rows(store, found, list(found), heads)
-        chosen = [row for row in rows if wanted.state is None or row.state == wanted.state]
-        total, page = len(chosen), _cut(_sorted(chosen, wanted.sort), wanted)
-    else:
-        names = _cut(_sorted_names(found, wanted.sort), wanted)
-        heads = store.heads_or_damage([job for job in names if not isinstance(found[job], str)])
-        total, page = len(found), _rows(store, found, names, heads)
-    jobs = _in_full(store, page, heads, wanted.runs)
-    return JobList(jobs=jobs, total=total, limit=wanted.limit, offset=wanted.offset)
+    found = _candidates(store, sight, wanted, all_heads)
+    chosen = (
+        _names_by_heads(store, found, wanted, all_heads) if wanted.needs_heads else _sorted_names(found, wanted.sort)
+    )
+    names, rows, heads = _looked_at(store, found, chosen, wanted)
+    jobs = _in_full(store, rows, heads, wanted.runs)
+    return JobList(jobs=jobs, total=len(names), limit=wanted.limit, offset=wanted.offset)
+
+
+def _looked_at(
+    store: BookmarkStore, found: Mapping[str, Attributes | str], names: Sequence[str], wanted: Wanted
+) -> tuple[Sequence[str], list[JobRow], _Heads]:
+    """Return the rows of a page as they are now, with their heads, and the names of all that are asked for.
+
+    The heads that those were chosen by may be a while old. What has left its state since makes room for others, a few
+    times over; in the end it is left out.
+    """
+    for _ in range(_LOOKS):
+        page = _cut(names, wanted)
+        heads: _Heads = store.heads_or_damage([job for job in page if not isinstance(found[job], str)])
+        rows = _rows(store, found, page, heads)
+        gone = {row.job for row in rows if wanted.state not in (None, row.state)}
+        if not gone:
+            break
+        names = [job for job in names if job not in gone]
+    return names, [row for row in rows if row.job not in gone], heads
+
+
+def _names_by_heads(
+    store: BookmarkStore, found: Mapping[str, Attributes | str], wanted: Wanted, all_heads: AllHeads
+) -> list[str]:
+    heads = all_heads.of(store, [job for job in found if not isinstance(found[job], str)])
+    rows = _rows(store, found, list(found), heads)
+    chosen = [row for row in rows if wanted.state in (None, row.state)]
+    return [row.job for row in _sorted(chosen, wanted.sort)]
 
 
 # ---- which
 
 
-def _candidates(store: BookmarkStore, sight: Sight, wanted: Wanted) -> dict[str, Attributes | str]:
+def _candidates(store: BookmarkStore, sight: Sight, wanted: Wanted, all_heads: AllHeads) -> dict[str, Attributes | str]:
     """Return by name the index entry of each job that is asked for, or why it can't be read."""
-    index, damage = readable_keys(store)
+    index, damage = all_heads.index_of(store)
     seen: dict[str, Attributes | str] = {
         job: entry for job, entry in index.items() if sight.sees(entry.get("dag_id")) and wanted.matches(job, entry)
     }

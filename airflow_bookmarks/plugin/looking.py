@@ -1,13 +1,15 @@
 """Looking: the routes that change nothing. Each takes the permission to look at the job."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Path, Query
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.run import Execution, Run, RunKey
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.history import row
+from airflow_bookmarks.lifecycle.lag import Neighbours
 from airflow_bookmarks.lifecycle.protection import requests
 from airflow_bookmarks.plugin.answer import (
     ConsumerRow,
@@ -29,6 +31,7 @@ from airflow_bookmarks.plugin.answer import (
 from airflow_bookmarks.plugin.auth import Sight
 from airflow_bookmarks.plugin.listing import Sort, Wanted, job_list
 from airflow_bookmarks.plugin.telling import context_rows, event_row, job_row, request_row, run_row, side_row
+from airflow_bookmarks.plugin.veil import hidden_from, veiled
 from airflow_bookmarks.plugin.visit import JobName, Owned, Visiting
 from airflow_bookmarks.store import item
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -37,6 +40,8 @@ from airflow_bookmarks.store.table import MAX_OPERATIONS
 from airflow_bookmarks.version import __version__
 
 router = APIRouter(tags=["looking"])
+
+_Told = TypeVar("_Told", Pending, LagList)
 
 _SIDE_RUNS = 20
 _CURSOR = r"^[0-9]{1,10}\.[0-9]{1,10}$"
@@ -107,8 +112,9 @@ async def runs_of(
 ) -> RunList:
     """List the runs of a job, newest first, with those that failed, were given up or undone."""
     found = await visit.readable(job)
+    sight = await visit.sight()
     cursor = None if before is None else RunKey.parse(before)
-    return await visit.store(lambda hook: _runs(hook.get_conn(), found.key, limit, cursor))
+    return await visit.store(lambda hook: _runs(hook.get_conn(), found.key, sight, limit, cursor))
 
 
 @router.get("/jobs/{job}/runs/{number}/files")
@@ -130,25 +136,24 @@ async def files_of(
 async def events_of(visit: Visiting, job: JobName, limit: Limit = 50, offset: Offset = 0) -> EventList:
     """List the changes, replays, requests and decisions of a job, newest first."""
     found = await visit.readable(job)
-    events = await visit.store(lambda hook: hook.get_conn().events(found.key))
-    page = [event_row(event) for event in events[::-1][offset : offset + limit]]
-    return EventList(events=page, total=len(events), limit=limit, offset=offset)
+    sight = await visit.sight()
+    return await visit.store(lambda hook: _events(hook.get_conn(), found.key, sight, limit, offset))
 
 
 @router.get("/jobs/{job}/pending")
 async def pending_of(visit: Visiting, job: JobName) -> Pending:
     """Tell what the next run of a job would read. Its folders are listed for that."""
     found = await visit.readable(job)
-    told = await visit.folders(lambda hook: hook.pending(found.key))
-    return Pending(**told)
+    sight = await visit.sight()
+    return await visit.folders(lambda hook: _of_sources(hook, found.key, sight, Pending(**hook.pending(found.key))))
 
 
 @router.get("/jobs/{job}/lag")
 async def lag_of(visit: Visiting, job: JobName) -> LagList:
     """Tell how far a job is behind each job and each folder that it reads. Folders are listed for that."""
     found = await visit.readable(job)
-    told = await visit.folders(lambda hook: hook.lag(found.key))
-    return LagList(lags=[LagRow(**each) for each in told])
+    sight = await visit.sight()
+    return await visit.folders(lambda hook: _of_sources(hook, found.key, sight, _lags(hook, found.key)))
 
 
 @router.get("/jobs/{job}/graph")
@@ -170,7 +175,7 @@ def _job(hook: BookmarkHook, found: Owned, visit: Visiting, sight: Sight, may_ch
     seen = hidden_from(store, sight, [edge.consumer for edge in edges])
     base = job_row(store.namespace, key, head, entry, store.now())
     asked = requests(store, key)
-    return Job(
+    told = Job(
         **base.model_dump(),
         contexts=context_rows(head.contexts),
         consumers=[
@@ -184,19 +189,19 @@ def _job(hook: BookmarkHook, found: Owned, visit: Visiting, sight: Sight, may_ch
         default_option=hook.default_option,
         may_change=may_change,
     )
+    return veiled(store, sight, told, head.contexts)
 
 
-def hidden_from(store: BookmarkStore, sight: Sight, jobs: list[str]) -> set[str]:
-    """Return those of some jobs that somebody may not look at."""
-    hidden: set[str] = set()
-    for start in range(0, len(jobs), MAX_OPERATIONS):
-        keys = {store.keys(job).index: job for job in jobs[start : start + MAX_OPERATIONS]}
-        entries = store.table.get(list(keys))
-        hidden |= {job for key, job in keys.items() if not sight.sees(entries.get(key, {}).get("dag_id"))}
-    return hidden
+def _of_sources(hook: BookmarkHook, job: str, sight: Sight, told: _Told) -> _Told:
+    store = hook.get_conn()
+    return veiled(store, sight, told, store.head(job).contexts)
 
 
-def _runs(store: BookmarkStore, job: str, limit: int, before: RunKey | None) -> RunList:
+def _lags(hook: BookmarkHook, job: str) -> LagList:
+    return LagList(lags=[LagRow(**each) for each in hook.lag(job)])
+
+
+def _runs(store: BookmarkStore, job: str, sight: Sight, limit: int, before: RunKey | None) -> RunList:
     head = store.head(job)
     found: list[tuple[RunKey, Run | Exception]] = []
     if before is not None:
@@ -215,7 +220,17 @@ def _runs(store: BookmarkStore, job: str, limit: int, before: RunKey | None) -> 
         else RunRow(number=key.number, fence=key.fence, state="DAMAGED", error=str(run))
         for key, run in page
     ]
-    return RunList(runs=rows, next=str(page[-1][0]) if more else None)
+    told = RunList(runs=rows, next=str(page[-1][0]) if more else None)
+    return veiled(store, sight, told, head.contexts)
+
+
+def _events(store: BookmarkStore, job: str, sight: Sight, limit: int, offset: int) -> EventList:
+    events = store.events(job)
+    page = [event_row(event) for event in events[::-1][offset : offset + limit]]
+    told = EventList(events=page, total=len(events), limit=limit, offset=offset)
+    # A job that went back along with an upstream gives that as the reason, and may have nothing of it on its head then.
+    is_readable = isinstance(store.heads_or_damage([job]).get(job), Head)
+    return veiled(store, sight, told, Neighbours.of_job(store, job).reads[job] if is_readable else None)
 
 
 def _executions(store: BookmarkStore, job: str, run_ids: list[str]) -> dict[str, Execution]:

@@ -91,6 +91,10 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
 async def _http(_: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, HTTPException):
         raise error
+    if error.status_code == http.HTTPStatus.BAD_REQUEST:
+        # FastAPI says so of a body that is no text, and of nothing else; one that is no JSON is invalid as well.
+        message = "the body is not JSON in UTF-8. Nothing was read or changed."
+        return _answer(422, Refusal(error="RequestInvalid", message=message))
     name = http.HTTPStatus(error.status_code).phrase.title().replace(" ", "")
     headers = dict(error.headers) if error.headers else None
     return _answer(error.status_code, Refusal(error=name, message=str(error.detail)), headers)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from airflow.configuration import conf
-from airflow.sdk import BaseSensorOperator, PokeReturnValue
+from airflow.sdk import BaseOperatorLink, BaseSensorOperator, PokeReturnValue
 from airflow.sdk.exceptions import AirflowSensorTimeout, AirflowSkipException, TaskDeferralError
 
 from airflow_bookmarks.core import errors
@@ -18,6 +18,7 @@ from airflow_bookmarks.core.job import airflow_job_name
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
 from airflow_bookmarks.lifecycle.waiting import Answer, Memory, Wait, condition_of, evaluate
+from airflow_bookmarks.links.bookmark import BookmarkLink
 from airflow_bookmarks.triggers.bookmark import BookmarkTrigger
 from airflow_bookmarks.triggers.poller import POLL_INTERVAL_S, check_interval
 
@@ -80,6 +81,7 @@ class BookmarkSensor(BaseSensorOperator):
     """
 
     template_fields: Sequence[str] = ("job", *_CONDITIONS, "watermark_ctx")
+    operator_extra_links: Collection[BaseOperatorLink] = (BookmarkLink(),)
 
     def __init__(
         self,

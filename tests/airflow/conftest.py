@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import json
 import os
 import shutil
@@ -42,12 +41,6 @@ os.environ.update(
 )
 # spark-submit finds Spark and Python through PATH.
 _PROGRAMS = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-
-needs_sound_triggerer = pytest.mark.skipif(
-    importlib.util.find_spec("airflow.models.asset_state_store") is None,
-    reason="the triggerer of Airflow 3.2 can end where a trigger asks for a connection (apache/airflow 64620), and "
-    "keeps no place of a watcher: docs/waiting.md says what to do there",
-)
 
 
 @pytest.fixture(scope="session")
@@ -116,8 +109,8 @@ class Played:
     def tries(self, task_id: str) -> int:
         return int(self._task(task_id).try_number)
 
-    def xcom(self, task_id: str) -> Any:
-        return self._task(task_id).xcom_pull(task_ids=task_id)
+    def xcom(self, task_id: str, key: str = "return_value") -> Any:
+        return self._task(task_id).xcom_pull(task_ids=task_id, key=key)
 
     def _task(self, task_id: str) -> Any:
         return next(task for task in self.run.get_task_instances() if task.task_id == task_id)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.airflow.conftest import needs_sound_triggerer
 from tests.chaos.chain.scene import play
 from tests.chaos.chain.stage import RAW, STAGES
 from tests.chaos.chain.story import KILLS, Kind, tell
@@ -22,7 +21,6 @@ pytestmark = [
 SEED, ROUNDS = 78, 4
 
 
-@needs_sound_triggerer
 def test_each_row_is_once_at_each_stage_though_tasks_die_and_are_cleared_and_the_chain_is_rewound(
     tmp_path: Path,
 ) -> None:

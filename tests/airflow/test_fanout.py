@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.airflow.conftest import needs_sound_triggerer
 from tests.chaos.fanout.scene import play
 
 pytestmark = [
@@ -18,7 +17,6 @@ pytestmark = [
 ]
 
 
-@needs_sound_triggerer
 def test_20_consumers_of_one_upstream_get_through_once_though_the_triggerer_is_killed(tmp_path: Path) -> None:
     figures = play(tmp_path / "fanout", 20)
 

@@ -20,6 +20,7 @@ from airflow_bookmarks.lifecycle.bookmark import bookmarks
 from airflow_bookmarks.lifecycle.change import Change, preview, reset, rewind, set_position
 from airflow_bookmarks.lifecycle.difference import diff
 from airflow_bookmarks.lifecycle.doctor import examine, repair
+from airflow_bookmarks.lifecycle.graph import graph
 from airflow_bookmarks.lifecycle.history import files_of, history
 from airflow_bookmarks.lifecycle.naming import delete, rename
 from airflow_bookmarks.lifecycle.retention import collect
@@ -63,6 +64,21 @@ def test_list_shows_a_damaged_job_beside_the_others(shop: Shop) -> None:
     assert "'fence'" in damaged["damaged"]
     assert damaged["run_number"] is None
     assert (sound["job"], sound["run_number"], sound["damaged"]) == ("sound", 3, None)
+
+
+def test_graph_shows_a_damaged_job_and_goes_on_with_the_others(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run("up")
+    shop.run("down", upstream="up")
+    shop.run("copy")
+    damage_head(shop)
+
+    whole = graph(shop.store)
+
+    assert [name for name, node in whole.nodes.items() if node.is_damaged] == ["copy"]
+    assert whole.nodes["copy"].label == "copy (damaged)"
+    assert [(read.job, read.source) for read in graph(shop.store, "down").reads if read.lag] == [("down", "up")]
+    assert graph(shop.store, "copy").reads == ()
 
 
 def test_list_shows_an_entry_that_is_no_name(shop: Shop) -> None:

@@ -15,6 +15,7 @@ from tests.airflow.conftest import Player, World, airflow_database, player, worl
 import pytest
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
+from starlette.routing import Mount
 from starlette.testclient import TestClient
 
 from airflow_bookmarks.core.job import Caller
@@ -47,7 +48,11 @@ class Site:
 
     def routes(self) -> list[tuple[str, str]]:
         """Return method and path of each route that the app has, whatever its document says."""
-        return sorted(_routes(self.app.routes))
+        return sorted(_routes([each for each in self.app.routes if not isinstance(each, Mount)]))
+
+    def mounts(self) -> list[Mount]:
+        """Return what is served besides routes."""
+        return [each for each in self.app.routes if isinstance(each, Mount)]
 
 
 def _routes(routes: Sequence[Any], prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select
+from starlette.staticfiles import StaticFiles
 
+from airflow_bookmarks.plugin.plugin import BUNDLE, STATIC
 from tests.airflow.conftest import World
 
 from .conftest import API, Site, meant, run_of_dag, three_runs
@@ -54,6 +56,19 @@ def test_every_route_is_in_the_document_and_has_a_body_here(site: Site) -> None:
     assert set(site.routes()) == documented
     assert {path.removeprefix("/api/v1") for method, path in site.routes() if method == "POST"} == BODIES.keys()
     assert {method for method, _ in site.routes()} == {"GET", "POST"}
+
+
+def test_only_files_of_the_page_are_public(site: Site) -> None:
+    (mount,) = site.mounts()
+    nobody = site.as_user(None)
+
+    assert mount.path == STATIC
+    assert isinstance(mount.app, StaticFiles)
+    assert mount.app.directory == BUNDLE.parent
+    for file in BUNDLE.parent.iterdir():
+        assert nobody.get(f"/bookmarks{STATIC}/{file.name}").content == file.read_bytes()
+    for path in ("/", "/%2e%2e/package.json", "/%2e%2e%2fpackage.json", "/..%2f..%2fplugin.py", "//etc/passwd"):
+        assert nobody.get(f"/bookmarks{STATIC}{path}").status_code == 404
 
 
 @pytest.mark.parametrize("path", ["/docs", "/redoc", "/openapi.json", "/api/v1/openapi.json"])

@@ -124,6 +124,18 @@ def test_undo_takes_the_last_change_back(site: Site, world: World, job: str) -> 
     assert post(site, "uma", f"{job}/changes", meant(world, job, "undo"))["change"] == "undo"
 
 
+def test_deleted_bookmark_leaves_the_list_and_an_undo_brings_it_back(site: Site, world: World, job: str) -> None:
+    told = post(site, "uma", f"{job}/changes", meant(world, job, "delete"))
+
+    assert (told["change"], told["to_run"], told["undone_runs"]) == ("delete", 0, 3)
+    assert job not in [row["job"] for row in site.as_user("uma").get(f"{API}/jobs").json()["jobs"]]
+    (event, *_) = site.as_user("uma").get(f"{API}/jobs/{job}/events").json()["events"]
+    assert (event["kind"], event["why"]) == ("delete", "asked for")
+    assert [row[0] for row in audited()] == ["bookmark.delete"]
+    post(site, "uma", f"{job}/changes", meant(world, job, "undo"))
+    assert site.as_user("uma").get(f"{API}/jobs/{job}").json()["run_number"] == 3
+
+
 def test_undo_of_nothing_is_refused(site: Site, world: World, job: str) -> None:
     refused = post(site, "uma", f"{job}/changes", meant(world, job, "undo"), 409)
 
@@ -182,7 +194,7 @@ def test_run_that_holds_the_job_is_fenced_only_when_asked_for(site: Site, world:
         {"reason": ""}, {"reason": "   "}, {"reason": None}, {"reason": "x" * 2001},
         {"confirm": "flights.claen"}, {"confirm": ""}, {"confirm": None},
         {"expected_version": None}, {"expected_version": "3"}, {"expected_version": -1}, {"expected_version": True},
-        {"kind": "delete"}, {"kind": "unprotect"}, {"kind": ""}, {"kind": None},
+        {"kind": "delete", "contexts": ["raw"]}, {"kind": "unprotect"}, {"kind": ""}, {"kind": None},
         {"who": "somebody else"}, {"approved": True}, {"dag_id": "nights"}, {"conn_id": "other"},
         {"force": "yes"}, {"force": 1}, {"clean": "true"},
         {"contexts": []}, {"contexts": "raw"}, {"contexts": ["no.such"]}, {"contexts": ["raw"], "clean": True},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import inspect
 import json
 import re
@@ -13,6 +14,7 @@ import pytest
 from airflow.api_fastapi.auth.managers.base_auth_manager import BaseAuthManager
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
+from airflow.api_fastapi.core_api.datamodels.plugins import ReactAppResponse
 from airflow.models.dag import DagModel
 from airflow.models.log import Log
 from airflow.plugins_manager import AirflowPlugin
@@ -20,8 +22,9 @@ from fastapi import FastAPI
 
 from airflow_bookmarks.core import errors
 from airflow_bookmarks.plugin.openapi import openapi_document
-from airflow_bookmarks.plugin.plugin import BookmarksPlugin
+from airflow_bookmarks.plugin.plugin import BUNDLE, STATIC, BookmarksPlugin
 from airflow_bookmarks.plugin.refusal import status_of
+from airflow_bookmarks.version import __version__
 
 from .conftest import Site
 
@@ -68,6 +71,29 @@ def test_plugin_gives_one_app_and_imports_it_late() -> None:
     assert (plugin.name, entry["url_prefix"]) == ("bookmarks", "/bookmarks")
     assert isinstance(entry["app"], FastAPI)
     assert plugin.fastapi_apps[0]["app"] is entry["app"]
+
+
+def test_airflow_shows_the_page_in_its_navigation_and_as_tabs() -> None:
+    shown = {app["destination"]: ReactAppResponse.model_validate(app) for app in BookmarksPlugin.react_apps}
+
+    assert shown.keys() == {"nav", "dag", "task"}
+    # Airflow drops a second app of the same route, and before 3.3.2 a module that was loaded under the same address.
+    assert len({app.url_route for app in shown.values()}) == len({app.bundle_url for app in shown.values()}) == 3
+    for app in shown.values():
+        assert app.bundle_url.startswith(f"bookmarks{STATIC}/main.js?v={__version__}&")
+        for icon in (app.icon, app.icon_dark_mode):
+            assert icon is not None
+            assert (BUNDLE.parent / Path(icon).name).is_file()
+            assert Path(icon).parent == Path(f"bookmarks{STATIC}")
+
+
+def test_bundle_hands_its_component_to_airflow_and_is_small() -> None:
+    bundle = BUNDLE.read_bytes()
+
+    assert b"AirflowPlugin" in bundle
+    assert len(gzip.compress(bundle)) < 150_000
+    for loaded_by_airflow in (b"react.production", b"@zag-js", b"react-dom-client"):
+        assert loaded_by_airflow not in bundle
 
 
 def test_document_in_the_docs_is_current() -> None:

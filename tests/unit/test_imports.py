@@ -106,7 +106,7 @@ def test_wheel_requires_what_the_worker_needs_and_spark_only_as_an_extra(wheel: 
     assert sorted(r for r in required if "extra ==" not in r) == [
         "apache-airflow-providers-amazon",
         "apache-airflow-providers-apache-spark",
-        "apache-airflow>=3.2",
+        "apache-airflow>=3.2.2",
         "boto3",
         "numpy",
     ]

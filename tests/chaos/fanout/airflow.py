@@ -30,6 +30,11 @@ _POLL_S = 0.2
 _ADDRESS_SPACE_BYTES = 8 * 2**30
 _STOP_LIMIT_S = 10.0
 _TAIL_LINES = 40
+# In a process with its settings: to import Airflow makes a home for it.
+_SAY_WHETHER_STATE = """
+from airflow.sdk.execution_time import context
+print(hasattr(getattr(context, "AssetStateStoreAccessors", None), "aget"))
+"""
 
 
 class StuckError(Exception):
@@ -91,6 +96,15 @@ class Airflow:
 
     def _tail(self, name: str) -> str:
         return "\n".join(self._log(name).read_text(errors="replace").splitlines()[-_TAIL_LINES:])
+
+    # ---- what it can do
+
+    def lets_triggers_keep_state(self) -> bool:
+        """Whether a trigger can read and write its asset's state without holding the triggerer: from 3.3.2 on."""
+        said = subprocess.run(
+            [sys.executable, "-c", _SAY_WHETHER_STATE], env=self.settings, check=True, stdout=subprocess.PIPE, text=True
+        ).stdout
+        return said.splitlines()[-1] == "True"
 
     # ---- what the metadata database says
 

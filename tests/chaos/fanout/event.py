@@ -1,4 +1,4 @@
-"""What the triggers have fired: a file with a line for each event, written by the triggerer and read at the end."""
+"""What the triggers have done: files with a line for each event, written by the triggerer and read by the scene."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import time
 from pathlib import Path
 
 
-def note(events: Path, task_id: str) -> None:
-    """Append that the trigger of a task fires now."""
-    line = json.dumps({"task_id": task_id, "at": time.time()}) + "\n"
+def note(events: Path, who: str) -> None:
+    """Append that something happens to the trigger of `who` now."""
+    line = json.dumps({"who": who, "at": time.time()}) + "\n"
     with events.open("ab", buffering=0) as file:  # one write: the lines of two triggers don't mix
         file.write(line.encode())
 
 
-def fired(events: Path) -> dict[str, list[float]]:
-    """Return when the trigger of each task has fired, in seconds of the wall clock."""
+def noted(events: Path) -> dict[str, list[float]]:
+    """Return when it has happened to the trigger of each, in seconds of the wall clock."""
     found: dict[str, list[float]] = {}
     for line in events.read_text().splitlines():
         said = json.loads(line)
-        found.setdefault(said["task_id"], []).append(said["at"])
+        found.setdefault(said["who"], []).append(said["at"])
     return found

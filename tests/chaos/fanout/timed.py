@@ -1,4 +1,4 @@
-"""The sensor and its trigger, which note when they fire: Airflow's own log of a trigger that ends loses its last lines.
+"""Sensor, trigger and watcher, which note what they do: Airflow's own log of a trigger that ends loses its last lines.
 
 Nothing else is changed: what decides when a trigger fires is that of the package.
 """
@@ -12,8 +12,10 @@ from typing import Any
 
 from airflow.triggers.base import TriggerEvent
 
+from airflow_bookmarks.core.condition import NewsSince
 from airflow_bookmarks.sensors.bookmark import BookmarkSensor
 from airflow_bookmarks.triggers.bookmark import BookmarkTrigger
+from airflow_bookmarks.triggers.watcher import BookmarkWatcher
 from tests.chaos.fanout.event import note
 
 
@@ -40,3 +42,19 @@ class TimedTrigger(BookmarkTrigger):
         async for event in super().run():
             note(Path(self.events), self.who)
             yield event
+
+
+class TimedWatcher(BookmarkWatcher):
+    """A watcher that appends the moment at which it has a new place, and its job, to a file."""
+
+    def __init__(self, job: str, places: str, **arguments: Any) -> None:
+        super().__init__(job, **arguments)
+        self.places = places
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        _, arguments = super().serialize()
+        return f"{__name__}.TimedWatcher", {**arguments, "places": self.places}
+
+    async def _keep(self, cursor: NewsSince) -> None:
+        await super()._keep(cursor)
+        note(Path(self.places), self.job)

@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, Asset, AssetWatcher
 
-from airflow_bookmarks.triggers.watcher import BookmarkWatcher
-from tests.chaos.fanout.timed import TimedSensor
+from tests.chaos.fanout.timed import TimedSensor, TimedWatcher
 from tests.chaos.fanout.waits import AFTER_EARLY, AFTER_UP, CONSUMERS, EARLY, UP, condition, task_id
 
 COUNT = int(os.environ["FANOUT_CONSUMERS"])
@@ -19,6 +18,7 @@ with DAG(
         TimedSensor(task_id=task_id(number), deferrable=True, timeout=7200, **condition(number))
 
 for dag_id, job in ((AFTER_UP, UP), (AFTER_EARLY, EARLY)):
-    published = Asset(f"{job}.published", watchers=[AssetWatcher(name=job, trigger=BookmarkWatcher(job))])
+    watcher = AssetWatcher(name=job, trigger=TimedWatcher(job, os.environ["FANOUT_PLACES"]))
+    published = Asset(f"{job}.published", watchers=[watcher])
     with DAG(dag_id, schedule=[published], start_date=datetime(2026, 1, 1, tzinfo=UTC)):
         EmptyOperator(task_id="run")

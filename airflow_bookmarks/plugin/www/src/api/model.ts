@@ -1,0 +1,43 @@
+import type { components } from "./schema";
+
+type Schemas = components["schemas"];
+
+export type Changed = Schemas["Changed"];
+export type ContextRow = Schemas["ContextRow"];
+export type Difference = Schemas["Difference"];
+export type EventRow = Schemas["EventRow"];
+export type FileRow = Schemas["FileRow"];
+export type Graph = Schemas["Graph"];
+export type GraphNode = Schemas["GraphNode"];
+export type GraphRead = Schemas["GraphRead"];
+export type Job = Schemas["Job"];
+export type JobRow = Schemas["JobRow"];
+export type LagRow = Schemas["LagRow"];
+export type Me = Schemas["Me"];
+export type Pending = Schemas["Pending"];
+export type PendingRow = Schemas["PendingRow"];
+export type Preview = Schemas["Preview"];
+export type Refusal = Schemas["Refusal"];
+export type RequestRow = Schemas["RequestRow"];
+export type Requested = Schemas["Requested"];
+export type RunPoint = Schemas["RunPoint"];
+export type RunRow = Schemas["RunRow"];
+export type Window = Schemas["Window"];
+
+/** A change as it is previewed. */
+export type Wish =
+  | Schemas["ResetWish"]
+  | Schemas["RewindWish"]
+  | Schemas["SetWish"]
+  | Schemas["UndoWish"]
+  | Schemas["DeleteWish"];
+/** A change as it is made. */
+export type ChangeAsk = Schemas["Reset"] | Schemas["Rewind"] | Schemas["Set"] | Schemas["Undo"] | Schemas["Delete"];
+/** A change as somebody else is asked to approve it. */
+export type RequestAsk =
+  | Schemas["ResetRequest"]
+  | Schemas["RewindRequest"]
+  | Schemas["SetRequest"]
+  | Schemas["UndoRequest"]
+  | Schemas["DeleteRequest"]
+  | Schemas["UnprotectRequest"];

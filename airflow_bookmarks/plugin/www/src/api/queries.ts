@@ -1,0 +1,203 @@
+import {
+  keepPreviousData,
+  skipToken,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from "@tanstack/react-query";
+import client, { ApiError, take } from "./client";
+import type { ChangeAsk, RequestAsk, Wish } from "./model";
+import type { paths } from "./schema";
+
+/** What the list of jobs can be asked for. */
+export type JobsAsk = NonNullable<paths["/api/v1/jobs"]["get"]["parameters"]["query"]>;
+
+export const RUNS_PER_PAGE = 50;
+
+// A page that is left open keeps up by itself; folders are listed only when somebody asks.
+const REFRESH_MS = 15_000;
+
+/** Whether asking again may help: the way there failed, or the store did not answer. A refusal stays one. */
+export function mayHelpToAskAgain(failures: number, error: Error): boolean {
+  return failures < 2 && error instanceof ApiError && (error.status === 0 || error.status === 503);
+}
+
+export function useMe() {
+  return useQuery({
+    queryKey: ["me"],
+    queryFn: ({ signal }) => take(client.GET("/api/v1/me", { signal })),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
+export function useJobs(query: JobsAsk) {
+  return useQuery({
+    queryKey: ["jobs", query],
+    queryFn: ({ signal }) => take(client.GET("/api/v1/jobs", { params: { query }, signal })),
+    placeholderData: keepPreviousData,
+    refetchInterval: REFRESH_MS,
+  });
+}
+
+export function useJobsOfDag(dagId: string, taskId: string | undefined, offset: number, limit: number) {
+  const query = { offset, limit, ...(taskId === undefined ? {} : { task_id: taskId }) };
+  return useQuery({
+    queryKey: ["jobs", "of dag", dagId, query],
+    queryFn: ({ signal }) =>
+      take(client.GET("/api/v1/dags/{dag_id}/jobs", { params: { path: { dag_id: dagId }, query }, signal })),
+    placeholderData: keepPreviousData,
+    refetchInterval: REFRESH_MS,
+  });
+}
+
+export function useJob(job: string) {
+  return useQuery({
+    queryKey: ["job", job],
+    queryFn: ({ signal }) => take(client.GET("/api/v1/jobs/{job}", { params: { path: { job } }, signal })),
+    refetchInterval: REFRESH_MS,
+  });
+}
+
+export function useRuns(job: string) {
+  return useInfiniteQuery({
+    queryKey: ["job", job, "runs"],
+    queryFn: ({ signal, pageParam }) => {
+      const query = { limit: RUNS_PER_PAGE, ...(pageParam === null ? {} : { before: pageParam }) };
+      return take(client.GET("/api/v1/jobs/{job}/runs", { params: { path: { job }, query }, signal }));
+    },
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    refetchInterval: REFRESH_MS,
+  });
+}
+
+export function useFiles(job: string, number: number, offset: number, limit: number) {
+  return useQuery({
+    queryKey: ["job", job, "files", number, offset, limit],
+    queryFn: ({ signal }) =>
+      take(
+        client.GET("/api/v1/jobs/{job}/runs/{number}/files", {
+          params: { path: { job, number }, query: { offset, limit } },
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function useEvents(job: string, offset: number, limit: number) {
+  return useQuery({
+    queryKey: ["job", job, "events", offset, limit],
+    queryFn: ({ signal }) =>
+      take(client.GET("/api/v1/jobs/{job}/events", { params: { path: { job }, query: { offset, limit } }, signal })),
+    placeholderData: keepPreviousData,
+    refetchInterval: REFRESH_MS,
+  });
+}
+
+/** What the next run would read. Lists folders, so it is asked for by a person and not by a timer. */
+export function usePending(job: string, isWanted: boolean) {
+  return useQuery({
+    queryKey: ["job", job, "pending"],
+    queryFn: ({ signal }) => take(client.GET("/api/v1/jobs/{job}/pending", { params: { path: { job } }, signal })),
+    enabled: isWanted,
+  });
+}
+
+/** How far the job is behind what it reads. Lists folders, like `usePending`. */
+export function useLag(job: string, isWanted: boolean) {
+  return useQuery({
+    queryKey: ["job", job, "lag"],
+    queryFn: ({ signal }) => take(client.GET("/api/v1/jobs/{job}/lag", { params: { path: { job } }, signal })),
+    enabled: isWanted,
+  });
+}
+
+export function useGraph(job: string) {
+  return useQuery({
+    queryKey: ["job", job, "graph"],
+    queryFn: ({ signal }) => take(client.GET("/api/v1/jobs/{job}/graph", { params: { path: { job } }, signal })),
+  });
+}
+
+/** What a change would do. It is made once: what a person looks at must not change below them. */
+export function usePreview(job: string, wish: Wish | undefined) {
+  return useQuery({
+    queryKey: ["preview", job, wish],
+    queryFn:
+      wish === undefined
+        ? skipToken
+        : ({ signal }) =>
+            take(client.POST("/api/v1/jobs/{job}/preview", { params: { path: { job } }, body: wish, signal })),
+    gcTime: 0,
+    staleTime: Number.POSITIVE_INFINITY,
+    refetchOnReconnect: false,
+    refetchOnWindowFocus: false,
+  });
+}
+
+/** Make a change. Never by itself a second time: a lost reply is not a failure. */
+export function useChange(job: string) {
+  return useMutation({
+    mutationFn: (body: ChangeAsk) =>
+      take(client.POST("/api/v1/jobs/{job}/changes", { params: { path: { job } }, body })),
+    onSettled: useForgetting(job),
+  });
+}
+
+/** Ask for a change of a protected job. */
+export function useAsk(job: string) {
+  return useMutation({
+    mutationFn: (body: RequestAsk) =>
+      take(client.POST("/api/v1/jobs/{job}/requests", { params: { path: { job } }, body })),
+    onSettled: useForgetting(job),
+  });
+}
+
+export function useProtect(job: string) {
+  return useMutation({
+    mutationFn: (reason: string) =>
+      take(client.POST("/api/v1/jobs/{job}/protection", { params: { path: { job } }, body: { reason } })),
+    onSettled: useForgetting(job),
+  });
+}
+
+export function useApprove(job: string, id: string) {
+  return useMutation({
+    mutationFn: (force: boolean) =>
+      take(client.POST("/api/v1/jobs/{job}/requests/{id}/approve", { params: { path: { job, id } }, body: { force } })),
+    onSettled: useForgetting(job),
+  });
+}
+
+export function useReject(job: string, id: string) {
+  return useMutation({
+    mutationFn: (reason: string) =>
+      take(client.POST("/api/v1/jobs/{job}/requests/{id}/reject", { params: { path: { job, id } }, body: { reason } })),
+    onSettled: useForgetting(job),
+  });
+}
+
+const EVENTS_LOOKED_AT = 50;
+
+/** Read what is noted of a job, by hand: after a change whose answer was lost. */
+export function useLook(job: string) {
+  const forget = useForgetting(job);
+  return useMutation({
+    mutationFn: () => {
+      const query = { offset: 0, limit: EVENTS_LOOKED_AT };
+      return take(client.GET("/api/v1/jobs/{job}/events", { params: { path: { job }, query } }));
+    },
+    onSettled: forget,
+  });
+}
+
+/** Return what lets the page ask anew for all that a change of a job may have moved: a refusal tells that it did. */
+function useForgetting(job: string): () => void {
+  const queries = useQueryClient();
+  return () => {
+    void queries.invalidateQueries({ queryKey: ["job", job] });
+    void queries.invalidateQueries({ queryKey: ["jobs"] });
+  };
+}

@@ -1,0 +1,57 @@
+import { Alert, Stack, Text } from "@chakra-ui/react";
+import { useEffect, useRef } from "react";
+import type { Changed, Requested } from "../api/model";
+import { Marks, pairsOf } from "./Marks";
+
+/** The last step: what the server did, in its words. */
+export function AnswerView({ answer }: { answer: Changed | Requested }) {
+  const box = useRef<HTMLDivElement>(null);
+  // The button that was pressed is gone, and what it did is what is to be read next.
+  useEffect(() => box.current?.focus(), []);
+  return (
+    <Stack gap={4} ref={box} tabIndex={-1} outline="none" data-testid="change-answer">
+      <Alert.Root status="success" role="status">
+        <Alert.Indicator />
+        <Alert.Content>
+          <Alert.Title>Done</Alert.Title>
+          <Alert.Description wordBreak="break-word">{sentence(answer.said)}</Alert.Description>
+        </Alert.Content>
+      </Alert.Root>
+      {"change" in answer && <Made changed={answer} />}
+      <Text color="fg.muted">
+        {answer.audited
+          ? "It stands in Airflow's audit log too."
+          : "It is kept in the history of the job. Airflow's audit log could not take it; the server's log says why."}
+      </Text>
+    </Stack>
+  );
+}
+
+function Made({ changed }: { changed: Changed }) {
+  const { watermarks, unreadable_runs: unreadable, requested_by, approved_by } = changed;
+  return (
+    <>
+      {Object.keys(watermarks).length > 0 && (
+        <Marks caption="Watermarks before and after" heads={["Before", "After"]} rows={pairsOf(watermarks)} />
+      )}
+      {unreadable.length > 0 && (
+        <Alert.Root status="warning">
+          <Alert.Indicator />
+          <Alert.Description wordBreak="break-word">
+            These runs can't be read and were not counted: {unreadable.join(", ")}. airflow-bookmarks doctor says more.
+          </Alert.Description>
+        </Alert.Root>
+      )}
+      {requested_by && approved_by && (
+        <Text>
+          Asked for by {requested_by}, approved by {approved_by}.
+        </Text>
+      )}
+    </>
+  );
+}
+
+function sentence(said: string): string {
+  const text = said.charAt(0).toUpperCase() + said.slice(1);
+  return text.endsWith(".") ? text : `${text}.`;
+}

@@ -1,0 +1,74 @@
+import { Button, Text } from "@chakra-ui/react";
+import { type RefObject, useState } from "react";
+import type { Changed, Job, RequestRow } from "../api/model";
+import { useApprove } from "../api/queries";
+import { AnswerView } from "./AnswerView";
+import { Frame } from "./Frame";
+import { HolderChoice } from "./HolderChoice";
+import { useSending } from "./sending";
+import { ToldView } from "./ToldView";
+import { TroubleView } from "./TroubleView";
+import { toldOfRequest } from "./told";
+import { troubleOf } from "./trouble";
+import { fixOfRequest, inSentence, requestName } from "./words";
+
+interface ApproveDialogProps {
+  job: Job;
+  request: RequestRow;
+  opener: RefObject<HTMLElement | null>;
+  onClosed: () => void;
+}
+
+/** Approve what somebody else asked for: it is made at once. */
+export function ApproveDialog({ job, request, opener, onClosed }: ApproveDialogProps) {
+  const [force, setForce] = useState(false);
+  const approve = useApprove(job.job, request.id);
+  const { sent, isSending, send } = useSending<Changed>();
+  const name = requestName(request.change);
+  const title = `Approve: ${inSentence(name)}`;
+  if (sent.phase === "done") {
+    return (
+      <Frame title={title} isSending={false} opener={opener} onClosed={onClosed}>
+        <AnswerView answer={sent.answer} />
+      </Frame>
+    );
+  }
+  const isBusy = sent.phase === "refused" && troubleOf(sent.error).offer === "force";
+  const isHeld = isBusy || job.state === "RUNNING";
+  const isReady = !isHeld || force;
+  const told = toldOfRequest(request.preview);
+  return (
+    <Frame
+      title={title}
+      isSending={isSending}
+      opener={opener}
+      onClosed={onClosed}
+      onSubmit={() => {
+        if (isReady) send(() => approve.mutateAsync(force));
+      }}
+      actions={(form) => (
+        <Button
+          type="submit"
+          form={form}
+          colorPalette="red"
+          disabled={!isReady}
+          loading={isSending}
+          loadingText="Sending"
+        >
+          {name}
+        </Button>
+      )}
+    >
+      <Text wordBreak="break-word">
+        {request.who} asked for it: {request.why}
+      </Text>
+      {told === undefined ? (
+        <Text>From then on one person alone can change job {job.job}.</Text>
+      ) : (
+        <ToldView told={told} fix={fixOfRequest(request.change)} />
+      )}
+      {isHeld && <HolderChoice holder={job.holder?.run_id ?? null} force={force} onForce={setForce} />}
+      {sent.phase === "refused" && <TroubleView job={job.job} error={sent.error} version={request.version} />}
+    </Frame>
+  );
+}

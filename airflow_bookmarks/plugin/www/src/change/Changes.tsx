@@ -1,0 +1,80 @@
+import { Button, HStack, Text } from "@chakra-ui/react";
+import { useRef, useState } from "react";
+import type { Job, RunRow } from "../api/model";
+import { ChangeDialog } from "./ChangeDialog";
+import { ProtectDialog } from "./ProtectDialog";
+import type { Kind } from "./wish";
+
+interface ChangesProps {
+  job: Job;
+  /** The run that was picked to rewind to, on the timeline or in the table. */
+  picked: RunRow | undefined;
+  onPicked: (run: RunRow | undefined) => void;
+}
+
+type Opened = Kind | "protection";
+
+/** What can be changed of a job: each button opens a dialog that shows what it would do first. */
+export function Changes({ job, picked, onPicked }: ChangesProps) {
+  const [chosen, setChosen] = useState<Opened>();
+  const opener = useRef<HTMLButtonElement>(null);
+  if (!job.may_change) return <Text color="fg.muted">{notAllowed(job)}</Text>;
+  // To pick a run is to want to go back to it.
+  const opened = chosen ?? (picked === undefined ? undefined : "rewind");
+  const close = () => {
+    opener.current = null;
+    setChosen(undefined);
+    onPicked(undefined);
+  };
+  return (
+    <>
+      <HStack role="group" aria-label="Changes of the job" gap={2} flexWrap="wrap">
+        {KINDS.map((kind) => (
+          <Button
+            key={kind}
+            size="sm"
+            variant="outline"
+            {...(kind === "delete" ? { colorPalette: "red" } : {})}
+            aria-haspopup="dialog"
+            title={MEANS[kind]}
+            onClick={(event) => {
+              opener.current = event.currentTarget;
+              setChosen(kind);
+            }}
+          >
+            {kind === "protection" && job.protected ? "Ask to unprotect" : NAMES[kind]}
+          </Button>
+        ))}
+      </HStack>
+      {opened === "protection" && <ProtectDialog job={job} opener={opener} onClosed={close} />}
+      {opened !== undefined && opened !== "protection" && (
+        <ChangeDialog job={job} kind={opened} picked={picked} opener={opener} onClosed={close} />
+      )}
+    </>
+  );
+}
+
+const KINDS = ["reset", "rewind", "set", "undo", "protection", "delete"] as const;
+
+const NAMES: Record<Opened, string> = {
+  reset: "Reset",
+  rewind: "Rewind",
+  set: "Set",
+  undo: "Undo",
+  protection: "Protect",
+  delete: "Delete",
+};
+
+const MEANS: Record<Opened, string> = {
+  reset: "back to before the first run",
+  rewind: "back to after an earlier run",
+  set: "one context to now, a time or an upstream's run",
+  undo: "as before the last change",
+  protection: "whether a change needs a second person",
+  delete: "the bookmark goes: the next run reads everything",
+};
+
+function notAllowed(job: Job): string {
+  const what = job.dag_id == null ? "assets" : `the runs of DAG ${job.dag_id}`;
+  return `You may look at this job and not change it. That takes the permission to edit ${what}.`;
+}

@@ -1,0 +1,57 @@
+import { Code, Field, Input, Text, Textarea } from "@chakra-ui/react";
+import { isNameTyped, lackOfReason } from "./wish";
+
+interface ReasonFieldProps {
+  reason: string;
+  onReason: (reason: string) => void;
+  isFirst?: boolean;
+}
+
+/** Say why: it is kept with who and when. */
+export function ReasonField({ reason, onReason, isFirst }: ReasonFieldProps) {
+  const lack = lackOfReason(reason);
+  return (
+    <Field.Root required invalid={reason !== "" && lack !== undefined}>
+      <Field.Label>
+        Reason <Field.RequiredIndicator />
+      </Field.Label>
+      <Textarea
+        rows={2}
+        autoresize
+        data-first={isFirst ? "" : undefined}
+        value={reason}
+        onChange={(event) => onReason(event.currentTarget.value)}
+      />
+      <Field.HelperText>It is kept with your name and the time, for everybody who looks at the job.</Field.HelperText>
+      {lack !== undefined && <Field.ErrorText>It takes {lack}.</Field.ErrorText>}
+    </Field.Root>
+  );
+}
+
+interface NameFieldProps {
+  job: string;
+  typed: string;
+  onTyped: (typed: string) => void;
+}
+
+/** Have the name of the job typed out, so that nobody changes another one than they mean. */
+export function NameField({ job, typed, onTyped }: NameFieldProps) {
+  return (
+    <Field.Root required invalid={typed !== "" && !job.startsWith(typed.trim())}>
+      <Field.Label display="block">
+        <Text as="span">Type the name of the job to confirm: </Text>
+        <Code wordBreak="break-all">{job}</Code> <Field.RequiredIndicator />
+      </Field.Label>
+      <Input
+        autoCapitalize="off"
+        autoComplete="off"
+        autoCorrect="off"
+        spellCheck={false}
+        value={typed}
+        onChange={(event) => onTyped(event.currentTarget.value)}
+        data-confirmed={isNameTyped(job, typed)}
+      />
+      <Field.ErrorText>That is not the name of this job.</Field.ErrorText>
+    </Field.Root>
+  );
+}

@@ -1,0 +1,46 @@
+import { Table, Text } from "@chakra-ui/react";
+import { Mark } from "../parts/Mark";
+import { ScrollTable } from "../parts/ScrollTable";
+
+/** Two watermarks of a context, none where it has read nothing. */
+export type Pair = readonly [string | null | undefined, string | null | undefined];
+
+interface MarksProps {
+  caption: string;
+  /** What the two columns of watermarks are. */
+  heads: readonly [string, string];
+  rows: Readonly<Record<string, Pair>>;
+}
+
+/** Where contexts stood, and where they stand then. */
+export function Marks({ caption, heads, rows }: MarksProps) {
+  const entries = Object.entries(rows);
+  if (entries.length === 0) return <Text color="fg.muted">No context has a watermark.</Text>;
+  return (
+    <ScrollTable caption={caption} columns={["Context", ...heads].map((title) => ({ title }))}>
+      {entries.map(([ctx, [one, other]]) => (
+        <Table.Row key={ctx}>
+          <Table.Cell>{ctx}</Table.Cell>
+          <Table.Cell>
+            <Mark mark={one} none="nothing read" />
+          </Table.Cell>
+          <Table.Cell fontWeight={one === other ? undefined : "semibold"}>
+            <Mark mark={other} none="nothing read" />
+            {one === other && (
+              <Text as="span" color="fg.muted">
+                {" (as before)"}
+              </Text>
+            )}
+          </Table.Cell>
+        </Table.Row>
+      ))}
+    </ScrollTable>
+  );
+}
+
+/** Return windows as pairs of watermarks. */
+export function pairsOf(windows: Readonly<Record<string, { before: string | null; after: string | null }>>) {
+  return Object.fromEntries(
+    Object.entries(windows).map(([ctx, { before, after }]): [string, Pair] => [ctx, [before, after]]),
+  );
+}

@@ -1,0 +1,60 @@
+import { List, Stack, Text } from "@chakra-ui/react";
+import type { Difference, EventRow, RunRow } from "../api/model";
+import { Ago } from "../parts/Ago";
+import { StateBadge } from "../parts/StateBadge";
+import { count, inBytes } from "../words/number";
+import { Marks, type Pair } from "./Marks";
+import { eventName } from "./words";
+
+/** What happened to a job since somebody looked at it. */
+export function MovedView({ difference }: { difference: Difference }) {
+  const { runs, events, watermarks, version_seen, version_now } = difference;
+  const marks = Object.entries(watermarks).map(([ctx, { seen, now }]): [string, Pair] => [ctx, [seen, now]]);
+  return (
+    <Stack gap={3}>
+      <Text>
+        You looked at version {version_seen}; it is at version {version_now} now.
+      </Text>
+      {runs.length > 0 && (
+        <List.Root ps={5}>
+          {runs.map((run) => (
+            <RunItem key={`${run.number} ${run.fence}`} run={run} />
+          ))}
+        </List.Root>
+      )}
+      <Events events={events} />
+      <Marks
+        caption="Watermarks as you saw them, and now"
+        heads={["As you saw it", "Now"]}
+        rows={Object.fromEntries(marks)}
+      />
+    </Stack>
+  );
+}
+
+function RunItem({ run }: { run: RunRow }) {
+  const size = run.files == null ? "" : `, read ${count(run.files, "file")}, ${inBytes(run.bytes ?? 0)}`;
+  return (
+    <List.Item wordBreak="break-word">
+      Run {run.number} <StateBadge state={run.state} /> <Ago at={run.committed_at} />
+      {size}
+      {run.run_id == null ? "" : `, of ${run.run_id}`}
+    </List.Item>
+  );
+}
+
+/** Changes, requests and decisions: who, when, why. */
+export function Events({ events }: { events: readonly EventRow[] }) {
+  if (events.length === 0) return null;
+  return (
+    <List.Root ps={5}>
+      {events.map((event, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: events have no id, and the list does not change
+        <List.Item key={index} wordBreak="break-word">
+          <strong>{eventName(event)}</strong> by {event.who ?? "nobody known"}, <Ago at={event.at} />
+          {event.why ? `: ${event.why}` : ""}
+        </List.Item>
+      ))}
+    </List.Root>
+  );
+}

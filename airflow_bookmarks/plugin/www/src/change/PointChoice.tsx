@@ -1,0 +1,120 @@
+import { Alert, Field, Input, NativeSelect, RadioGroup, Stack } from "@chakra-ui/react";
+import type { ContextRow } from "../api/model";
+import { Radio } from "./ContextChoice";
+import { contextName, type Setting, settingOf, settleRun, settleTime } from "./setting";
+import type { Draft } from "./wish";
+
+interface PointChoiceProps {
+  contexts: readonly ContextRow[];
+  draft: Draft;
+  onDraft: (draft: Draft) => void;
+}
+
+/** Choose the context that is set, and to where: in the words of its kind. */
+export function PointChoice({ contexts, draft, onDraft }: PointChoiceProps) {
+  const row = contexts.find(({ ctx }) => ctx === draft.ctx);
+  if (row === undefined) {
+    return (
+      <Alert.Root status="info">
+        <Alert.Indicator />
+        <Alert.Description>This job has no context yet. One can be set once a run has read it.</Alert.Description>
+      </Alert.Root>
+    );
+  }
+  const setting = settingOf(row);
+  return (
+    <Stack gap={4}>
+      <Field.Root>
+        <Field.Label>Context</Field.Label>
+        <NativeSelect.Root>
+          <NativeSelect.Field
+            data-first
+            value={draft.ctx}
+            onChange={(event) => onDraft({ ...draft, ctx: event.currentTarget.value, isNow: true, typed: "" })}
+          >
+            {contexts.map(({ ctx, kind }) => (
+              <option key={ctx} value={ctx}>
+                {contextName(ctx)} ({kind})
+              </option>
+            ))}
+          </NativeSelect.Field>
+          <NativeSelect.Indicator />
+        </NativeSelect.Root>
+        <Field.HelperText wordBreak="break-word">It stands at: {row.position}.</Field.HelperText>
+      </Field.Root>
+      {setting.by === "nothing" ? (
+        <Alert.Root status="warning">
+          <Alert.Indicator />
+          <Alert.Description>{setting.why}</Alert.Description>
+        </Alert.Root>
+      ) : (
+        <Point setting={setting} draft={draft} onDraft={onDraft} />
+      )}
+    </Stack>
+  );
+}
+
+type Settable = Exclude<Setting, { by: "nothing" }>;
+
+function Point({ setting, draft, onDraft }: { setting: Settable } & Omit<PointChoiceProps, "contexts">) {
+  const isTime = setting.by === "time";
+  return (
+    <Stack gap={3}>
+      <RadioGroup.Root
+        value={draft.isNow ? "now" : "typed"}
+        onValueChange={({ value }) => onDraft({ ...draft, isNow: value === "now" })}
+      >
+        <RadioGroup.Label srOnly>Set to</RadioGroup.Label>
+        <Stack gap={2}>
+          <Radio value="now">
+            {isTime
+              ? "Now: every file that is there counts as read"
+              : `Now: all that ${setting.upstream} has published counts as read`}
+          </Radio>
+          <Radio value="typed">{isTime ? "A time" : `A run of ${setting.upstream}`}</Radio>
+        </Stack>
+      </RadioGroup.Root>
+      {!draft.isNow && (isTime ? <TimeField draft={draft} onDraft={onDraft} /> : <RunField {...{ draft, onDraft }} />)}
+    </Stack>
+  );
+}
+
+type TypedProps = Omit<PointChoiceProps, "contexts">;
+
+function TimeField({ draft, onDraft }: TypedProps) {
+  const settled = settleTime(draft.typed);
+  return (
+    <Field.Root ps={6} invalid={draft.typed !== "" && "lacks" in settled}>
+      <Field.Label>Time, in your zone</Field.Label>
+      <Input
+        type="datetime-local"
+        step={1}
+        maxW="20rem"
+        value={draft.typed}
+        onChange={(event) => onDraft({ ...draft, typed: event.currentTarget.value })}
+      />
+      <Field.HelperText>
+        Files that are not newer count as read; newer ones are read, also those that were read before.
+        {"value" in settled && ` In UTC: ${settled.value}.`}
+      </Field.HelperText>
+      {"lacks" in settled && <Field.ErrorText>It has to be {settled.lacks}.</Field.ErrorText>}
+    </Field.Root>
+  );
+}
+
+function RunField({ draft, onDraft }: TypedProps) {
+  const settled = settleRun(draft.typed);
+  return (
+    <Field.Root ps={6} invalid={draft.typed !== "" && "lacks" in settled}>
+      <Field.Label>Run number</Field.Label>
+      <Input
+        inputMode="numeric"
+        maxW="12rem"
+        value={draft.typed}
+        onChange={(event) => onDraft({ ...draft, typed: event.currentTarget.value })}
+      />
+      <Field.HelperText>Up to this published run all counts as read. 0: from the beginning.</Field.HelperText>
+      {"lacks" in settled && <Field.ErrorText>It has to be {settled.lacks}.</Field.ErrorText>}
+    </Field.Root>
+  );
+}

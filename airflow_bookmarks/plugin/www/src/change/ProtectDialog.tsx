@@ -1,0 +1,78 @@
+import { Button, Text } from "@chakra-ui/react";
+import { type RefObject, useState } from "react";
+import type { Changed, Job, Requested } from "../api/model";
+import { useAsk, useProtect } from "../api/queries";
+import { AnswerView } from "./AnswerView";
+import { NameField, ReasonField } from "./Confirm";
+import { Frame } from "./Frame";
+import { useSending } from "./sending";
+import { TroubleView } from "./TroubleView";
+import { isNameTyped, lackOfReason, requestBody } from "./wish";
+
+interface ProtectDialogProps {
+  job: Job;
+  opener: RefObject<HTMLElement | null>;
+  onClosed: () => void;
+}
+
+/** Protect a job, or ask for the end of its protection. */
+export function ProtectDialog({ job, opener, onClosed }: ProtectDialogProps) {
+  // What is done stays what it was: the job shows as protected as soon as it is.
+  const [isEnd] = useState(job.protected === true);
+  const [reason, setReason] = useState("");
+  const [typed, setTyped] = useState("");
+  const { sent, isSending, send } = useProtecting(job, isEnd, reason);
+  const isReady = lackOfReason(reason) === undefined && (!isEnd || isNameTyped(job.job, typed));
+  const title = `${isEnd ? "Ask to unprotect" : "Protect"} ${job.job}`;
+  if (sent.phase === "done") {
+    return (
+      <Frame title={title} isSending={false} opener={opener} onClosed={onClosed}>
+        <AnswerView answer={sent.answer} />
+      </Frame>
+    );
+  }
+  return (
+    <Frame
+      title={title}
+      isSending={isSending}
+      opener={opener}
+      onClosed={onClosed}
+      onSubmit={() => {
+        if (isReady) send();
+      }}
+      actions={(form) => (
+        <Button
+          type="submit"
+          form={form}
+          colorPalette="blue"
+          disabled={!isReady}
+          loading={isSending}
+          loadingText="Sending"
+        >
+          {isEnd ? "Ask for approval: unprotect" : "Protect"}
+        </Button>
+      )}
+    >
+      <Text>{isEnd ? END : BEGIN}</Text>
+      <ReasonField isFirst reason={reason} onReason={setReason} />
+      {isEnd && <NameField job={job.job} typed={typed} onTyped={setTyped} />}
+      {sent.phase === "refused" && <TroubleView job={job.job} error={sent.error} version={job.version ?? 0} />}
+    </Frame>
+  );
+}
+
+const BEGIN =
+  "From then on a reset, rewind, set or undo of this job needs the approval of a second person. Runs go on as before.";
+const END =
+  "The job stays protected until somebody else approves this. Then it can be changed by one person alone again.";
+
+function useProtecting(job: Job, isEnd: boolean, reason: string) {
+  const protect = useProtect(job.job);
+  const ask = useAsk(job.job);
+  const { sent, isSending, send } = useSending<Changed | Requested>();
+  const make = () =>
+    isEnd
+      ? ask.mutateAsync(requestBody({ kind: "unprotect" }, job.job, reason, job.version ?? 0))
+      : protect.mutateAsync(reason.trim());
+  return { sent, isSending, send: () => send(make) };
+}

@@ -1,0 +1,88 @@
+import { Badge, Button, Card, HStack, Stack, Text } from "@chakra-ui/react";
+import type { Job, RequestRow } from "../api/model";
+import { Ago } from "../parts/Ago";
+import { decisionOf, MEANS } from "./decision";
+import { ToldView } from "./ToldView";
+import { toldOfRequest } from "./told";
+import { fixOfRequest, requestName } from "./words";
+
+/** What somebody is about to decide; `name` is what it is called. */
+export interface Deciding {
+  how: "approve" | "reject";
+  request: RequestRow;
+  name: string;
+}
+
+interface RequestCardProps {
+  job: Job;
+  request: RequestRow;
+  onDecide: (deciding: Deciding, button: HTMLElement) => void;
+}
+
+/** One request: what, who, why, until when, what it would do, and who may decide. */
+export function RequestCard({ job, request, onDecide }: RequestCardProps) {
+  const decision = decisionOf(job, request);
+  const told = toldOfRequest(request.preview);
+  return (
+    <Card.Root size="sm" data-testid="request">
+      <Card.Header>
+        <HStack justify="space-between" flexWrap="wrap">
+          <Card.Title as="h3" wordBreak="break-word">
+            {requestName(request.change)}
+          </Card.Title>
+          <StateOf state={request.state} />
+        </HStack>
+      </Card.Header>
+      <Card.Body gap={4} minW={0} fontSize="sm">
+        <Origin request={request} />
+        {told !== undefined && <ToldView told={told} fix={fixOfRequest(request.change)} />}
+        {decision.why !== undefined && <Text color="fg.muted">{decision.why}</Text>}
+      </Card.Body>
+      {decision.mayReject && (
+        <Card.Footer flexWrap="wrap">
+          {decision.mayApprove && (
+            <Button
+              size="sm"
+              colorPalette="red"
+              aria-haspopup="dialog"
+              onClick={(event) => onDecide({ how: "approve", request, name: decision.approve }, event.currentTarget)}
+            >
+              {decision.approve}
+            </Button>
+          )}
+          <Button
+            size="sm"
+            variant="outline"
+            aria-haspopup="dialog"
+            onClick={(event) => onDecide({ how: "reject", request, name: decision.reject }, event.currentTarget)}
+          >
+            {decision.reject}
+          </Button>
+        </Card.Footer>
+      )}
+    </Card.Root>
+  );
+}
+
+function StateOf({ state }: { state: string }) {
+  const palette = { open: "blue", approved: "purple", done: "green", rejected: "red" }[state] ?? "gray";
+  return (
+    <Badge colorPalette={palette} variant="surface" title={MEANS[state]}>
+      {state.toUpperCase()}
+    </Badge>
+  );
+}
+
+function Origin({ request }: { request: RequestRow }) {
+  return (
+    <Stack gap={1} wordBreak="break-word">
+      <Text>
+        {request.who} asked for it <Ago at={request.made_at} />: {request.why}
+      </Text>
+      <Text color="fg.muted" fontSize="sm">
+        Made for version {request.version}; it runs out <Ago at={request.valid_until} />
+        {request.decided_by === null ? "" : `; decided by ${request.decided_by}`}. Request {request.id}.
+      </Text>
+    </Stack>
+  );
+}

@@ -1,0 +1,74 @@
+import { Button, Field, NativeSelect } from "@chakra-ui/react";
+import type { RunRow } from "../api/model";
+import { useRuns } from "../api/queries";
+import { Problem } from "../parts/Problem";
+import { inZone, timeOf } from "../words/time";
+import { isRewindable } from "./wish";
+
+interface RunChoiceProps {
+  job: string;
+  picked: RunRow | undefined;
+  toRun: number | null;
+  onRun: (run: RunRow | undefined) => void;
+}
+
+/** Choose the run that stays the last one: those that committed and are history still. */
+export function RunChoice({ job, picked, toRun, onRun }: RunChoiceProps) {
+  const runs = useRuns(job);
+  if (runs.isError) return <Problem error={runs.error} onRetry={() => void runs.refetch()} />;
+  const known = withPicked(runs.data?.pages.flatMap((page) => page.runs).filter(isRewindable) ?? [], picked);
+  const isUnfit = picked !== undefined && !isRewindable(picked);
+  return (
+    <Field.Root invalid={isUnfit && toRun === null}>
+      <Field.Label>Back to after run</Field.Label>
+      <NativeSelect.Root>
+        <NativeSelect.Field
+          data-first
+          value={toRun ?? ""}
+          onChange={(event) => onRun(known.find(({ number }) => `${number}` === event.currentTarget.value))}
+        >
+          <option value="">{runs.isPending ? "Loading the runs" : nameOfNone(known)}</option>
+          {known.map((run) => (
+            <option key={run.number} value={run.number}>
+              {runInWords(run)}
+            </option>
+          ))}
+        </NativeSelect.Field>
+        <NativeSelect.Indicator />
+      </NativeSelect.Root>
+      {isUnfit && (
+        <Field.ErrorText>
+          Run {picked.number} is {picked.state}: only a run that committed and was not undone can be gone back to.
+        </Field.ErrorText>
+      )}
+      <Field.HelperText>
+        The job stands as after this run; later ones are undone. Back to before the first one is a reset.
+      </Field.HelperText>
+      {runs.hasNextPage && (
+        <Button size="xs" variant="outline" loading={runs.isFetchingNextPage} onClick={() => void runs.fetchNextPage()}>
+          Older runs
+        </Button>
+      )}
+    </Field.Root>
+  );
+}
+
+function nameOfNone(known: readonly RunRow[]): string {
+  return known.length === 0 ? "No run that can be gone back to" : "Pick a run";
+}
+
+function withPicked(runs: RunRow[], picked: RunRow | undefined): RunRow[] {
+  if (picked === undefined || !isRewindable(picked) || runs.some(({ number }) => number === picked.number)) return runs;
+  return [...runs, picked].sort((one, other) => other.number - one.number);
+}
+
+function markInWords(mark: string | null): string {
+  const at = timeOf(mark);
+  return at === undefined ? (mark ?? "nothing read") : inZone(at);
+}
+
+function runInWords(run: RunRow): string {
+  const at = timeOf(run.committed_at);
+  const marks = Object.entries(run.watermark).map(([ctx, mark]) => `${ctx} ${markInWords(mark)}`);
+  return [`Run ${run.number}`, ...(at === undefined ? [] : [inZone(at)]), ...marks].join(" \u00b7 ");
+}

@@ -1,0 +1,42 @@
+import { Button, Text } from "@chakra-ui/react";
+import type { Preview, Wish } from "../api/model";
+import { actionName, inSentence } from "./words";
+
+interface SendButtonProps {
+  form: string;
+  wish: Wish | undefined;
+  seen: Preview | undefined;
+  missing: readonly string[];
+  isSending: boolean;
+}
+
+/** The button that does it, with the name of what it does, and what is missing for it. */
+export function SendButton({ form, wish, seen, missing: asked, isSending }: SendButtonProps) {
+  const name = wish === undefined ? "Make the change" : actionName(wish);
+  const missing = seen === undefined && wish !== undefined ? ["the preview"] : asked;
+  return (
+    <>
+      <Button
+        type="submit"
+        form={form}
+        colorPalette={seen?.needs_approval ? "blue" : "red"}
+        disabled={seen === undefined || missing.length > 0}
+        loading={isSending}
+        loadingText="Sending"
+        maxW="100%"
+        whiteSpace="normal"
+        height="auto"
+        minH={10}
+        py={1}
+        wordBreak="break-word"
+        aria-describedby={`${form}-missing`}
+        data-testid="change-send"
+      >
+        {seen?.needs_approval ? `Ask for approval: ${inSentence(name)}` : name}
+      </Button>
+      <Text id={`${form}-missing`} role="status" w="100%" textAlign="end" color="fg.muted" fontSize="sm" order={-1}>
+        {missing.length > 0 && !isSending ? `Still missing: ${missing.join(", ")}.` : ""}
+      </Text>
+    </>
+  );
+}

@@ -1,0 +1,63 @@
+import { Alert, Button, chakra, Grid, Stack } from "@chakra-ui/react";
+import { Fragment } from "react";
+import { Marks, pairsOf } from "./Marks";
+import type { Told } from "./told";
+import { type Fix, factsOf } from "./words";
+
+interface ToldViewProps {
+  told: Told;
+  /** What can be done about rows that would come twice. */
+  fix: Fix;
+  /** Ask for the clean that keeps rows from coming twice. */
+  onClean?: (() => void) | undefined;
+}
+
+/** What a change would do, before anybody confirms it. */
+export function ToldView({ told, fix, onClean }: ToldViewProps) {
+  return (
+    <Stack gap={4}>
+      {told.twice.length > 0 && <Twice targets={told.twice} fix={fix} onClean={onClean} />}
+      <Marks
+        caption="Watermarks before and after the change"
+        heads={["Before", "After"]}
+        rows={pairsOf(told.watermarks)}
+      />
+      <Grid as="dl" templateColumns={{ base: "1fr", sm: "9.5rem 1fr" }} columnGap={4} rowGap={{ base: 0, sm: 2 }}>
+        {factsOf(told).map(({ label, says }) => (
+          <Fragment key={label}>
+            <chakra.dt color="fg.muted">{label}</chakra.dt>
+            <chakra.dd wordBreak="break-word" mb={{ base: 2, sm: 0 }}>
+              {says}
+            </chakra.dd>
+          </Fragment>
+        ))}
+      </Grid>
+    </Stack>
+  );
+}
+
+const FIXES: Record<Fix, string> = {
+  clean: "Also remove what the undone runs wrote, and it comes once.",
+  "all contexts": "Take all contexts, and it can be removed first; or empty the target by hand before the next run.",
+  "ask anew": "Reject it, and ask for it anew with what the undone runs wrote removed.",
+  "by hand": "Remove those rows from the target by hand before the next run.",
+};
+
+function Twice({ targets, fix, onClean }: { targets: readonly string[]; fix: Fix; onClean: (() => void) | undefined }) {
+  return (
+    <Alert.Root status="error" role="alert">
+      <Alert.Indicator />
+      <Alert.Content minW={0} alignItems="flex-start">
+        <Alert.Title>The same rows would come twice</Alert.Title>
+        <Alert.Description wordBreak="break-word">
+          What is read again is written again, and what was written stays, in {targets.join(", ")}. {FIXES[fix]}
+        </Alert.Description>
+        {fix === "clean" && onClean !== undefined && (
+          <Button size="sm" variant="outline" mt={2} onClick={onClean}>
+            Remove it too
+          </Button>
+        )}
+      </Alert.Content>
+    </Alert.Root>
+  );
+}

@@ -1,0 +1,64 @@
+import { Stack, Text } from "@chakra-ui/react";
+import type { Job, RunRow } from "../api/model";
+import { CleanChoice } from "./CleanChoice";
+import { ContextChoice } from "./ContextChoice";
+import { PointChoice } from "./PointChoice";
+import { RunChoice } from "./RunChoice";
+import type { Draft } from "./wish";
+
+interface WhatProps {
+  job: Job;
+  picked: RunRow | undefined;
+  draft: Draft;
+  onDraft: (draft: Draft) => void;
+}
+
+/** The first step: what is to be changed. */
+export function What({ job, picked, draft, onDraft }: WhatProps) {
+  if (draft.kind === "undo") {
+    return (
+      <Text>The job stands as before its last reset, rewind, set, delete or undo. Runs made since are undone.</Text>
+    );
+  }
+  if (draft.kind === "delete") {
+    return (
+      <Stack gap={4}>
+        <Text>
+          The job has no bookmark any more, and leaves the list until it runs again: that run reads everything, and its
+          number goes on. Jobs that read it see that it went back. An undo takes a deletion back.
+        </Text>
+        <CleanChoice isClean={draft.clean} isPossible onClean={(clean) => onDraft({ ...draft, clean })} />
+      </Stack>
+    );
+  }
+  if (draft.kind === "set") return <PointChoice contexts={job.contexts} draft={draft} onDraft={onDraft} />;
+  const known = knownContexts(job, picked);
+  return (
+    <Stack gap={4}>
+      {draft.kind === "reset" ? (
+        <Text>The job stands as before its first run: the next one reads everything.</Text>
+      ) : (
+        <RunChoice
+          job={job.job}
+          picked={picked}
+          toRun={draft.toRun}
+          onRun={(run) => onDraft({ ...draft, toRun: run?.number ?? null })}
+        />
+      )}
+      {known.length > 0 && (
+        <ContextChoice known={known} chosen={draft.contexts} onChosen={(contexts) => onDraft({ ...draft, contexts })} />
+      )}
+      <CleanChoice
+        isClean={draft.clean}
+        isPossible={draft.contexts === null}
+        onClean={(clean) => onDraft({ ...draft, clean })}
+      />
+    </Stack>
+  );
+}
+
+/** A run may have read contexts that the job has lost since. */
+function knownContexts(job: Job, picked: RunRow | undefined): string[] {
+  const names = new Set([...job.contexts.map(({ ctx }) => ctx), ...Object.keys(picked?.watermark ?? {})]);
+  return [...names].sort();
+}

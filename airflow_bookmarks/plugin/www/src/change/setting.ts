@@ -1,0 +1,48 @@
+import type { ContextRow } from "../api/model";
+
+/** How a context can be set by hand, which is a matter of its kind. */
+export type Setting =
+  | { by: "time" }
+  | { by: "run"; upstream: string }
+  /** Not at all, and why. */
+  | { by: "nothing"; why: string };
+
+/** What a form says, as the API takes it; or what it lacks, in words. */
+export type Settled<T> = { value: T } | { lacks: string };
+
+const STATE_KIND = "state";
+const STATE_CONTEXT = ".state";
+const MOST = 9_999_999_999; // a run number has ten digits at most
+const LAST_YEAR = 9999;
+
+/** Name a context as its script does: what it keeps is `job.state` there. */
+export function contextName(ctx: string): string {
+  return ctx === STATE_CONTEXT ? "job.state" : ctx;
+}
+
+/** Return how a context can be set: the rules of `lifecycle.change.set_position`, so that a refusal comes early. */
+export function settingOf({ ctx, kind, source }: ContextRow): Setting {
+  if (kind === "files") return { by: "time" };
+  if (kind === "upstream") return { by: "run", upstream: source.slice(source.indexOf(":") + 1) };
+  if (kind === STATE_KIND) return { by: "nothing", why: "What the script keeps in job.state is set by the script." };
+  return { by: "nothing", why: `${ctx} is of kind ${kind}. Only files and upstreams can be set by hand.` };
+}
+
+/** Return a time, as an input has it in the zone of whoever looks, in UTC: "2026-05-03T08:00:00.000Z". */
+export function settleTime(typed: string): Settled<string> {
+  if (typed === "") return { lacks: "a time" };
+  const at = new Date(typed);
+  if (Number.isNaN(at.getTime()) || at.getFullYear() < 1 || at.getUTCFullYear() > LAST_YEAR) {
+    return { lacks: "a time between the years 1 and 9999" };
+  }
+  return { value: at.toISOString() };
+}
+
+/** Return the number of an upstream's run; 0 stands for before its first one. */
+export function settleRun(typed: string): Settled<number> {
+  const text = typed.trim();
+  if (text === "") return { lacks: "the number of a run" };
+  if (!/^[0-9]+$/.test(text)) return { lacks: "the number of a run, in digits" };
+  const number = Number(text);
+  return number > MOST ? { lacks: "the number of a run, of ten digits at most" } : { value: number };
+}

@@ -1,0 +1,98 @@
+import type { Preview, Window } from "../api/model";
+
+/** What a change would do: of a preview that was just made, or of one that a request kept. */
+export interface Told {
+  kind: string;
+  version: number;
+  /** The last run that stays history; 0: none. */
+  toRun: number;
+  /** Their numbers; of a request the first ones. */
+  undone: readonly number[];
+  undoneCount: number;
+  unreadable: readonly string[];
+  /** null: not known until the source is asked. */
+  files: number | null;
+  bytes: number | null;
+  rows: number | null;
+  watermarks: Readonly<Record<string, Window>>;
+  /** Jobs that have read an undone run, and up to which run they have read. */
+  consumers: Readonly<Record<string, number>>;
+  hiddenConsumers: number;
+  twice: readonly string[];
+  toClean: number;
+  holder: string | null;
+}
+
+export function toldOf(preview: Preview): Told {
+  return {
+    kind: preview.change,
+    version: preview.version,
+    toRun: preview.to_run,
+    undone: preview.undone_runs,
+    undoneCount: preview.undone_runs.length,
+    unreadable: preview.unreadable_runs,
+    ...preview.read_again,
+    watermarks: preview.watermarks,
+    consumers: preview.consumers,
+    hiddenConsumers: preview.hidden_consumers,
+    twice: preview.written_twice,
+    toClean: preview.files_to_clean,
+    holder: preview.holder,
+  };
+}
+
+type Kept = Readonly<Record<string, unknown>>;
+
+/** Return the preview that a request kept; undefined where there is none, as of the end of a protection. */
+export function toldOfRequest(kept: Kept): Told | undefined {
+  if (typeof kept.change !== "string" || typeof kept.version !== "number") return undefined;
+  const again = recordOf(kept.read_again);
+  const undone = listOf(kept.undone_runs, isNumber);
+  return {
+    kind: kept.change,
+    version: kept.version,
+    toRun: isNumber(kept.to_run) ? kept.to_run : 0,
+    undone,
+    undoneCount: isNumber(kept.undone_run_count) ? kept.undone_run_count : undone.length,
+    unreadable: listOf(kept.unreadable_runs, isText),
+    files: numberOrNull(again.files),
+    bytes: numberOrNull(again.bytes),
+    rows: numberOrNull(again.rows),
+    watermarks: valuesOf(kept.watermarks, windowOf),
+    consumers: valuesOf(kept.consumers, (value) => (isNumber(value) ? value : undefined)),
+    hiddenConsumers: isNumber(kept.hidden_consumers) ? kept.hidden_consumers : 0,
+    twice: listOf(kept.written_twice, isText),
+    toClean: isNumber(kept.files_to_clean) ? kept.files_to_clean : 0,
+    holder: isText(kept.holder) ? kept.holder : null,
+  };
+}
+
+function windowOf(value: unknown): Window {
+  const { before, after } = recordOf(value);
+  return { before: isText(before) ? before : null, after: isText(after) ? after : null };
+}
+
+function recordOf(value: unknown): Kept {
+  return typeof value === "object" && value !== null ? (value as Kept) : {};
+}
+
+function valuesOf<T>(value: unknown, as: (value: unknown) => T | undefined): Record<string, T> {
+  const found = Object.entries(recordOf(value)).map(([name, each]) => [name, as(each)] as const);
+  return Object.fromEntries(found.filter((pair): pair is [string, T] => pair[1] !== undefined));
+}
+
+function listOf<T>(value: unknown, is: (value: unknown) => value is T): T[] {
+  return Array.isArray(value) ? value.filter(is) : [];
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === "number";
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+function numberOrNull(value: unknown): number | null {
+  return isNumber(value) ? value : null;
+}

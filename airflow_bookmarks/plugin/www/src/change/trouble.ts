@@ -1,0 +1,71 @@
+import { ApiError } from "../api/client";
+import type { Difference, EventRow } from "../api/model";
+
+/** What can be done about a refusal. */
+export type Offer =
+  /** Take the job away from the run that holds it. */
+  | "force"
+  /** Look at a new preview. */
+  | "preview"
+  /** See whether the change was made. */
+  | "look"
+  | "nothing";
+
+/** A change that was not made, or of which nobody knows, in words. */
+export interface Trouble {
+  title: string;
+  message: string;
+  wrong: readonly string[];
+  offer: Offer;
+  difference: Difference | undefined;
+}
+
+const TITLES: Record<string, [string, Offer]> = {
+  ApprovalError: ["It can't be decided", "nothing"],
+  ChangedMeanwhileError: ["The job changed meanwhile", "preview"],
+  ChangeRefusedError: ["It can't be done", "nothing"],
+  FencedError: ["The job changed meanwhile", "preview"],
+  JobBusyError: ["A run holds the job", "force"],
+  JobUnknownError: ["There is no such job", "nothing"],
+  ProtectedError: ["The job is protected", "preview"],
+  RequestUnknownError: ["There is no such request", "nothing"],
+  RunUnknownError: ["There is no such run", "nothing"],
+};
+
+/** Say what a refusal means, and what to offer. */
+export function troubleOf(error: Error): Trouble {
+  const refusal = error instanceof ApiError ? error.refusal : undefined;
+  const [title, offer] = headOf(error);
+  return {
+    title,
+    message: error.message,
+    wrong: (refusal?.wrong ?? []).map(({ where, what }) => `${where}: ${what}`),
+    offer,
+    difference: refusal?.difference ?? undefined,
+  };
+}
+
+function headOf(error: Error): readonly [string, Offer] {
+  if (mayHaveBeenMade(error)) return ["Nobody knows whether it was made", "look"];
+  if (!(error instanceof ApiError)) return ["Something went wrong", "nothing"];
+  const known = TITLES[error.refusal?.error ?? ""];
+  if (known !== undefined) return known;
+  if (error.status === 401) return ["You are logged out", "nothing"];
+  if (error.status === 403) return ["You may not do this", "nothing"];
+  if (error.status === 404) return ["It is not there any more", "nothing"];
+  if (error.status === 422) return ["It can't be done like this", "nothing"];
+  if (error.status === 503) return ["The state store does not answer", "nothing"];
+  return ["Something went wrong", "nothing"];
+}
+
+/** Whether something that was sent may have been done although no answer says so: a lost reply is not a failure. */
+export function mayHaveBeenMade(error: Error): boolean {
+  if (!(error instanceof ApiError)) return false;
+  if (error.status === 0) return true;
+  return error.status >= 500 && !/nothing was (read or )?changed/i.test(error.message);
+}
+
+/** Return what ended a version of a job, or was asked for at it: newest first, as the events are. */
+export function eventsAt(version: number, events: readonly EventRow[]): EventRow[] {
+  return events.filter((event) => (event.version_before ?? -1) >= version);
+}

@@ -1,0 +1,153 @@
+import { describe, expect, it } from "vitest";
+import type { ContextRow, RunRow, Wish } from "../api/model";
+import { contextName, settingOf, settleRun, settleTime } from "./setting";
+import {
+  changeBody,
+  type Draft,
+  draftOf,
+  isNameTyped,
+  isRewindable,
+  lacking,
+  lackOfReason,
+  requestBody,
+  wishOf,
+} from "./wish";
+
+function context(ctx: string, kind: string, source = `${kind}:/raw`): ContextRow {
+  return { ctx, kind, source, watermark: null, run_number: 1, set_in_epoch: null, position: "" };
+}
+
+function run(number: number, state: string): RunRow {
+  return { number, fence: number, state, contexts: {}, outputs: {}, seconds: {}, watermark: {}, window: {} };
+}
+
+const FILES = context("flights", "files");
+const UPSTREAM = context("people", "upstream", "upstream:people:clean");
+const STATE = context(".state", "state", "");
+const CONTEXTS = [FILES, UPSTREAM, STATE];
+const SURE = { reason: " wrong delivery ", typed: "clean", force: false };
+
+const FREE = { isHeld: false, isOld: false };
+const HELD = { isHeld: true, isOld: false };
+
+function draft(kind: Draft["kind"], more: Partial<Draft> = {}): Draft {
+  return { ...draftOf(kind, CONTEXTS, undefined), ...more };
+}
+
+describe("a form", () => {
+  it.each<[string, Draft, Wish]>([
+    ["resets all contexts", draft("reset"), { kind: "reset", clean: false }],
+    ["resets and cleans", draft("reset", { clean: true }), { kind: "reset", clean: true }],
+    [
+      "never cleans with some contexts, which the server refuses",
+      draft("reset", { clean: true, contexts: ["people", "flights"] }),
+      { kind: "reset", clean: false, contexts: ["flights", "people"] },
+    ],
+    ["rewinds", draft("rewind", { toRun: 4 }), { kind: "rewind", to_run: 4, clean: false }],
+    ["sets files to now", draft("set"), { kind: "set", ctx: "flights", value: "now" }],
+    [
+      "sets an upstream to a run, as a number",
+      draft("set", { ctx: "people", isNow: false, typed: " 7 " }),
+      { kind: "set", ctx: "people", value: 7 },
+    ],
+    ["undoes", draft("undo"), { kind: "undo" }],
+    ["deletes", draft("delete"), { kind: "delete", clean: false }],
+    ["deletes and cleans", draft("delete", { clean: true }), { kind: "delete", clean: true }],
+  ])("%s", (_, given, wish) => expect(wishOf(given, CONTEXTS)).toEqual({ value: wish }));
+
+  it.each<[string, Draft, readonly ContextRow[]]>([
+    ["a run to go back to", draft("rewind"), CONTEXTS],
+    ["a context", draft("reset", { contexts: [] }), CONTEXTS],
+    ["a context", draft("set", { ctx: "" }), []],
+    ["a context that can be set", draft("set", { ctx: ".state" }), CONTEXTS],
+    ["a time", draft("set", { isNow: false }), CONTEXTS],
+    ["the number of a run", draft("set", { ctx: "people", isNow: false }), CONTEXTS],
+  ])("lacks %s", (lacks, given, contexts) => expect(wishOf(given, contexts)).toEqual({ lacks }));
+
+  it("begins with the picked run", () => expect(draftOf("rewind", [], run(4, "PUBLISHED")).toRun).toBe(4));
+  it("does not begin with a run that was undone", () =>
+    expect(draftOf("rewind", [], run(4, "UNDONE")).toRun).toBeNull());
+  it("begins with a context that can be set", () =>
+    expect(draftOf("set", [STATE, FILES], undefined).ctx).toBe("flights"));
+});
+
+describe("a run that can be gone back to", () => {
+  it.each(["COMMITTED", "PUBLISHED"])("may be %s", (state) => expect(isRewindable(run(1, state))).toBe(true));
+  it.each(["FAILED", "PLANNED", "ABANDONED", "UNDONE", "DAMAGED"])("is not %s", (state) =>
+    expect(isRewindable(run(1, state))).toBe(false),
+  );
+});
+
+describe("a context", () => {
+  it("of files takes a time", () => expect(settingOf(FILES)).toEqual({ by: "time" }));
+  it("of an upstream takes a run of it, whatever its name", () =>
+    expect(settingOf(UPSTREAM)).toEqual({ by: "run", upstream: "people:clean" }));
+  it("of job.state is set by its script", () => expect(settingOf(STATE).by).toBe("nothing"));
+  it("of job.state is called that", () =>
+    expect([".state", "flights"].map(contextName)).toEqual(["job.state", "flights"]));
+  it("of another kind can't be set", () =>
+    expect(settingOf(context("orders", "jdbc"))).toEqual({
+      by: "nothing",
+      why: "orders is of kind jdbc. Only files and upstreams can be set by hand.",
+    }));
+});
+
+describe("a time", () => {
+  it("of the user's zone is sent in UTC", () => {
+    const local = new Date(2026, 4, 3, 10, 30, 5);
+    expect(settleTime("2026-05-03T10:30:05")).toEqual({ value: local.toISOString() });
+  });
+  it.each(["", "yesterday", "+275760-01-01T00:00"])("is not %j", (typed) =>
+    expect(settleTime(typed)).toHaveProperty("lacks"),
+  );
+});
+
+describe("the number of a run", () => {
+  it.each([
+    ["0", 0],
+    ["007", 7],
+    ["9999999999", 9_999_999_999],
+  ])("is %s", (typed, value) => expect(settleRun(typed)).toEqual({ value }));
+  it.each(["", "-1", "1.5", "1e3", "\u0661", "10000000000"])("is not %j", (typed) =>
+    expect(settleRun(typed)).toHaveProperty("lacks"),
+  );
+});
+
+describe("before a change is sent", () => {
+  it("nothing is missing", () => expect(lacking("clean", SURE, FREE)).toEqual([]));
+  it("a reason is given", () => expect(lacking("clean", { ...SURE, reason: " \n" }, FREE)).toEqual(["a reason"]));
+  it("the name is typed", () =>
+    expect(lacking("clean", { ...SURE, typed: "clea" }, FREE)).toEqual(["the name of the job"]));
+  it("a run in the way loses the job", () => {
+    expect(lacking("clean", SURE, HELD)).toEqual(["the job, which a run holds"]);
+    expect(lacking("clean", { ...SURE, force: true }, HELD)).toEqual([]);
+  });
+  it("the new preview is looked at, if the job moved since the old one", () =>
+    expect(lacking("clean", SURE, { isHeld: false, isOld: true })).toEqual(["a look at the new preview"]));
+  it("a name that was pasted with its line end is the name", () => expect(isNameTyped("clean", " clean\n")).toBe(true));
+  it("a name in capitals is another name", () => expect(isNameTyped("clean", "Clean")).toBe(false));
+  it("a reason has 2,000 characters at most, as the server counts them", () => {
+    expect(lackOfReason("x".repeat(2000))).toBeUndefined();
+    expect(lackOfReason("\u{1F600}".repeat(2000))).toBeUndefined();
+    expect(lackOfReason("x".repeat(2001))).toBe("a reason of at most 2000 characters (this has 2001)");
+  });
+});
+
+describe("a body", () => {
+  const wish: Wish = { kind: "rewind", to_run: 4, clean: false };
+  it("of a change is of the version that was previewed", () =>
+    expect(changeBody(wish, "clean", SURE, 9)).toEqual({
+      ...wish,
+      reason: "wrong delivery",
+      expected_version: 9,
+      confirm: "clean",
+      force: false,
+    }));
+  it("of a request says nothing of force, which is the approver's to say", () =>
+    expect(requestBody(wish, "clean", SURE.reason, 9)).toEqual({
+      ...wish,
+      reason: "wrong delivery",
+      expected_version: 9,
+      confirm: "clean",
+    }));
+});

@@ -1,0 +1,120 @@
+import type { ChangeAsk, ContextRow, RequestAsk, RunRow, Wish } from "../api/model";
+import { type Settled, settingOf, settleRun, settleTime } from "./setting";
+
+export type Kind = Wish["kind"];
+
+/** What the form of a change holds; what its kind does not use is left as it is. */
+export interface Draft {
+  kind: Kind;
+  /** Only these; null: all of them. */
+  contexts: readonly string[] | null;
+  clean: boolean;
+  toRun: number | null;
+  ctx: string;
+  isNow: boolean;
+  /** A time or a run number, as typed. */
+  typed: string;
+}
+
+/** What a person says to be sure. */
+export interface Sure {
+  reason: string;
+  /** The name of the job, as typed. */
+  typed: string;
+  /** Take the job away from the run that holds it. */
+  force: boolean;
+}
+
+export const MAX_REASON = 2000;
+
+export function draftOf(kind: Kind, contexts: readonly ContextRow[], picked: RunRow | undefined): Draft {
+  const settable = contexts.find((row) => settingOf(row).by !== "nothing") ?? contexts[0];
+  return {
+    kind,
+    contexts: null,
+    clean: false,
+    toRun: picked !== undefined && isRewindable(picked) ? picked.number : null,
+    ctx: settable?.ctx ?? "",
+    isNow: true,
+    typed: "",
+  };
+}
+
+/** Whether a job can go back to after a run: it committed, and is history still. */
+export function isRewindable(run: RunRow): boolean {
+  return run.state === "COMMITTED" || run.state === "PUBLISHED";
+}
+
+/** Return the change that a form asks for, or what it lacks to be one. */
+export function wishOf(draft: Draft, contexts: readonly ContextRow[]): Settled<Wish> {
+  if (draft.kind === "undo") return { value: { kind: "undo" } };
+  if (draft.kind === "delete") return { value: { kind: "delete", clean: draft.clean } };
+  if (draft.kind === "set") return settleSet(draft, contexts);
+  if (draft.contexts?.length === 0) return { lacks: "a context" };
+  // A change of some contexts undoes no run, so there is nothing to clean: the server refuses the two together.
+  const scope =
+    draft.contexts === null ? { clean: draft.clean } : { clean: false, contexts: [...draft.contexts].sort() };
+  if (draft.kind === "reset") return { value: { kind: "reset", ...scope } };
+  if (draft.toRun === null) return { lacks: "a run to go back to" };
+  return { value: { kind: "rewind", to_run: draft.toRun, ...scope } };
+}
+
+function settleSet(draft: Draft, contexts: readonly ContextRow[]): Settled<Wish> {
+  const row = contexts.find(({ ctx }) => ctx === draft.ctx);
+  if (row === undefined) return { lacks: "a context" };
+  const setting = settingOf(row);
+  if (setting.by === "nothing") return { lacks: "a context that can be set" };
+  if (draft.isNow) return { value: { kind: "set", ctx: row.ctx, value: "now" } };
+  const settled = setting.by === "time" ? settleTime(draft.typed) : settleRun(draft.typed);
+  return "lacks" in settled ? settled : { value: { kind: "set", ctx: row.ctx, value: settled.value } };
+}
+
+/** Say why a reason can't be sent; undefined where it can. */
+export function lackOfReason(reason: string): string | undefined {
+  if (reason.trim() === "") return "a reason";
+  // As Python counts: characters outside the basic plane are one.
+  const length = [...reason.trim()].length;
+  return length > MAX_REASON ? `a reason of at most ${MAX_REASON} characters (this has ${length})` : undefined;
+}
+
+export function isNameTyped(job: string, typed: string): boolean {
+  return typed.trim() === job;
+}
+
+/** What stands in the way of a change. */
+export interface Obstacles {
+  /** A run holds the job. */
+  isHeld: boolean;
+  /** The server said that the job is not what was previewed any more. */
+  isOld: boolean;
+}
+
+/** Say what is missing before a change can be sent: empty where nothing is. */
+export function lacking(job: string, sure: Sure, { isHeld, isOld }: Obstacles): string[] {
+  const reason = lackOfReason(sure.reason);
+  return [
+    ...(isOld ? ["a look at the new preview"] : []),
+    ...(isHeld && !sure.force ? ["the job, which a run holds"] : []),
+    ...(reason === undefined ? [] : [reason]),
+    ...(isNameTyped(job, sure.typed) ? [] : ["the name of the job"]),
+  ];
+}
+
+/** Return the body that makes a change, of the version that was previewed. */
+export function changeBody(wish: Wish, job: string, sure: Sure, version: number): ChangeAsk {
+  return { ...wish, ...sureness(job, sure.reason, version), force: sure.force };
+}
+
+/** Return the body that asks somebody else to approve a change. Whether a run is fenced, the approver says. */
+export function requestBody(
+  wish: Wish | { kind: "unprotect" },
+  job: string,
+  reason: string,
+  version: number,
+): RequestAsk {
+  return { ...wish, ...sureness(job, reason, version) };
+}
+
+function sureness(job: string, reason: string, version: number) {
+  return { reason: reason.trim(), expected_version: version, confirm: job };
+}

@@ -1,0 +1,131 @@
+import { describe, expect, it } from "vitest";
+import type { Preview, Wish } from "../api/model";
+import { type Told, toldOf, toldOfRequest } from "./told";
+import {
+  actionName,
+  againInWords,
+  consumersInWords,
+  eventName,
+  factsOf,
+  fixOf,
+  fixOfRequest,
+  inRanges,
+  inSentence,
+  requestName,
+  undoneInWords,
+} from "./words";
+
+const PREVIEW: Preview = {
+  job: "clean",
+  change: "rewind",
+  version: 9,
+  to_run: 4,
+  undone_runs: [5, 6, 7],
+  unreadable_runs: [],
+  read_again: { files: 12, bytes: 3_400_000, rows: 1000 },
+  watermarks: { flights: { before: "2026-05-03T00:00:00.000000Z", after: null } },
+  consumers: { report: 7 },
+  hidden_consumers: 2,
+  written_twice: ["/lake/clean"],
+  files_to_clean: 0,
+  holder: null,
+  needs_approval: false,
+};
+
+const some = (more: Partial<Told>): Told => ({ ...toldOf(PREVIEW), ...more });
+
+describe("a change", () => {
+  it.each<[Wish, string]>([
+    [{ kind: "reset", clean: true }, "Reset the job"],
+    [{ kind: "reset", clean: false, contexts: ["a", "b"] }, "Reset a, b"],
+    [{ kind: "rewind", clean: false, to_run: 4 }, "Rewind to run 4"],
+    [{ kind: "rewind", clean: false, to_run: 4, contexts: ["a"] }, "Rewind a to run 4"],
+    [{ kind: "set", ctx: "a", value: "now" }, "Set a to now"],
+    [{ kind: "undo" }, "Undo the last change"],
+  ])("%j is named %s", (wish, name) => expect(actionName(wish)).toBe(name));
+  it("goes on a sentence", () => expect(inSentence("Rewind to run 4")).toBe("rewind to run 4"));
+});
+
+describe("a request", () => {
+  it.each([
+    [{ kind: "reset", clean: true }, "Reset the job and remove what the undone runs wrote"],
+    [{ kind: "rewind", to_run: "2", contexts: ["a"] }, "Rewind a to run 2"],
+    [{ kind: "set", ctx: "a", value: "7" }, "Set a to 7"],
+    [{ kind: "unprotect" }, "Take the protection away"],
+    [{ kind: "delete" }, "Delete the bookmark"],
+    [{ kind: "something new" }, "something new"],
+  ])("for %j is named %s", (change, name) => expect(requestName(change)).toBe(name));
+  it("keeps its preview", () => {
+    const { needs_approval: _, hidden_consumers: __, ...kept } = PREVIEW;
+    expect(toldOfRequest({ ...kept, undone_run_count: 3 })).toEqual({ ...toldOf(PREVIEW), hiddenConsumers: 0 });
+  });
+  it("for the end of a protection has none", () => expect(toldOfRequest({})).toBeUndefined());
+  it("of many runs tells how many more there are", () => {
+    const { undone, undoneCount } = toldOfRequest({ ...PREVIEW, undone_run_count: 250 }) ?? some({});
+    expect(undoneInWords({ undone, undoneCount })).toBe("250 runs: 5 to 7 and 247 more");
+  });
+  it("with parts that are none is read as far as it goes", () =>
+    expect(toldOfRequest({ change: "reset", version: 1, consumers: { a: "x" }, undone_runs: "all" })).toMatchObject({
+      consumers: {},
+      undone: [],
+      files: null,
+    }));
+});
+
+describe("run numbers", () => {
+  it.each([
+    [[], ""],
+    [[4], "4"],
+    [[4, 5], "4, 5"],
+    [[2, 5, 6, 7, 9], "2, 5 to 7, 9"],
+  ])("%j are %j", (numbers, words) => expect(inRanges(numbers)).toBe(words));
+  it("end where nobody reads on", () =>
+    expect(inRanges(Array.from({ length: 30 }, (_, i) => 2 * i))).toMatch(/^0, 2, .*22, \.\.\.$/));
+});
+
+describe("what is read again", () => {
+  it.each([
+    [{ files: 12, bytes: 3_400_000, rows: 1000 }, "12 files, 3.4 MB, 1,000 rows"],
+    [{ files: 1, bytes: 10, rows: null }, "1 file, 10 B, rows were not counted"],
+    [{ files: null, bytes: null, rows: null }, "not known until the source is asked"],
+    [{ files: 0, bytes: 0, rows: 0 }, "nothing"],
+    [{ files: 0, bytes: 0, rows: null }, "nothing"],
+  ])("%j is %s", (again, words) => expect(againInWords(again)).toBe(words));
+});
+
+describe("a preview", () => {
+  it("counts consumers that one may not look at", () =>
+    expect(consumersInWords(some({}))).toBe("report (has read up to run 7), 2 jobs that you may not look at"));
+  it("tells of none", () => expect(consumersInWords(some({ consumers: {}, hiddenConsumers: 0 }))).toBe("none"));
+  it("tells of files to be removed, and that it is final", () =>
+    expect(factsOf(some({ toClean: 3 })).find(({ label }) => label === "Removed")?.says).toBe(
+      "3 files, by the next run. This can't be undone.",
+    ));
+  it("tells of runs that can't be read", () =>
+    expect(factsOf(some({ unreadable: ["5.6"] })).at(-1)).toEqual({
+      label: "Can't be read",
+      says: "5.6; not counted above",
+    }));
+  it("back to the beginning keeps no run", () =>
+    expect(factsOf(some({ toRun: 0 }))[1]?.says).toBe("none: as before the first run"));
+});
+
+describe("rows that would come twice", () => {
+  it.each<[Wish | undefined, string]>([
+    [{ kind: "reset", clean: false }, "clean"],
+    [{ kind: "rewind", clean: false, to_run: 2, contexts: ["a"] }, "all contexts"],
+    [{ kind: "set", ctx: "a", value: "now" }, "by hand"],
+    [undefined, "by hand"],
+  ])("by %j are kept away: %s", (wish, fix) => expect(fixOf(wish)).toBe(fix));
+  it("by a request are kept away by another one", () => expect(fixOfRequest({ kind: "reset" })).toBe("ask anew"));
+});
+
+describe("an event", () => {
+  const event = { who: "ada", at: null, why: null };
+  it.each([
+    [{ ...event, kind: "rewind", to_run: 4 }, "rewind to run 4"],
+    [{ ...event, kind: "set", ctx: "a", value: "now" }, "set a to now"],
+    [{ ...event, kind: "request", change: { kind: "undo" } }, "request: undo the last change"],
+    [{ ...event, kind: "replay" }, "replay"],
+  ])("%j is %s", (given, name) => expect(eventName(given)).toBe(name));
+});

@@ -1,0 +1,119 @@
+import type { EventRow, Wish } from "../api/model";
+import { count, inBytes } from "../words/number";
+import { contextName } from "./setting";
+import type { Told } from "./told";
+
+const MOST_RANGES = 12; // a job may have a hundred thousand runs, and a sentence has an end
+
+/** A line of a preview: what is told, and what it is. */
+export interface Fact {
+  label: string;
+  says: string;
+}
+
+/** Name a change, as a button does: "Rewind to run 4". */
+export function actionName(wish: Wish): string {
+  if (wish.kind === "undo") return "Undo the last change";
+  if (wish.kind === "delete") return "Delete the bookmark";
+  if (wish.kind === "set") return `Set ${wish.ctx} to ${wish.value}`;
+  const of = wish.contexts == null ? "" : wish.contexts.map(contextName).join(", ");
+  if (wish.kind === "reset") return of === "" ? "Reset the job" : `Reset ${of}`;
+  return of === "" ? `Rewind to run ${wish.to_run}` : `Rewind ${of} to run ${wish.to_run}`;
+}
+
+/** Name a change with a small letter in front, to go on a sentence. */
+export function inSentence(name: string): string {
+  return name.charAt(0).toLowerCase() + name.slice(1);
+}
+
+/** Name the change that a request is for; its facts are as the store has them. */
+export function requestName(change: Readonly<Record<string, unknown>>): string {
+  const { kind, to_run, ctx, value, clean } = change;
+  const contexts = Array.isArray(change.contexts) ? change.contexts.join(", ") : "";
+  const also = clean === true ? " and remove what the undone runs wrote" : "";
+  if (kind === "reset") return `Reset ${contexts || "the job"}${also}`;
+  if (kind === "rewind") return `Rewind ${contexts === "" ? "" : `${contexts} `}to run ${to_run}${also}`;
+  if (kind === "set") return `Set ${ctx} to ${value}`;
+  if (kind === "undo") return "Undo the last change";
+  if (kind === "unprotect") return "Take the protection away";
+  if (kind === "delete") return `Delete the bookmark${also}`;
+  return String(kind);
+}
+
+/** Name an event: "rewind to run 4", "set flights to now". */
+export function eventName(event: EventRow): string {
+  if (event.kind === "rewind") return `rewind to run ${event.to_run ?? "?"}`;
+  if (event.kind === "set") return `set ${event.ctx ?? "a context"} to ${event.value ?? "another position"}`;
+  if (event.kind === "request" && event.change) return `request: ${inSentence(requestName(event.change))}`;
+  return event.kind;
+}
+
+/** Say run numbers, ascending, in ranges: "2, 5 to 7". Of very many the first ones. */
+export function inRanges(numbers: readonly number[]): string {
+  const ranges: [number, number][] = [];
+  for (const number of numbers) {
+    const last = ranges.at(-1);
+    if (last !== undefined && number === last[1] + 1) last[1] = number;
+    else ranges.push([number, number]);
+  }
+  const shown = ranges.slice(0, MOST_RANGES).map(([low, high]) => {
+    if (low === high) return `${low}`;
+    return high === low + 1 ? `${low}, ${high}` : `${low} to ${high}`;
+  });
+  return shown.join(", ") + (ranges.length > MOST_RANGES ? ", ..." : "");
+}
+
+/** Say what would be read again. */
+export function againInWords({ files, bytes, rows }: Pick<Told, "files" | "bytes" | "rows">): string {
+  if (files === null && bytes === null && rows === null) return "not known until the source is asked";
+  if (!files && !bytes && !rows) return "nothing";
+  const parts = [
+    ...(files === null ? [] : [count(files, "file")]),
+    ...(bytes === null ? [] : [inBytes(bytes)]),
+    rows === null ? "rows were not counted" : count(rows, "row"),
+  ];
+  return parts.join(", ");
+}
+
+/** Say which runs a change undoes. */
+export function undoneInWords({ undone, undoneCount }: Pick<Told, "undone" | "undoneCount">): string {
+  if (undoneCount === 0) return "none";
+  const more = undoneCount > undone.length ? ` and ${undoneCount - undone.length} more` : "";
+  return `${count(undoneCount, "run")}: ${inRanges(undone)}${more}`;
+}
+
+/** Say which jobs have read what a change undoes. */
+export function consumersInWords({ consumers, hiddenConsumers }: Pick<Told, "consumers" | "hiddenConsumers">): string {
+  const shown = Object.entries(consumers).map(([job, run]) => `${job} (has read up to run ${run})`);
+  const hidden = hiddenConsumers === 0 ? [] : [`${count(hiddenConsumers, "job")} that you may not look at`];
+  return [...shown, ...hidden].join(", ") || "none";
+}
+
+/** Say what a change would do, line by line; the watermarks are told apart. */
+export function factsOf(told: Told): Fact[] {
+  const unreadable = told.unreadable.join(", ");
+  return [
+    { label: "Runs undone", says: undoneInWords(told) },
+    { label: "Last run kept", says: told.toRun === 0 ? "none: as before the first run" : `run ${told.toRun}` },
+    { label: "Read again", says: againInWords(told) },
+    { label: "Consumers affected", says: consumersInWords(told) },
+    ...(told.toClean > 0
+      ? [{ label: "Removed", says: `${count(told.toClean, "file")}, by the next run. This can't be undone.` }]
+      : []),
+    ...(unreadable === "" ? [] : [{ label: "Can't be read", says: `${unreadable}; not counted above` }]),
+  ];
+}
+
+/** What can be done so that an output does not get the same rows twice. */
+export type Fix = "clean" | "all contexts" | "ask anew" | "by hand";
+
+export function fixOf(wish: Wish | undefined): Fix {
+  if (wish?.kind === "delete") return "clean";
+  if (wish?.kind !== "reset" && wish?.kind !== "rewind") return "by hand";
+  return wish.contexts == null ? "clean" : "all contexts";
+}
+
+export function fixOfRequest({ kind, contexts }: Readonly<Record<string, unknown>>): Fix {
+  const undoesRuns = kind === "reset" || kind === "rewind" || kind === "delete";
+  return undoesRuns && contexts === undefined ? "ask anew" : "by hand";
+}

@@ -1,0 +1,107 @@
+import { Alert, Badge, Box, DataList, Flex, Heading, Link, Stack, Text } from "@chakra-ui/react";
+import type { ReactNode } from "react";
+import { Link as RouterLink } from "react-router-dom";
+import type { Job } from "../api/model";
+import { Ago } from "../parts/Ago";
+import { CopyButton } from "../parts/CopyButton";
+import { StateBadge } from "../parts/StateBadge";
+import { inFull } from "../words/number";
+import { stillToDo, taskWords } from "./standing";
+import { dagPage, taskPage } from "./task";
+
+/** Which job it is, where it stands, who works on it, and what it still owes. */
+export function JobHead({ job }: { job: Job }) {
+  const owed = stillToDo(job);
+  return (
+    <Stack as="header" gap={3} minW={0}>
+      <Flex gap={2} alignItems="center" wrap="wrap">
+        <Heading as="h1" size="lg" wordBreak="break-all">
+          {job.job}
+        </Heading>
+        <CopyButton text={job.job} what="the job's name" />
+        <StateBadge state={job.state} />
+        {job.protected && (
+          <Badge variant="outline" title="a change needs somebody else's approval">
+            protected
+          </Badge>
+        )}
+      </Flex>
+      <Facts job={job} />
+      {owed.length > 0 && (
+        <Alert.Root status="info" size="sm">
+          <Alert.Indicator />
+          <Alert.Content>
+            {owed.map((each) => (
+              <Text key={each}>{each}</Text>
+            ))}
+          </Alert.Content>
+        </Alert.Root>
+      )}
+    </Stack>
+  );
+}
+
+function Facts({ job }: { job: Job }) {
+  return (
+    <Box borderWidth="1px" borderRadius="md" bg="bg.subtle" p={3}>
+      <DataList.Root display="flex" flexDirection="row" flexWrap="wrap" columnGap={8} rowGap={3} size="sm">
+        {job.dag_id && (
+          <Fact title="DAG">
+            <PageLink to={dagPage(job.dag_id)}>{job.dag_id}</PageLink>
+          </Fact>
+        )}
+        {job.dag_id && job.task_id && (
+          <Fact title="Task">
+            <PageLink to={taskPage(job.dag_id, job.task_id)}>{taskWords(job)}</PageLink>
+          </Fact>
+        )}
+        <Fact title="Last commit">
+          <Ago at={job.last_commit_at} />
+        </Fact>
+        <Fact title="Run">{job.run_number == null ? "unknown" : inFull(job.run_number)}</Fact>
+        <Fact title="Epoch">
+          {job.epoch == null ? "unknown" : inFull(job.epoch)}
+          {job.version != null && (
+            <Text as="span" fontSize="xs" color="fg.muted" ms={2}>
+              version {inFull(job.version)}
+            </Text>
+          )}
+        </Fact>
+        {job.holder && (
+          <Fact title={job.state === "EXPIRED" ? "Was held by" : "Held by"}>
+            <HolderWords holder={job.holder} isOver={job.state === "EXPIRED"} />
+          </Fact>
+        )}
+      </DataList.Root>
+    </Box>
+  );
+}
+
+function HolderWords({ holder, isOver }: { holder: NonNullable<Job["holder"]>; isOver: boolean }) {
+  return (
+    <Text as="span" wordBreak="break-word">
+      run {holder.run_id}, attempt {holder.attempt}, since <Ago at={holder.since} />; its lease
+      {isOver ? " ran out " : " runs out "}
+      <Ago at={holder.until} />
+    </Text>
+  );
+}
+
+function Fact({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <DataList.Item flexDirection="column" alignItems="flex-start" gap={0} minW={0}>
+      <DataList.ItemLabel minW={0}>{title}</DataList.ItemLabel>
+      <DataList.ItemValue minW={0} display="block">
+        {children}
+      </DataList.ItemValue>
+    </DataList.Item>
+  );
+}
+
+function PageLink({ to, children }: { to: string; children: ReactNode }) {
+  return (
+    <Link asChild colorPalette="blue" wordBreak="break-all">
+      <RouterLink to={to}>{children}</RouterLink>
+    </Link>
+  );
+}

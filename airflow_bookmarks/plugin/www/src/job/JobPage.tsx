@@ -1,0 +1,85 @@
+import { Alert, Heading, Skeleton, Stack } from "@chakra-ui/react";
+import { useState } from "react";
+import { ApiError } from "../api/client";
+import type { Job, RunRow } from "../api/model";
+import { useJob } from "../api/queries";
+import { Changes } from "../change/Changes";
+import { Requests } from "../change/Requests";
+import { Problem } from "../parts/Problem";
+import { BackToList } from "./BackToList";
+import { JobHead } from "./JobHead";
+import { JobTabs } from "./JobTabs";
+
+/** One job: where it stands, what it did, and what can be done with it. */
+export function JobPage({ job }: { job: string }) {
+  const asked = useJob(job);
+  return (
+    <Stack gap={4} minW={0}>
+      <BackToList />
+      {asked.error && <Trouble job={job} error={asked.error} onRetry={() => asked.refetch()} />}
+      {asked.data && !isDamage(asked.error) && <Known job={asked.data} />}
+      {asked.isPending && <Waiting />}
+    </Stack>
+  );
+}
+
+function isDamage(error: Error | null): boolean {
+  return error instanceof ApiError && error.refusal?.error === "StateCorruptError";
+}
+
+function Trouble({ job, error, onRetry }: { job: string; error: Error; onRetry: () => void }) {
+  if (!isDamage(error)) return <Problem error={error} onRetry={onRetry} />;
+  return (
+    <>
+      <Heading as="h1" size="lg" wordBreak="break-all">
+        {job}
+      </Heading>
+      <Damage why={error.message} />
+    </>
+  );
+}
+
+function Known({ job }: { job: Job }) {
+  const [picked, setPicked] = useState<RunRow>();
+  if (job.state === "DAMAGED") {
+    return (
+      <>
+        <JobHead job={job} />
+        <Damage why={job.damaged} />
+      </>
+    );
+  }
+  return (
+    <>
+      <JobHead job={job} />
+      <Changes job={job} picked={picked} onPicked={setPicked} />
+      <Requests job={job} />
+      <JobTabs job={job} onPicked={setPicked} />
+    </>
+  );
+}
+
+function Damage({ why }: { why: string | null | undefined }) {
+  return (
+    <Alert.Root status="error" role="alert">
+      <Alert.Indicator />
+      <Alert.Content>
+        <Alert.Title>The state of this job can't be read</Alert.Title>
+        <Alert.Description wordBreak="break-word">
+          {why ?? "The state store holds something that is no bookmark."} The command airflow-bookmarks doctor says what
+          can be mended.
+        </Alert.Description>
+      </Alert.Content>
+    </Alert.Root>
+  );
+}
+
+function Waiting() {
+  return (
+    <Stack gap={4} aria-busy aria-label="Loading the job" role="status">
+      <Skeleton height={8} maxW="sm" />
+      <Skeleton height={16} />
+      <Skeleton height={64} />
+    </Stack>
+  );
+}

@@ -1,0 +1,68 @@
+import { Tabs } from "@chakra-ui/react";
+import { useEffect, useRef } from "react";
+import { useSearchParams } from "react-router-dom";
+import type { Job, RunRow } from "../api/model";
+import { TABS, type Tab, tabOf, withTab } from "./address";
+import { Charts } from "./charts/Charts";
+import { Events } from "./events/Events";
+import { JobGraph } from "./graph/JobGraph";
+import { Overview } from "./overview/Overview";
+import { Runs } from "./runs/Runs";
+
+interface JobTabsProps {
+  job: Job;
+  onPicked: (run: RunRow) => void;
+}
+
+const TITLES: Record<Tab, string> = {
+  overview: "Overview",
+  runs: "Runs",
+  charts: "Charts",
+  events: "Events",
+  graph: "Graph",
+};
+
+/** The parts of a job's page; the address says which one is open. */
+export function JobTabs({ job, onPicked }: JobTabsProps) {
+  const [search, setSearch] = useSearchParams();
+  const tab = tabOf(search);
+  const open = useRef<HTMLButtonElement>(null);
+  // On a narrow screen the tab that the address names may lie outside of the list.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another tab is another button
+  useEffect(() => {
+    // Newer browsers answer with a promise, which is no effect's end.
+    void open.current?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [tab]);
+  return (
+    <Tabs.Root
+      value={tab}
+      onValueChange={(change) => setSearch(withTab(search, change.value))}
+      lazyMount
+      unmountOnExit
+      minW={0}
+    >
+      <Tabs.List overflowX="auto" overflowY="hidden">
+        {TABS.map((each) => (
+          <Tabs.Trigger key={each} value={each} flexShrink={0} ref={each === tab ? open : undefined}>
+            {TITLES[each]}
+          </Tabs.Trigger>
+        ))}
+      </Tabs.List>
+      <Tabs.Content value="overview">
+        <Overview job={job} />
+      </Tabs.Content>
+      <Tabs.Content value="runs">
+        <Runs job={job} onPicked={onPicked} />
+      </Tabs.Content>
+      <Tabs.Content value="charts">
+        <Charts job={job.job} />
+      </Tabs.Content>
+      <Tabs.Content value="events">
+        <Events job={job.job} />
+      </Tabs.Content>
+      <Tabs.Content value="graph">
+        <JobGraph job={job.job} />
+      </Tabs.Content>
+    </Tabs.Root>
+  );
+}

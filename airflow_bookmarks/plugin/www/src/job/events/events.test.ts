@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import type { EventRow } from "../../api/model";
+import { changeWords, eventWords, movesOf } from "./events";
+
+const event = (kind: string, told: Partial<EventRow> = {}): EventRow => ({
+  kind,
+  who: "ada",
+  at: "2026-05-03T10:00:00Z",
+  why: "wrong rows",
+  ...told,
+});
+
+describe("an event", () => {
+  it.each([
+    [event("reset", { to_run: 0 }), "Reset to before the first run"],
+    [event("rewind", { to_run: 4 }), "Rewound to run 4"],
+    [event("rewind", { to_run: 0 }), "Rewound to before the first run"],
+    [event("set", { ctx: "flights", value: "now" }), "Set flights to now"],
+    [event("undo", { to_run: 7 }), "Undid the last change: back to run 7"],
+    [event("replay", { run: "5.9" }), "Replayed run 5"],
+    [event("unlock", { held_by: "flights/manual__1/clean" }), "Took the job from flights/manual__1/clean"],
+    [
+      event("request", { change: { kind: "rewind", to_run: "4", clean: true } }),
+      "Asked for: rewind to run 4, with clean",
+    ],
+    [event("protect"), "Protected"],
+    [event("of a later version"), "of a later version"],
+  ])("is said in words: %o", (told, words) => expect(eventWords(told)).toBe(words));
+});
+
+it("a change without facts is said all the same", () => {
+  expect(changeWords(null)).toBe("a change");
+  expect(changeWords({ kind: "set", ctx: "flights", value: 41 })).toBe("set flights to 41");
+  expect(changeWords({ kind: "reset", contexts: ["a", "b"] })).toBe("reset (a, b alone)");
+});
+
+it("watermarks that stayed are left out", () => {
+  const told = event("rewind", {
+    watermarks_before: { a: "9", b: "3", c: "5" },
+    watermarks_after: { a: "4", b: "3" },
+  });
+  expect(movesOf(told)).toEqual([
+    { ctx: "a", before: "9", after: "4" },
+    { ctx: "c", before: "5", after: null },
+  ]);
+});

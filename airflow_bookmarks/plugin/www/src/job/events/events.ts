@@ -1,0 +1,76 @@
+import type { EventRow } from "../../api/model";
+
+/** One watermark before and after a change; null is before the first run. */
+export interface Move {
+  ctx: string;
+  before: string | null;
+  after: string | null;
+}
+
+const PLAIN: Record<string, string> = {
+  protect: "Protected",
+  unprotect: "No longer protected",
+  adopt: "Adopted",
+  repair: "Repaired by the doctor",
+  import: "Imported",
+};
+
+/** Say what an event did: "Rewound to run 4". What it has no words for, it names. */
+export function eventWords(event: EventRow): string {
+  switch (event.kind) {
+    case "reset":
+      return "Reset to before the first run";
+    case "delete":
+      return "Deleted";
+    case "rewind":
+      return event.to_run ? `Rewound to run ${event.to_run}` : "Rewound to before the first run";
+    case "set":
+      return event.ctx ? `Set ${event.ctx} to ${event.value ?? "another position"}` : "Set to another position";
+    case "undo":
+      return event.to_run ? `Undid the last change: back to run ${event.to_run}` : "Undid the last change";
+    case "replay":
+      return event.run ? `Replayed run ${numberOf(event.run)}` : "Replayed";
+    case "unlock":
+      return event.held_by ? `Took the job from ${event.held_by}` : "Took the job from its run";
+    case "request":
+      return `Asked for: ${changeWords(event.change)}`;
+    case "approve":
+      return "Approved what was asked for";
+    case "reject":
+      return "Turned down what was asked for";
+    case "rename":
+      return event.name ? `Renamed to ${event.name}` : "Renamed";
+    default:
+      return PLAIN[event.kind] ?? event.kind;
+  }
+}
+
+/** Say a change that was asked for: "rewind to run 4, with clean". */
+export function changeWords(change: EventRow["change"]): string {
+  if (!change) return "a change";
+  const said = [typeof change.kind === "string" ? change.kind : "change"];
+  if (isText(change.ctx)) said.push(`${change.ctx}`);
+  const target = change.to_run ?? change.value;
+  if (isText(target)) said.push(change.kind === "rewind" ? `to run ${target}` : `to ${target}`);
+  if (Array.isArray(change.contexts)) said.push(`(${change.contexts.join(", ")} alone)`);
+  return said.join(" ") + (change.clean === true ? ", with clean" : "");
+}
+
+/** Return the watermarks that a change moved, by context; those that stayed are left out. */
+export function movesOf(event: EventRow): Move[] {
+  const before = event.watermarks_before ?? {};
+  const after = event.watermarks_after ?? {};
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])]
+    .sort()
+    .map((ctx) => ({ ctx, before: before[ctx] ?? null, after: after[ctx] ?? null }))
+    .filter((move) => move.before !== move.after);
+}
+
+// A run is named by number and fence, of which people know the number.
+function numberOf(run: string): string {
+  return run.split(".")[0] ?? run;
+}
+
+function isText(value: unknown): value is string | number {
+  return (typeof value === "string" && value !== "") || typeof value === "number";
+}

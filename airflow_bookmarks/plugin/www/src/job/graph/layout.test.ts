@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import type { GraphNode, GraphRead, Graph as JobGraph } from "../../api/model";
+import { hiddenWords, layOut, nodeRemark, sides } from "./layout";
+
+const node = (name: string, told: Partial<GraphNode> = {}): GraphNode => ({
+  name,
+  kind: "job",
+  run_number: 1,
+  published: 1,
+  is_known: true,
+  is_deleted: false,
+  is_damaged: false,
+  other_names: [],
+  ...told,
+});
+const read = (job: string, source: string): GraphRead => ({ job, source, contexts: ["in"], lag: null });
+const graph = (names: string[], reads: GraphRead[]): JobGraph => ({
+  namespace: "test",
+  nodes: names.map((name) => node(name)),
+  reads,
+  hidden: 0,
+});
+
+const CHAIN = graph(["raw", "clean", "report"], [read("clean", "raw"), read("report", "clean")]);
+
+describe("the picture", () => {
+  it("runs from left to right with the data", () => {
+    const x = Object.fromEntries(layOut(CHAIN).nodes.map((placed) => [placed.node.name, placed.x]));
+    expect(x.raw).toBeLessThan(x.clean ?? 0);
+    expect(x.clean).toBeLessThan(x.report ?? 0);
+  });
+  it("draws every read, within its bounds", () => {
+    const { width, height, reads } = layOut(CHAIN);
+    expect(reads.map((each) => each.path.startsWith("M"))).toEqual([true, true]);
+    for (const each of reads) {
+      expect(each.x).toBeLessThan(width);
+      expect(each.y).toBeLessThan(height);
+    }
+  });
+  it("leaves out a read whose source is hidden", () =>
+    expect(layOut(graph(["a"], [read("a", "hidden")])).reads).toEqual([]));
+  it("ends for jobs that read each other", () =>
+    expect(layOut(graph(["a", "b"], [read("a", "b"), read("b", "a")])).reads).toHaveLength(2));
+});
+
+describe("the sides of a job", () => {
+  it("are what it depends on, and what depends on it", () => {
+    const { upstream, downstream } = sides(CHAIN, "clean");
+    expect(upstream.map((place) => place.node.name)).toEqual(["raw"]);
+    expect(downstream.map((place) => place.node.name)).toEqual(["report"]);
+  });
+  it("reach any distance, nearest first", () =>
+    expect(sides(CHAIN, "report").upstream.map((place) => place.node.name)).toEqual(["clean", "raw"]));
+  it("end in a cycle", () => {
+    const round = graph(["a", "b"], [read("a", "b"), read("b", "a")]);
+    expect(sides(round, "a").upstream.map((place) => place.node.name)).toEqual(["b"]);
+  });
+});
+
+it("a node says what is special about it", () => {
+  expect(nodeRemark(node("a"))).toBeUndefined();
+  expect(nodeRemark(node("a", { is_deleted: true, other_names: ["b"] }))).toBe("also b; deleted");
+  expect(nodeRemark(node("a", { is_known: false }))).toBe("no bookmark");
+  expect(nodeRemark(node("a", { is_damaged: true, run_number: null }))).toBe("damaged");
+});
+
+it("jobs that are not shown are counted", () => {
+  expect(hiddenWords(0)).toBeUndefined();
+  expect(hiddenWords(1)).toMatch(/^1 more job is part/);
+  expect(hiddenWords(2)).toMatch(/^2 more jobs are part/);
+});

@@ -1,0 +1,52 @@
+import { Code, Table, Text } from "@chakra-ui/react";
+import type { Job } from "../../api/model";
+import { Empty } from "../../parts/Empty";
+import { Mark } from "../../parts/Mark";
+import { ScrollTable } from "../../parts/ScrollTable";
+import { Section } from "../../parts/Section";
+
+const COLUMNS = [
+  { title: "Context" },
+  { title: "Watermark" },
+  { title: "Run", isNumber: true },
+  { title: "Position" },
+  { title: "Kind" },
+  { title: "Source" },
+];
+
+/** Where each source of a job stands. */
+export function Contexts({ contexts }: { contexts: Job["contexts"] }) {
+  return (
+    <Section title="Contexts" hint="Where each source of the job stands.">
+      {contexts.length === 0 ? (
+        <Empty title="No context has a position">The first run that commits makes them.</Empty>
+      ) : (
+        <ScrollTable caption="Contexts of the job" columns={COLUMNS}>
+          {contexts.map((context) => (
+            <Table.Row key={context.ctx}>
+              <Table.Cell fontWeight="medium">{context.ctx}</Table.Cell>
+              <Table.Cell>
+                <Mark mark={context.watermark} />
+              </Table.Cell>
+              <Table.Cell textAlign="end">{context.run_number}</Table.Cell>
+              <Table.Cell minW="16rem">
+                {context.position}
+                {context.set_in_epoch !== null && (
+                  <Text fontSize="xs" color="fg.muted">
+                    no run left this position
+                  </Text>
+                )}
+              </Table.Cell>
+              <Table.Cell>{context.kind}</Table.Cell>
+              <Table.Cell minW="16rem">
+                <Code size="sm" bg="transparent" px={0} wordBreak="break-all">
+                  {context.source}
+                </Code>
+              </Table.Cell>
+            </Table.Row>
+          ))}
+        </ScrollTable>
+      )}
+    </Section>
+  );
+}

@@ -1,0 +1,58 @@
+import { Table, Text } from "@chakra-ui/react";
+import type { LagRow } from "../../api/model";
+import { useLag } from "../../api/queries";
+import { JobLink } from "../../parts/JobLink";
+import { ScrollTable } from "../../parts/ScrollTable";
+import { StateBadge } from "../../parts/StateBadge";
+import { Asked } from "./Asked";
+import { behindWords, readWords } from "./lag";
+
+const COLUMNS = [
+  { title: "Source" },
+  { title: "State" },
+  { title: "Unread" },
+  { title: "Has read" },
+  { title: "Contexts" },
+  { title: "Why" },
+];
+
+/** How far a job is behind each of its sources. */
+export function Lags({ job }: { job: string }) {
+  return (
+    <Asked
+      title="Lag"
+      hint="How far it is behind what it reads. Its folders are listed for that, when you ask."
+      job={job}
+      useAnswer={useLag}
+    >
+      {({ lags }) =>
+        lags.length === 0 ? (
+          <Text fontSize="sm">It reads nothing that it could be behind.</Text>
+        ) : (
+          <ScrollTable caption="Lag behind each source" columns={COLUMNS}>
+            {lags.map((lag) => (
+              <LagLine key={`${lag.kind} ${lag.source}`} lag={lag} />
+            ))}
+          </ScrollTable>
+        )
+      }
+    </Asked>
+  );
+}
+
+function LagLine({ lag }: { lag: LagRow }) {
+  return (
+    <Table.Row>
+      <Table.Cell minW="12rem" wordBreak="break-all">
+        {lag.kind === "upstream" ? <JobLink job={lag.source} /> : lag.source}
+      </Table.Cell>
+      <Table.Cell>
+        <StateBadge state={lag.state} />
+      </Table.Cell>
+      <Table.Cell minW="12rem">{behindWords(lag)}</Table.Cell>
+      <Table.Cell>{readWords(lag)}</Table.Cell>
+      <Table.Cell>{lag.contexts.join(", ")}</Table.Cell>
+      <Table.Cell minW="14rem">{lag.why}</Table.Cell>
+    </Table.Row>
+  );
+}

@@ -1,0 +1,75 @@
+import { Stack, Table, Text } from "@chakra-ui/react";
+import type { Pending } from "../../api/model";
+import { usePending } from "../../api/queries";
+import { Ago } from "../../parts/Ago";
+import { Mark } from "../../parts/Mark";
+import { ScrollTable } from "../../parts/ScrollTable";
+import { inBytes, inFull } from "../../words/number";
+import { Asked } from "./Asked";
+import { firstWords, pendingWords, runsWords, skippedWords } from "./pending";
+
+const COLUMNS = [
+  { title: "Context" },
+  { title: "Files", isNumber: true },
+  { title: "Bytes", isNumber: true },
+  { title: "Oldest" },
+  { title: "Newest" },
+  { title: "Left out" },
+  { title: "Source" },
+];
+
+/** What the next run would read, and finish first. */
+export function NextRun({ job }: { job: string }) {
+  return (
+    <Asked
+      title="Next run"
+      hint="What it would read if it began now. Its folders are listed for that, when you ask."
+      job={job}
+      useAnswer={usePending}
+    >
+      {(pending) => <Found pending={pending} />}
+    </Asked>
+  );
+}
+
+function Found({ pending }: { pending: Pending }) {
+  return (
+    <Stack gap={3}>
+      <div>
+        <Text>{pendingWords(pending)}</Text>
+        {firstWords(pending).map((each) => (
+          <Text key={each}>{each}</Text>
+        ))}
+        <Text fontSize="sm" color="fg.muted">
+          Looked up <Ago at={pending.looked_at} />
+        </Text>
+      </div>
+      {pending.contexts.length > 0 && (
+        <ScrollTable caption="What the next run would read" columns={COLUMNS}>
+          {pending.contexts.map((row) => (
+            <Table.Row key={row.ctx}>
+              <Table.Cell fontWeight="medium">{row.ctx}</Table.Cell>
+              <Table.Cell textAlign="end">{row.files === null ? "unknown" : inFull(row.files)}</Table.Cell>
+              <Table.Cell textAlign="end">{row.bytes === null ? "unknown" : inBytes(row.bytes)}</Table.Cell>
+              <Table.Cell>
+                <Mark mark={row.oldest} />
+              </Table.Cell>
+              <Table.Cell>
+                <Mark mark={row.newest} />
+              </Table.Cell>
+              <Table.Cell>{skippedWords(row) ?? "nothing"}</Table.Cell>
+              <Table.Cell minW="14rem" wordBreak="break-all">
+                {row.upstream ? `${row.upstream}, ${runsWords(row.runs) ?? "no run"}` : row.source}
+                {row.unknown && (
+                  <Text fontSize="xs" color="fg.muted" wordBreak="break-word">
+                    {row.unknown}
+                  </Text>
+                )}
+              </Table.Cell>
+            </Table.Row>
+          ))}
+        </ScrollTable>
+      )}
+    </Stack>
+  );
+}

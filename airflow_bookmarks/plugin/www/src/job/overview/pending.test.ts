@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+import type { Pending } from "../../api/model";
+import { firstWords, pendingWords, runsWords, skippedWords } from "./pending";
+
+const PENDING: Pending = {
+  job: "flights.clean",
+  namespace: "test",
+  looked_at: "2026-05-03T10:00:00Z",
+  is_empty: false,
+  is_known: true,
+  unknown: null,
+  files: 3,
+  bytes: 1_250_000,
+  contexts: [],
+  due_run_number: null,
+  cleaning: false,
+  left_open: [],
+  holder: null,
+};
+
+describe("what the next run would read", () => {
+  it("is counted", () => expect(pendingWords(PENDING)).toBe("The next run would read 3 files (1.25 MB)."));
+  it("may be nothing", () => expect(pendingWords({ ...PENDING, is_empty: true })).toContain("nothing new"));
+  it("may be nothing, with something to finish", () =>
+    expect(pendingWords({ ...PENDING, files: 0, due_run_number: 4 })).toBe("There is nothing new to read."));
+  it("may be unknown, for a reason", () =>
+    expect(pendingWords({ ...PENDING, is_known: false, unknown: "jdbc asks the database" })).toContain("jdbc asks"));
+});
+
+describe("what is finished first", () => {
+  it("is nothing for most", () => expect(firstWords(PENDING)).toEqual([]));
+  it("is all that was left", () =>
+    expect(
+      firstWords({ ...PENDING, cleaning: true, due_run_number: 4, left_open: ["5.6"], holder: "a/b/c" }),
+    ).toHaveLength(4));
+});
+
+it("what would be left out is counted by reason", () => {
+  expect(skippedWords({ skipped: { late: 2, before_start: 1, hidden: 0 } })).toBe("2 late, 1 before start");
+  expect(skippedWords({ skipped: {} })).toBeUndefined();
+});
+
+it("runs of an upstream are a range", () => {
+  expect(runsWords([5, 4, 7])).toBe("runs 4 to 7");
+  expect(runsWords([4])).toBe("run 4");
+  expect(runsWords([])).toBeUndefined();
+});

@@ -1,0 +1,41 @@
+import type { Pending, PendingRow } from "../../api/model";
+import { count, inBytes } from "../../words/number";
+
+/** Say what the next run would do, in one sentence. */
+export function pendingWords(pending: Pending): string {
+  if (!pending.is_known) return `Nobody can tell before the run: ${pending.unknown ?? "a source can't be looked at"}`;
+  if (pending.is_empty) return "There is nothing new: the next run would be empty.";
+  if (pending.files === 0) return hasMore(pending) ? "There is something new." : "There is nothing new to read.";
+  return `The next run would read ${count(pending.files, "file")} (${inBytes(pending.bytes)}).`;
+}
+
+// What is no file has no size that could be told.
+function hasMore(pending: Pending): boolean {
+  return pending.contexts.some((context) => context.files === null || (context.runs?.length ?? 0) > 0);
+}
+
+/** Say what has to be finished before anything is read; nothing for a job that owes nothing. */
+export function firstWords(pending: Pending): string[] {
+  const said: string[] = [];
+  if (pending.cleaning) said.push("It first removes what undone runs published.");
+  if (pending.due_run_number !== null) said.push(`It first publishes run ${pending.due_run_number}.`);
+  if (pending.left_open.length > 0) said.push(`It first settles what was left open: ${pending.left_open.join(", ")}.`);
+  if (pending.holder) said.push(`${pending.holder} works on the job now.`);
+  return said;
+}
+
+/** Say what a run would leave out of a context: "2 late, 1 settling". Undefined where it would leave nothing. */
+export function skippedWords(row: Pick<PendingRow, "skipped">): string | undefined {
+  const said = Object.entries(row.skipped)
+    .filter(([, files]) => files > 0)
+    .map(([reason, files]) => `${files} ${reason.replaceAll("_", " ")}`);
+  return said.length > 0 ? said.join(", ") : undefined;
+}
+
+/** Say the runs of an upstream: "runs 4 to 7", or "run 4". */
+export function runsWords(runs: readonly number[] | null | undefined): string | undefined {
+  if (!runs || runs.length === 0) return undefined;
+  const first = Math.min(...runs);
+  const last = Math.max(...runs);
+  return first === last ? `run ${first}` : `runs ${first} to ${last}`;
+}

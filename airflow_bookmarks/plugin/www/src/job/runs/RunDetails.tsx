@@ -1,0 +1,135 @@
+import { Alert, Box, DataList, Heading, Link, Stack, Text } from "@chakra-ui/react";
+import type { ReactNode } from "react";
+import { Link as RouterLink } from "react-router-dom";
+import type { RunRow } from "../../api/model";
+import { Ago } from "../../parts/Ago";
+import { MarkMove } from "../../parts/Mark";
+import { duration } from "../../words/time";
+import { logOf } from "../task";
+import { factsOf } from "./details";
+import { Phases } from "./Phases";
+import { RunFiles } from "./RunFiles";
+import { isLiving, secondsOf } from "./run";
+
+/** All that is known of one run. */
+export function RunDetails({ job, run }: { job: string; run: RunRow }) {
+  const hasFiles = isLiving(run) && (run.files ?? 0) > 0;
+  return (
+    <Stack gap={6}>
+      {run.error && (
+        <Alert.Root status="error">
+          <Alert.Indicator />
+          <Alert.Description wordBreak="break-word" whiteSpace="pre-wrap">
+            {run.error}
+          </Alert.Description>
+        </Alert.Root>
+      )}
+      <Who run={run} />
+      {Object.keys(run.window).map((ctx) => (
+        <Part key={ctx} title={`Context ${ctx}`}>
+          <Context run={run} ctx={ctx} />
+        </Part>
+      ))}
+      {Object.entries(run.outputs).map(([name, facts]) => (
+        <Part key={name} title={`Output ${name}`}>
+          <Facts facts={facts} />
+        </Part>
+      ))}
+      {Object.keys(run.seconds).length > 0 && (
+        <Part title="Time">
+          <Phases run={run} />
+        </Part>
+      )}
+      {hasFiles && (
+        <Part title="Files">
+          <RunFiles job={job} number={run.number} />
+        </Part>
+      )}
+    </Stack>
+  );
+}
+
+function Part({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <Box as="section" minW={0}>
+      <Heading as="h3" size="sm" mb={2} wordBreak="break-word">
+        {title}
+      </Heading>
+      {children}
+    </Box>
+  );
+}
+
+function Who({ run }: { run: RunRow }) {
+  const seconds = secondsOf(run);
+  return (
+    <DataList.Root orientation="horizontal" size="sm" gap={2}>
+      <Line name="Run id">
+        <Text wordBreak="break-all">{run.run_id ?? "unknown"}</Text>
+      </Line>
+      {run.task && (
+        <Line name="Task">
+          <Link asChild colorPalette="blue">
+            <RouterLink to={logOf(run.task)}>Log of attempt {run.task.try_number}</RouterLink>
+          </Link>
+        </Line>
+      )}
+      <Line name="Attempt">{run.attempt ?? "unknown"}</Line>
+      <Line name="Option">{run.option ?? "unknown"}</Line>
+      <Line name="Epoch">{run.epoch ?? "unknown"}</Line>
+      <Line name="Fence">{run.fence}</Line>
+      {(run.revision ?? 0) > 0 && <Line name="Revision">{run.revision}</Line>}
+      <Line name="Planned">
+        <Ago at={run.planned_at} />
+      </Line>
+      <Line name="Committed">
+        <Ago at={run.committed_at} />
+      </Line>
+      <Line name="Published">
+        <Ago at={run.published_at} />
+      </Line>
+      {seconds !== undefined && <Line name="Took">{duration(seconds)}</Line>}
+    </DataList.Root>
+  );
+}
+
+function Context({ run, ctx }: { run: RunRow; ctx: string }) {
+  const window = run.window[ctx];
+  return (
+    <Stack gap={2}>
+      {window && (
+        <Text fontSize="sm">
+          {window.after === null ? (
+            "It did not come to a new watermark."
+          ) : (
+            <MarkMove before={window.before} after={window.after} />
+          )}
+        </Text>
+      )}
+      <Facts facts={run.contexts[ctx] ?? {}} />
+    </Stack>
+  );
+}
+
+function Facts({ facts }: { facts: Readonly<Record<string, unknown>> }) {
+  const said = factsOf(facts);
+  if (said.length === 0) return <Text fontSize="sm">Nothing more is known.</Text>;
+  return (
+    <DataList.Root orientation="horizontal" size="sm" gap={1}>
+      {said.map((fact) => (
+        <Line key={fact.name} name={fact.name}>
+          <Text wordBreak="break-word">{fact.said}</Text>
+        </Line>
+      ))}
+    </DataList.Root>
+  );
+}
+
+function Line({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <DataList.Item>
+      <DataList.ItemLabel>{name}</DataList.ItemLabel>
+      <DataList.ItemValue display="block">{children}</DataList.ItemValue>
+    </DataList.Item>
+  );
+}

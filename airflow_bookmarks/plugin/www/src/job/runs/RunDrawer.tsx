@@ -1,0 +1,56 @@
+import { CloseButton, Drawer, Flex, Portal } from "@chakra-ui/react";
+import { useEffect, useState } from "react";
+import type { RunRow } from "../../api/model";
+import { StateBadge } from "../../parts/StateBadge";
+import { RunDetails } from "./RunDetails";
+
+interface RunDrawerProps {
+  job: string;
+  /** The run that is open; undefined: none is. */
+  run: RunRow | undefined;
+  onClose: () => void;
+  /** Called when it is gone: before that the page behind it can't be focused. */
+  onClosed: (run: RunRow) => void;
+}
+
+/** One run in full, beside the page. */
+export function RunDrawer({ job, run, onClose, onClosed }: RunDrawerProps) {
+  const shown = useLast(run);
+  return (
+    <Drawer.Root
+      open={run !== undefined}
+      onOpenChange={(change) => !change.open && onClose()}
+      onExitComplete={() => shown && onClosed(shown)}
+      size="lg"
+      lazyMount
+      unmountOnExit
+    >
+      <Portal>
+        <Drawer.Backdrop />
+        <Drawer.Positioner>
+          <Drawer.Content>
+            <Drawer.Header>
+              <Flex gap={3} alignItems="center">
+                <Drawer.Title>Run {shown?.number}</Drawer.Title>
+                {shown && <StateBadge state={shown.state} />}
+              </Flex>
+            </Drawer.Header>
+            <Drawer.Body>{shown && <RunDetails job={job} run={shown} />}</Drawer.Body>
+            <Drawer.CloseTrigger asChild>
+              <CloseButton size="sm" aria-label="Close" />
+            </Drawer.CloseTrigger>
+          </Drawer.Content>
+        </Drawer.Positioner>
+      </Portal>
+    </Drawer.Root>
+  );
+}
+
+// While it slides away it keeps what it showed.
+function useLast(run: RunRow | undefined): RunRow | undefined {
+  const [last, setLast] = useState(run);
+  useEffect(() => {
+    if (run !== undefined) setLast(run);
+  }, [run]);
+  return run ?? last;
+}

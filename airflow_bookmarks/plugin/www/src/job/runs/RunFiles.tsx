@@ -1,0 +1,54 @@
+import { Skeleton, Stack, Table, Text } from "@chakra-ui/react";
+import { useState } from "react";
+import { useFiles } from "../../api/queries";
+import { Ago } from "../../parts/Ago";
+import { Pages } from "../../parts/Pages";
+import { Problem } from "../../parts/Problem";
+import { ScrollTable } from "../../parts/ScrollTable";
+import { inBytes } from "../../words/number";
+
+const LIMITS = [20, 50, 200];
+const COLUMNS = [{ title: "Path" }, { title: "Size", isNumber: true }, { title: "Modified" }, { title: "Context" }];
+
+/** The files that a run has read, a page at a time. */
+export function RunFiles({ job, number }: { job: string; number: number }) {
+  const [page, setPage] = useState(1);
+  const [limit, setLimit] = useState(20);
+  const asked = useFiles(job, number, (page - 1) * limit, limit);
+  if (asked.error) return <Problem error={asked.error} onRetry={() => asked.refetch()} />;
+  if (!asked.data) return <Skeleton height={24} aria-label="Loading the files" />;
+  const { files, total } = asked.data;
+  if (total === 0) return <Text fontSize="sm">It read no files.</Text>;
+  return (
+    <Stack gap={2}>
+      <ScrollTable caption={`Files that run ${number} has read`} columns={COLUMNS}>
+        {files.map((file) => (
+          <Table.Row key={`${file.ctx} ${file.path}`}>
+            <Table.Cell minW="16rem" wordBreak="break-all" fontSize="xs">
+              {file.path}
+            </Table.Cell>
+            <Table.Cell textAlign="end" whiteSpace="nowrap">
+              {inBytes(file.bytes)}
+            </Table.Cell>
+            <Table.Cell whiteSpace="nowrap">
+              <Ago at={file.modified_at} />
+            </Table.Cell>
+            <Table.Cell>{file.ctx}</Table.Cell>
+          </Table.Row>
+        ))}
+      </ScrollTable>
+      <Pages
+        of="files"
+        total={total}
+        page={page}
+        limit={limit}
+        limits={LIMITS}
+        onPage={setPage}
+        onLimit={(next) => {
+          setLimit(next);
+          setPage(1);
+        }}
+      />
+    </Stack>
+  );
+}

@@ -1,0 +1,91 @@
+import { Button, Flex, Skeleton, Stack, Text } from "@chakra-ui/react";
+import { useMemo, useRef } from "react";
+import { useSearchParams } from "react-router-dom";
+import type { Job, RunRow } from "../../api/model";
+import { useRuns } from "../../api/queries";
+import { Empty } from "../../parts/Empty";
+import { Problem } from "../../parts/Problem";
+import { Section } from "../../parts/Section";
+import { count } from "../../words/number";
+import { withPart } from "../address";
+import { ContextPicker } from "./ContextPicker";
+import { Legend } from "./Legend";
+import { RunDrawer } from "./RunDrawer";
+import { RunTable } from "./RunTable";
+import { canRewindTo, contextsOf, keyOf } from "./run";
+import { Timeline } from "./Timeline";
+import { usePickedContext } from "./usePickedContext";
+
+interface RunsProps {
+  job: Job;
+  onPicked: (run: RunRow) => void;
+}
+
+/** The runs of a job, newest first: as a timeline of what they read, and as a table. */
+export function Runs({ job, onPicked }: RunsProps) {
+  const asked = useRuns(job.job);
+  const runs = useMemo(() => asked.data?.pages.flatMap((page) => page.runs), [asked.data]);
+  return (
+    <Stack gap={4}>
+      {asked.error && <Problem error={asked.error} onRetry={() => asked.refetch()} />}
+      {asked.isPending && <Skeleton height={64} aria-label="Loading the runs" />}
+      {runs?.length === 0 && (
+        <Empty title="No run yet">The first run of the job shows here as soon as it has a plan.</Empty>
+      )}
+      {runs && runs.length > 0 && <Found job={job} runs={runs} onPicked={onPicked} />}
+      {runs && runs.length > 0 && (
+        <Flex gap={3} alignItems="center" wrap="wrap">
+          {asked.hasNextPage && (
+            <Button
+              size="sm"
+              variant="outline"
+              loading={asked.isFetchingNextPage}
+              onClick={() => asked.fetchNextPage()}
+            >
+              More
+            </Button>
+          )}
+          <Text fontSize="sm" color="fg.muted">
+            {count(runs.length, "run")} loaded{asked.hasNextPage ? ", there are older ones" : ", which are all"}
+          </Text>
+        </Flex>
+      )}
+    </Stack>
+  );
+}
+
+function Found({ job, runs, onPicked }: RunsProps & { runs: readonly RunRow[] }) {
+  const [search, setSearch] = useSearchParams();
+  const contexts = useMemo(() => contextsOf(runs), [runs]);
+  const ctx = usePickedContext(contexts);
+  const open = runs.find((run) => keyOf(run) === search.get("run"));
+  const opener = useRef<HTMLElement>(null);
+  const show = (run: RunRow) => {
+    opener.current = document.activeElement instanceof HTMLElement ? document.activeElement : null;
+    setSearch(withPart(search, "run", keyOf(run)));
+  };
+  const close = () => setSearch(withPart(search, "run", undefined), { replace: true });
+  // Airflow mounts the page anew when its address changes for the first time: what was pressed may be gone.
+  const focusBack = (run: RunRow) => {
+    const row = document.querySelector<HTMLElement>(`[data-run="${keyOf(run)}"]`);
+    (opener.current?.isConnected ? opener.current : row)?.focus();
+  };
+  const wasSet = job.contexts.some((context) => context.set_in_epoch !== null);
+  const mayRewind = (run: RunRow) => job.may_change && canRewindTo(run, runs, wasSet);
+  const picker = <ContextPicker contexts={contexts} ctx={ctx} />;
+  return (
+    <>
+      <Section title="Timeline" hint="What each run read, newest on top." actions={picker}>
+        <Timeline runs={runs} ctx={ctx} onOpen={show} mayRewind={mayRewind} onRewind={onPicked} />
+        <Legend runs={runs} />
+      </Section>
+      <Section title="Runs">
+        <RunTable runs={runs} onOpen={show} mayRewind={mayRewind} onRewind={onPicked} />
+      </Section>
+      {search.has("run") && !open && (
+        <Text fontSize="sm">The run that the address names is not loaded. If it is an older one, load more.</Text>
+      )}
+      <RunDrawer job={job.job} run={open} onClose={close} onClosed={focusBack} />
+    </>
+  );
+}

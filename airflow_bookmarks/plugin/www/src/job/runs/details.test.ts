@@ -1,0 +1,25 @@
+import { describe, expect, it } from "vitest";
+import { factsOf, phasesOf } from "./details";
+
+describe("the time of a run", () => {
+  it("is shown by part, longest first", () =>
+    expect(phasesOf({ seconds: { plan: "1.000", write: "3.000" } })).toEqual([
+      { name: "write", seconds: 3, share: 0.75 },
+      { name: "plan", seconds: 1, share: 0.25 },
+    ]));
+  it("may be none at all", () => expect(phasesOf({ seconds: { plan: "0.000" } })[0]?.share).toBe(0));
+});
+
+describe("facts", () => {
+  it("are said in words, sizes as sizes", () =>
+    expect(factsOf({ files: 1200, bytes: 2_000_000, rows: null, watermark_before: "1" })).toEqual([
+      { name: "files", said: "1,200" },
+      { name: "bytes", said: "2 MB" },
+    ]));
+  it("within facts are listed", () =>
+    expect(factsOf({ skipped: { late: 2 }, upstream: { job: "clean", runs: [4, 5] } })).toEqual([
+      { name: "skipped", said: "late 2" },
+      { name: "upstream", said: "job clean, runs 4, 5" },
+    ]));
+  it("that are empty are left out", () => expect(factsOf({ skipped: {} })).toEqual([]));
+});

@@ -1,0 +1,48 @@
+import type { RunRow } from "../../api/model";
+import { inBytes, inFull } from "../../words/number";
+
+/** A fact of a run in words. */
+export interface Fact {
+  name: string;
+  said: string;
+}
+
+/** A part of a run's time, and how much of all of it. */
+export interface Phase {
+  name: string;
+  seconds: number;
+  share: number;
+}
+
+/** Return the seconds of a run by part, longest first. */
+export function phasesOf(run: Pick<RunRow, "seconds">): Phase[] {
+  const known = Object.entries(run.seconds)
+    .map(([name, text]) => ({ name: name.replaceAll("_", " "), seconds: Number(text) }))
+    .filter((phase) => Number.isFinite(phase.seconds));
+  const all = known.reduce((total, phase) => total + phase.seconds, 0);
+  return known
+    .map((phase) => ({ ...phase, share: all === 0 ? 0 : phase.seconds / all }))
+    .sort((one, other) => other.seconds - one.seconds);
+}
+
+/** Return what is known of a context or an output, each fact in words; what has no words yet stays as it is. */
+export function factsOf(facts: Readonly<Record<string, unknown>>): Fact[] {
+  return Object.entries(facts)
+    .filter(([name]) => !name.startsWith("watermark"))
+    .map(([name, value]) => ({ name: name.replaceAll("_", " "), said: factWords(name, value) }))
+    .filter((fact) => fact.said !== "");
+}
+
+function factWords(name: string, value: unknown): string {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number") return name.includes("bytes") ? inBytes(value) : inFull(value);
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "string") return value;
+  if (Array.isArray(value)) return value.map((each) => factWords(name, each)).join(", ");
+  if (typeof value !== "object") return "";
+  return Object.entries(value)
+    .map(([key, each]): [string, string] => [key.replaceAll("_", " "), factWords(key, each)])
+    .filter(([, said]) => said !== "")
+    .map(([key, said]) => `${key} ${said}`)
+    .join(", ");
+}

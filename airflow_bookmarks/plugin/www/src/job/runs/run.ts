@@ -1,0 +1,41 @@
+import type { RunRow } from "../../api/model";
+
+/** The name of one run in the address and in lists: attempts that failed share a number, and have fences of their own. */
+export function keyOf(run: Pick<RunRow, "number" | "fence">): string {
+  return `${run.number}.${run.fence}`;
+}
+
+/** Whether a run is part of the history that counts now. */
+export function isLiving(run: Pick<RunRow, "state">): boolean {
+  return run.state === "COMMITTED" || run.state === "PUBLISHED";
+}
+
+/** Return the contexts of some runs, by name. */
+export function contextsOf(runs: readonly RunRow[]): string[] {
+  return [...new Set(runs.flatMap((run) => Object.keys(run.window)))].sort();
+}
+
+/** Return how long a run took from its plan until consumers knew of it, in seconds; undefined while it is not done. */
+export function secondsOf(run: Pick<RunRow, "planned_at" | "committed_at" | "published_at">): number | undefined {
+  const end = run.published_at ?? run.committed_at;
+  if (!run.planned_at || !end) return undefined;
+  const seconds = (Date.parse(end) - Date.parse(run.planned_at)) / 1000;
+  return Number.isFinite(seconds) ? Math.max(0, seconds) : undefined;
+}
+
+/** Say what is out of the ordinary of a run; nothing for most. */
+export function remarks(run: RunRow): string[] {
+  const said: string[] = [];
+  if (run.is_empty) said.push("empty");
+  if ((run.attempt ?? 1) > 1) said.push(`attempt ${run.attempt}`);
+  if ((run.revision ?? 0) > 0) said.push(run.revision === 1 ? "replayed" : `replayed ${run.revision} times`);
+  if (run.option && run.option !== "enable") said.push(run.option);
+  return said;
+}
+
+/** Whether going back to a run would change anything: it is living, and something was committed or set after it. */
+export function canRewindTo(run: RunRow, runs: readonly RunRow[], wasSet: boolean): boolean {
+  if (!isLiving(run)) return false;
+  const newest = Math.max(...runs.filter(isLiving).map((each) => each.number));
+  return run.number < newest || wasSet;
+}

@@ -1,0 +1,82 @@
+import { describe, expect, it } from "vitest";
+import { sample } from "./sample";
+import { axisOf, barsOf, rowAfter, sentence, timeLabel } from "./timeline";
+
+const upstream = (number: number, before: string | null, after: string | null) =>
+  sample(number, { window: { up: { before, after } } });
+
+describe("the axis", () => {
+  it("is one of time where watermarks are times", () => {
+    const axis = axisOf([sample(4), sample(2)], "flights");
+    expect(axis?.kind).toBe("time");
+    expect(axis?.at("2026-05-03T01:00:00.000Z")).toBe(0);
+    expect(axis?.at("2026-05-03T04:00:00.000Z")).toBe(1);
+    expect(axis?.ticks.length).toBeGreaterThan(2);
+  });
+  it("says days of a long time, and the time of day of a short one", () => {
+    const noon = new Date(2026, 4, 3, 12, 30, 15);
+    expect(timeLabel(noon, 30 * 86_400_000)).toBe("2026-05-03");
+    expect(timeLabel(noon, 86_400_000)).toBe("12:30");
+    expect(timeLabel(noon, 60_000)).toBe("12:30:15");
+    expect(timeLabel(new Date(2026, 4, 3), 86_400_000)).toBe("2026-05-03");
+  });
+  it("is linear where they are runs of an upstream, and marks whole runs alone", () => {
+    const axis = axisOf([upstream(2, "1", "3"), upstream(1, null, "1")], "up");
+    expect(axis?.kind).toBe("number");
+    expect(axis?.at("2")).toBe(0.5);
+    expect(axis?.ticks.map((tick) => tick.label)).toEqual(["1", "2", "3"]);
+  });
+  it("keeps the order of the runs where they are neither", () => {
+    const axis = axisOf([upstream(2, "b|7", "a|9"), upstream(1, null, "b|7")], "up");
+    expect(axis?.kind).toBe("order");
+    expect([axis?.at("b|7"), axis?.at("a|9")]).toEqual([0, 1]);
+  });
+  it("puts a watermark that is alone in the middle", () =>
+    expect(axisOf([upstream(1, null, "4")], "up")?.at("4")).toBe(0.5));
+  it("is missing where nothing was read", () => {
+    expect(axisOf([upstream(1, null, null)], "up")).toBeUndefined();
+    expect(axisOf([sample(1)], "no such context")).toBeUndefined();
+  });
+});
+
+describe("a row of the timeline", () => {
+  const runs = [
+    sample(3, { state: "FAILED", fence: 4, window: { flights: { before: "2026-05-03T02:00:00Z", after: null } } }),
+    sample(2, { attempt: 2, published_at: "2026-05-03T06:00:00Z" }),
+    sample(1, { window: { flights: { before: null, after: "2026-05-03T01:00:00Z" } } }),
+  ];
+  const [failed, retried, first] = barsOf(runs, "flights", axisOf(runs, "flights"));
+
+  it("covers the window that was read", () => expect([retried?.from, retried?.to]).toEqual([0, 1]));
+  it("is open at the beginning of all", () => expect(first?.from).toBeUndefined());
+  it("is open where a run did not commit", () => {
+    expect(failed?.look).toBe("failed");
+    expect(failed?.from).toBe(1);
+    expect(failed?.to).toBeUndefined();
+  });
+  it("begins where the run before it ended, where a run did not commit", () => {
+    const lost = [sample(4, { state: "ABANDONED", epoch: 2, window: {} }), sample(3, { state: "UNDONE" }), sample(2)];
+    const axis = axisOf(lost, "flights");
+    expect(barsOf(lost, "flights", axis)[0]?.from).toBe(axis?.at("2026-05-03T02:00:00Z"));
+  });
+  it("says a retry", () => expect(retried?.remarks).toEqual(["attempt 2"]));
+  it("has its duration as a part of the longest one", () => expect([retried?.share, first?.share]).toEqual([1, 0.5]));
+  it("says of a state that is not known that it is damaged", () =>
+    expect(barsOf([sample(1, { state: "DAMAGED", window: {} })], "flights", undefined)[0]?.look).toBe("damaged"));
+});
+
+it("a run is said in one sentence", () => {
+  const said = sentence(upstream(2, null, "3"), "up");
+  expect(said).toMatch(/^Run 2: published, from the beginning to 3, took 1 h, committed 2026-05-0/);
+});
+
+describe("the keyboard", () => {
+  it.each([
+    ["ArrowDown", 0, 1],
+    ["ArrowDown", 2, 2],
+    ["ArrowUp", 0, 0],
+    ["Home", 2, 0],
+    ["End", 0, 2],
+    ["a", 1, undefined],
+  ])("%s on row %d of 3 leads to %s", (key, row, next) => expect(rowAfter(key, row, 3)).toBe(next));
+});

@@ -1,0 +1,167 @@
+import { scaleLinear, scaleTime } from "d3-scale";
+import type { RunRow } from "../../api/model";
+import { inFull } from "../../words/number";
+import { duration, inZone, timeOf } from "../../words/time";
+import { isLiving, keyOf, remarks, secondsOf } from "./run";
+
+/** What the watermarks of a context are: times, numbers (runs of an upstream), or names that have an order alone. */
+export type AxisKind = "time" | "number" | "order";
+
+/** Where watermarks lie between 0 and 1, and what stands at the axis. */
+export interface Axis {
+  kind: AxisKind;
+  at: (watermark: string) => number;
+  ticks: { at: number; label: string }[];
+}
+
+/** How a bar is drawn; each has a pattern and a word besides its colour. */
+export type Look = "published" | "committed" | "planned" | "failed" | "abandoned" | "undone" | "damaged";
+
+/** One run of the timeline. `from` and `to` are between 0 and 1; undefined: that end is open. */
+export interface Bar {
+  key: string;
+  run: RunRow;
+  look: Look;
+  from: number | undefined;
+  to: number | undefined;
+  isEmpty: boolean;
+  remarks: string[];
+  seconds: number | undefined;
+  /** The duration as a part of the longest one. */
+  share: number;
+  said: string;
+}
+
+const LOOKS: Record<string, Look> = {
+  PUBLISHED: "published",
+  COMMITTED: "committed",
+  PLANNED: "planned",
+  FAILED: "failed",
+  ABANDONED: "abandoned",
+  UNDONE: "undone",
+};
+const TICKS = 5;
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+/** Return the axis on which the windows of a context lie; undefined where no run has a watermark there. */
+export function axisOf(runs: readonly RunRow[], ctx: string): Axis | undefined {
+  const marks = [...runs]
+    .reverse()
+    .flatMap((run) => [run.window[ctx]?.before, run.window[ctx]?.after])
+    .filter((mark) => mark != null);
+  if (marks.length === 0) return undefined;
+  if (marks.every((mark) => timeOf(mark) !== undefined)) return timeAxis(marks);
+  if (marks.every((mark) => /^-?\d{1,15}$/.test(mark))) return numberAxis(marks);
+  return orderAxis(marks);
+}
+
+function timeAxis(marks: readonly string[]): Axis {
+  const times = marks.map((mark) => Date.parse(mark));
+  const [low, high] = extent(times, 1000);
+  const scale = scaleTime([low, high], [0, 1]);
+  const ticks = scale.ticks(TICKS).map((tick) => ({ at: scale(tick), label: timeLabel(tick, high - low) }));
+  return { kind: "time", at: (mark) => scale(Date.parse(mark)), ticks };
+}
+
+/** Say a mark of a time axis that spans so many milliseconds: the day, or the time of day where days are too coarse. */
+export function timeLabel(at: Date, span: number): string {
+  const [day = "", time = ""] = inZone(at).split(" ");
+  if (span > 3 * DAY_MS) return day;
+  if (time === "00:00:00") return day;
+  return span > 10 * MINUTE_MS ? time.slice(0, 5) : time;
+}
+
+function numberAxis(marks: readonly string[]): Axis {
+  const scale = scaleLinear(extent(marks.map(Number), 1), [0, 1]);
+  const ticks = scale.ticks(TICKS).filter(Number.isInteger);
+  return {
+    kind: "number",
+    at: (mark) => scale(Number(mark)),
+    ticks: ticks.map((tick) => ({ at: scale(tick), label: inFull(tick) })),
+  };
+}
+
+// Keys of several columns can't be measured, but runs read them in their order.
+function orderAxis(marks: readonly string[]): Axis {
+  const ranks = new Map<string, number>();
+  for (const mark of marks) if (!ranks.has(mark)) ranks.set(mark, ranks.size);
+  const last = Math.max(1, ranks.size - 1);
+  return { kind: "order", at: (mark) => (ranks.get(mark) ?? 0) / last, ticks: [] };
+}
+
+// One mark alone lies in the middle.
+function extent(values: readonly number[], around: number): [number, number] {
+  const low = values.reduce((least, value) => Math.min(least, value));
+  const high = values.reduce((most, value) => Math.max(most, value));
+  return low === high ? [low - around, high + around] : [low, high];
+}
+
+/** Return the rows of the timeline, in the order of the runs. */
+export function barsOf(runs: readonly RunRow[], ctx: string, axis: Axis | undefined): Bar[] {
+  const longest = Math.max(0, ...runs.map((run) => secondsOf(run) ?? 0));
+  return runs.map((run, index) => {
+    const seconds = secondsOf(run);
+    return {
+      key: keyOf(run),
+      run,
+      look: LOOKS[run.state] ?? "damaged",
+      ...ends(run, ctx, axis, runs.slice(index + 1)),
+      isEmpty: run.is_empty === true,
+      remarks: remarks(run),
+      seconds,
+      share: seconds === undefined || longest === 0 ? 0 : seconds / longest,
+      said: sentence(run, ctx),
+    };
+  });
+}
+
+function ends(run: RunRow, ctx: string, axis: Axis | undefined, older: readonly RunRow[]): Pick<Bar, "from" | "to"> {
+  const { before, after } = run.window[ctx] ?? { before: beganAt(run, ctx, older), after: null };
+  const at = (mark: string | null | undefined) => (axis === undefined || mark == null ? undefined : axis.at(mark));
+  return { from: at(before), to: at(after) };
+}
+
+// What a run that did not commit was to read is not kept; it began where the run before it had ended. One that was undone
+// is such a run only for runs of its own epoch: later ones began before it.
+function beganAt(run: RunRow, ctx: string, older: readonly RunRow[]): string | null | undefined {
+  if (isCommitted(run)) return undefined;
+  const counts = (each: RunRow) => isLiving(each) || (each.state === "UNDONE" && each.epoch === run.epoch);
+  return older.find((each) => counts(each) && each.window[ctx])?.window[ctx]?.after;
+}
+
+function isCommitted(run: RunRow): boolean {
+  return isLiving(run) || run.state === "UNDONE";
+}
+
+/** Say a run in one sentence, for whoever can't see its bar. */
+export function sentence(run: RunRow, ctx: string): string {
+  const said = [`Run ${run.number}: ${run.state.toLowerCase()}`, ...remarks(run), windowWords(run, ctx)];
+  const seconds = secondsOf(run);
+  if (seconds !== undefined) said.push(`took ${duration(seconds)}`);
+  if (run.committed_at) said.push(`committed ${markWords(run.committed_at)}`);
+  return `${said.join(", ")}.`;
+}
+
+function windowWords(run: RunRow, ctx: string): string {
+  const window = run.window[ctx];
+  if (window === undefined) return `read nothing of ${ctx}`;
+  const from = window.before === null ? "the beginning" : markWords(window.before);
+  return window.after === null ? `from ${from}` : `from ${from} to ${markWords(window.after)}`;
+}
+
+/** Say a watermark: a time in the zone of whoever looks, anything else as it is. */
+export function markWords(mark: string): string {
+  const time = timeOf(mark);
+  return time === undefined ? mark : inZone(time);
+}
+
+/** Return the row that a key of the keyboard leads to; undefined for a key that leads nowhere. */
+export function rowAfter(key: string, row: number, rows: number): number | undefined {
+  const last = rows - 1;
+  if (key === "ArrowDown") return Math.min(last, row + 1);
+  if (key === "ArrowUp") return Math.max(0, row - 1);
+  if (key === "Home") return 0;
+  if (key === "End") return last;
+  return undefined;
+}

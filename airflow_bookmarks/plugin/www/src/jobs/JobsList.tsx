@@ -1,0 +1,61 @@
+import { Stack } from "@chakra-ui/react";
+import type { UseQueryResult } from "@tanstack/react-query";
+import { type ReactNode, useRef } from "react";
+import type { JobRow } from "../api/model";
+import { Pages } from "../parts/Pages";
+import { Problem } from "../parts/Problem";
+import { type Asked, LIMITS } from "./asked";
+import type { Sorting } from "./ColumnHead";
+import { JobsTable } from "./JobsTable";
+import { NoSuchPage } from "./NoJobs";
+
+export interface JobList {
+  jobs: JobRow[];
+  total: number;
+}
+
+interface JobsListProps {
+  caption: string;
+  asked: Asked;
+  onAsk: (change: Partial<Asked>) => void;
+  answer: UseQueryResult<JobList>;
+  sorting?: Sorting;
+  /** What is shown when no job is what was asked for. */
+  empty: ReactNode;
+}
+
+/** A page of jobs, with what stands in its place: a problem, nothing yet, nothing at all. */
+export function JobsList({ caption, asked, onAsk, answer, sorting, empty }: JobsListProps) {
+  const { data, error, isPlaceholderData, refetch } = answer;
+  const top = useRef<HTMLDivElement>(null);
+  const isEmpty = data?.jobs.length === 0 && !isPlaceholderData;
+  const problem = error && <Problem error={error} onRetry={() => refetch()} />;
+  if (error && data === undefined) return problem;
+  return (
+    <Stack ref={top} gap={3}>
+      {problem}
+      {!isEmpty ? (
+        <JobsTable caption={caption} rows={data?.jobs} isStale={isPlaceholderData} {...(sorting ? { sorting } : {})} />
+      ) : data.total === 0 ? (
+        empty
+      ) : (
+        <NoSuchPage page={asked.page} onFirst={() => onAsk({ page: 1 })} />
+      )}
+      {data !== undefined && !isEmpty && (
+        <Pages
+          of="jobs"
+          total={data.total}
+          page={asked.page}
+          limit={asked.limit}
+          limits={LIMITS}
+          onPage={(page) => {
+            onAsk({ page });
+            // The pages are turned below the list, and the next one is read from its top.
+            top.current?.scrollIntoView({ block: "start" });
+          }}
+          onLimit={(limit) => onAsk({ limit })}
+        />
+      )}
+    </Stack>
+  );
+}

@@ -1,0 +1,51 @@
+import { Flex, Heading, Skeleton, Stack } from "@chakra-ui/react";
+import { useCallback } from "react";
+import { useJobs } from "../api/queries";
+import { count } from "../words/number";
+import { isFiltered, queryOf } from "./asked";
+import { JobsList } from "./JobsList";
+import { NoJobs, NoMatch } from "./NoJobs";
+import { SearchField } from "./SearchField";
+import { StateFilter } from "./StateFilter";
+import { useAsked } from "./useAsked";
+
+/** All jobs: searched, filtered, sorted, a page of them. What is asked for stands in the address. */
+export function JobsPage() {
+  const [asked, ask] = useAsked();
+  const answer = useJobs(queryOf(asked));
+  const onSearch = useCallback((search: string) => ask({ search }), [ask]);
+  const isPart = isFiltered(asked);
+  const hasNone = answer.data?.total === 0 && !isPart && !answer.isPlaceholderData;
+  return (
+    <Stack gap={4}>
+      <Flex gap={3} wrap="wrap" alignItems="center">
+        <Heading as="h1" size="md" minW="8rem">
+          <Total of={answer.data?.total} isPart={isPart} hasFailed={answer.isError} />
+        </Heading>
+        {!hasNone && (
+          <>
+            <SearchField value={asked.search} onSearch={onSearch} />
+            <StateFilter value={asked.state} onState={(state) => ask({ state })} />
+          </>
+        )}
+      </Flex>
+      <JobsList
+        caption="Jobs and where their bookmarks stand"
+        asked={asked}
+        onAsk={ask}
+        answer={answer}
+        sorting={{ by: asked.sort, onSort: (sort) => ask({ sort }) }}
+        empty={isPart ? <NoMatch asked={asked} onClear={() => ask({ search: "", state: undefined })} /> : <NoJobs />}
+      />
+    </Stack>
+  );
+}
+
+function Total({ of, isPart, hasFailed }: { of: number | undefined; isPart: boolean; hasFailed: boolean }) {
+  if (of !== undefined) return <>{count(of, isPart ? "job found" : "job", isPart ? "jobs found" : "jobs")}</>;
+  return hasFailed ? (
+    <>Jobs</>
+  ) : (
+    <Skeleton as="span" display="inline-block" width="6rem" height={5} aria-label="Jobs" />
+  );
+}

@@ -1,0 +1,104 @@
+import { Box, Flex, HStack, Icon, Link, Table, Text } from "@chakra-ui/react";
+import { Link as RouterLink } from "react-router-dom";
+import type { JobRow } from "../api/model";
+import { Ago } from "../parts/Ago";
+import { JobLink } from "../parts/JobLink";
+import { StateBadge } from "../parts/StateBadge";
+import { inFull } from "../words/number";
+import { RunBars } from "./RunBars";
+import { Watermark } from "./Watermark";
+
+/** One job of the list. */
+export function JobsTableRow({ row }: { row: JobRow }) {
+  return (
+    <Table.Row verticalAlign="top">
+      <Table.Cell minW="14rem" maxW="28rem" whiteSpace="normal">
+        <JobLink job={row.job} />
+        <Owner row={row} />
+        {row.damaged && (
+          <Text fontSize="xs" colorPalette="red" color="colorPalette.fg" lineClamp={2} title={row.damaged}>
+            {row.damaged}
+          </Text>
+        )}
+      </Table.Cell>
+      <Table.Cell>
+        <JobState row={row} />
+      </Table.Cell>
+      <Table.Cell whiteSpace="nowrap">
+        <Ago at={row.last_commit_at} />
+      </Table.Cell>
+      <Table.Cell>
+        <Watermark of={row.watermark} />
+      </Table.Cell>
+      <Table.Cell>{row.lag ? <StateBadge state={row.lag} /> : <Nothing why="reads no other job" />}</Table.Cell>
+      <Table.Cell textAlign="end">{row.epoch == null ? <Nothing why="not known" /> : inFull(row.epoch)}</Table.Cell>
+      <Table.Cell>
+        <Flex gap={3} justifyContent="flex-end">
+          <Text>{row.run_number == null ? "" : inFull(row.run_number)}</Text>
+          <RunBars runs={row.runs} />
+        </Flex>
+      </Table.Cell>
+    </Table.Row>
+  );
+}
+
+/** The DAG and the task that ran the job last, as links to Airflow's own pages of them. */
+function Owner({ row }: { row: JobRow }) {
+  if (!row.dag_id) return null;
+  const dag = `/dags/${encodeURIComponent(row.dag_id)}`;
+  const index = row.map_index == null || row.map_index < 0 ? "" : ` [${row.map_index}]`;
+  return (
+    <Text fontSize="xs" color="fg.muted" wordBreak="break-all">
+      <Link asChild color="fg.muted">
+        <RouterLink to={dag}>{row.dag_id}</RouterLink>
+      </Link>
+      {row.task_id && (
+        <>
+          {" / "}
+          <Link asChild color="fg.muted">
+            <RouterLink to={`${dag}/tasks/${encodeURIComponent(row.task_id)}`}>{row.task_id}</RouterLink>
+          </Link>
+          {index}
+        </>
+      )}
+    </Text>
+  );
+}
+
+function JobState({ row }: { row: JobRow }) {
+  return (
+    <Box>
+      <HStack gap={1}>
+        <StateBadge state={row.state} />
+        {row.protected && <Lock />}
+      </HStack>
+      {row.holder && (
+        <Text fontSize="xs" color="fg.muted" truncate maxW="11rem" title={`held by run ${row.holder.run_id}`}>
+          attempt {row.holder.attempt}, <Ago at={row.holder.since} />
+        </Text>
+      )}
+    </Box>
+  );
+}
+
+function Lock() {
+  return (
+    <Icon size="sm" color="fg.muted" asChild>
+      <svg viewBox="0 0 24 24" role="img" aria-label="protected">
+        <title>protected: a change needs the approval of a second person</title>
+        <path
+          fill="currentColor"
+          d="M17 9h-1V7a4 4 0 0 0-8 0v2H7a2 2 0 0 0-2 2v8a2 2 0 0 0 2 2h10a2 2 0 0 0 2-2v-8a2 2 0 0 0-2-2Zm-7-2a2 2 0 0 1 4 0v2h-4V7Z"
+        />
+      </svg>
+    </Icon>
+  );
+}
+
+function Nothing({ why }: { why: string }) {
+  return (
+    <Text color="fg.muted" title={why}>
+      –
+    </Text>
+  );
+}

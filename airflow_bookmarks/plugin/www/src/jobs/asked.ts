@@ -1,0 +1,110 @@
+import type { JobRow } from "../api/model";
+import type { JobsAsk } from "../api/queries";
+
+export type State = JobRow["state"];
+export type Sort = NonNullable<JobsAsk["sort"]>;
+export type Column = Exclude<Sort, `-${string}`>;
+
+/** What the address asks of the list of jobs. Pages count from 1. */
+export interface Asked {
+  search: string;
+  state: State | undefined;
+  sort: Sort;
+  page: number;
+  limit: number;
+}
+
+export const STATES: readonly State[] = ["NEW", "IDLE", "RUNNING", "EXPIRED", "DUE", "DAMAGED"];
+export const LIMITS: readonly number[] = [25, 50, 100];
+/** As many letters as the API takes. */
+export const LONGEST_SEARCH = 250;
+
+// Which way a column is sorted first: names from A on; of what grows, the newest and the most.
+const FIRST: Record<Column, Sort> = {
+  job: "job",
+  dag_id: "dag_id",
+  state: "state",
+  last_commit_at: "-last_commit_at",
+  run_number: "-run_number",
+  epoch: "-epoch",
+};
+const SORTS = Object.keys(FIRST).flatMap((column) => [column, `-${column}`]);
+const LIMIT = 50;
+const LAST_PAGE = 1_000_000;
+
+/** Read what an address asks for. What it says that there is not counts as not said. */
+export function askedBy(address: URLSearchParams): Asked {
+  const sort = address.get("sort");
+  const state = STATES.find((each) => each === address.get("state"));
+  const limit = Number(address.get("limit"));
+  return {
+    search: (address.get("search") ?? "").slice(0, LONGEST_SEARCH),
+    state,
+    sort: sort !== null && SORTS.includes(sort) ? (sort as Sort) : "job",
+    page: pageOf(address.get("page")),
+    limit: LIMITS.includes(limit) ? limit : LIMIT,
+  };
+}
+
+/** Return an address that asks for something else too. Another list begins at its first page. */
+export function addressWith(address: URLSearchParams, change: Partial<Asked>): URLSearchParams {
+  const asked: Asked = { ...askedBy(address), page: 1, ...change };
+  const next = new URLSearchParams(address);
+  put(next, "search", asked.search, "");
+  put(next, "state", asked.state ?? "", "");
+  put(next, "sort", asked.sort, "job");
+  put(next, "page", String(asked.page), "1");
+  put(next, "limit", String(asked.limit), String(LIMIT));
+  return next;
+}
+
+/** Return what to ask of the API. */
+export function queryOf({ search, state, sort, page, limit }: Asked): JobsAsk {
+  const needle = search.trim();
+  return {
+    sort,
+    limit,
+    offset: offsetOf(page, limit),
+    ...(needle === "" ? {} : { search: needle }),
+    ...(state === undefined ? {} : { state }),
+  };
+}
+
+/** Return how many jobs come before a page. */
+export function offsetOf(page: number, limit: number): number {
+  return (page - 1) * limit;
+}
+
+/** Say whether only a part of the jobs is asked for. */
+export function isFiltered({ search, state }: Asked): boolean {
+  return search.trim() !== "" || state !== undefined;
+}
+
+/** Say what no job is, where none is what was asked for. */
+export function missing({ search, state }: Asked): string {
+  const needle = search.trim();
+  const which = state === undefined ? "No job" : `No job that is ${state}`;
+  return needle === "" ? `${which} was found.` : `${which} has “${needle}” in its name, its DAG or its task.`;
+}
+
+/** Return how the list is sorted after a click on the head of a column. */
+export function sortAfterClick(column: Column, now: Sort): Sort {
+  if (directionOf(column, now) === undefined) return FIRST[column];
+  return now === column ? `-${column}` : column;
+}
+
+/** Return which way a column is sorted now, undefined where the list is sorted by another. */
+export function directionOf(column: Column, now: Sort): "ascending" | "descending" | undefined {
+  if (now === column) return "ascending";
+  return now === `-${column}` ? "descending" : undefined;
+}
+
+function pageOf(text: string | null): number {
+  const page = Number(text ?? 1);
+  return Number.isInteger(page) && page >= 1 && page <= LAST_PAGE ? page : 1;
+}
+
+function put(address: URLSearchParams, name: string, value: string, ordinary: string): void {
+  if (value === ordinary) address.delete(name);
+  else address.set(name, value);
+}

@@ -1,0 +1,34 @@
+import { chakra } from "@chakra-ui/react";
+import { inZone, timeOf } from "../words/time";
+
+interface MarkProps {
+  /** A watermark; null and undefined: there is none. */
+  mark: string | null | undefined;
+  /** What is said where there is none. */
+  none?: string;
+}
+
+/** A watermark: a time in the zone of whoever looks, anything else as it is. */
+export function Mark({ mark, none = "none" }: MarkProps) {
+  if (mark === null || mark === undefined) return <chakra.span color="fg.muted">{none}</chakra.span>;
+  const time = timeOf(mark);
+  if (time === undefined) return <chakra.span wordBreak="break-word">{mark}</chakra.span>;
+  return (
+    <chakra.time dateTime={mark} title={mark} whiteSpace="nowrap">
+      {inZone(time)}
+    </chakra.time>
+  );
+}
+
+/** From one watermark to another, as a run or a change moved it. */
+export function MarkMove({ before, after }: { before: string | null; after: string | null }) {
+  return (
+    <>
+      <Mark mark={before} none="the beginning" />
+      <chakra.span color="fg.muted" px={1}>
+        {" to "}
+      </chakra.span>
+      <Mark mark={after} none="the beginning" />
+    </>
+  );
+}

@@ -1,0 +1,80 @@
+"""Names of jobs that somebody may not look at are in no answer about another job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_bookmarks.core.identity import Identity
+from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.lifecycle.active_run import ActiveRun
+from airflow_bookmarks.lifecycle.change import Change
+from airflow_bookmarks.lifecycle.protection import protect, request
+from airflow_bookmarks.plugin.answer import LagList, LagRow, Requested, RequestRow
+from airflow_bookmarks.plugin.auth import Sight
+from airflow_bookmarks.plugin.veil import veiled
+from tests.airflow.conftest import World
+
+from .conftest import run_of_dag
+
+pytestmark = [pytest.mark.airflow, pytest.mark.xdist_group("plugin")]
+
+ABOVE, OURS, BELOW = "nights.raw", "flights.clean", "nights.report"
+
+
+@pytest.fixture
+def row_of_jobs(world: World) -> World:
+    """Make a job of the DAG nights, one of flights that reads it, and one of nights that reads that."""
+    world.shop.put("1.txt", "line")
+    run_of_dag(world, "nights", ABOVE)
+    for job, upstream in ((OURS, ABOVE), (BELOW, OURS)):
+        dag_id, _, task_id = job.partition(".")
+        run = ActiveRun.begin(world.store, job, Caller(f"{job}/1", dag_id=dag_id, task_id=task_id), world.shop.machine)
+        world.shop.copy(run, upstream=upstream)
+        run.commit()
+    return world
+
+
+def sight(*readable: str, assets: bool = False) -> Sight:
+    return Sight(frozenset(readable), frozenset({"flights", "nights"}), assets)
+
+
+def lag_row(**facts: Any) -> LagList:
+    known: dict[str, Any] = dict.fromkeys(("consumed", "published", "runs", "files", "bytes", "seconds"))
+    row = LagRow(job=OURS, source=ABOVE, kind="upstream", contexts=["raw"], state="OK", **known, **facts)
+    return LagList(lags=[row])
+
+
+def test_text_says_no_name_that_is_hidden_and_every_other_one(row_of_jobs: World) -> None:
+    why = f"'{ABOVE}' moved; {ABOVE}.2 and the-{ABOVE} did not, and {OURS} waits for {ABOVE}."
+    (told,) = veiled(row_of_jobs.store, sight("flights"), lag_row(why=why)).lags
+
+    assert told.source == "(hidden)"
+    assert told.why == f"'(hidden)' moved; {ABOVE}.2 and the-{ABOVE} did not, and {OURS} waits for (hidden)."
+
+
+def test_job_that_is_not_there_is_hidden_from_whom_it_would_be(world: World) -> None:
+    answer = lag_row(why=f"there is no bookmark named {ABOVE!r}")
+
+    assert veiled(world.store, sight("nights"), answer).lags[0].why == "there is no bookmark named '(hidden)'"
+    assert veiled(world.store, sight("nights", assets=True), answer) is answer
+
+
+def test_who_may_look_at_all_is_told_all(row_of_jobs: World) -> None:
+    answer = lag_row(why=f"{ABOVE} moved")
+
+    assert veiled(row_of_jobs.store, sight("flights", "nights"), answer) is answer
+
+
+def test_request_counts_consumers_that_are_hidden(row_of_jobs: World) -> None:
+    store, who = row_of_jobs.store, Identity("uma", True, "airflow")
+    protect(store, OURS, reason="asked for", who=who)
+    version = store.head(OURS).version
+    asked = request(store, OURS, Change("reset"), reason="asked for", who=who, expected_version=version)
+    answer = Requested(request=RequestRow(**asked.as_dict(), may_approve=True), said="", audited=True)
+
+    told = veiled(store, sight("flights"), answer).request.preview
+
+    assert answer.request.preview["consumers"] == {BELOW: 1}
+    assert (told["consumers"], told["hidden_consumers"]) == ({}, 1)
