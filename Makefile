@@ -48,6 +48,10 @@ demo: setup ## Run the demonstration; STORE=dynamodb (default, a local server) o
 up: page ## Start Airflow with the example DAGs on this machine
 	@$(BIN)/python -m demo up
 
+.PHONY: ui
+ui: page ## Open the bookmarks page in Airflow with made-up jobs, until Ctrl-C
+	$(BIN)/python -m tests.ui.serve --open
+
 .PHONY: down
 down: setup ## Stop what `make up` started
 	@$(BIN)/python -m demo down

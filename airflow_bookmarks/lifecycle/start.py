@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import JobUnknownError, StoreAccessError
+from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.instant import from_text
 from airflow_bookmarks.core.position import Position, UpstreamPosition
 from airflow_bookmarks.core.run import RunState
@@ -16,7 +17,6 @@ from airflow_bookmarks.store.naming import job_keys
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.start import Start
     from airflow_bookmarks.sources.source import Source
@@ -106,7 +106,10 @@ class OtherReaders:
     def _others(self) -> Mapping[str, Head]:
         if self._heads is None:
             try:
-                self._heads = self._store.heads([name for name in job_keys(self._store) if name != self._job])
+                others = [name for name in job_keys(self._store) if name != self._job]
+                # A hint only: the damage of another job is no reason to stop this one.
+                found = self._store.heads_or_damage(others)
+                self._heads = {name: head for name, head in found.items() if isinstance(head, Head)}
             except StoreAccessError as error:
                 log.info("bookmark %s: can't look whether another job reads the same source: %s", self._job, error)
                 self._heads = {}

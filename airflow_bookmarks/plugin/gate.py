@@ -2,7 +2,7 @@
 
 Each call has a thread of its own while it lasts, of a few; others wait, not many and not for long. Whoever can't wait
 any longer is told so, and the thread goes on until its call ends: it counts as taken as long. So a store that hangs
-costs six threads and no more, and everything else of the API server answers as ever.
+costs its threads and no more, and everything else of the API server answers as ever.
 
 (`anyio.to_thread` with a limiter would free the place of a thread that was given up, and start one more beside it.)
 """
@@ -67,8 +67,8 @@ class Gate:
                 raise  # of the call itself
             told = "Nothing was read or changed" if future.cancel() else "If it was a change, look whether it was made"
             raise StoreUnavailableError(
-                f"the {self._to} did not answer within {patience_s:g} s. {told}. Try again, or ask on the command "
-                "line, which waits for longer."
+                f"the {self._to} did not answer within {round(patience_s, 1):g} s. {told}. Try again, or ask on the "
+                "command line, which waits for longer."
             ) from error
 
     def close(self) -> None:

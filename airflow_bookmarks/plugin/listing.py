@@ -247,8 +247,7 @@ def _rows(
         elif isinstance(head, Head):
             rows.append(job_row(store.namespace, job, head, entry, now))
         else:
-            gone = f"the head of job {job!r} is gone, and it had one. Restore the table from a backup or an export."
-            rows.append(damaged_row(store.namespace, job, entry, gone if head is None else str(head)))
+            rows.append(damaged_row(store.namespace, job, entry, head))
     return rows
 
 

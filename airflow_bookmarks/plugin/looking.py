@@ -10,7 +10,7 @@ from airflow_bookmarks.core.run import Execution, Run, RunKey
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.history import row
 from airflow_bookmarks.lifecycle.lag import Neighbours
-from airflow_bookmarks.lifecycle.protection import requests
+from airflow_bookmarks.lifecycle.protection import APPROVED, OPEN, Request, requests
 from airflow_bookmarks.plugin.answer import (
     ConsumerRow,
     EventList,
@@ -30,7 +30,15 @@ from airflow_bookmarks.plugin.answer import (
 )
 from airflow_bookmarks.plugin.auth import Sight
 from airflow_bookmarks.plugin.listing import Sort, Wanted, job_list
-from airflow_bookmarks.plugin.telling import context_rows, event_row, job_row, request_row, run_row, side_row
+from airflow_bookmarks.plugin.telling import (
+    context_rows,
+    damaged_row,
+    event_row,
+    job_row,
+    request_row,
+    run_row,
+    side_row,
+)
 from airflow_bookmarks.plugin.veil import hidden_from, veiled
 from airflow_bookmarks.plugin.visit import JobName, Owned, Visiting
 from airflow_bookmarks.store import item
@@ -44,6 +52,11 @@ router = APIRouter(tags=["looking"])
 _Told = TypeVar("_Told", Pending, LagList)
 
 _SIDE_RUNS = 20
+_CLOSED_REQUESTS = 20
+# Of a job whose head can't be read, only its name and owner are known.
+_NOTHING_MORE: dict[str, Any] = {
+    "contexts": [], "consumers": [], "hidden_consumers": 0, "requests": [], "side_runs": [],
+}  # fmt: skip
 _CURSOR = r"^[0-9]{1,10}\.[0-9]{1,10}$"
 
 Limit = Annotated[int, Query(ge=1, le=200, description="how many at most")]
@@ -76,7 +89,8 @@ async def jobs(
     """List the jobs that the user may look at."""
     wanted = Wanted(search, state, sort, limit, offset, runs)
     sight = await visit.sight()
-    return await visit.store(lambda hook: job_list(hook.get_conn(), sight, wanted, visit.backstage.heads))
+    ask = visit.all_jobs if wanted.needs_heads else visit.store
+    return await ask(lambda hook: job_list(hook.get_conn(), sight, wanted, visit.backstage.heads))
 
 
 @router.get("/dags/{dag_id}/jobs")
@@ -161,7 +175,7 @@ async def graph_of(visit: Visiting, job: JobName) -> Graph:
     """Tell what a job depends on and what depends on it, as far as the user may look at it."""
     found = await visit.readable(job)
     sight = await visit.sight()
-    return await visit.store(lambda hook: _graph(hook, found.key, sight))
+    return await visit.all_jobs(lambda hook: _graph(hook, found.key, sight))
 
 
 # ---- within the store's threads
@@ -169,12 +183,14 @@ async def graph_of(visit: Visiting, job: JobName) -> Graph:
 
 def _job(hook: BookmarkHook, found: Owned, visit: Visiting, sight: Sight, may_change: bool) -> Job:
     store, key = hook.get_conn(), found.key
-    head = store.head(key)
-    edges = store.edges(key)
+    head = store.heads_or_damage([key]).get(key)
     entry = store.index_entry(key) or {}
+    if not isinstance(head, Head):
+        base = damaged_row(store.namespace, key, entry, head)
+        return Job(**base.model_dump(), **_NOTHING_MORE, default_option=hook.default_option, may_change=may_change)
+    edges = store.edges(key)
     seen = hidden_from(store, sight, [edge.consumer for edge in edges])
     base = job_row(store.namespace, key, head, entry, store.now())
-    asked = requests(store, key)
     told = Job(
         **base.model_dump(),
         contexts=context_rows(head.contexts),
@@ -184,12 +200,19 @@ def _job(hook: BookmarkHook, found: Owned, visit: Visiting, sight: Sight, may_ch
             if edge.consumer not in seen
         ],
         hidden_consumers=len(seen),
-        requests=[request_row(each, visit.person, may_change=may_change) for each in asked],
+        requests=[request_row(each, visit.person, may_change=may_change) for each in _asked(store, key)],
         side_runs=[side_row(record) for record in store.sides(key)[: -_SIDE_RUNS - 1 : -1]],
         default_option=hook.default_option,
         may_change=may_change,
     )
     return veiled(store, sight, told, head.contexts)
+
+
+def _asked(store: BookmarkStore, job: str) -> list[Request]:
+    """Return the requests that wait for somebody, and the last of those that do not any more."""
+    asked = requests(store, job, with_closed=True)
+    closed = [each for each in asked if each.state not in (OPEN, APPROVED)][-_CLOSED_REQUESTS:]
+    return [each for each in asked if each.state in (OPEN, APPROVED) or each in closed]
 
 
 def _of_sources(hook: BookmarkHook, job: str, sight: Sight, told: _Told) -> _Told:

@@ -57,9 +57,11 @@ def job_row(namespace: str, job: str, head: Head, entry: Mapping[str, Any], now:
     )
 
 
-def damaged_row(namespace: str, job: str, entry: Mapping[str, Any], why: str) -> JobRow:
-    """Return a job that can't be read."""
-    return JobRow(job=job, namespace=namespace, state="DAMAGED", damaged=why, **index_facts(entry))
+def damaged_row(namespace: str, job: str, entry: Mapping[str, Any], why: str | Exception | None) -> JobRow:
+    """Return a job that can't be read, for a reason; None: its head is not there."""
+    gone = f"the head of job {job!r} is gone, and it had one. Restore the table from a backup or an export."
+    damaged = gone if why is None else str(why)
+    return JobRow(job=job, namespace=namespace, state="DAMAGED", damaged=damaged, **index_facts(entry))
 
 
 def index_facts(entry: Mapping[str, Any]) -> dict[str, Any]:

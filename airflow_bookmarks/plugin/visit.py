@@ -20,6 +20,8 @@ from airflow_bookmarks.store.naming import resolve_name
 
 _T = TypeVar("_T")
 
+_ALL_JOBS = 4  # times as long as for one
+
 
 @dataclass(frozen=True)
 class Backstage:
@@ -29,6 +31,8 @@ class Backstage:
     store: Gate = field(default_factory=lambda: Gate("state store"))
     # Listing a folder may take long where nothing is wrong, and should not keep others from the store.
     folders: Gate = field(default_factory=lambda: Gate("listing of folders", threads=2))
+    # As may looking at the head of each job; one at a time, because those who come meanwhile find what it has found.
+    all_jobs: Gate = field(default_factory=lambda: Gate("state of all jobs", threads=1))
     heads: AllHeads = field(default_factory=AllHeads)
     patience_s: float = PATIENCE_S
 
@@ -36,6 +40,7 @@ class Backstage:
         """End the threads."""
         self.store.close()
         self.folders.close()
+        self.all_jobs.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,10 @@ class Visit:
     async def folders(self, call: Callable[[BookmarkHook], _T]) -> _T:
         """Ask the store and the folders that jobs read, within the time that is left."""
         return await self._through(self.backstage.folders, call)
+
+    async def all_jobs(self, call: Callable[[BookmarkHook], _T]) -> _T:
+        """Ask the store for the heads of all jobs: some seconds where nothing is wrong, so for longer than the rest."""
+        return await self._through(self.backstage.all_jobs, call, more_s=(_ALL_JOBS - 1) * self.backstage.patience_s)
 
     async def airflow(self, call: Callable[[], _T]) -> _T:
         """Ask Airflow's own database, as Airflow's own routes do: in its threads."""
@@ -103,12 +112,12 @@ class Visit:
         check_name("job", name)
         return await self.store(lambda hook: owned(hook, name))
 
-    async def _through(self, gate: Gate, call: Callable[[BookmarkHook], _T]) -> _T:
+    async def _through(self, gate: Gate, call: Callable[[BookmarkHook], _T], *, more_s: float = 0.0) -> _T:
         def watched() -> _T:
             with self.backstage.opened.watch() as hook:
                 return call(hook)
 
-        left_s = max(0.0, self.deadline - asyncio.get_running_loop().time())
+        left_s = max(0.0, self.deadline + more_s - asyncio.get_running_loop().time())
         return await gate.run(watched, left_s)
 
 

@@ -66,6 +66,14 @@ def test_list_shows_a_damaged_job_beside_the_others(shop: Shop) -> None:
     assert (sound["job"], sound["run_number"], sound["damaged"]) == ("sound", 3, None)
 
 
+def test_new_job_begins_though_another_is_damaged(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run("copy")
+    damage_head(shop)
+
+    assert shop.run("new")[0] == ["a"]
+
+
 def test_graph_shows_a_damaged_job_and_goes_on_with_the_others(shop: Shop) -> None:
     shop.put("a.txt", "a")
     shop.run("up")

@@ -301,7 +301,7 @@ def test_protected_job_is_changed_when_another_person_approves(site: Site, world
 
     assert (told["change"], told["requested_by"], told["approved_by"]) == ("rewind", "uma", "ada")
     assert world.store.head(job).epoch == 2
-    assert site.as_user("ada").get(f"{API}/jobs/{job}").json()["requests"] == []
+    assert [each["state"] for each in site.as_user("ada").get(f"{API}/jobs/{job}").json()["requests"]] == ["done"]
     assert [(row[0], row[1]) for row in audited()] == [
         ("bookmark.protect", "uma"), ("bookmark.request", "uma"), ("bookmark.approve", "ada"),
     ]  # fmt: skip
@@ -323,6 +323,8 @@ def test_request_is_rejected_and_protection_ends_by_a_request(site: Site, world:
     assert again["error"] == "ApprovalError"
     assert (told["protected"], world.store.head(job).protected) == (False, False)
     assert told["said"] == f"job '{job}' is not protected any more"
+    kept = site.as_user("vera").get(f"{API}/jobs/{job}").json()["requests"]
+    assert [(each["change"]["kind"], each["state"]) for each in kept] == [("reset", "rejected"), ("unprotect", "done")]
 
 
 def test_request_that_is_void_says_that_the_job_moved(site: Site, world: World, job: str) -> None:

@@ -67,7 +67,8 @@ def hanging(site: Site, world: World, monkeypatch: pytest.MonkeyPatch) -> Iterat
     hook = HangingHook()
     table = hook.get_conn().table
     assert isinstance(table, HangingTable)
-    backstage = Backstage(Opened(lambda: hook), Gate("state store", threads=2, queue=2), patience_s=0.3)
+    opened, gate = Opened(lambda: hook), Gate("state store", threads=2, queue=2)
+    backstage = Backstage(opened, gate, patience_s=0.3)
     monkeypatch.setattr(site.app.state, "backstage", backstage)
     yield table
     table.let_go.set()
@@ -119,6 +120,20 @@ def test_store_that_hangs_takes_no_more_threads_than_there_are(site: Site, hangi
             assert any("requests wait for the state store already" in answer.text for answer in answers)
             hanging.let_go.set()
             assert (await until_it_answers(client)).status_code == 200
+
+    play(scene)
+
+
+def test_state_of_all_jobs_has_a_thread_of_its_own_and_more_time(
+    site: Site, hanging: HangingTable, dags: object
+) -> None:
+    async def scene() -> None:
+        async with browser(site) as client:
+            asked = [client.get(f"{API}/jobs", params={"state": "IDLE"}) for _ in range(3)]
+            answers = await asyncio.gather(*asked)
+            assert {answer.status_code for answer in answers} == {503}
+            assert "the state of all jobs did not answer within 1.2 s" in answers[0].text
+            assert hanging.most == 1
 
     play(scene)
 

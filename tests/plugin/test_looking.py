@@ -151,8 +151,12 @@ def test_damaged_job_says_why_and_hides_no_other(site: Site, world: World) -> No
         ]  # fmt: skip
         assert "'epoch'" in rows["bad"]["damaged"]
         assert rows["reader"]["lag"] == "UNKNOWN"
-    answer = site.as_user("vera").get(f"{API}/jobs/bad")
-    assert (answer.status_code, answer.json()["error"]) == (500, "StateCorruptError")
+    for job in ("bad", "lost"):
+        told = get(site, f"/jobs/{job}")
+        assert (told["state"], told["damaged"]) == ("DAMAGED", rows[job]["damaged"])
+        assert (told["contexts"], told["requests"]) == ([], [])
+    around = get(site, "/jobs/reader/graph")["nodes"]
+    assert {node["name"]: node["is_damaged"] for node in around} == {"bad": True, "reader": False}
 
 
 def test_jobs_of_a_dag_and_of_a_task(site: Site, world: World, dags: object) -> None:

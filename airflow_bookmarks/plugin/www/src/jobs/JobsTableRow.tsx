@@ -83,7 +83,7 @@ function JobState({ row }: { row: JobRow }) {
 
 function Lock() {
   return (
-    <Icon size="sm" color="fg.muted" asChild>
+    <Icon size="sm" color="fg.muted" aria-hidden={false} asChild>
       <svg viewBox="0 0 24 24" role="img" aria-label="protected">
         <title>protected: a change needs the approval of a second person</title>
         <path

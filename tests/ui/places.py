@@ -1,0 +1,73 @@
+"""Places of the page that are looked at in each light: addresses, and dialogs that are opened there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from tests.ui import world as past
+from tests.ui.visit import Visit
+
+BUILD = Path(__file__).parents[2] / "build" / "page"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where to go, which tab to open, and which change to begin there."""
+
+    name: str
+    asked: dict[str, Any] = field(default_factory=dict)
+    path: str = "plugin/bookmarks"
+    change: str = ""
+    shows: str = ""
+
+    def go(self, come: Visit) -> Page:
+        """Go there, and wait until it is all there."""
+        page = come.open(self.path, **self.asked)
+        if self.shows:
+            expect(page.get_by_text(self.shows).first).to_be_visible()
+        if self.change:
+            self._begin(page)
+        come.settle()
+        return page
+
+    def _begin(self, page: Page) -> None:
+        changes = page.get_by_role("group", name="Changes of the job")
+        changes.get_by_role("button", name=self.change, exact=True).click()
+        dialog = page.get_by_role("dialog")
+        if self.change == "Rewind":
+            dialog.get_by_label("Back to after run").select_option("20")
+        if self.change != "Protect":
+            expect(dialog.get_by_text("For version")).to_be_visible()
+
+
+def _tab(name: str, shows: str, job: str = past.CLEAN) -> Place:
+    return Place(f"job-{name}", {"job": job} | ({} if name == "overview" else {"tab": name}), shows=shows)
+
+
+def _dialog(name: str, job: str = past.CLEAN) -> Place:
+    return Place(f"preview-{name.lower()}", {"job": job}, change=name)
+
+
+PLACES = (
+    Place("jobs", shows=past.RAW),
+    Place("jobs-none", {"search": "nothing of the kind"}, shows="No job matches"),
+    _tab("overview", past.CLEAN),
+    _tab("runs", "PUBLISHED"),
+    _tab("charts", past.CLEAN),
+    _tab("events", "months were read in the wrong time zone"),
+    _tab("graph", past.RAW),
+    Place("job-protected", {"job": past.PROTECTED}, shows="Requests for approval"),
+    Place("job-unknown", {"job": "nobody.knows"}, shows="There is no such job"),
+    Place("dag", path="dags/flights/plugin/bookmarks_dag", shows=past.REPORT),
+    Place("task", path="dags/flights/tasks/report/plugin/bookmarks_task", shows=past.REPORT),
+    _dialog("Reset"),
+    _dialog("Rewind"),
+    _dialog("Set"),
+    _dialog("Undo"),
+    _dialog("Delete"),
+    _dialog("Protect"),
+)

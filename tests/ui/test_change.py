@@ -1,0 +1,290 @@
+"""Changes made by clicks: what is shown before, what it takes, what is answered, and where the job stands then."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.ui.conftest import Visitors
+from tests.ui.server import Server
+from tests.ui.visit import Visit
+from tests.ui.world import RAW, World
+
+pytestmark = [pytest.mark.airflow, pytest.mark.slow, pytest.mark.xdist_group("page")]
+
+WHY = "May was read in the wrong time zone"
+
+
+def begin(come: Visit, job: str, change: str) -> Locator:
+    """Open the dialog of a change; return it."""
+    page = come.open(job=job)
+    page.get_by_role("group", name="Changes of the job").get_by_role("button", name=change, exact=True).click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("heading", name=change)).to_contain_text(job)
+    return dialog
+
+
+def told(dialog: Locator) -> Locator:
+    """Return the preview, once it is there."""
+    preview = dialog.get_by_test_id("change-preview")
+    expect(preview.get_by_text("For version")).to_be_visible()
+    return preview
+
+
+def confirm(dialog: Locator, job: str, button: str) -> None:
+    """Say why, type the name, and send it."""
+    dialog.get_by_label("Reason").fill(WHY)
+    dialog.get_by_label("Type the name of the job").fill(job)
+    dialog.get_by_role("button", name=button, exact=True).click()
+
+
+def done(dialog: Locator) -> Locator:
+    """Return the answer, once it is there."""
+    answer = dialog.get_by_test_id("change-answer")
+    expect(answer.get_by_text("Done", exact=True)).to_be_visible()
+    return answer
+
+
+def close(dialog: Locator) -> None:
+    dialog.get_by_role("button", name="Close").first.click()
+    expect(dialog).to_have_count(0)
+
+
+# ---- reset, rewind, set, undo
+
+
+def test_rewind_shows_what_it_would_do_and_does_that(visitors: Visitors, world: World, server: Server) -> None:
+    job = "trials.rewind"
+    before = world.store.head(job)
+    dialog = begin(visitors(), job, "Rewind")
+    dialog.get_by_label("Back to after run").select_option("2")
+
+    preview = told(dialog)
+
+    expect(preview).to_contain_text("2 runs: 3, 4")
+    expect(preview).to_contain_text("2 files")
+    expect(preview).to_contain_text("The same rows would come twice")
+    assert world.store.head(job) == before, "a preview changes nothing"
+    confirm(dialog, job, "Rewind to run 2")
+    expect(done(dialog)).to_contain_text(f"Rewind of job '{job}' is made")
+    head, (event,) = world.store.head(job), world.store.events(job)
+    assert (head.epoch, head.version) == (before.epoch + 1, before.version + 1)
+    assert head.contexts["raw"].run.number == 2
+    assert (event["kind"], event["who"], event["why"]) == ("rewind", "admin", WHY)
+    assert ("bookmark.rewind", "admin", "trials") in server.audited()
+
+
+def test_page_behind_the_dialog_shows_at_once_what_was_done(visitors: Visitors, world: World) -> None:
+    job = "trials.reset"
+    come = visitors("user")
+    dialog = begin(come, job, "Reset")
+    expect(told(dialog)).to_contain_text("4 runs: 1 to 4")
+    confirm(dialog, job, "Reset the job")
+    done(dialog)
+
+    close(dialog)
+
+    page = come.page
+    page.get_by_role("tab", name="Events").click()
+    events = page.get_by_role("tabpanel", name="Events")
+    expect(events).to_contain_text(WHY)
+    expect(events).to_contain_text("user")
+    head = world.store.head(job)
+    assert (head.contexts, head.epoch, head.run_number) == ({}, 2, 4)
+
+
+def test_clean_is_offered_where_rows_would_come_twice_and_names_the_files(visitors: Visitors, world: World) -> None:
+    job = "trials.clean"
+    dialog = begin(visitors(), job, "Reset")
+    told(dialog).get_by_role("button", name="Remove it too").click()
+    expect(dialog.get_by_label("Also remove what the undone runs wrote")).to_be_checked()
+
+    expect(told(dialog)).to_contain_text("4 files, by the next run")
+    confirm(dialog, job, "Reset the job")
+
+    done(dialog)
+    assert world.store.head(job).cleaning is not None
+
+
+def test_set_moves_one_context_to_where_one_says(visitors: Visitors, world: World) -> None:
+    job = "trials.set"
+    dialog = begin(visitors(), job, "Set")
+    dialog.get_by_text("A time", exact=True).click()
+    dialog.get_by_label("Time, in your zone").fill("2026-01-02T03:04:05")
+
+    told(dialog)
+    confirm(dialog, job, "Set raw to 2026-01-02T03:04:05.000Z")
+
+    done(dialog)
+    (event,) = world.store.events(job)
+    assert (event["kind"], event["ctx"], event["value"]) == ("set", "raw", "2026-01-02T03:04:05.000Z")
+    assert world.store.head(job).contexts["raw"].set_in == 2
+
+
+def test_undo_takes_the_last_change_back(visitors: Visitors, world: World) -> None:
+    job = "trials.undo"
+    before = world.store.head(job).contexts
+    come = visitors()
+    dialog = begin(come, job, "Reset")
+    told(dialog)
+    confirm(dialog, job, "Reset the job")
+    done(dialog)
+    assert world.store.head(job).contexts == {}
+    close(dialog)
+
+    dialog = begin(come, job, "Undo")
+    told(dialog)
+    confirm(dialog, job, "Undo the last change")
+
+    done(dialog)
+    assert world.store.head(job).contexts == before
+    assert [event["kind"] for event in world.store.events(job)] == ["reset", "undo"]
+
+
+def test_deleted_job_is_in_the_list_no_more(visitors: Visitors, world: World) -> None:
+    job = "trials.gone"
+    come = visitors()
+    come.expected.add(404)
+    dialog = begin(come, job, "Delete")
+    told(dialog)
+    confirm(dialog, job, "Delete the bookmark")
+    done(dialog)
+
+    page = come.open(search=job)
+
+    expect(page.get_by_text("No job matches")).to_be_visible()
+    assert [event["kind"] for event in world.store.events(job)] == ["delete"]
+
+
+def test_nothing_is_sent_without_a_reason_and_the_name(visitors: Visitors, world: World) -> None:
+    job = "trials.refused"
+    before = world.store.head(job)
+    dialog = begin(visitors(), job, "Reset")
+    told(dialog)
+    send = dialog.get_by_role("button", name="Reset the job", exact=True)
+    expect(send).to_be_disabled()
+
+    dialog.get_by_label("Reason").fill(WHY)
+    expect(send).to_be_disabled()
+    dialog.get_by_label("Type the name of the job").fill("trials.refuse")
+    expect(send).to_be_disabled()
+    dialog.get_by_label("Type the name of the job").fill(job)
+    expect(send).to_be_enabled()
+
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_have_count(0)
+    assert world.store.head(job) == before
+
+
+def test_job_that_a_run_holds_is_taken_from_it_only_when_one_says_so(visitors: Visitors, world: World) -> None:
+    job = "trials.held"
+    fence = world.store.head(job).fence
+    dialog = begin(visitors(), job, "Reset")
+    told(dialog)
+    dialog.get_by_label("Reason").fill(WHY)
+    dialog.get_by_label("Type the name of the job").fill(job)
+    send = dialog.get_by_role("button", name="Reset the job", exact=True)
+    expect(dialog.get_by_text("holds the job")).to_be_visible()
+    expect(send).to_be_disabled()
+
+    dialog.get_by_text("Take the job away from that run").click()
+    send.click()
+
+    done(dialog)
+    assert world.store.head(job).fence > fence
+
+
+# ---- two people
+
+
+def test_protected_job_takes_one_person_who_asks_and_another_who_approves(visitors: Visitors, world: World) -> None:
+    job = "trials.guarded"
+    protect(visitors("admin"), job)
+    assert world.store.head(job).protected
+    asking = visitors("user")
+    dialog = begin(asking, job, "Rewind")
+    dialog.get_by_label("Back to after run").select_option("3")
+    told(dialog)
+    confirm(dialog, job, "Ask for approval: rewind to run 3")
+    done(dialog)
+    close(dialog)
+    epoch = world.store.head(job).epoch
+    mine = asking.page.get_by_test_id("request").filter(has_text="Rewind to run 3")
+    expect(mine.get_by_role("button", name="Take it back")).to_be_visible()
+    expect(mine.get_by_role("button", name="Approve")).to_have_count(0)
+
+    page = visitors("op").open(job=job)
+    page.get_by_test_id("request").get_by_role("button", name="Approve").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text(WHY)
+    dialog.get_by_role("button", name="Rewind to run 3", exact=True).click()
+
+    expect(done(dialog)).to_contain_text("Asked for by user, approved by op.")
+    head = world.store.head(job)
+    assert (head.epoch, head.contexts["raw"].run.number, head.protected) == (epoch + 1, 3, True)
+
+
+def test_request_is_turned_down_with_a_reason(visitors: Visitors, world: World) -> None:
+    job = "trials.turned_down"
+    protect(visitors("admin"), job)
+    dialog = begin(visitors("user"), job, "Reset")
+    told(dialog)
+    confirm(dialog, job, "Ask for approval: reset the job")
+    done(dialog)
+    epoch = world.store.head(job).epoch
+
+    page = visitors("op").open(job=job)
+    page.get_by_test_id("request").get_by_role("button", name="Reject").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Reason").fill("the month is closed")
+    dialog.get_by_role("button", name="Reject", exact=True).click()
+
+    done(dialog)
+    assert world.store.head(job).epoch == epoch
+    assert [event["kind"] for event in world.store.events(job)][-1] == "reject"
+
+
+def protect(come: Visit, job: str) -> None:
+    dialog = begin(come, job, "Protect")
+    dialog.get_by_label("Reason").fill("money")
+    dialog.get_by_role("button", name="Protect", exact=True).click()
+    done(dialog)
+
+
+def test_second_of_two_who_change_at_once_is_shown_what_the_first_did(visitors: Visitors, world: World) -> None:
+    job = "trials.raced"
+    first, second = visitors("admin"), visitors("user")
+    second.expected.add(409)
+    early, late = begin(first, job, "Rewind"), begin(second, job, "Reset")
+    early.get_by_label("Back to after run").select_option("1")
+    told(early)
+    told(late)
+    confirm(early, job, "Rewind to run 1")
+    done(early)
+    version = world.store.head(job).version
+
+    confirm(late, job, "Reset the job")
+
+    alert = late.get_by_role("alert").filter(has_text="The job changed meanwhile")
+    expect(alert).to_contain_text(f"You looked at version {version - 1}; it is at version {version} now.")
+    expect(alert).to_contain_text("rewind to run 1")
+    expect(alert).to_contain_text("admin")
+    assert world.store.head(job).version == version
+    alert.get_by_role("button", name="Look at the new preview").click()
+    expect(told(late)).to_contain_text(f"For version {version} of the job.")
+    late.get_by_role("button", name="Reset the job", exact=True).click()
+    done(late)
+    assert world.store.head(job).version == version + 1
+
+
+# ---- who may not
+
+
+@pytest.mark.parametrize("job", [RAW, "billing.invoices"])
+def test_viewer_is_told_why_there_is_nothing_to_click(visitors: Visitors, job: str) -> None:
+    page: Page = visitors("viewer").open(job=job)
+
+    expect(page.get_by_text("You may look at this job and not change it.")).to_be_visible()
+    expect(page.get_by_role("group", name="Changes of the job")).to_have_count(0)
+    for name in ("Reset", "Rewind", "Set", "Undo", "Protect", "Delete", "Approve", "Reject"):
+        expect(page.get_by_test_id("bookmarks").get_by_role("button", name=name)).to_have_count(0)

@@ -1,0 +1,181 @@
+"""The page of one job: where it stands, its runs, charts, events, graph, and what it says when something is wrong."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.ui import world as past
+from tests.ui.conftest import Visitors
+from tests.ui.world import World
+
+pytestmark = [pytest.mark.airflow, pytest.mark.slow, pytest.mark.xdist_group("page")]
+
+
+def open_tab(page: Page, name: str) -> Locator:
+    """Open a tab by a click; return what is in it."""
+    page.get_by_role("tab", name=name).click()
+    panel = page.get_by_role("tabpanel", name=name)
+    expect(panel).to_be_visible()
+    return panel
+
+
+def table(page: Page, caption: str) -> Locator:
+    return page.get_by_role("table", name=caption)
+
+
+# ---- overview
+
+
+def test_overview_has_each_context_with_where_it_stands(visitors: Visitors) -> None:
+    page = visitors().open(job=past.CLEAN)
+
+    contexts = table(page, "Contexts of the job")
+    expect(contexts.get_by_role("row", name=re.compile("flights upstream|^flights"))).to_contain_text(
+        "up to run 25 of flights.raw"
+    )
+    expect(contexts.get_by_role("row", name=re.compile("^people"))).to_contain_text("every file that was found")
+    expect(table(page, "Consumers of the job").get_by_role("link", name=past.REPORT)).to_be_visible()
+
+
+def test_next_run_and_lag_are_looked_up_when_one_asks(visitors: Visitors) -> None:
+    page = visitors().open(job=past.LAGGING)
+    expect(table(page, "What the next run would read")).to_have_count(0)
+
+    for button in page.get_by_role("button", name="Look now").all():
+        button.click()
+
+    expect(table(page, "What the next run would read")).to_contain_text("flights.raw, runs 12 to 25")
+    expect(page.get_by_role("tabpanel").get_by_text("LAGGING").first).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("job", "says"),
+    [
+        (past.RUNNING, "Held by"),
+        (past.EXPIRED, "Was held by"),
+        (past.DUE, "publish"),
+        (past.PROTECTED, "protected"),
+        (past.EMPTIED, "No context has a position"),
+        (past.PAUSED, "after run 1, up to run 3"),
+    ],
+)
+def test_page_says_what_is_special_about_a_job(visitors: Visitors, job: str, says: str) -> None:
+    page = visitors().open(job=job)
+
+    expect(page.get_by_role("heading", name=job)).to_be_visible()
+    expect(page.get_by_text(says).first).to_be_visible()
+
+
+def test_damage_is_said_in_words(visitors: Visitors, world: World) -> None:
+    come = visitors()
+    come.expected.add(500)
+    with world.damaged():
+        page = come.open(job=past.DAMAGED)
+
+        expect(page.get_by_role("alert")).to_contain_text("the item HEAD of the state table can't be read")
+
+
+def test_job_that_there_is_not_is_said_in_words(visitors: Visitors) -> None:
+    come = visitors()
+    come.expected.add(404)
+    page = come.open(job="nobody.knows")
+
+    expect(page.get_by_role("alert")).to_contain_text("There is no such job")
+
+
+# ---- runs
+
+
+def test_runs_have_failed_and_undone_ones_among_them(visitors: Visitors, world: World) -> None:
+    page = visitors().open(job=past.CLEAN)
+    open_tab(page, "Runs")
+
+    runs = table(page, "Runs of the job")
+    living = sum(1 for _ in world.store.runs(past.CLEAN))
+    expect(runs.get_by_role("row")).to_have_count(living + 1)
+    expect(runs.get_by_text("UNDONE", exact=True)).to_have_count(3)
+    expect(page).to_have_url(re.compile("tab=runs"))
+    page.reload()
+    expect(runs.get_by_role("row")).to_have_count(living + 1)
+
+
+def test_failed_attempt_says_why_and_links_to_its_log(visitors: Visitors) -> None:
+    page = visitors().open(job=past.RAW, tab="runs")
+
+    failed = table(page, "Runs of the job").get_by_role("row").filter(has_text="SlowDown")
+
+    expect(failed).to_have_count(3)
+    expect(failed.first.get_by_role("link", name=re.compile("^Log of run"))).to_have_attribute(
+        "href", re.compile("/dags/flights/runs/.+/tasks/raw")
+    )
+
+
+def test_run_opens_with_its_files_and_the_address_keeps_it(visitors: Visitors) -> None:
+    page = visitors().open(job=past.RAW, tab="runs")
+
+    table(page, "Runs of the job").get_by_role("button", name=re.compile(r"^25\s*open")).click()
+
+    drawer = page.get_by_role("dialog")
+    expect(drawer).to_contain_text("part-")
+    expect(page).to_have_url(re.compile("run=25"))
+    page.keyboard.press("Escape")
+    expect(drawer).to_have_count(0)
+
+
+def test_timeline_is_walked_by_arrow_keys(visitors: Visitors) -> None:
+    page = visitors().open(job=past.CLEAN, tab="runs")
+    rows = page.get_by_role("grid").locator("[role=row][tabindex]")
+    rows.first.focus()
+
+    page.keyboard.press("ArrowDown")
+
+    expect(rows.nth(1)).to_be_focused()
+
+
+def test_rewind_begins_at_a_run(visitors: Visitors) -> None:
+    page = visitors().open(job=past.RAW, tab="runs")
+
+    table(page, "Runs of the job").get_by_role("button", name="Rewind to here, run 20", exact=True).click()
+
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("heading", name=f"Rewind {past.RAW}")).to_be_visible()
+    expect(dialog.get_by_test_id("change-preview")).to_contain_text("5 runs: 21 to 25")
+    expect(dialog.get_by_test_id("change-preview")).to_contain_text(f"{past.CLEAN} (has read up to run 25)")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_have_count(0)
+
+
+# ---- the other tabs
+
+
+def test_charts_have_the_same_as_tables(visitors: Visitors) -> None:
+    page = visitors().open(job=past.RAW)
+    panel = open_tab(page, "Charts")
+    expect(panel.get_by_role("img").first).to_be_visible()
+
+    panel.get_by_role("button", name="As a table").first.click()
+
+    expect(panel.get_by_role("table").first.get_by_role("row")).to_have_count(25 + 1)
+
+
+def test_events_say_who_when_and_why(visitors: Visitors) -> None:
+    page = visitors().open(job=past.CLEAN)
+    open_tab(page, "Events")
+
+    row = table(page, "Events of the job").get_by_role("row").nth(1)
+    expect(row).to_contain_text("admin")
+    expect(row).to_contain_text("months were read in the wrong time zone")
+    expect(row).to_contain_text("1 to 2")
+
+
+def test_graph_leads_to_the_jobs_around(visitors: Visitors) -> None:
+    page = visitors().open(job=past.RAW)
+    panel = open_tab(page, "Graph")
+    expect(panel.get_by_role("link", name=past.LAGGING).first).to_be_visible()
+
+    panel.get_by_role("link", name=past.REPORT, exact=True).last.click()
+
+    expect(page.get_by_role("heading", name=past.REPORT)).to_be_visible()

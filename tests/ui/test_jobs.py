@@ -1,0 +1,178 @@
+"""The list of jobs: searched, sorted, filtered, page by page, and what stands there when there is nothing."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from airflow_bookmarks.lifecycle.bookmark import bookmarks
+from tests.ui import world as past
+from tests.ui.conftest import Visitors
+from tests.ui.visit import log_in_by_page
+from tests.ui.world import World
+
+pytestmark = [pytest.mark.airflow, pytest.mark.slow, pytest.mark.xdist_group("page")]
+
+TABLE = "Jobs and where their bookmarks stand"
+
+
+def rows(page: Page) -> Locator:
+    """Return the rows of the list, without its head."""
+    return page.get_by_role("table", name=TABLE).get_by_role("row").filter(has=page.get_by_role("cell"))
+
+
+def listed(world: World) -> list[str]:
+    """Return the jobs that are there now: another test may have deleted one."""
+    return [each["job"] for each in bookmarks(world.store)]
+
+
+def row(page: Page, job: str) -> Locator:
+    return rows(page).filter(has=page.get_by_role("link", name=job, exact=True))
+
+
+def test_page_sends_whoever_is_logged_out_to_the_login_and_comes_back(visitors: Visitors) -> None:
+    come = visitors(None)
+    come.expected.add(401)
+    come.page.goto(f"{come.server.url}plugin/bookmarks")
+    expect(come.page).to_have_url(re.compile(r"/auth/login\?next="))
+
+    log_in_by_page(come, "admin")
+
+    expect(come.page).to_have_url(re.compile(r"/plugin/bookmarks$"))
+    expect(come.page.get_by_role("link", name=past.RAW, exact=True)).to_be_visible()
+
+
+def test_page_is_found_in_the_navigation(visitors: Visitors) -> None:
+    come = visitors()
+    come.page.goto(come.server.url)
+
+    come.page.get_by_role("button", name="Browse").click()
+    come.page.get_by_role("menuitem", name="Bookmarks").click()
+
+    expect(come.page.get_by_role("heading", level=1)).to_have_text(re.compile(r"\d+ jobs"))
+
+
+def test_list_has_each_job_with_its_state(visitors: Visitors, world: World) -> None:
+    page = visitors().open()
+
+    expect(rows(page)).to_have_count(len(listed(world)))
+    for job, state in (
+        (past.RAW, "IDLE"),
+        (past.RUNNING, "RUNNING"),
+        (past.EXPIRED, "EXPIRED"),
+        (past.DUE, "DUE"),
+    ):
+        expect(row(page, job)).to_contain_text(state)
+    expect(row(page, past.REWOUND)).to_contain_text("REWOUND")
+    expect(row(page, past.LAGGING)).to_contain_text("LAGGING")
+    expect(row(page, past.PROTECTED).get_by_role("img", name="protected")).to_be_visible()
+
+
+def test_damaged_job_stands_in_the_list_among_the_others(visitors: Visitors, world: World) -> None:
+    with world.damaged():
+        page = visitors().open()
+
+        expect(row(page, past.DAMAGED)).to_contain_text("DAMAGED")
+        expect(row(page, past.DAMAGED)).to_contain_text("'fence'")
+        expect(row(page, past.RAW)).to_contain_text("IDLE")
+
+
+@pytest.mark.parametrize("job", past.ODD)
+def test_job_with_an_odd_name_opens_from_the_list(visitors: Visitors, job: str) -> None:
+    page = visitors().open()
+
+    page.get_by_role("link", name=job, exact=True).click()
+
+    expect(page.get_by_role("heading", name=job)).to_be_visible()
+
+
+def test_search_finds_by_job_dag_and_task_and_the_address_keeps_it(visitors: Visitors) -> None:
+    page = visitors().open()
+
+    page.get_by_role("searchbox").fill("LEDGER")
+
+    expect(rows(page)).to_have_count(1)
+    expect(page.get_by_role("heading", level=1)).to_have_text("1 job found")
+    expect(page).to_have_url(re.compile("search=LEDGER"))
+    page.reload()
+    expect(rows(page)).to_have_count(1)
+    expect(page.get_by_role("searchbox")).to_have_value("LEDGER")
+
+
+def test_slash_leads_to_the_search(visitors: Visitors) -> None:
+    page = visitors().open()
+    expect(row(page, past.RAW)).to_be_visible()
+
+    page.keyboard.press("/")
+
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    expect(page.get_by_role("searchbox")).to_have_value("")
+
+
+def test_filter_shows_the_jobs_of_one_state(visitors: Visitors) -> None:
+    page = visitors().open()
+
+    page.get_by_label("State of the jobs").select_option("EXPIRED")
+
+    expect(rows(page)).to_have_count(1)
+    expect(row(page, past.EXPIRED)).to_be_visible()
+    expect(page).to_have_url(re.compile("state=EXPIRED"))
+
+
+def test_what_matches_nothing_says_so_and_is_cleared_by_a_click(visitors: Visitors, world: World) -> None:
+    page = visitors().open(search="nothing of the kind", state="NEW")
+    expect(page.get_by_text("No job matches")).to_be_visible()
+
+    page.get_by_role("button", name="Clear search and state").click()
+
+    expect(rows(page)).to_have_count(len(listed(world)))
+
+
+def test_click_on_a_head_sorts_and_a_second_one_turns_it_round(visitors: Visitors) -> None:
+    page = visitors().open()
+    runs = page.get_by_role("columnheader", name="Runs")
+
+    page.get_by_role("button", name="Sort by Runs").click()
+    expect(runs).to_have_attribute("aria-sort", "descending")
+    expect(rows(page).first).to_contain_text("flights.")
+
+    page.get_by_role("button", name="Sort by Runs").click()
+    expect(runs).to_have_attribute("aria-sort", "ascending")
+    expect(rows(page).last).to_contain_text("flights.")
+    expect(page).to_have_url(re.compile("sort=run_number"))
+
+
+def test_pages_turn_and_the_address_keeps_the_page(visitors: Visitors, world: World) -> None:
+    page = visitors().open(limit=25)
+    expect(rows(page)).to_have_count(25)
+
+    page.get_by_role("button", name="Next page").click()
+
+    expect(rows(page)).to_have_count(len(listed(world)) - 25)
+    expect(page).to_have_url(re.compile("page=2"))
+    page.go_back()
+    expect(rows(page)).to_have_count(25)
+
+
+def test_page_that_the_list_has_no_more_says_so(visitors: Visitors) -> None:
+    page = visitors().open(page=7)
+    expect(page.get_by_text("There is no page 7")).to_be_visible()
+
+    page.get_by_role("button", name="Show the first page").click()
+
+    expect(row(page, past.RAW)).to_be_visible()
+
+
+def test_way_back_from_a_job_leads_to_the_list_that_one_came_from(visitors: Visitors, world: World) -> None:
+    trials = sum(job.startswith("trials.") for job in listed(world))
+    page = visitors().open(search="trials", sort="-job")
+    expect(rows(page)).to_have_count(trials)
+    page.get_by_role("link", name="trials.held", exact=True).click()
+    expect(page.get_by_role("heading", name="trials.held")).to_be_visible()
+
+    page.go_back()
+
+    expect(rows(page)).to_have_count(trials)
+    expect(page.get_by_role("searchbox")).to_have_value("trials")
