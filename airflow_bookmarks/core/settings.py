@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 PREFIX = "spark.bookmarks."
 _LATER = ("state_uri", "manifest_uri")
+_S3 = "s3."  # how S3 is reached; files/s3_settings.py reads and checks these
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ class Settings:
             >>> Settings.from_conf({"spark.bookmarks.job": "flights.clean", "spark.master": "local"}).job
             'flights.clean'
         """
-        given = {k.removeprefix(PREFIX): v for k, v in conf.items() if k.startswith(PREFIX)}
+        ours = {k.removeprefix(PREFIX): v for k, v in conf.items() if k.startswith(PREFIX)}
+        given = {name: value for name, value in ours.items() if not name.startswith(_S3)}
         check_setting_names(given)
         return cls(**{_attribute(name): value for name, value in given.items() if value != ""})
 

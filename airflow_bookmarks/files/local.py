@@ -14,6 +14,8 @@ from airflow_bookmarks.core.errors import OptionError, SourceError, SourceMissin
 from airflow_bookmarks.core.listing import FileInfo, Listing
 from airflow_bookmarks.core.partition import is_partition
 from airflow_bookmarks.files.filesystem import Listed
+from airflow_bookmarks.files.input import HIDDEN, NESTED, SPECIAL, is_hidden
+from airflow_bookmarks.files.pace import Pace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,14 +28,16 @@ _GLOB = frozenset("*?[]{}")
 class LocalFileSystem:
     """Files of this machine by `os.scandir`: one stat a file, no second look."""
 
+    pace = Pace()
+
     def list(self, root: str, *, recursive: bool = False) -> Listed:
         """List the input files at `root`; see `FileSystem.list`."""
         skipped: dict[str, int] = {}
         try:
             if not os.path.isdir(root):
                 status = os.stat(root)
-                if _is_hidden(os.path.basename(root)):  # Spark reads no row of it, also when it is named
-                    return Listed(Listing.of([]), {"hidden": 1})
+                if is_hidden(os.path.basename(root)):  # Spark reads no row of it, also when it is named
+                    return Listed(Listing.of([]), {HIDDEN: 1})
                 return Listed(Listing.of([_info(root, status)]))
             return Listed(Listing.of(_walk(root, recursive, False, skipped)), skipped)
         except FileNotFoundError as error:
@@ -128,15 +132,15 @@ def _walk(folder: str, recursive: bool, is_nested: bool, skipped: dict[str, int]
     with os.scandir(folder) as entries:
         rows = sorted(entries, key=lambda entry: entry.name)
     for entry in rows:
-        if _is_hidden(entry.name):
-            skipped["hidden"] = skipped.get("hidden", 0) + 1
+        if is_hidden(entry.name):
+            skipped[HIDDEN] = skipped.get(HIDDEN, 0) + 1
         elif entry.is_dir():
             inside = is_nested or not (recursive or is_partition(entry.name))
             yield from _walk(entry.path, recursive, inside, skipped)
         elif is_nested:
-            skipped["nested"] = skipped.get("nested", 0) + 1
+            skipped[NESTED] = skipped.get(NESTED, 0) + 1
         elif not entry.is_file():  # a pipe, a socket, a link that leads nowhere
-            skipped["special"] = skipped.get("special", 0) + 1
+            skipped[SPECIAL] = skipped.get(SPECIAL, 0) + 1
         else:
             info = _stat(_text(entry.path))
             if info is not None:  # it went while we listed: it was not there
@@ -175,12 +179,6 @@ def _move_across(source: str, target: str) -> bool:
     with contextlib.suppress(FileNotFoundError):
         os.unlink(source)
     return True
-
-
-def _is_hidden(name: str) -> bool:
-    # Spark's rule (PartitioningAwareFileIndex): `_column=value` is a partition, other `_names` and `.names` are not
-    # data.
-    return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")
 
 
 def _stat(path: str) -> FileInfo | None:

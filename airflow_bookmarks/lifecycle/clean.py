@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import logging
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import ChangeRefusedError, PublishError, StateCorruptError
 from airflow_bookmarks.core.listing import FileInfo
 from airflow_bookmarks.core.plan import decode_paths, decode_published
 from airflow_bookmarks.core.run import RunState
-from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.files.filesystem import open_filesystem, store_of
 from airflow_bookmarks.lifecycle.place import STAGED_SINKS
 from airflow_bookmarks.store.output import paths_replaced
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from airflow_bookmarks.core.run import OutputEntry, Run
+    from airflow_bookmarks.files.filesystem import FileSystem
     from airflow_bookmarks.store.bookmark_store import BookmarkStore, Holding
 
 log = logging.getLogger(__name__)
@@ -157,13 +158,19 @@ def finish_clean(store: BookmarkStore, holding: Holding) -> Holding:
 
 
 def _delete_published(job: str, listed: CleanList) -> None:
-    if not listed.files:
-        return
-    files = open_filesystem(listed.files[0])
-    there = files.stat(listed.files)
-    remaining = set(listed.remaining(there))
-    for path, info in zip(listed.files, there, strict=True):
-        if path in remaining:
-            files.delete(path)
-        elif info is not None:
-            log.warning("bookmark %s: %r has another content than was published; the clean leaves it", job, path)
+    for files, part in _by_filesystem(listed):
+        there = files.stat(part.files)
+        remaining = part.remaining(there)
+        is_ours = set(remaining)
+        for path, info in zip(part.files, there, strict=True):
+            if info is not None and path not in is_ours:
+                log.warning("bookmark %s: %r has another content than was published; the clean leaves it", job, path)
+        files.pace.each(files.delete, remaining, lambda path, was_there: None)
+
+
+def _by_filesystem(listed: CleanList) -> list[tuple[FileSystem, CleanList]]:
+    """Return the files of a list by where they lie: a job's outputs may lie on several file systems."""
+    files_of: dict[str, list[str]] = {}
+    for path in listed.files:
+        files_of.setdefault(store_of(path), []).append(path)
+    return [(open_filesystem(files[0]), replace(listed, files=tuple(files))) for files in files_of.values()]

@@ -38,16 +38,21 @@ def history(
     return rows[::-1]
 
 
+def state_of(run: Run, living: Ancestry) -> str:
+    """Return where a run stands; UNDONE if it committed and the living line leaves it out."""
+    is_undone = run.state.is_committed and not living.is_living(run.key.number, run.epoch)
+    return UNDONE if is_undone else run.state.value
+
+
 def row(run: Run, living: Ancestry) -> dict[str, Any]:
     """Return one run as plain values."""
     contexts = run.metrics.get("contexts", {})
-    is_undone = run.state.is_committed and not living.is_living(run.key.number, run.epoch)
     return {
         "number": run.key.number,
         "fence": run.key.fence,
         "epoch": run.epoch,
         "revision": run.revision,
-        "state": UNDONE if is_undone else run.state.value,
+        "state": state_of(run, living),
         "run_id": run.run_id,
         "attempt": run.attempt,
         "option": run.option,

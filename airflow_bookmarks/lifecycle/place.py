@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.errors import PublishError, SourceMissingError
 from airflow_bookmarks.core.listing import Listing
 from airflow_bookmarks.core.run import OutputEntry
+from airflow_bookmarks.files.filesystem import Listed
+from airflow_bookmarks.files.input import HIDDEN
 from airflow_bookmarks.lifecycle.publish import staging_root
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import RunKey
     from airflow_bookmarks.files.filesystem import FileSystem
 
+
+_MARK_OF_SPARK = "_SUCCESS"
 
 STAGED_SINKS = frozenset(["files"])  # all others commit by themselves
 
@@ -75,10 +79,14 @@ def collect_staged(
     what the target holds now: for an overwrite of partitions, in the partitions that were written.
     """
     try:
-        listing = files.list(folder, recursive=True).files
+        listed = files.list(folder, recursive=True)
     except SourceMissingError:  # Spark writes no folder for a frame without partitions
-        listing = Listing.of([])
-    _refuse_hidden_partitions(files, folder)
+        listed = Listed(Listing.of([]))
+    listing = listed.files
+    hidden = listed.skipped.get(HIDDEN, 0)
+    # Looking into each folder is a request for each in an object store: only where more is hidden than Spark's mark.
+    if hidden > 1 or (hidden == 1 and files.stat([f"{folder}/{_MARK_OF_SPARK}"])[0] is None):
+        _refuse_hidden_partitions(files, folder)
     if rows and not len(listing):
         raise PublishError(
             f"{rows} rows were written to {folder!r}, and no file is there. Nothing was committed or published. "
@@ -90,8 +98,10 @@ def collect_staged(
     if mode is Mode.OVERWRITE:
         deletes = _present(files, target, recursive=True)
     elif mode is Mode.OVERWRITE_PARTITIONS:
-        for partition in sorted({published.rpartition("/")[0] for _, published in moves}):
-            deletes += _present(files, partition, recursive=False)
+        partitions = sorted({published.rpartition("/")[0] for _, published in moves})
+        present: dict[str, list[str]] = {}
+        files.pace.each(lambda partition: _present(files, partition, recursive=False), partitions, present.__setitem__)
+        deletes = [path for partition in partitions for path in present[partition]]
     return Staged(moves, deletes, rows, listing.total_bytes, schema, listing)
 
 

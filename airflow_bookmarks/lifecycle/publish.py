@@ -1,6 +1,7 @@
 """Publish: make what a committed run staged visible. It can be repeated, and finished by anyone.
 
-move each staged file to its name in the target   one request each, which fails when its source is gone
+move each staged file to its name in the target   one request each, which fails when its source is gone; where the
+                                                  file system bears it, several at a time, in any order
 then delete the files on the delete list          overwrite only; the list was fixed at the commit
 mark                                              one transaction; the caller's
 sweep                                             staging of this fence and lower ones
@@ -27,6 +28,7 @@ log = logging.getLogger(__name__)
 
 STAGING_FOLDER = "_bookmarks"
 _PROGRESS_EVERY = 1000
+_PROGRESS_EVERY_S = 10.0
 
 
 def publish_run(store: BookmarkStore, holding: Holding, run: Run, machine: Machine) -> int:
@@ -52,7 +54,7 @@ def publish_run(store: BookmarkStore, holding: Holding, run: Run, machine: Machi
         total += move_all(files, what, moves, machine)
         if deletes:
             store.check_held(holding, f"delete what run {run.key} replaced")
-            _delete_all(files, what, deletes)
+            _delete_all(files, what, deletes, machine)
     machine.at(Point.PUBLISHED)
     return total
 
@@ -64,15 +66,18 @@ def move_all(files: FileSystem, what: str, moves: Sequence[tuple[str, str]], mac
         PublishError: a file is neither staged nor published, or can't be moved.
     """
     gone: list[tuple[str, str]] = []
-    for done, (source, target) in enumerate(moves, 1):
-        try:
-            if not files.move(source, target):
-                gone.append((source, target))
-        except OSError as error:
-            raise _unpublished(what, error) from error
+    progress = _Progress(f"publishing {what}", len(moves), machine)
+
+    def note(move: tuple[str, str], was_there: bool) -> None:
+        if not was_there:
+            gone.append(move)
         machine.at(Point.MOVED)
-        if done % _PROGRESS_EVERY == 0:
-            log.info("bookmark: publishing %s: %d of %d files", what, done, len(moves))
+        progress.one_more()
+
+    try:
+        files.pace.each(lambda move: files.move(*move), moves, note)
+    except OSError as error:
+        raise _unpublished(what, error) from error
     # A source that is gone was moved by an earlier try: its target must be there then.
     found = files.stat([target for _, target in gone])
     lost = [source for (source, _), info in zip(gone, found, strict=True) if info is None]
@@ -86,10 +91,27 @@ def move_all(files: FileSystem, what: str, moves: Sequence[tuple[str, str]], mac
     return len(moves)
 
 
-def _delete_all(files: FileSystem, what: str, paths: Sequence[str]) -> None:
+class _Progress:
+    """Logs how far a long step is: every so many files, or every so many seconds, whichever comes first."""
+
+    def __init__(self, what: str, total: int, machine: Machine) -> None:
+        self._what, self._total, self._machine = what, total, machine
+        self._done = 0
+        self._told, self._told_at = 0, machine.monotonic()
+
+    def one_more(self) -> None:
+        """Count a file."""
+        self._done += 1
+        now = self._machine.monotonic()
+        if self._done - self._told >= _PROGRESS_EVERY or now - self._told_at >= _PROGRESS_EVERY_S:
+            self._told, self._told_at = self._done, now
+            log.info("bookmark: %s: %d of %d files", self._what, self._done, self._total)
+
+
+def _delete_all(files: FileSystem, what: str, paths: Sequence[str], machine: Machine) -> None:
+    progress = _Progress(f"deleting what {what} replaced", len(paths), machine)
     try:
-        for path in paths:
-            files.delete(path)
+        files.pace.each(files.delete, paths, lambda path, was_there: progress.one_more())
     except OSError as error:
         raise _unpublished(what, error) from error
 

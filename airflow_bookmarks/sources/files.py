@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from airflow_bookmarks.core.errors import MisuseError, OptionError, OverwrittenError
+from airflow_bookmarks.core.errors import MisuseError, OptionError, OverwrittenError, SourceMissingError
 from airflow_bookmarks.core.instant import to_text, utc_now
 from airflow_bookmarks.core.ledger import Known, Ledger
 from airflow_bookmarks.core.listing import Listing, instant
@@ -302,6 +303,8 @@ class FileSource:
 
     def recheck(self, plan: FilePlan) -> Recheck:
         """Look at the planned files again; see `Source.recheck`."""
+        if self._files.pace.is_listing_cheaper(len(plan), len(plan.roots), plan.listed):
+            return _recheck_by_listing(self._files, plan)
         return recheck_files(self._files, plan)
 
 
@@ -408,3 +411,11 @@ def recheck_files(files: FileSystem, plan: FilePlan) -> Recheck:
     now = files.stat(plan.files.paths)
     pairs = zip(plan.files, now, strict=True)
     return Recheck(tuple(was.path for was, then in pairs if then is None or then.version != was.version))
+
+
+def _recheck_by_listing(files: FileSystem, plan: FilePlan) -> Recheck:
+    now: dict[str, str] = {}
+    for root in plan.roots:
+        with suppress(SourceMissingError):  # then all that was planned of it went
+            now |= {info.path: info.version for info in files.list(root, recursive=True).files}
+    return Recheck(tuple(was.path for was in plan.files if now.get(was.path) != was.version))

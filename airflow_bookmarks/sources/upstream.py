@@ -27,7 +27,7 @@ from airflow_bookmarks.core.listing import FileInfo, Listing
 from airflow_bookmarks.core.plan import FilePlan, UpstreamWindow, decode_moves
 from airflow_bookmarks.core.position import Position, UpstreamPosition
 from airflow_bookmarks.core.run import OutputEntry, Run, RunState
-from airflow_bookmarks.files.filesystem import FileSystem, open_filesystem
+from airflow_bookmarks.files.filesystem import open_one_filesystem
 from airflow_bookmarks.sources.files import recheck_files
 from airflow_bookmarks.sources.source import Found, Recheck
 from airflow_bookmarks.store.collection import check_readable
@@ -260,7 +260,7 @@ class UpstreamSource:
                     paths.append(path)
         if not roots:
             return Listing.of([]), replaced, ()
-        found = _filesystem(roots).stat(paths)
+        found = open_one_filesystem(tuple(roots)).stat(paths)
         return Listing.of(self._present(paths, found)), replaced, tuple(roots)
 
     def _present(self, paths: Sequence[str], found: Sequence[FileInfo | None]) -> list[FileInfo]:
@@ -299,7 +299,7 @@ class UpstreamSource:
         moved = self._moved(plan)
         if plan.is_empty or moved is not None:
             return Recheck(moved=moved)
-        return recheck_files(_filesystem(plan.roots), plan)
+        return recheck_files(open_one_filesystem(plan.roots), plan)
 
     def _moved(self, plan: FilePlan) -> str | None:
         window = plan.upstream
@@ -328,10 +328,6 @@ def _advance(before: UpstreamPosition | None, plan: FilePlan) -> Position | None
         raise MisuseError("the plan of an upstream context has no window")
     after = UpstreamPosition(window.job, window.output, window.until, window.epoch, window.changes)
     return None if after == before else Position(after.encode(), str(after.run_number))
-
-
-def _filesystem(roots: Iterable[str]) -> FileSystem:
-    return open_filesystem(next(iter(roots)))
 
 
 def _deletions(store: BookmarkStore, runs: Sequence[Run]) -> Mapping[str, int]:

@@ -14,7 +14,7 @@ from airflow_bookmarks.core.errors import OptionError, SchemaUnknownError, Sourc
 from airflow_bookmarks.core.listing import Listing
 from airflow_bookmarks.core.shard import OTHER_SHARDS
 from airflow_bookmarks.core.until import until_of
-from airflow_bookmarks.files.filesystem import FileSystem, open_filesystem
+from airflow_bookmarks.files.filesystem import FileSystem, open_one_filesystem
 from airflow_bookmarks.lifecycle.naming import key_of
 from airflow_bookmarks.lifecycle.shards import is_sharded, upstream_of_shard
 from airflow_bookmarks.sources.files import FileSource, OnOverwrite, left_out
@@ -209,8 +209,8 @@ class BookmarkedReader:
             raise self._refused(f"path {paths!r} is neither text nor a list of it")
         if not paths:
             raise self._refused("no path")
-        files = [open_filesystem(path) for path in paths]
-        return files[0], [system.canonical(path) for system, path in zip(files, paths, strict=True)]
+        files = open_one_filesystem(paths)
+        return files, [files.canonical(path) for path in paths]
 
     def upstream(
         self, job: str, *, output: str | None = None, until: int | str | Mapping[str, Any] | None = None
@@ -256,7 +256,7 @@ class BookmarkedReader:
         fmt = Format(self._label, name, options, schema)
         frame = read_plan(
             self._job.spark,
-            open_filesystem(plan.roots[0] if plan.roots else "/"),
+            open_one_filesystem(plan.roots or ["/"]),
             plan_of_names,
             fmt,
             lambda: known,

@@ -12,6 +12,8 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import VersionMismatchError
+from airflow_bookmarks.files.filesystem import use_s3_settings
+from airflow_bookmarks.files.s3_settings import S3Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,8 +33,15 @@ _AT_LAST_S = 20.0
 
 
 def active_session(spark: SparkSession | None) -> SparkSession | None:
-    """Return the given session, or the active one; None where there is none."""
-    return spark if spark is not None else SparkSession.getActiveSession()
+    """Return the given session, or the active one; None where there is none. Files in S3 are reached as it says.
+
+    Raises:
+        OptionError: what its conf says of S3 is unknown or contradicts itself.
+    """
+    found = spark if spark is not None else SparkSession.getActiveSession()
+    if found is not None:
+        use_s3_settings(S3Settings.of_spark_conf(session_conf(found)))
+    return found
 
 
 def is_connect(spark: SparkSession) -> bool:

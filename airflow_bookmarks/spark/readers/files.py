@@ -34,6 +34,7 @@ from pyspark.sql.types import (
 
 from airflow_bookmarks.core.errors import SchemaUnknownError, SourceChangedError
 from airflow_bookmarks.core.partition import root_of
+from airflow_bookmarks.files.input import NESTED, SPECIAL
 from airflow_bookmarks.sources.files import BEFORE_START, LATE
 from airflow_bookmarks.spark.session import LISTING_CONF, changed_conf, is_connect
 
@@ -87,7 +88,7 @@ def choose_way(plan: FilePlan, connect: bool) -> Way:
     """
     few = len(plan) <= _FEW_FILES or 2 * len(plan) < plan.listed
     # A root that is a file has no folder to read, and Spark refuses a partitioned folder with other folders in it.
-    odd = "nested" in plan.skipped or not set(plan.roots).isdisjoint(plan.files.paths)
+    odd = _is_only_by_paths(plan) or not set(plan.roots).isdisjoint(plan.files.paths)
     return "paths" if connect or few or odd else "directory"
 
 
@@ -150,11 +151,16 @@ def _without_missing(files: FileSystem, plan: FilePlan, fmt: Format, error: Anal
 
 def _read(spark: SparkSession, files: FileSystem, plan: FilePlan, fmt: Format, way: Way) -> DataFrame:
     paths_of = _paths_by_root(plan, fmt)
-    if way == "directory" and not plan.skipped.get("nested"):
+    if way == "directory" and not _is_only_by_paths(plan):
         frame = _by_directory(spark, files, plan, fmt, paths_of)
         if frame is not None:
             return frame
     return _by_paths(spark, files, plan, fmt, paths_of)
+
+
+def _is_only_by_paths(plan: FilePlan) -> bool:
+    """Whether the folders hold what Spark would read, or stumble over, and the plan leaves out."""
+    return bool(plan.skipped.get(NESTED) or plan.skipped.get(SPECIAL))
 
 
 def _paths_by_root(plan: FilePlan, fmt: Format) -> dict[str, list[str]]:
@@ -187,7 +193,7 @@ def _by_directory(
     spark: SparkSession, files: FileSystem, plan: FilePlan, fmt: Format, paths_of: Mapping[str, Sequence[str]]
 ) -> DataFrame | None:
     """Return the frame, None where the folders hold something that only naming the files keeps out."""
-    if any(files.stat([root])[0] is None or list(paths) == [root] for root, paths in paths_of.items()):
+    if any(list(paths) == [root] for root, paths in paths_of.items()):  # a file, which has no folder to read
         return None
     schema = _schema(spark, files, plan, fmt)
     if "_metadata" in schema.fieldNames():  # a column of the user's hides Spark's
@@ -207,7 +213,7 @@ def _by_directory(
         others = [p for p in listed.files.paths if p not in planned]
         if len(others) > _MAX_EXCLUDED:
             return None
-        names = [_metadata_path(p) for p in others]
+        names = [_metadata_path(files, p) for p in others]
         frames.append(loaded.where(~F.col("_metadata.file_path").isin(names)) if names else loaded)
     return _union(frames)
 
@@ -296,10 +302,10 @@ def _nullable_type(kind: DataType) -> DataType:
 # ---- names
 
 
-def _metadata_path(path: str) -> str:
-    # As Spark shows it in _metadata.file_path, which is java.net.URI's spelling: one slash after the scheme, in percent
-    # what is not legal there, but letters of other scripts as they are.
-    return "file:" + "".join(_in_uri(character) for character in path)
+def _metadata_path(files: FileSystem, path: str) -> str:
+    # As Spark shows it in _metadata.file_path, which is java.net.URI's spelling: one slash after a scheme without a
+    # host, in percent what is not legal there, but letters of other scripts as they are.
+    return "".join(map(_in_uri, files.uri(path).replace(":///", ":/", 1)))
 
 
 def _in_uri(character: str) -> str:

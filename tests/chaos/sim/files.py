@@ -12,6 +12,7 @@ from airflow_bookmarks.core.errors import SourceError, SourceMissingError
 from airflow_bookmarks.core.listing import FileInfo, Listing
 from airflow_bookmarks.core.partition import is_partition
 from airflow_bookmarks.files.filesystem import Listed
+from airflow_bookmarks.files.pace import Pace
 from tests.chaos.sim.scheduler import Scheduler
 
 SCHEME = "sim"
@@ -96,6 +97,8 @@ def _is_hidden(name: str) -> bool:
 
 class FaultyFiles:
     """The file system of a world as the package sees it (`FileSystem`), and `read` and `write` for drivers."""
+
+    pace = Pace()
 
     def __init__(self, files: SimFiles, scheduler: Scheduler, told: Callable[[str, Listed], None]) -> None:
         self._files, self._scheduler, self._told = files, scheduler, told
