@@ -95,10 +95,16 @@ openapi: setup ## Write docs/openapi.json: the routes behind the bookmarks page
 	$(BIN)/python -m airflow_bookmarks.plugin.openapi > docs/openapi.json
 
 .PHONY: bench
-bench: setup ## Measure, side by side in one run: build/bench holds the figures
+bench: page ## Measure, side by side in one run: build/bench holds the figures. SMALL=1: files alone, and only what is counted
+ifdef SMALL
+	$(BIN)/python -m benchmarks.files --small
+else
 	$(BIN)/python -m benchmarks.store
 	$(BIN)/python -m benchmarks.waiting
 	$(BIN)/python -m benchmarks.airflow
+	$(BIN)/python -m benchmarks.page
+	$(BIN)/python -m benchmarks.files
+endif
 
 .PHONY: check
 check: format lint types imports containers package ## Run every check that is not a test

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Required, TypedDict
 
 from airflow_bookmarks.core.errors import OptionError
@@ -37,5 +38,6 @@ def check_reason(what: str, reason: str) -> None:
         raise OptionError(
             f"the reason for {what} has {len(reason):,} characters; {MAX_REASON:,} is the most. Nothing was changed."
         )
-    if not reason.strip():
+    # Blanks of any script, and characters that nobody sees, are no reason.
+    if all(unicodedata.category(letter)[0] in "ZC" for letter in reason):
         raise OptionError(f"{what} needs a reason; it is kept with who and when. Nothing was changed.")

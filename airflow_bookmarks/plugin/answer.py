@@ -43,6 +43,7 @@ class JobRow(Answer):
     `state`: NEW (has never committed), IDLE, RUNNING (a run holds it), EXPIRED (a run held it and its lease ran out),
     DUE (something is committed and still to be published, or undone and still to be removed), DAMAGED (can't be read,
     for the reason in `damaged`). `lag` is the worst of its states behind the jobs that it reads; None: it reads none.
+    `is_deleted`: its bookmark was deleted, and it has not run since.
     """
 
     job: str
@@ -57,6 +58,7 @@ class JobRow(Answer):
     due_run_number: int | None = None
     cleaning: bool | None = None
     protected: bool | None = None
+    is_deleted: bool = False
     epoch: int | None = None
     version: int | None = None
     watermark: Watermarks = {}

@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import APIRouter, Depends, FastAPI, Response
 from fastapi.staticfiles import StaticFiles
 
 from airflow_bookmarks.plugin import changing, looking
@@ -18,6 +18,12 @@ from airflow_bookmarks.plugin.refusal import install
 from airflow_bookmarks.plugin.visit import Backstage
 
 log = logging.getLogger(__name__)
+
+
+async def not_kept(response: Response) -> None:
+    """Keep what one person may see out of the caches on the way to others."""
+    response.headers["Cache-Control"] = "no-store"
+
 
 _REFUSALS = {
     401: "nobody is logged in",
@@ -51,12 +57,13 @@ def create_bookmarks_app(backstage: Backstage | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
+        redirect_slashes=False,
         lifespan=life,
     )
     app.state.backstage = shared
     router = APIRouter(
         prefix="/api/v1",
-        dependencies=[Depends(logged_in)],
+        dependencies=[Depends(logged_in), Depends(not_kept)],
         responses={status: {"model": Refusal, "description": why} for status, why in _REFUSALS.items()},
     )
     router.include_router(looking.router)

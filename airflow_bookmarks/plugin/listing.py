@@ -19,6 +19,7 @@ from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.lag import LagState
 from airflow_bookmarks.core.run import Run
 from airflow_bookmarks.lifecycle.bookmark import readable_keys
+from airflow_bookmarks.lifecycle.history import state_of
 from airflow_bookmarks.lifecycle.lag import Neighbours, lags
 from airflow_bookmarks.lifecycle.turn import upstream_of
 from airflow_bookmarks.plugin.answer import JobList, RunPoint
@@ -254,13 +255,14 @@ def _rows(
 def _in_full(store: BookmarkStore, page: Sequence[JobRow], heads: _Heads, runs: int) -> list[JobRow]:
     """Add what takes further requests: how the jobs keep up with others, and their last runs."""
     readable = {row.job: head for row in page if isinstance(head := heads.get(row.job), Head)}
-    states = _lag_states(store, readable)
-    points = {job: _points(store, job, runs) for job in readable} if runs else {}
+    states = lag_states(store, readable)
+    points = {job: _points(store, job, head, runs) for job, head in readable.items()} if runs else {}
     return [row.model_copy(update={"lag": states.get(row.job), "runs": points.get(row.job, [])}) for row in page]
 
 
-def _points(store: BookmarkStore, job: str, limit: int) -> list[RunPoint]:
+def _points(store: BookmarkStore, job: str, head: Head, limit: int) -> list[RunPoint]:
     points: list[RunPoint] = []
+    living = store.ancestry(job, head.epoch)
     for key, run in store.runs_or_damage(job, reverse=True, limit=limit):
         if isinstance(run, Run):
             facts = list(run.metrics.get("contexts", {}).values())
@@ -268,7 +270,7 @@ def _points(store: BookmarkStore, job: str, limit: int) -> list[RunPoint]:
             points.append(
                 RunPoint(
                     number=key.number,
-                    state=run.state.value,
+                    state=state_of(run, living),
                     at=run.committed_at or run.planned_at,
                     files=sum(each.get("files", 0) for each in facts),
                     bytes=sum(each.get("bytes", 0) for each in facts),
@@ -278,7 +280,7 @@ def _points(store: BookmarkStore, job: str, limit: int) -> list[RunPoint]:
     return points[::-1]
 
 
-def _lag_states(store: BookmarkStore, heads: Mapping[str, Head]) -> dict[str, str]:
+def lag_states(store: BookmarkStore, heads: Mapping[str, Head]) -> dict[str, str]:
     try:
         return _lags_of(store, heads)
     except StateCorruptError:
@@ -287,7 +289,7 @@ def _lag_states(store: BookmarkStore, heads: Mapping[str, Head]) -> dict[str, st
     # One of them, or of those that they read, is damaged: the others are looked at by themselves.
     states: dict[str, str] = {}
     for job, head in heads.items():
-        states |= _lag_states(store, {job: head})
+        states |= lag_states(store, {job: head})
     return states
 
 

@@ -29,7 +29,7 @@ from airflow_bookmarks.plugin.answer import (
     RunRow,
 )
 from airflow_bookmarks.plugin.auth import Sight
-from airflow_bookmarks.plugin.listing import Sort, Wanted, job_list
+from airflow_bookmarks.plugin.listing import Sort, Wanted, job_list, lag_states
 from airflow_bookmarks.plugin.telling import (
     context_rows,
     damaged_row,
@@ -43,7 +43,7 @@ from airflow_bookmarks.plugin.veil import hidden_from, veiled
 from airflow_bookmarks.plugin.visit import JobName, Owned, Visiting
 from airflow_bookmarks.store import item
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.naming import job_keys
+from airflow_bookmarks.store.naming import is_deleted, job_keys
 from airflow_bookmarks.store.table import MAX_OPERATIONS
 from airflow_bookmarks.version import __version__
 
@@ -191,8 +191,9 @@ def _job(hook: BookmarkHook, found: Owned, visit: Visiting, sight: Sight, may_ch
     edges = store.edges(key)
     seen = hidden_from(store, sight, [edge.consumer for edge in edges])
     base = job_row(store.namespace, key, head, entry, store.now())
+    more = {"lag": lag_states(store, {key: head}).get(key), "is_deleted": is_deleted(entry, head)}
     told = Job(
-        **base.model_dump(),
+        **base.model_copy(update=more).model_dump(),
         contexts=context_rows(head.contexts),
         consumers=[
             ConsumerRow(job=edge.consumer, run_number=edge.run_number, epoch=edge.epoch, updated_at=edge.updated_at)

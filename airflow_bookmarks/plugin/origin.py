@@ -41,8 +41,11 @@ def _own(request: Request) -> set[str]:
 
 
 def _host(url: str) -> str:
-    """Return host and port of an origin, without the scheme: TLS may end at a proxy. Nothing for "null"."""
-    return _without_default_port(urlsplit(url).netloc)
+    """Return host and port of an origin, without the scheme: TLS may end at a proxy. Nothing for what is no URL."""
+    try:
+        return _without_default_port(urlsplit(url).netloc)
+    except ValueError:  # half an IPv6 address
+        return ""
 
 
 def _without_default_port(host: str) -> str:

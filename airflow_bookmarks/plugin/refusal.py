@@ -108,4 +108,4 @@ async def _unexpected(_: Request, error: Exception) -> JSONResponse:
 
 def _answer(status: int, refusal: Refusal, headers: dict[str, str] | None = None) -> JSONResponse:
     body: Any = jsonable_encoder(refusal, exclude_none=True)
-    return JSONResponse(body, status, headers)
+    return JSONResponse(body, status, {"Cache-Control": "no-store", **(headers or {})})

@@ -84,6 +84,11 @@ def test_login_is_that_of_airflow(site: Site) -> None:
     assert nobody.get(f"{API}/me").json()["error"] == "Unauthorized"
 
 
+def test_no_cache_keeps_what_one_person_may_see(site: Site) -> None:
+    for name in ("ada", None):
+        assert site.as_user(name).get(f"{API}/me").headers["Cache-Control"] == "no-store"
+
+
 def test_me_says_who_and_what(site: Site) -> None:
     may = {name: site.as_user(name).get(f"{API}/me").json()["may"] for name in ("ada", "otto", "uma", "vera", "none")}
 
@@ -198,6 +203,7 @@ def test_other_site_changes_nothing(site: Site, world: World, dags: object) -> N
     foreign = [
         {"Origin": "http://evil.example"},
         {"Origin": "null"},
+        {"Origin": "http://[::1"},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
         {"Sec-Fetch-Site": "cross-site", "Origin": "http://airflow.example"},

@@ -191,7 +191,7 @@ def test_run_that_holds_the_job_is_fenced_only_when_asked_for(site: Site, world:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"reason": ""}, {"reason": "   "}, {"reason": None}, {"reason": "x" * 2001},
+        {"reason": ""}, {"reason": "   "}, {"reason": "\u200b"}, {"reason": None}, {"reason": "x" * 2001},
         {"confirm": "flights.claen"}, {"confirm": ""}, {"confirm": None},
         {"expected_version": None}, {"expected_version": "3"}, {"expected_version": -1}, {"expected_version": True},
         {"kind": "delete", "contexts": ["raw"]}, {"kind": "unprotect"}, {"kind": ""}, {"kind": None},

@@ -292,9 +292,8 @@ class World:
         pattern = WITHOUT_DAG
         keys, namespace = self.store.keys(pattern), self.store.namespace
         index = Key(f"{namespace}#JOBS", pattern)
-        items = [
-            (key, item) for key, item in self.store.table.scan(namespace) if key.pk == keys.head.pk or key == index
-        ]
+        copied = [key for key, _ in self.store.table.scan(namespace) if key.pk == keys.head.pk or key == index]
+        items = list(self.store.table.get(copied).items())
         for first in range(0, number, _AT_ONCE // 2):
             writes: list[Put] = []
             for one in range(first, min(first + _AT_ONCE // 2, number)):

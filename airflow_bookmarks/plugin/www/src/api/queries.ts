@@ -68,7 +68,8 @@ export function useRuns(job: string) {
     },
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
-    refetchInterval: REFRESH_MS,
+    // To refresh is to ask for every loaded page again: not for whoever reads old ones.
+    refetchInterval: (query) => (query.state.data?.pages.length === 1 ? REFRESH_MS : false),
   });
 }
 

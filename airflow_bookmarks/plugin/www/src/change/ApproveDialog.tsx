@@ -21,7 +21,8 @@ interface ApproveDialogProps {
 
 /** Approve what somebody else asked for: it is made at once. */
 export function ApproveDialog({ job, request, opener, onClosed }: ApproveDialogProps) {
-  const [force, setForce] = useState(false);
+  const [forcedOf, setForcedOf] = useState<string | null>();
+  const holder = job.holder?.run_id ?? null;
   const approve = useApprove(job.job, request.id);
   const { sent, isSending, send } = useSending<Changed>();
   const name = requestName(request.change);
@@ -35,7 +36,9 @@ export function ApproveDialog({ job, request, opener, onClosed }: ApproveDialogP
   }
   const isBusy = sent.phase === "refused" && troubleOf(sent.error).offer === "force";
   const isHeld = isBusy || job.state === "RUNNING";
-  const isReady = !isHeld || force;
+  // Whoever agreed to take the job away from one run did not agree to take it from the next.
+  const isForced = isHeld && forcedOf === holder;
+  const isReady = !isHeld || isForced;
   const told = toldOfRequest(request.preview);
   return (
     <Frame
@@ -44,7 +47,7 @@ export function ApproveDialog({ job, request, opener, onClosed }: ApproveDialogP
       opener={opener}
       onClosed={onClosed}
       onSubmit={() => {
-        if (isReady) send(() => approve.mutateAsync(force));
+        if (isReady) send(() => approve.mutateAsync(isForced));
       }}
       actions={(form) => (
         <Button
@@ -67,7 +70,13 @@ export function ApproveDialog({ job, request, opener, onClosed }: ApproveDialogP
       ) : (
         <ToldView told={told} fix={fixOfRequest(request.change)} />
       )}
-      {isHeld && <HolderChoice holder={job.holder?.run_id ?? null} force={force} onForce={setForce} />}
+      {isHeld && (
+        <HolderChoice
+          holder={holder}
+          force={isForced}
+          onForce={(isMeant) => setForcedOf(isMeant ? holder : undefined)}
+        />
+      )}
       {sent.phase === "refused" && <TroubleView job={job.job} error={sent.error} version={request.version} />}
     </Frame>
   );

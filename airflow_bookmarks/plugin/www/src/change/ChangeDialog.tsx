@@ -45,7 +45,14 @@ export function ChangeDialog({ job, kind, picked, opener, onClosed }: ChangeDial
       {...frame}
       onSubmit={form.submit}
       actions={(id) => (
-        <SendButton form={id} wish={form.wish} seen={seen} missing={form.missing} isSending={form.isSending} />
+        <SendButton
+          form={id}
+          wish={form.wish}
+          seen={seen}
+          missing={form.missing}
+          refusal={form.preview.isFetching ? null : form.preview.error}
+          isSending={form.isSending}
+        />
       )}
     >
       <Step title="1. What">

@@ -19,6 +19,7 @@ export function Changes({ job, picked, onPicked }: ChangesProps) {
   const [chosen, setChosen] = useState<Opened>();
   const opener = useRef<HTMLButtonElement>(null);
   if (!job.may_change) return <Text color="fg.muted">{notAllowed(job)}</Text>;
+  const kinds = job.is_deleted ? (["undo"] as const) : KINDS;
   // To pick a run is to want to go back to it.
   const opened = chosen ?? (picked === undefined ? undefined : "rewind");
   const close = () => {
@@ -29,7 +30,7 @@ export function Changes({ job, picked, onPicked }: ChangesProps) {
   return (
     <>
       <HStack role="group" aria-label="Changes of the job" gap={2} flexWrap="wrap">
-        {KINDS.map((kind) => (
+        {kinds.map((kind) => (
           <Button
             key={kind}
             size="sm"

@@ -1,7 +1,7 @@
 import { Badge, Button, Card, HStack, Stack, Text } from "@chakra-ui/react";
 import type { Job, RequestRow } from "../api/model";
 import { Ago } from "../parts/Ago";
-import { decisionOf, MEANS } from "./decision";
+import { decisionOf, isWaiting, MEANS } from "./decision";
 import { ToldView } from "./ToldView";
 import { toldOfRequest } from "./told";
 import { fixOfRequest, requestName } from "./words";
@@ -35,7 +35,9 @@ export function RequestCard({ job, request, onDecide }: RequestCardProps) {
       </Card.Header>
       <Card.Body gap={4} minW={0} fontSize="sm">
         <Origin request={request} />
-        {told !== undefined && <ToldView told={told} fix={fixOfRequest(request.change)} />}
+        {told !== undefined && (
+          <ToldView told={told} fix={isWaiting(request) ? fixOfRequest(request.change) : undefined} />
+        )}
         {decision.why !== undefined && <Text color="fg.muted">{decision.why}</Text>}
       </Card.Body>
       {decision.mayReject && (
@@ -80,7 +82,12 @@ function Origin({ request }: { request: RequestRow }) {
         {request.who} asked for it <Ago at={request.made_at} />: {request.why}
       </Text>
       <Text color="fg.muted" fontSize="sm">
-        Made for version {request.version}; it runs out <Ago at={request.valid_until} />
+        Made for version {request.version}
+        {isWaiting(request) && (
+          <>
+            ; it runs out <Ago at={request.valid_until} />
+          </>
+        )}
         {request.decided_by === null ? "" : `; decided by ${request.decided_by}`}. Request {request.id}.
       </Text>
     </Stack>

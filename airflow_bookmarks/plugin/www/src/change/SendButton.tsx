@@ -7,11 +7,13 @@ interface SendButtonProps {
   wish: Wish | undefined;
   seen: Preview | undefined;
   missing: readonly string[];
+  /** Why there is no preview, and so no change; null where there is no such reason. */
+  refusal: Error | null;
   isSending: boolean;
 }
 
 /** The button that does it, with the name of what it does, and what is missing for it. */
-export function SendButton({ form, wish, seen, missing: asked, isSending }: SendButtonProps) {
+export function SendButton({ form, wish, seen, missing: asked, refusal, isSending }: SendButtonProps) {
   const name = wish === undefined ? "Make the change" : actionName(wish);
   const missing = seen === undefined && wish !== undefined ? ["the preview"] : asked;
   return (
@@ -35,8 +37,12 @@ export function SendButton({ form, wish, seen, missing: asked, isSending }: Send
         {seen?.needs_approval ? `Ask for approval: ${inSentence(name)}` : name}
       </Button>
       <Text id={`${form}-missing`} role="status" w="100%" textAlign="end" color="fg.muted" fontSize="sm" order={-1}>
-        {missing.length > 0 && !isSending ? `Still missing: ${missing.join(", ")}.` : ""}
+        {isSending ? "" : (refusal?.message ?? lackWords(missing))}
       </Text>
     </>
   );
+}
+
+function lackWords(missing: readonly string[]): string {
+  return missing.length > 0 ? `Still missing: ${missing.join(", ")}.` : "";
 }

@@ -1,4 +1,4 @@
-import { Alert, Button, chakra, Grid, Stack } from "@chakra-ui/react";
+import { Alert, Button, chakra, Grid, Stack, Text } from "@chakra-ui/react";
 import { Fragment } from "react";
 import { Marks, pairsOf } from "./Marks";
 import type { Told } from "./told";
@@ -6,8 +6,8 @@ import { type Fix, factsOf } from "./words";
 
 interface ToldViewProps {
   told: Told;
-  /** What can be done about rows that would come twice. */
-  fix: Fix;
+  /** What can be done about rows that would come twice; undefined: the change is not to be made, and nothing follows. */
+  fix: Fix | undefined;
   /** Ask for the clean that keeps rows from coming twice. */
   onClean?: (() => void) | undefined;
 }
@@ -16,22 +16,23 @@ interface ToldViewProps {
 export function ToldView({ told, fix, onClean }: ToldViewProps) {
   return (
     <Stack gap={4}>
-      {told.twice.length > 0 && <Twice targets={told.twice} fix={fix} onClean={onClean} />}
+      {told.twice.length > 0 && fix !== undefined && <Twice targets={told.twice} fix={fix} onClean={onClean} />}
+      <Grid as="dl" templateColumns={{ base: "1fr", sm: "9.5rem 1fr" }} columnGap={4} rowGap={{ base: 0, sm: 2 }}>
+        {factsOf(told).map(({ label, says, note }) => (
+          <Fragment key={label}>
+            <chakra.dt color="fg.muted">{label}</chakra.dt>
+            <chakra.dd wordBreak="break-word" mb={{ base: 2, sm: 0 }}>
+              {says}
+              {note && fix !== undefined && <Text color="fg.muted">{note}</Text>}
+            </chakra.dd>
+          </Fragment>
+        ))}
+      </Grid>
       <Marks
         caption="Watermarks before and after the change"
         heads={["Before", "After"]}
         rows={pairsOf(told.watermarks)}
       />
-      <Grid as="dl" templateColumns={{ base: "1fr", sm: "9.5rem 1fr" }} columnGap={4} rowGap={{ base: 0, sm: 2 }}>
-        {factsOf(told).map(({ label, says }) => (
-          <Fragment key={label}>
-            <chakra.dt color="fg.muted">{label}</chakra.dt>
-            <chakra.dd wordBreak="break-word" mb={{ base: 2, sm: 0 }}>
-              {says}
-            </chakra.dd>
-          </Fragment>
-        ))}
-      </Grid>
     </Stack>
   );
 }

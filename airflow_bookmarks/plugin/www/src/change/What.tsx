@@ -4,6 +4,7 @@ import { CleanChoice } from "./CleanChoice";
 import { ContextChoice } from "./ContextChoice";
 import { PointChoice } from "./PointChoice";
 import { RunChoice } from "./RunChoice";
+import { TakenBack } from "./TakenBack";
 import type { Draft } from "./wish";
 
 interface WhatProps {
@@ -17,7 +18,10 @@ interface WhatProps {
 export function What({ job, picked, draft, onDraft }: WhatProps) {
   if (draft.kind === "undo") {
     return (
-      <Text>The job stands as before its last reset, rewind, set, delete or undo. Runs made since are undone.</Text>
+      <Stack gap={2}>
+        <Text>The job stands as before its last reset, rewind, set, delete or undo. Runs made since are undone.</Text>
+        <TakenBack job={job.job} />
+      </Stack>
     );
   }
   if (draft.kind === "delete") {

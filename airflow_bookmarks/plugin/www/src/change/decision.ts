@@ -38,5 +38,5 @@ export const MEANS: Readonly<Record<string, string>> = {
   done: "It is approved and made.",
   rejected: "It was turned down.",
   expired: "Nobody decided in time.",
-  void: "The job moved since, so what would happen is not what was shown any more.",
+  void: "The job moved since it was asked for, so what would happen is not what was shown any more.",
 };

@@ -97,6 +97,13 @@ describe("a preview", () => {
   it("counts consumers that one may not look at", () =>
     expect(consumersInWords(some({}))).toBe("report (has read up to run 7), 2 jobs that you may not look at"));
   it("tells of none", () => expect(consumersInWords(some({ consumers: {}, hiddenConsumers: 0 }))).toBe("none"));
+  it.each([
+    [{}, /it fails, unless on_upstream_rewind/],
+    [{ consumers: {} }, /it fails, unless on_upstream_rewind/],
+    [{ consumers: {}, hiddenConsumers: 0 }, /^$/],
+  ])("with %j says what consumers see of it: %s", (more, words) =>
+    expect(factsOf(some(more)).find(({ label }) => label === "Consumers affected")?.note ?? "").toMatch(words),
+  );
   it("tells of files to be removed, and that it is final", () =>
     expect(factsOf(some({ toClean: 3 })).find(({ label }) => label === "Removed")?.says).toBe(
       "3 files, by the next run. This can't be undone.",

@@ -9,7 +9,11 @@ const MOST_RANGES = 12; // a job may have a hundred thousand runs, and a sentenc
 export interface Fact {
   label: string;
   says: string;
+  /** What follows from it. */
+  note?: string;
 }
+
+const WENT_BACK = "Their next run sees that this job went back: it fails, unless on_upstream_rewind says otherwise.";
 
 /** Name a change, as a button does: "Rewind to run 4". */
 export function actionName(wish: Wish): string {
@@ -92,11 +96,12 @@ export function consumersInWords({ consumers, hiddenConsumers }: Pick<Told, "con
 /** Say what a change would do, line by line; the watermarks are told apart. */
 export function factsOf(told: Told): Fact[] {
   const unreadable = told.unreadable.join(", ");
+  const isRead = told.hiddenConsumers > 0 || Object.keys(told.consumers).length > 0;
   return [
     { label: "Runs undone", says: undoneInWords(told) },
     { label: "Last run kept", says: told.toRun === 0 ? "none: as before the first run" : `run ${told.toRun}` },
     { label: "Read again", says: againInWords(told) },
-    { label: "Consumers affected", says: consumersInWords(told) },
+    { label: "Consumers affected", says: consumersInWords(told), ...(isRead ? { note: WENT_BACK } : {}) },
     ...(told.toClean > 0
       ? [{ label: "Removed", says: `${count(told.toClean, "file")}, by the next run. This can't be undone.` }]
       : []),

@@ -6,7 +6,7 @@ import { Ago } from "../parts/Ago";
 import { CopyButton } from "../parts/CopyButton";
 import { StateBadge } from "../parts/StateBadge";
 import { inFull } from "../words/number";
-import { stillToDo, taskWords } from "./standing";
+import { numbersOf, stillToDo, taskWords } from "./standing";
 import { dagPage, taskPage } from "./task";
 
 /** Which job it is, where it stands, who works on it, and what it still owes. */
@@ -58,7 +58,12 @@ function Facts({ job }: { job: Job }) {
         <Fact title="Last commit">
           <Ago at={job.last_commit_at} />
         </Fact>
-        <Fact title="Run">{job.run_number == null ? "unknown" : inFull(job.run_number)}</Fact>
+        <RunFact job={job} />
+        {job.lag && (
+          <Fact title="Lag">
+            <StateBadge state={job.lag} />
+          </Fact>
+        )}
         <Fact title="Epoch">
           {job.epoch == null ? "unknown" : inFull(job.epoch)}
           {job.version != null && (
@@ -74,6 +79,20 @@ function Facts({ job }: { job: Job }) {
         )}
       </DataList.Root>
     </Box>
+  );
+}
+
+function RunFact({ job }: { job: Job }) {
+  const { title, said, last } = numbersOf(job);
+  return (
+    <Fact title={title}>
+      {said}
+      {last !== undefined && (
+        <Text as="span" fontSize="xs" color="fg.muted" ms={2} title="the runs above are undone, or read nothing">
+          {last}
+        </Text>
+      )}
+    </Fact>
   );
 }
 

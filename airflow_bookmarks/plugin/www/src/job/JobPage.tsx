@@ -52,6 +52,7 @@ function Known({ job }: { job: Job }) {
   return (
     <>
       <JobHead job={job} />
+      {job.is_deleted && <Deleted />}
       <Changes job={job} picked={picked} onPicked={setPicked} />
       <Requests job={job} />
       <JobTabs job={job} onPicked={setPicked} />
@@ -69,6 +70,18 @@ function Damage({ why }: { why: string | null | undefined }) {
           {why ?? "The state store holds something that is no bookmark."} The command airflow-bookmarks doctor says what
           can be mended.
         </Alert.Description>
+      </Alert.Content>
+    </Alert.Root>
+  );
+}
+
+function Deleted() {
+  return (
+    <Alert.Root status="info">
+      <Alert.Indicator />
+      <Alert.Content>
+        <Alert.Title>This bookmark was deleted</Alert.Title>
+        <Alert.Description>The job is in no list until it runs again; Undo brings the bookmark back.</Alert.Description>
       </Alert.Content>
     </Alert.Root>
   );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { stillToDo, taskWords } from "./standing";
+import { numbersOf, stillToDo, taskWords } from "./standing";
 
 describe("what is still to be done", () => {
   it("is nothing for a job that is done", () =>
@@ -16,4 +16,17 @@ describe("the task of a job", () => {
   it("has none where it is not mapped", () =>
     expect(taskWords({ dag_id: "d", task_id: "clean", map_index: -1 })).toBe("clean"));
   it("is unknown outside Airflow", () => expect(taskWords({})).toBeUndefined());
+});
+
+describe("the run of a job", () => {
+  it("is its last one", () =>
+    expect(numbersOf({ run_number: 25, data_run_number: 25 })).toEqual({ title: "Run", said: "25", last: undefined }));
+  it("is the one after which its data stands, where that went back", () =>
+    expect(numbersOf({ run_number: 25, data_run_number: 20 })).toEqual({
+      title: "Data stands",
+      said: "after run 20",
+      last: "last number 25",
+    }));
+  it("may be none", () => expect(numbersOf({ run_number: 4, data_run_number: 0 }).said).toBe("before the first run"));
+  it("may not be known", () => expect(numbersOf({}).said).toBe("unknown"));
 });

@@ -1,4 +1,5 @@
 import type { Job } from "../api/model";
+import { inFull } from "../words/number";
 
 /** Say what is committed or undone and still to be finished; nothing for a job that owes nothing. */
 export function stillToDo(job: Pick<Job, "due_run_number" | "cleaning">): string[] {
@@ -7,6 +8,25 @@ export function stillToDo(job: Pick<Job, "due_run_number" | "cleaning">): string
     said.push(`Run ${job.due_run_number} is committed and still to be published. The next run does that first.`);
   if (job.cleaning) said.push("What undone runs published is still to be removed. The next run does that first.");
   return said;
+}
+
+/** The run up to which the data of a job stands, in words. */
+export interface Numbers {
+  title: string;
+  said: string;
+  /** The number given last, where that is another one. */
+  last: string | undefined;
+}
+
+/** Say up to which run a job has data: a rewind takes that back and numbers never, and empty runs have numbers too. */
+export function numbersOf({
+  run_number: last,
+  data_run_number: data,
+}: Pick<Job, "run_number" | "data_run_number">): Numbers {
+  if (last == null) return { title: "Run", said: "unknown", last: undefined };
+  if (data == null || data === last) return { title: "Run", said: inFull(last), last: undefined };
+  const said = data === 0 ? "before the first run" : `after run ${inFull(data)}`;
+  return { title: "Data stands", said, last: `last number ${inFull(last)}` };
 }
 
 /** Say which task makes the runs of a job: "clean [3]"; undefined where Airflow never did. */

@@ -38,7 +38,8 @@ export function askedBy(address: URLSearchParams): Asked {
   const state = STATES.find((each) => each === address.get("state"));
   const limit = Number(address.get("limit"));
   return {
-    search: (address.get("search") ?? "").slice(0, LONGEST_SEARCH),
+    // By characters: half of an emoji can't be sent.
+    search: [...(address.get("search") ?? "")].slice(0, LONGEST_SEARCH).join(""),
     state,
     sort: sort !== null && SORTS.includes(sort) ? (sort as Sort) : "job",
     page: pageOf(address.get("page")),

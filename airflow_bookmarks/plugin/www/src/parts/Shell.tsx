@@ -1,14 +1,21 @@
 import { Box } from "@chakra-ui/react";
 import { useSearchParams } from "react-router-dom";
+import { ApiError } from "../api/client";
 import { JobPage } from "../job/JobPage";
 import { JobsPage } from "../jobs/JobsPage";
 import { JobsTab } from "../jobs/JobsTab";
+import { Problem } from "./Problem";
 import { Settled } from "./Settled";
 
 /** What Airflow hands over: nothing in its navigation, the DAG and the task in their tabs. */
 export interface ShellProps {
   dagId?: string;
   taskId?: string;
+}
+
+/** Whether a job can have this name, as far as an address is concerned: these would ask another route of the server. */
+function isName(job: string): boolean {
+  return !job.includes("/") && job !== "." && job !== "..";
 }
 
 /** Show what the address asks for: `?job=` names a job, without it there is the list. */
@@ -18,8 +25,12 @@ export function Shell({ dagId, taskId }: ShellProps) {
   return (
     <Box p={4} maxW="100%" data-testid="bookmarks">
       <Settled>
-        {job !== null ? (
-          <JobPage key={job} job={job} />
+        {job ? (
+          isName(job) ? (
+            <JobPage key={job} job={job} />
+          ) : (
+            <Problem error={new ApiError(404, `${job} can't be the name of a job.`)} />
+          )
         ) : dagId !== undefined ? (
           <JobsTab dagId={dagId} {...(taskId === undefined ? {} : { taskId })} />
         ) : (

@@ -9,7 +9,7 @@ import { Pages } from "../../parts/Pages";
 import { Problem } from "../../parts/Problem";
 import { ScrollTable } from "../../parts/ScrollTable";
 import { withPart } from "../address";
-import { eventWords, movesOf } from "./events";
+import { epochWords, eventWords, movesOf } from "./events";
 
 const LIMIT = 20;
 const COLUMNS = [
@@ -61,7 +61,7 @@ function EventLine({ event }: { event: EventRow }) {
       <Table.Cell wordBreak="break-word" minW="8rem">
         {event.who ?? "unknown"}
       </Table.Cell>
-      <Table.Cell minW="14rem">
+      <Table.Cell minW="14rem" whiteSpace="normal">
         {eventWords(event)}
         {event.forced && (
           <Badge ms={2} colorPalette="orange" variant="outline" title="a run that held the job was fenced">
@@ -74,7 +74,7 @@ function EventLine({ event }: { event: EventRow }) {
           </Text>
         )}
       </Table.Cell>
-      <Table.Cell minW="14rem" wordBreak="break-word">
+      <Table.Cell minW="14rem" whiteSpace="normal" wordBreak="break-word">
         {event.why}
       </Table.Cell>
       <Table.Cell fontSize="xs">
@@ -87,9 +87,4 @@ function EventLine({ event }: { event: EventRow }) {
       <Table.Cell whiteSpace="nowrap">{epochWords(event)}</Table.Cell>
     </Table.Row>
   );
-}
-
-function epochWords({ epoch_before: before, epoch_after: after }: EventRow): string {
-  if (after == null) return before == null ? "" : `${before}`;
-  return before == null ? `${after}` : `${before} to ${after}`;
 }

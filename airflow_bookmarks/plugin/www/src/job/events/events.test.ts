@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { EventRow } from "../../api/model";
-import { changeWords, eventWords, movesOf } from "./events";
+import { changeWords, epochWords, eventWords, movesOf } from "./events";
 
 const event = (kind: string, told: Partial<EventRow> = {}): EventRow => ({
   kind,
@@ -43,4 +43,13 @@ it("watermarks that stayed are left out", () => {
     { ctx: "a", before: "9", after: "4" },
     { ctx: "c", before: "5", after: null },
   ]);
+});
+
+describe("the epoch of an event", () => {
+  it.each([
+    [{ epoch_before: 1, epoch_after: 2 }, "1 to 2"],
+    [{ epoch_before: 2, epoch_after: 2 }, "2"],
+    [{ epoch_before: 2 }, "2"],
+    [{ epoch_before: null, epoch_after: null }, ""],
+  ])("%j is %j", (told, words) => expect(epochWords(told)).toBe(words));
 });

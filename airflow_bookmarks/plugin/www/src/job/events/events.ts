@@ -66,6 +66,12 @@ export function movesOf(event: EventRow): Move[] {
     .filter((move) => move.before !== move.after);
 }
 
+/** Say the epoch of an event, and from which it came where that is another one: "1 to 2". */
+export function epochWords({ epoch_before, epoch_after }: Pick<EventRow, "epoch_before" | "epoch_after">): string {
+  const epochs = new Set([epoch_before, epoch_after].filter((epoch) => epoch != null));
+  return [...epochs].join(" to ");
+}
+
 // A run is named by number and fence, of which people know the number.
 function numberOf(run: string): string {
   return run.split(".")[0] ?? run;

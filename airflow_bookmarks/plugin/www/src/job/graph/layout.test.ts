@@ -57,6 +57,13 @@ describe("the sides of a job", () => {
   });
 });
 
+it("jobs may be named as objects name their parts", () => {
+  const names = ["constructor", "toString", "__proto__"];
+  const picture = layOut(graph(names, [read("constructor", "toString"), read("toString", "__proto__")]));
+  expect(picture.nodes.map(({ node: { name } }) => name)).toEqual(names);
+  expect(picture.reads.every(({ path }) => path !== "")).toBe(true);
+});
+
 it("a node says what is special about it", () => {
   expect(nodeRemark(node("a"))).toBeUndefined();
   expect(nodeRemark(node("a", { is_deleted: true, other_names: ["b"] }))).toBe("also b; deleted");

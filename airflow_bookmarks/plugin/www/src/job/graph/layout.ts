@@ -30,20 +30,26 @@ export const NODE = { width: 210, height: 58 };
 const BADGE = { width: 96, height: 24 };
 const MARGIN = 16;
 
+// dagre keeps nodes in plain objects, where a job named "constructor" is something else.
+function idOf(name: string): string {
+  return `n:${name}`;
+}
+
 /** Lay a graph out in the direction of the data, from left to right. */
 export function layOut(graph: JobGraph): Picture {
   const plane = new Graph({ multigraph: true });
   plane.setGraph({ rankdir: "LR", nodesep: 24, ranksep: 36, marginx: MARGIN, marginy: MARGIN });
-  for (const node of graph.nodes) plane.setNode(node.name, { ...NODE });
-  const reads = graph.reads.filter((read) => plane.hasNode(read.job) && plane.hasNode(read.source));
-  for (const read of reads) plane.setEdge(read.source, read.job, { ...(read.lag ? BADGE : {}), labelpos: "c" });
+  for (const node of graph.nodes) plane.setNode(idOf(node.name), { ...NODE });
+  const reads = graph.reads.filter((read) => plane.hasNode(idOf(read.job)) && plane.hasNode(idOf(read.source)));
+  for (const read of reads)
+    plane.setEdge(idOf(read.source), idOf(read.job), { ...(read.lag ? BADGE : {}), labelpos: "c" });
   layout(plane);
   const { width = 0, height = 0 } = plane.graph() as { width?: number; height?: number };
   return {
     width,
     height,
-    nodes: graph.nodes.map((node) => ({ node, ...placeOf(plane.node(node.name)) })),
-    reads: reads.map((read) => placed(read, plane.edge(read.source, read.job))),
+    nodes: graph.nodes.map((node) => ({ node, ...placeOf(plane.node(idOf(node.name))) })),
+    reads: reads.map((read) => placed(read, plane.edge(idOf(read.source), idOf(read.job)))),
   };
 }
 

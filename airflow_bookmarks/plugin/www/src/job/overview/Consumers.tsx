@@ -1,10 +1,12 @@
-import { Table, Text } from "@chakra-ui/react";
+import { Flex, Table, Text } from "@chakra-ui/react";
 import type { Job } from "../../api/model";
 import { Ago } from "../../parts/Ago";
 import { JobLink } from "../../parts/JobLink";
 import { ScrollTable } from "../../parts/ScrollTable";
 import { Section } from "../../parts/Section";
+import { StateBadge } from "../../parts/StateBadge";
 import { count } from "../../words/number";
+import { isRewound } from "./rewound";
 
 const COLUMNS = [
   { title: "Job" },
@@ -23,7 +25,10 @@ export function Consumers({ job }: { job: Job }) {
           {consumers.map((consumer) => (
             <Table.Row key={consumer.job}>
               <Table.Cell>
-                <JobLink job={consumer.job} />
+                <Flex gap={2} alignItems="center" wrap="wrap">
+                  <JobLink job={consumer.job} />
+                  {isRewound(consumer, job) && <StateBadge state="REWOUND" />}
+                </Flex>
               </Table.Cell>
               <Table.Cell textAlign="end">
                 {consumer.run_number}

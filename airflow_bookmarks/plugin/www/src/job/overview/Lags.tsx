@@ -43,16 +43,22 @@ export function Lags({ job }: { job: string }) {
 function LagLine({ lag }: { lag: LagRow }) {
   return (
     <Table.Row>
-      <Table.Cell minW="12rem" wordBreak="break-all">
+      <Table.Cell minW="12rem" whiteSpace="normal" wordBreak="break-all">
         {lag.kind === "upstream" ? <JobLink job={lag.source} /> : lag.source}
       </Table.Cell>
       <Table.Cell>
         <StateBadge state={lag.state} />
       </Table.Cell>
-      <Table.Cell minW="12rem">{behindWords(lag)}</Table.Cell>
+      <Table.Cell minW="8rem" whiteSpace="normal">
+        {behindWords(lag)}
+      </Table.Cell>
       <Table.Cell>{readWords(lag)}</Table.Cell>
-      <Table.Cell>{lag.contexts.join(", ")}</Table.Cell>
-      <Table.Cell minW="14rem">{lag.why}</Table.Cell>
+      <Table.Cell minW="6rem" whiteSpace="normal" overflowWrap="anywhere">
+        {lag.contexts.join(", ")}
+      </Table.Cell>
+      <Table.Cell minW="12rem" whiteSpace="normal" overflowWrap="anywhere">
+        {lag.why}
+      </Table.Cell>
     </Table.Row>
   );
 }

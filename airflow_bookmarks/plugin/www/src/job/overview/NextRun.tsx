@@ -58,7 +58,7 @@ function Found({ pending }: { pending: Pending }) {
                 <Mark mark={row.newest} />
               </Table.Cell>
               <Table.Cell>{skippedWords(row) ?? "nothing"}</Table.Cell>
-              <Table.Cell minW="14rem" wordBreak="break-all">
+              <Table.Cell minW="14rem" whiteSpace="normal" wordBreak="break-all">
                 {row.upstream ? `${row.upstream}, ${runsWords(row.runs) ?? "no run"}` : row.source}
                 {row.unknown && (
                   <Text fontSize="xs" color="fg.muted" wordBreak="break-word">

@@ -5,18 +5,19 @@ import type { RunRow } from "../../api/model";
 interface RewindButtonProps {
   run: RunRow;
   isActive?: boolean;
+  size?: "2xs" | "xs";
   onRewind: () => void;
 }
 
 /** Pick a run as the one to go back to; what that would do is shown before anything is done. */
-export function RewindButton({ run, isActive = true, onRewind }: RewindButtonProps) {
+export function RewindButton({ run, isActive = true, size = "2xs", onRewind }: RewindButtonProps) {
   const press = (event: MouseEvent) => {
     event.stopPropagation();
     onRewind();
   };
   return (
     <Button
-      size="2xs"
+      size={size}
       variant="outline"
       tabIndex={isActive ? 0 : -1}
       aria-label={`Rewind to here, run ${run.number}`}

@@ -1,7 +1,7 @@
-import { Alert, Box, DataList, Heading, Link, Stack, Text } from "@chakra-ui/react";
+import { Alert, Box, Button, Collapsible, DataList, Heading, Link, Stack, Text } from "@chakra-ui/react";
 import type { ReactNode } from "react";
 import { Link as RouterLink } from "react-router-dom";
-import type { RunRow } from "../../api/model";
+import type { RunRow, Window } from "../../api/model";
 import { Ago } from "../../parts/Ago";
 import { MarkMove } from "../../parts/Mark";
 import { duration } from "../../words/time";
@@ -9,11 +9,10 @@ import { logOf } from "../task";
 import { factsOf } from "./details";
 import { Phases } from "./Phases";
 import { RunFiles } from "./RunFiles";
-import { isLiving, secondsOf } from "./run";
+import { isLiving, isUnmoved, secondsOf } from "./run";
 
 /** All that is known of one run. */
 export function RunDetails({ job, run }: { job: string; run: RunRow }) {
-  const hasFiles = isLiving(run) && (run.files ?? 0) > 0;
   return (
     <Stack gap={6}>
       {run.error && (
@@ -40,12 +39,43 @@ export function RunDetails({ job, run }: { job: string; run: RunRow }) {
           <Phases run={run} />
         </Part>
       )}
-      {hasFiles && (
-        <Part title="Files">
-          <RunFiles job={job} number={run.number} />
-        </Part>
-      )}
+      <Files job={job} run={run} />
+      <More run={run} />
     </Stack>
+  );
+}
+
+function Files({ job, run }: { job: string; run: RunRow }) {
+  const isUndone = run.state === "UNDONE";
+  if ((run.files ?? 0) === 0 || !(isUndone || isLiving(run))) return null;
+  return (
+    <Part title="Files">
+      {isUndone ? (
+        <Text fontSize="sm">The files of an undone run are not listed.</Text>
+      ) : (
+        <RunFiles job={job} number={run.number} />
+      )}
+    </Part>
+  );
+}
+
+/** What is of use to who looks into a defect. */
+function More({ run }: { run: RunRow }) {
+  return (
+    <Collapsible.Root lazyMount>
+      <Collapsible.Trigger asChild>
+        <Button size="sm" variant="ghost">
+          More
+        </Button>
+      </Collapsible.Trigger>
+      <Collapsible.Content>
+        <DataList.Root orientation="horizontal" size="sm" gap={2} pt={2}>
+          <Line name="Epoch">{run.epoch ?? "unknown"}</Line>
+          <Line name="Fence">{run.fence}</Line>
+          {(run.revision ?? 0) > 0 && <Line name="Revision">{run.revision}</Line>}
+        </DataList.Root>
+      </Collapsible.Content>
+    </Collapsible.Root>
   );
 }
 
@@ -76,9 +106,6 @@ function Who({ run }: { run: RunRow }) {
       )}
       <Line name="Attempt">{run.attempt ?? "unknown"}</Line>
       <Line name="Option">{run.option ?? "unknown"}</Line>
-      <Line name="Epoch">{run.epoch ?? "unknown"}</Line>
-      <Line name="Fence">{run.fence}</Line>
-      {(run.revision ?? 0) > 0 && <Line name="Revision">{run.revision}</Line>}
       <Line name="Planned">
         <Ago at={run.planned_at} />
       </Line>
@@ -99,16 +126,18 @@ function Context({ run, ctx }: { run: RunRow; ctx: string }) {
     <Stack gap={2}>
       {window && (
         <Text fontSize="sm">
-          {window.after === null ? (
-            "It did not come to a new watermark."
-          ) : (
-            <MarkMove before={window.before} after={window.after} />
-          )}
+          <WindowWords window={window} isLost={!(isLiving(run) || run.state === "UNDONE")} />
         </Text>
       )}
       <Facts facts={run.contexts[ctx] ?? {}} />
     </Stack>
   );
+}
+
+function WindowWords({ window, isLost }: { window: Window; isLost: boolean }) {
+  if (isLost && window.after === null) return "It did not come to a new watermark.";
+  if (isUnmoved(window)) return "nothing new";
+  return <MarkMove before={window.before} after={window.after} />;
 }
 
 function Facts({ facts }: { facts: Readonly<Record<string, unknown>> }) {

@@ -2,19 +2,22 @@ import { CloseButton, Drawer, Flex, Portal } from "@chakra-ui/react";
 import { useEffect, useState } from "react";
 import type { RunRow } from "../../api/model";
 import { StateBadge } from "../../parts/StateBadge";
+import { RewindButton } from "./RewindButton";
 import { RunDetails } from "./RunDetails";
 
 interface RunDrawerProps {
   job: string;
   /** The run that is open; undefined: none is. */
   run: RunRow | undefined;
+  mayRewind: (run: RunRow) => boolean;
+  onRewind: (run: RunRow) => void;
   onClose: () => void;
   /** Called when it is gone: before that the page behind it can't be focused. */
   onClosed: (run: RunRow) => void;
 }
 
 /** One run in full, beside the page. */
-export function RunDrawer({ job, run, onClose, onClosed }: RunDrawerProps) {
+export function RunDrawer({ job, run, mayRewind, onRewind, onClose, onClosed }: RunDrawerProps) {
   const shown = useLast(run);
   return (
     <Drawer.Root
@@ -30,9 +33,10 @@ export function RunDrawer({ job, run, onClose, onClosed }: RunDrawerProps) {
         <Drawer.Positioner>
           <Drawer.Content>
             <Drawer.Header>
-              <Flex gap={3} alignItems="center">
+              <Flex gap={3} alignItems="center" wrap="wrap">
                 <Drawer.Title>Run {shown?.number}</Drawer.Title>
                 {shown && <StateBadge state={shown.state} />}
+                {run && mayRewind(run) && <RewindButton run={run} size="xs" onRewind={() => onRewind(run)} />}
               </Flex>
             </Drawer.Header>
             <Drawer.Body>{shown && <RunDetails job={job} run={shown} />}</Drawer.Body>

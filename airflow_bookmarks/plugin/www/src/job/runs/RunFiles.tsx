@@ -24,7 +24,7 @@ export function RunFiles({ job, number }: { job: string; number: number }) {
       <ScrollTable caption={`Files that run ${number} has read`} columns={COLUMNS}>
         {files.map((file) => (
           <Table.Row key={`${file.ctx} ${file.path}`}>
-            <Table.Cell minW="16rem" wordBreak="break-all" fontSize="xs">
+            <Table.Cell minW="16rem" whiteSpace="normal" wordBreak="break-all" fontSize="xs">
               {file.path}
             </Table.Cell>
             <Table.Cell textAlign="end" whiteSpace="nowrap">

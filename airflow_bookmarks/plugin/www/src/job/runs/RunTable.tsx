@@ -9,7 +9,7 @@ import { inBytes, inFull } from "../../words/number";
 import { duration } from "../../words/time";
 import { logOf } from "../task";
 import { RewindButton } from "./RewindButton";
-import { keyOf, remarks, secondsOf } from "./run";
+import { isUnmoved, keyOf, remarks, secondsOf } from "./run";
 
 interface RunTableProps {
   runs: readonly RunRow[];
@@ -104,10 +104,6 @@ function Windows({ run }: { run: RunRow }) {
       ))}
     </Table.Cell>
   );
-}
-
-function isUnmoved(window: RunRow["window"][string]): boolean {
-  return window.before === window.after;
 }
 
 function RunId({ run }: { run: RunRow }) {

@@ -64,14 +64,22 @@ function Found({ job, runs, onPicked }: RunsProps & { runs: readonly RunRow[] })
     opener.current = document.activeElement instanceof HTMLElement ? document.activeElement : null;
     setSearch(withPart(search, "run", keyOf(run)));
   };
+  // A dialog opens only when the drawer is gone: of two at once one would lose the focus to the other.
+  const wanted = useRef<RunRow>(undefined);
   const close = () => setSearch(withPart(search, "run", undefined), { replace: true });
   // Airflow mounts the page anew when its address changes for the first time: what was pressed may be gone.
   const focusBack = (run: RunRow) => {
     const row = document.querySelector<HTMLElement>(`[data-run="${keyOf(run)}"]`);
     (opener.current?.isConnected ? opener.current : row)?.focus();
+    if (wanted.current !== undefined) onPicked(wanted.current);
+    wanted.current = undefined;
+  };
+  const rewindFromDrawer = (run: RunRow) => {
+    wanted.current = run;
+    close();
   };
   const wasSet = job.contexts.some((context) => context.set_in_epoch !== null);
-  const mayRewind = (run: RunRow) => job.may_change && canRewindTo(run, runs, wasSet);
+  const mayRewind = (run: RunRow) => job.may_change && !job.is_deleted && canRewindTo(run, runs, wasSet);
   const picker = <ContextPicker contexts={contexts} ctx={ctx} />;
   return (
     <>
@@ -85,7 +93,14 @@ function Found({ job, runs, onPicked }: RunsProps & { runs: readonly RunRow[] })
       {search.has("run") && !open && (
         <Text fontSize="sm">The run that the address names is not loaded. If it is an older one, load more.</Text>
       )}
-      <RunDrawer job={job.job} run={open} onClose={close} onClosed={focusBack} />
+      <RunDrawer
+        job={job.job}
+        run={open}
+        mayRewind={mayRewind}
+        onRewind={rewindFromDrawer}
+        onClose={close}
+        onClosed={focusBack}
+      />
     </>
   );
 }

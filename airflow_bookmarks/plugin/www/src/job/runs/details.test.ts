@@ -21,5 +21,9 @@ describe("facts", () => {
       { name: "skipped", said: "late 2" },
       { name: "upstream", said: "job clean, runs 4, 5" },
     ]));
+  it("that tell histories apart are left out", () =>
+    expect(
+      factsOf({ fence: 3, upstream: { job: "clean", after: 3, until: 5, epoch: 1, changes: 0, replaced: 0 } }),
+    ).toEqual([{ name: "upstream", said: "job clean" }]));
   it("that are empty are left out", () => expect(factsOf({ skipped: {} })).toEqual([]));
 });

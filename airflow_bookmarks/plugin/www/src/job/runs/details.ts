@@ -25,10 +25,13 @@ export function phasesOf(run: Pick<RunRow, "seconds">): Phase[] {
     .sort((one, other) => other.seconds - one.seconds);
 }
 
+// How two histories are told apart, and ends of a window that are shown as such: of use to who looks into a defect alone.
+const INTERNAL: ReadonlySet<string> = new Set(["after", "changes", "epoch", "fence", "replaced", "until"]);
+
 /** Return what is known of a context or an output, each fact in words; what has no words yet stays as it is. */
 export function factsOf(facts: Readonly<Record<string, unknown>>): Fact[] {
   return Object.entries(facts)
-    .filter(([name]) => !name.startsWith("watermark"))
+    .filter(([name]) => !name.startsWith("watermark") && !INTERNAL.has(name))
     .map(([name, value]) => ({ name: name.replaceAll("_", " "), said: factWords(name, value) }))
     .filter((fact) => fact.said !== "");
 }
@@ -41,6 +44,7 @@ function factWords(name: string, value: unknown): string {
   if (Array.isArray(value)) return value.map((each) => factWords(name, each)).join(", ");
   if (typeof value !== "object") return "";
   return Object.entries(value)
+    .filter(([key]) => name !== "upstream" || !INTERNAL.has(key))
     .map(([key, each]): [string, string] => [key.replaceAll("_", " "), factWords(key, each)])
     .filter(([, said]) => said !== "")
     .map(([key, said]) => `${key} ${said}`)

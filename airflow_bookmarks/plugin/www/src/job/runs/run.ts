@@ -1,4 +1,4 @@
-import type { RunRow } from "../../api/model";
+import type { RunRow, Window } from "../../api/model";
 
 /** The name of one run in the address and in lists: attempts that failed share a number, and have fences of their own. */
 export function keyOf(run: Pick<RunRow, "number" | "fence">): string {
@@ -8,6 +8,11 @@ export function keyOf(run: Pick<RunRow, "number" | "fence">): string {
 /** Whether a run is part of the history that counts now. */
 export function isLiving(run: Pick<RunRow, "state">): boolean {
   return run.state === "COMMITTED" || run.state === "PUBLISHED";
+}
+
+/** Whether a run found nothing new of a context: its window ends where it began. */
+export function isUnmoved(window: Window): boolean {
+  return window.before === window.after;
 }
 
 /** Return the contexts of some runs, by name. */

@@ -20,6 +20,12 @@ describe("the axis", () => {
     expect(timeLabel(noon, 60_000)).toBe("12:30:15");
     expect(timeLabel(new Date(2026, 4, 3), 86_400_000)).toBe("2026-05-03");
   });
+  it("says each of its marks once", () => {
+    const window = { flights: { before: "2026-05-01T00:00:00Z", after: "2026-05-04T12:00:00Z" } };
+    const labels = axisOf([sample(1, { window })], "flights")?.ticks.map((tick) => tick.label) ?? [];
+    expect(labels.length).toBeGreaterThan(2);
+    expect(labels).toEqual([...new Set(labels)]);
+  });
   it("is linear where they are runs of an upstream, and marks whole runs alone", () => {
     const axis = axisOf([upstream(2, "1", "3"), upstream(1, null, "1")], "up");
     expect(axis?.kind).toBe("number");

@@ -61,7 +61,12 @@ function timeAxis(marks: readonly string[]): Axis {
   const [low, high] = extent(times, 1000);
   const scale = scaleTime([low, high], [0, 1]);
   const ticks = scale.ticks(TICKS).map((tick) => ({ at: scale(tick), label: timeLabel(tick, high - low) }));
-  return { kind: "time", at: (mark) => scale(Date.parse(mark)), ticks };
+  return { kind: "time", at: (mark) => scale(Date.parse(mark)), ticks: eachOnce(ticks) };
+}
+
+// Marks within one day may all say that day.
+function eachOnce(ticks: Axis["ticks"]): Axis["ticks"] {
+  return ticks.filter(({ label }, index) => index === 0 || ticks[index - 1]?.label !== label);
 }
 
 /** Say a mark of a time axis that spans so many milliseconds: the day, or the time of day where days are too coarse. */

@@ -1,0 +1,20 @@
+import { Text } from "@chakra-ui/react";
+import { useEvents } from "../api/queries";
+import { Ago } from "../parts/Ago";
+import { newestChange } from "./taken";
+import { eventName } from "./words";
+
+// Requests, approvals and protections may stand above the change.
+const LOOKED_AT = 5;
+
+/** Say which change an undo takes back; nothing while that is not known. */
+export function TakenBack({ job }: { job: string }) {
+  const event = newestChange(useEvents(job, 0, LOOKED_AT).data?.events ?? []);
+  if (event === undefined) return null;
+  return (
+    <Text wordBreak="break-word" data-testid="taken-back">
+      Takes back: {eventName(event)}, by {event.who ?? "somebody unknown"}, <Ago at={event.at} />
+      {event.why ? `: ${event.why}` : "."}
+    </Text>
+  );
+}
