@@ -31,6 +31,9 @@ export async function take<T>(request: Promise<Answer<T>>): Promise<T> {
   });
   if (answer.response.ok && answer.data !== undefined) return answer.data;
   const refusal = asRefusal(answer.error);
+  // A login that has run out is refused by Airflow as forbidden, under this name; what a user may not do, under another.
+  const isLoggedOut = answer.response.status === 401 || refusal?.error === "Forbidden";
+  if (isLoggedOut) throw new ApiError(401, plain(401), refusal);
   throw new ApiError(answer.response.status, refusal?.message ?? plain(answer.response.status), refusal);
 }
 

@@ -12,9 +12,12 @@ import { ContextPicker } from "./ContextPicker";
 import { Legend } from "./Legend";
 import { RunDrawer } from "./RunDrawer";
 import { RunTable } from "./RunTable";
-import { canRewindTo, contextsOf, keyOf } from "./run";
+import { canRewindTo, contextsOf, keyOf, newestLiving } from "./run";
 import { Timeline } from "./Timeline";
 import { usePickedContext } from "./usePickedContext";
+
+// Each is a row of the timeline and of the table: a page of many more answers no key in time.
+const MOST_RUNS = 300;
 
 interface RunsProps {
   job: Job;
@@ -35,7 +38,7 @@ export function Runs({ job, onPicked }: RunsProps) {
       {runs && runs.length > 0 && <Found job={job} runs={runs} onPicked={onPicked} />}
       {runs && runs.length > 0 && (
         <Flex gap={3} alignItems="center" wrap="wrap">
-          {asked.hasNextPage && (
+          {asked.hasNextPage && runs.length < MOST_RUNS && (
             <Button
               size="sm"
               variant="outline"
@@ -46,7 +49,9 @@ export function Runs({ job, onPicked }: RunsProps) {
             </Button>
           )}
           <Text fontSize="sm" color="fg.muted">
-            {count(runs.length, "run")} loaded{asked.hasNextPage ? ", there are older ones" : ", which are all"}
+            {count(runs.length, "run")} loaded{!asked.hasNextPage && ", which are all"}
+            {asked.hasNextPage && ", there are older ones"}
+            {asked.hasNextPage && runs.length >= MOST_RUNS && ": airflow-bookmarks history shows them"}
           </Text>
         </Flex>
       )}
@@ -79,7 +84,8 @@ function Found({ job, runs, onPicked }: RunsProps & { runs: readonly RunRow[] })
     close();
   };
   const wasSet = job.contexts.some((context) => context.set_in_epoch !== null);
-  const mayRewind = (run: RunRow) => job.may_change && !job.is_deleted && canRewindTo(run, runs, wasSet);
+  const newest = useMemo(() => newestLiving(runs), [runs]);
+  const mayRewind = (run: RunRow) => job.may_change && !job.is_deleted && canRewindTo(run, newest, wasSet);
   const picker = <ContextPicker contexts={contexts} ctx={ctx} />;
   return (
     <>

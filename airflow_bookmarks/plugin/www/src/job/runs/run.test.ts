@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { canRewindTo, contextsOf, keyOf, remarks, secondsOf } from "./run";
+import { canRewindTo, contextsOf, keyOf, newestLiving, remarks, secondsOf } from "./run";
 import { sample } from "./sample";
 
 describe("a run", () => {
@@ -23,10 +23,10 @@ it("contexts are those of all runs", () =>
   ]));
 
 describe("a rewind", () => {
-  const runs = [sample(3), sample(2, { state: "UNDONE" }), sample(1)];
-  it("goes to a living run", () => expect(canRewindTo(sample(1), runs, false)).toBe(true));
-  it("never to an undone one", () => expect(canRewindTo(sample(2, { state: "UNDONE" }), runs, false)).toBe(false));
+  const newest = newestLiving([sample(4, { state: "UNDONE" }), sample(3), sample(1)]);
+  it("goes to a living run", () => expect(canRewindTo(sample(1), newest, false)).toBe(true));
+  it("never to an undone one", () => expect(canRewindTo(sample(2, { state: "UNDONE" }), newest, false)).toBe(false));
   it("not to the newest one, which would change nothing", () =>
-    expect(canRewindTo(sample(3), runs, false)).toBe(false));
-  it("to the newest one where a context was set since", () => expect(canRewindTo(sample(3), runs, true)).toBe(true));
+    expect(canRewindTo(sample(3), newest, false)).toBe(false));
+  it("to the newest one where a context was set since", () => expect(canRewindTo(sample(3), newest, true)).toBe(true));
 });

@@ -38,9 +38,12 @@ export function remarks(run: RunRow): string[] {
   return said;
 }
 
+/** The number of the newest run that is living history; 0 where there is none. */
+export function newestLiving(runs: readonly RunRow[]): number {
+  return Math.max(0, ...runs.filter(isLiving).map((each) => each.number));
+}
+
 /** Whether going back to a run would change anything: it is living, and something was committed or set after it. */
-export function canRewindTo(run: RunRow, runs: readonly RunRow[], wasSet: boolean): boolean {
-  if (!isLiving(run)) return false;
-  const newest = Math.max(...runs.filter(isLiving).map((each) => each.number));
-  return run.number < newest || wasSet;
+export function canRewindTo(run: RunRow, newest: number, wasSet: boolean): boolean {
+  return isLiving(run) && (run.number < newest || wasSet);
 }
