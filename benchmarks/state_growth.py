@@ -22,6 +22,7 @@ from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.reading import ContextReader
+from airflow_bookmarks.sources.file_options import FileOptions
 from airflow_bookmarks.sources.files import FileSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.limit import check_item
@@ -78,7 +79,7 @@ def state(store: str, files: int) -> Iterator[Play]:
         begun = time.perf_counter()
         for _ in range(told["runs"]):
             arrivals.lot += 1
-            source = FileSource(arrivals, [_ROOT], recursive=True)
+            source = FileSource(arrivals, [_ROOT], FileOptions(recursive=True))
             planned += _run(bookmarks, source, f"run/{arrivals.lot}")[0]
         seconds = time.perf_counter() - begun
         sent = table.take()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any, get_args
 
 from airflow_bookmarks.core.errors import OptionError
 
@@ -78,3 +79,14 @@ class Choice:
     def has_window(self) -> bool:
         """Whether the run reads between two earlier runs instead of what is new."""
         return self.from_run is not None
+
+
+def check_choice(name: str, value: str, choices: Any) -> None:
+    """Make sure that `value` is one of a Literal's choices.
+
+    Raises:
+        OptionError: it is none of them.
+    """
+    if value not in get_args(choices):
+        valid = ", ".join(repr(v) for v in get_args(choices))
+        raise OptionError(f"{name}={value!r}: expected one of {valid}. Nothing was read or changed.")

@@ -23,7 +23,6 @@ VIRTUAL_SHARDS = 64
 ShardBy = Literal["path", "partition"]
 Shard = tuple[int, int] | range | str
 
-OTHER_SHARDS = "other_shards"  # the reason for which a listed file is not read: another virtual shard reads it
 
 _OF = re.compile(r"\s*(\d{1,3})\s*/\s*(\d{1,3})\s*", re.ASCII)
 _RANGE = re.compile(r"\s*(\d{1,3})\s*:\s*(\d{1,3})\s*", re.ASCII)

@@ -5,12 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from airflow_bookmarks.core.partition import is_partition
-
-# Reasons for which a listed entry is not input.
-HIDDEN = "hidden"  # a name of Spark's own or of a writer still at it
-NESTED = "nested"  # in a folder that is no partition, where only partitions are descended into
-SPECIAL = "special"  # no file that Spark could open: a pipe, a link that leads nowhere, a key with `//` in it
-MARKER = "marker"  # an empty object that stands for a folder
+from airflow_bookmarks.core.reason import HIDDEN, MARKER, NESTED, SPECIAL
 
 _OLD_MARKER = "_$folder$"
 

@@ -13,8 +13,9 @@ from typing import IO, TYPE_CHECKING
 from airflow_bookmarks.core.errors import OptionError, SourceError, SourceMissingError
 from airflow_bookmarks.core.listing import FileInfo, Listing
 from airflow_bookmarks.core.partition import is_partition
+from airflow_bookmarks.core.reason import HIDDEN, NESTED, SPECIAL
 from airflow_bookmarks.files.filesystem import Listed
-from airflow_bookmarks.files.input import HIDDEN, NESTED, SPECIAL, is_hidden
+from airflow_bookmarks.files.input import is_hidden
 from airflow_bookmarks.files.pace import Pace
 
 if TYPE_CHECKING:

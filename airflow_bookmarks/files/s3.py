@@ -16,8 +16,9 @@ from botocore import exceptions as aws
 
 from airflow_bookmarks.core.errors import OptionError, SourceMissingError
 from airflow_bookmarks.core.listing import FileInfo, Listing
+from airflow_bookmarks.core.reason import HIDDEN
 from airflow_bookmarks.files.filesystem import FileSystemError, Listed
-from airflow_bookmarks.files.input import HIDDEN, Sieve, is_hidden
+from airflow_bookmarks.files.input import Sieve, is_hidden
 from airflow_bookmarks.files.pace import Pace
 from airflow_bookmarks.files.s3_client import clients_of, code_of, is_gone, telling
 from airflow_bookmarks.files.s3_listing import list_pages

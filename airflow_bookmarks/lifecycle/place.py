@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import PublishError, SourceMissingError
 from airflow_bookmarks.core.listing import Listing
+from airflow_bookmarks.core.reason import HIDDEN
 from airflow_bookmarks.core.run import OutputEntry
 from airflow_bookmarks.files.filesystem import Listed
-from airflow_bookmarks.files.input import HIDDEN
 from airflow_bookmarks.lifecycle.publish import staging_root
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from airflow_bookmarks.core.errors import SourceChangedError
+from airflow_bookmarks.core.reason import MISSING
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.plan import FilePlan
@@ -47,5 +48,5 @@ def recheck_plan(job: str, ctx: str, source: Source, plan: FilePlan, on_missing:
         "bookmark %s, context %s: %d planned files changed or went; left to the next run", job, ctx, len(missing)
     )
     keep = np.array([i for i, path in enumerate(plan.files.paths) if path not in missing], np.intp)
-    skipped = {**plan.skipped, "missing": len(missing)}
+    skipped = {**plan.skipped, MISSING: len(missing)}
     return replace(plan, files=plan.files.take(keep), skipped=skipped)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from airflow_bookmarks.core.shard import OTHER_SHARDS
+from airflow_bookmarks.core.reason import OTHER_SHARDS
 from airflow_bookmarks.core.virtual_shard import virtual_shards
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, replace
 from random import SystemRandom
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.instant import utc_now
 from airflow_bookmarks.core.job import Caller, check_name, check_run_id
-from airflow_bookmarks.core.option import Choice, Option
+from airflow_bookmarks.core.option import Choice, Option, check_choice
 from airflow_bookmarks.core.settings import PREFIX, Settings, check_versions
 from airflow_bookmarks.core.shard import Shard, Share, shard_name
 from airflow_bookmarks.core.start import BEGINNING, Start
@@ -94,17 +94,6 @@ class Arguments:
             untils=settings.untils(),
             store=_open(store, settings.store),
         )
-
-
-def check_choice(name: str, value: str, choices: Any) -> None:
-    """Make sure that `value` is one of a Literal's choices.
-
-    Raises:
-        OptionError: it is none of them.
-    """
-    if value not in get_args(choices):
-        valid = ", ".join(repr(v) for v in get_args(choices))
-        raise OptionError(f"{name}={value!r}: expected one of {valid}. Nothing was read or changed.")
 
 
 def _one(argument: str, given: str | None, setting: str, travelled: str | None) -> str | None:

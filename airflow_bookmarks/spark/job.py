@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow_bookmarks.core.errors import MisuseError, OptionError
 from airflow_bookmarks.core.job import check_name
-from airflow_bookmarks.core.option import Option
+from airflow_bookmarks.core.option import Option, check_choice
 from airflow_bookmarks.core.settings import Settings
 from airflow_bookmarks.core.shard import Shard, ShardBy, VirtualShard, check_shard_by, shard_name
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
@@ -22,10 +22,11 @@ from airflow_bookmarks.lifecycle.recheck import OnMissing
 from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.lifecycle.shards import Layout, check_not_sharded
 from airflow_bookmarks.lifecycle.side_run import SideRun
-from airflow_bookmarks.sources.files import Looks, OnOverwrite, check_bounds
+from airflow_bookmarks.sources.file_options import FileOptions, OnOverwrite
+from airflow_bookmarks.sources.look import Looks
 from airflow_bookmarks.sources.source import OnSourceChange
 from airflow_bookmarks.sources.upstream import OnRewind
-from airflow_bookmarks.spark.arguments import Arguments, check_choice
+from airflow_bookmarks.spark.arguments import Arguments
 
 # Nothing that imports pyspark: a job without Spark works where it isn't installed.
 if TYPE_CHECKING:
@@ -326,9 +327,8 @@ class BookmarkedJob:
             OptionError: an unknown choice, or a bound that is not positive.
             MisuseError: the job was opened without a Spark session.
         """
-        check_bounds(late_after, settle)
+        options = FileOptions(on_overwrite=on_overwrite, late_after=late_after, settle=settle)
         check_shard_by(shard_by)
-        check_choice("on_overwrite", on_overwrite, OnOverwrite)
         check_choice("on_missing", on_missing, OnMissing)
         check_choice("on_upstream_rewind", on_upstream_rewind, OnRewind)
         check_choice("on_source_change", on_source_change, OnSourceChange)
@@ -343,12 +343,10 @@ class BookmarkedJob:
             ctx,
             shard=None if self._number is None else VirtualShard(self._number, shard_by),
             looks=self._looks,
-            on_overwrite=on_overwrite,
+            options=options,
             on_missing=on_missing,
             on_upstream_rewind=on_upstream_rewind,
             on_source_change=on_source_change,
-            late_after=late_after,
-            settle=settle,
             clock=self._machine.clock,
             count_rows=count_rows,
             read_by=read_by,

@@ -12,21 +12,21 @@ from pyspark.sql.types import StructType
 
 from airflow_bookmarks.core.errors import OptionError, SchemaUnknownError, SourceMissingError
 from airflow_bookmarks.core.listing import Listing
-from airflow_bookmarks.core.shard import OTHER_SHARDS
+from airflow_bookmarks.core.option import check_choice
+from airflow_bookmarks.core.reason import OTHER_SHARDS
 from airflow_bookmarks.core.until import until_of
 from airflow_bookmarks.files.filesystem import FileSystem, open_one_filesystem
 from airflow_bookmarks.lifecycle.naming import key_of
 from airflow_bookmarks.lifecycle.shards import is_sharded, upstream_of_shard
-from airflow_bookmarks.sources.files import FileSource, OnOverwrite, left_out
+from airflow_bookmarks.sources.files import FileSource, left_out
 from airflow_bookmarks.sources.shard import ShardedUpstream
 from airflow_bookmarks.sources.upstream import OnRewind, UpstreamSource
-from airflow_bookmarks.spark.arguments import check_choice
 from airflow_bookmarks.spark.readers.files import Format, Way, read_plan
 from airflow_bookmarks.spark.session import is_connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from pyspark.sql import DataFrame
 
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import OutputEntry
     from airflow_bookmarks.core.shard import VirtualShard
     from airflow_bookmarks.lifecycle.recheck import OnMissing
-    from airflow_bookmarks.sources.files import Looks
+    from airflow_bookmarks.sources.file_options import FileOptions
+    from airflow_bookmarks.sources.look import Looks
     from airflow_bookmarks.sources.source import OnSourceChange, Source
     from airflow_bookmarks.spark.job import BookmarkedJob
 
@@ -61,12 +62,10 @@ class BookmarkedReader:
         job: BookmarkedJob,
         ctx: str,
         *,
-        on_overwrite: OnOverwrite,
+        options: FileOptions,
         on_missing: OnMissing,
         on_upstream_rewind: OnRewind,
         on_source_change: OnSourceChange,
-        late_after: timedelta | None,
-        settle: timedelta | None,
         clock: Callable[[], datetime],
         shard: VirtualShard | None,
         looks: Looks | None,
@@ -74,17 +73,15 @@ class BookmarkedReader:
         read_by: Way | None,
     ) -> None:
         self._job, self._ctx = job, ctx
-        self._on_overwrite: OnOverwrite = on_overwrite
+        self._files = options
         self._on_missing: OnMissing = on_missing
         self._on_rewind: OnRewind = on_upstream_rewind
         self._on_source_change: OnSourceChange = on_source_change
-        self._late_after, self._settle, self._clock = late_after, settle, clock
-        self._shard, self._looks = shard, looks
+        self._clock, self._shard, self._looks = clock, shard, looks
         self._count_rows, self._read_by = count_rows, read_by
         self._format: str | None = None
         self._schema: StructType | None = None
         self._options: dict[str, str] = {}
-        self._recursive = False
         self._label = f"job {job.name!r}, context {ctx!r}"
         self._check_way(read_by)
 
@@ -136,7 +133,7 @@ class BookmarkedReader:
         if name in _REFUSED and value is not None:
             raise self._refused(f"option {key!r} can't be used under a bookmark; {_REFUSED[name]}")
         if name == "recursivefilelookup" and value is not None:
-            self._recursive = str(value).lower() == "true"
+            self._files = replace(self._files, recursive=str(value).lower() == "true")
         else:
             set_option(self._options, key, value)
         return self
@@ -173,20 +170,17 @@ class BookmarkedReader:
         source = FileSource(
             files,
             roots,
-            recursive=self._recursive,
-            on_overwrite=self._on_overwrite,
+            self._files,
             named=named,
-            late_after=self._late_after,
-            settle=self._settle,
             clock=self._clock,
             shard=self._shard,
             looks=self._looks,
         )
         run = self._job.active_run
         plan = run.plan(self._ctx, source, on_missing=self._on_missing, on_source_change=self._on_source_change)
-        self._job.note_source(roots, recursive=self._recursive)
+        self._job.note_source(roots, recursive=self._files.recursive)
         skips_missing = self._on_missing == "skip"
-        fmt = Format(self._label, self._format, self._options, self._schema, self._recursive, skips_missing)
+        fmt = Format(self._label, self._format, self._options, self._schema, self._files.recursive, skips_missing)
         known = partial(self._known_schema, plan, files, fmt)
         frame = read_plan(self._job.spark, files, plan, fmt, known, self._read_by)
         return self._finish(plan, frame)
@@ -232,8 +226,10 @@ class BookmarkedReader:
         In a sharded job: of a sharded upstream each virtual shard reads the one of its own number; of another one, the
         published files that belong to it by their path.
         """
-        if self._late_after is not None or self._settle is not None:
-            raise self._refused("late_after and settle are for files; what an upstream publishes is whole and in order")
+        given = self._files.given()
+        if given:
+            named = ", ".join(given)
+            raise self._refused(f"{named}: an option of files; what an upstream publishes is whole and in order")
         self._job.check_upstream(job)
         source, part = self._of_upstream(job, output, until)
         plan = self._plan_upstream(job, part)

@@ -10,8 +10,10 @@ import pytest
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.ledger import Ledger
 from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.reason import LATE
 from airflow_bookmarks.lifecycle.summary import Summary
-from airflow_bookmarks.sources.files import LATE, FileSource
+from airflow_bookmarks.sources.file_options import FileOptions
+from airflow_bookmarks.sources.files import FileSource
 from tests.lifecycle.shop import FILES, Shop
 
 NOON = datetime(2013, 1, 31, 12, tzinfo=UTC)
@@ -27,7 +29,7 @@ def put(shop: Shop, name: str, seconds: int) -> None:
 def run(shop: Shop, at: int = 0, **kwargs: Any) -> tuple[list[str], Summary]:
     """Make one run at so many seconds after noon; return the names of the files read, and the summary."""
     begun = shop.begin()
-    source = FileSource(FILES, [str(shop.raw)], clock=lambda: NOON + timedelta(seconds=at), **kwargs)
+    source = FileSource(FILES, [str(shop.raw)], FileOptions(**kwargs), clock=lambda: NOON + timedelta(seconds=at))
     plan = begun.plan("raw", source)
     return [path.rpartition("/")[2] for path in plan.files.paths], begun.commit()
 
@@ -178,9 +180,9 @@ def test_file_that_is_written_again_while_it_settles_is_read_once(shop: Shop) ->
 )
 def test_bound_that_is_no_positive_time_is_refused(bounds: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match="expected a positive timedelta"):
-        FileSource(FILES, ["/d"], **bounds)
+        FileOptions(**bounds)
 
 
 def test_file_that_would_be_late_before_it_has_settled_is_refused() -> None:
     with pytest.raises(OptionError, match="late before it has settled"):
-        FileSource(FILES, ["/d"], late_after=timedelta(minutes=5), settle=timedelta(minutes=5))
+        FileOptions(late_after=timedelta(minutes=5), settle=timedelta(minutes=5))

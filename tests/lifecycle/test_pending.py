@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +21,7 @@ from airflow_bookmarks.lifecycle.change import reset, rewind, set_position, undo
 from airflow_bookmarks.lifecycle.pending import Pending, pending
 from airflow_bookmarks.lifecycle.place import Mode
 from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.sources.file_options import FileOptions
 from airflow_bookmarks.sources.files import FileSource, left_out
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -158,10 +160,11 @@ def test_files_that_are_very_late_or_ignored_are_listed_as_well(shop: Shop) -> N
     assert pending(shop.store, "copy").contexts[0].as_dict()["skipped"] == {"overwritten": 1, "expired": 1}
 
 
-def read(shop: Shop, **kwargs: Any) -> FilePlan:
+def read(shop: Shop, *, named: Sequence[str] = (), **options: Any) -> FilePlan:
     """Make one run that reads the raw folder with these options; return its plan."""
     run = shop.begin()
-    plan = run.plan("raw", FileSource(FILES, [str(shop.raw)], clock=shop.store.now, **kwargs))
+    source = FileSource(FILES, [str(shop.raw)], FileOptions(**options), named=named, clock=shop.store.now)
+    plan = run.plan("raw", source)
     run.commit()
     return plan
 

@@ -30,6 +30,7 @@ from airflow_bookmarks.lifecycle.finish import Outcome, outcome
 from airflow_bookmarks.lifecycle.history import history
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.place import Mode, collect_staged
+from airflow_bookmarks.sources.file_options import FileOptions
 from airflow_bookmarks.sources.files import FileSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.table import Operation, Table
@@ -37,7 +38,7 @@ from tests.lifecycle.shop import FILES, Shop
 
 
 def source(shop: Shop, **kwargs: Any) -> FileSource:
-    return FileSource(FILES, [str(shop.raw)], **kwargs)
+    return FileSource(FILES, [str(shop.raw)], FileOptions(**kwargs))
 
 
 # ---- plan and commit

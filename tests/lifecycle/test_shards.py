@@ -14,8 +14,8 @@ import pytest
 
 from airflow_bookmarks.core.errors import ChangeRefusedError, JobBusyError, OptionError, SourceChangedError
 from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.reason import OTHER_SHARDS
 from airflow_bookmarks.core.shard import (
-    OTHER_SHARDS,
     ShardBy,
     Share,
     VirtualShard,
@@ -34,7 +34,9 @@ from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.pending import pending
 from airflow_bookmarks.lifecycle.place import Place, collect_staged
 from airflow_bookmarks.lifecycle.shards import Layout, check_not_sharded, is_sharded, upstream_of_shard
-from airflow_bookmarks.sources.files import FileSource, Looks, left_out
+from airflow_bookmarks.sources.file_options import FileOptions
+from airflow_bookmarks.sources.files import FileSource, left_out
+from airflow_bookmarks.sources.look import Looks
 from airflow_bookmarks.sources.shard import ShardedUpstream
 from airflow_bookmarks.sources.source import Found
 from airflow_bookmarks.sources.upstream import UpstreamSource
@@ -284,7 +286,13 @@ def test_pending_of_a_shard_is_what_belongs_to_it(shop: Shop) -> None:
 def test_newest_file_is_that_of_all_shards(shop: Shop) -> None:
     put(shop, ["new"], seconds=1_700_000_000)
     put(shop, [f"old{i}" for i in range(20)], seconds=1_700_000_000 - 7200)
-    task = Task(shop, options={"late_after": timedelta(hours=1), "clock": lambda: datetime(2023, 11, 15, tzinfo=UTC)})
+    task = Task(
+        shop,
+        options={
+            "options": FileOptions(late_after=timedelta(hours=1)),
+            "clock": lambda: datetime(2023, 11, 15, tzinfo=UTC),
+        },
+    )
     assert task.run_all(shards(2)) == ["line of new"]
 
 

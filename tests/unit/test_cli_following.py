@@ -12,6 +12,7 @@ import pytest
 from airflow_bookmarks.cli import main
 from airflow_bookmarks.core.lag import LagState
 from airflow_bookmarks.lifecycle.change import reset
+from airflow_bookmarks.sources.file_options import FileOptions
 from airflow_bookmarks.sources.files import FileSource
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.lifecycle.shop import FILES, Shop
@@ -81,7 +82,7 @@ def test_pending_says_who_is_at_work(shop: Shop, uri: str, capsys: pytest.Captur
 
 def test_skipped_files_are_listed_on_demand(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
     run = shop.begin(JOB)
-    run.plan("raw", FileSource(FILES, [str(shop.raw)], late_after=timedelta(hours=1)))
+    run.plan("raw", FileSource(FILES, [str(shop.raw)], FileOptions(late_after=timedelta(hours=1))))
     run.commit()
     shop.put("late.txt", "late", seconds=1_600_000_000)
     call(uri, "pending", JOB)

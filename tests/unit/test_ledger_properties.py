@@ -37,6 +37,7 @@ from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.core.ledger import Known, Ledger
 from airflow_bookmarks.core.listing import FileInfo, Listing
 from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.reason import BEFORE_START, EXPIRED
 from airflow_bookmarks.core.segment import Bits64, Hasher, blake2b_64
 from airflow_bookmarks.core.start import BEGINNING, Start
 from airflow_bookmarks.files.filesystem import Listed
@@ -44,7 +45,8 @@ from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.sources.files import BEFORE_START, EXPIRED, FileSource
+from airflow_bookmarks.sources.file_options import FileOptions
+from airflow_bookmarks.sources.files import FileSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.sqlite import SqliteTable
 
@@ -479,8 +481,10 @@ class World:
         source = FileSource(
             self.disk,
             ["s3://lake/raw"],
-            late_after=None if step.late_after is None else timedelta(seconds=step.late_after),
-            settle=None if step.settle is None else timedelta(seconds=step.settle),
+            FileOptions(
+                late_after=None if step.late_after is None else timedelta(seconds=step.late_after),
+                settle=None if step.settle is None else timedelta(seconds=step.settle),
+            ),
             clock=lambda: self.now,
         )
         present = {(file.path, file.version) for file in self.disk.files.values()}

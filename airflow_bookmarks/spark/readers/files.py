@@ -34,8 +34,7 @@ from pyspark.sql.types import (
 
 from airflow_bookmarks.core.errors import SchemaUnknownError, SourceChangedError
 from airflow_bookmarks.core.partition import root_of
-from airflow_bookmarks.files.input import NESTED, SPECIAL
-from airflow_bookmarks.sources.files import BEFORE_START, LATE
+from airflow_bookmarks.core.reason import BEFORE_START, LATE, NESTED, SPECIAL
 from airflow_bookmarks.spark.session import LISTING_CONF, changed_conf, is_connect
 
 if TYPE_CHECKING:

@@ -1,0 +1,54 @@
+"""Which files of a listing a run reads: at first all that are new, and fewer with each reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from airflow_bookmarks.core.listing import Listing
+
+
+class Selection:
+    """Which rows of `listing` are wanted, and by reason those that are not; each row has one reason, the first.
+
+    Args:
+        listing: the files to choose from.
+        wanted: which of them are new, a mask over `listing`; it is not changed.
+
+    `counts` tells by reason how many files are left out; `stored` names those that the plan keeps by name, oldest
+    first; `rows` those that only the present look can name, as rows of `listing`.
+    """
+
+    def __init__(self, listing: Listing, wanted: npt.NDArray[np.bool_]) -> None:
+        self.listing = listing
+        self.wanted = wanted.copy()
+        self.counts: dict[str, int] = {}
+        self.stored: dict[str, Listing] = {}
+        self.rows: dict[str, npt.NDArray[np.intp]] = {}
+
+    def leave(self, reason: str, is_left: npt.NDArray[np.bool_], *, is_stored: bool = False) -> None:
+        """Want these files no more. `is_stored`: the plan is to name them, so let them be few."""
+        rows = np.flatnonzero(self.wanted & is_left)
+        self.wanted &= ~is_left
+        self._note(reason, rows, is_stored)
+
+    def note(self, reason: str, is_left: npt.NDArray[np.bool_]) -> None:
+        """Count files that were not wanted before either, under the reason for it."""
+        self._note(reason, np.flatnonzero(is_left), False)
+
+    def _note(self, reason: str, rows: npt.NDArray[np.intp], is_stored: bool) -> None:
+        if not len(rows):
+            return
+        self.counts[reason] = len(rows)
+        if is_stored:
+            self.stored[reason] = self.listing.take(rows).in_reading_order()
+        else:
+            self.rows[reason] = rows
+
+    def files(self) -> Listing:
+        """Return what is wanted, oldest first, ties by path: the order of reading."""
+        return self.listing.take(np.flatnonzero(self.wanted)).in_reading_order()
