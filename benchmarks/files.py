@@ -3,7 +3,7 @@
 B1  nothing new: planning and whole runs, against a bare look at all files and Structured Streaming (AvailableNow)
 B2  100 new files among many: a whole run with Spark, against Structured Streaming, and a job that is told the paths
 B3  first load: planning, against what Structured Streaming needs to find the same files
-B5  listing keys of a bucket, against boto3's paginator; the server is a stand-in whose answers take a while
+B5  listing keys of a bucket, against boto3's paginator and Spark's s3a; a stand-in serves, whose answers take a while
 B6  the state after many runs: what is stored, and what was written
 B7  many files of one time: none lost, none read twice
 B8  memory at most: listing and planning
@@ -30,8 +30,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 
+from benchmarks.chart import Chart
 from benchmarks.figure import header
 from benchmarks.ground import DATA, Ground, clean, ground
 from benchmarks.report import Line, Report
@@ -44,14 +46,24 @@ MEMORY_MB = 500
 LISTING_FASTER, DISCOVERY_FASTER = 5, 3
 LEDGER_BYTES, STATE_BYTES = 16, 60
 
-ABSENT = {
-    "B4": "draining a backlog needs bounded runs, which this version does not have",
-    "plots": "matplotlib is not among the requirements, and nothing draws without it",
-}
+_MANY = 1_000_000  # from here on rounds are few, and Structured Streaming has one
+_FILES = "files already read"
 
 _OURS_PLAN, _OURS_RUN = "ours, planning", "ours, a whole run without Spark"
 _OURS_SPARK = "ours, a whole run with Spark"
 _BARE, _STREAM, _TOLD = "bare look at each file", "Structured Streaming", "job that is told the paths"
+_BOTO, _S3A = "boto3's paginator", "s3a through Spark"
+
+
+def _charts() -> dict[str, Chart]:
+    return {
+        "b1-nothing-new": Chart("Nothing new: the time to find that out", _FILES, "seconds"),
+        "b2-new-among-old": Chart(f"{NEW_FILES} new files among many: a whole run", _FILES, "seconds"),
+        "b3-first-load": Chart("First load: the time to find what is there", "files, all new", "seconds"),
+        "b5-listing": Chart("Listing a bucket whose answers take 50 ms", "keys", "seconds"),
+        "b6-state": Chart("State kept, all history", "runs of 1,000 files", "bytes a file", scale="linear"),
+        "b8-memory": Chart("Memory at most, a million files", "", "MB"),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +85,7 @@ class Scale:
 
     def rounds_at(self, files: int) -> int:
         """Return how many rounds a size gets: a million take long, and vary little."""
-        return min(self.rounds, 3) if files >= 1_000_000 else self.rounds
+        return min(self.rounds, 3) if files >= _MANY else self.rounds
 
 
 FULL = Scale((10_000, 100_000, 1_000_000), (100_000, 1_000_000), 0.05, 10, 100, 10, 10_000)
@@ -104,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         scale = replace(scale, sizes=given.sizes, keys=given.sizes)
     if given.rounds:
         scale = replace(scale, rounds=given.rounds, spark_rounds=given.rounds)
-    report = Report(facts={"absent": ABSENT, "load_before": os.getloadavg()})
+    report = Report(facts={"load_before": os.getloadavg()}, charts=_charts())
     print(header())
     DATA.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="work-", dir=DATA) as work:
@@ -146,6 +158,8 @@ def measure_first(bench: Bench) -> None:
             ) as ours:
                 rounds = _played([ours], bench.scale.warm_up, bench.scale.rounds_at(files))[0]
             plan = bench.report.add(measure, _OURS_PLAN, "s", _of(rounds, "plan_s"))
+            chart = bench.report.charts["b3-first-load"]
+            chart.point(_OURS_PLAN, files, plan.median)
             bench.report.check(f"{measure}: files planned", files, rounds[-1]["files"])
             if files > bench.scale.stream_first_up_to:
                 continue
@@ -158,6 +172,7 @@ def measure_first(bench: Bench) -> None:
             measure, f"{_STREAM}, finding", "s", [one["seconds"] - one["reading_s"] for one in rounds]
         )
         bench.report.check(f"{measure}: files that Structured Streaming entered", files, rounds[-1]["files"])
+        chart.point(f"{_STREAM}, finding", files, finding.median)
         ratio = finding.median / plan.median
         bench.report.promise(Line(f"{measure}, times faster", ratio, DISCOVERY_FASTER, "times", is_least=True))
 
@@ -184,9 +199,12 @@ def measure_nothing_new(bench: Bench) -> None:
             copy = _path(bench, f"copy-{files}.db")
             ours = stack.enter_context(side("planning", "known", root=root, store=str(store), copy=copy))
             looked, ran = _played([bare, ours], bench.scale.warm_up, bench.scale.rounds_at(files))
-        bench.report.add(measure, _BARE, "s", _of(looked, "seconds"))
+        seconds = bench.report.add(measure, _BARE, "s", _of(looked, "seconds"))
+        chart = bench.report.charts["b1-nothing-new"]
+        chart.point(_BARE, files, seconds.median)
         look = bench.report.add(measure, _BARE, "s CPU", _of(looked, "cpu_s"))
-        bench.report.add(measure, _OURS_PLAN, "s", _of(ran, "plan_s"))
+        seconds = bench.report.add(measure, _OURS_PLAN, "s", _of(ran, "plan_s"))
+        chart.point(_OURS_PLAN, files, seconds.median)
         plan = bench.report.add(measure, _OURS_PLAN, "s CPU", _of(ran, "plan_cpu_s"))
         bench.report.add(measure, _OURS_RUN, "s", _of(ran, "run_s"))
         bench.report.check(f"{measure}: files listed", looked[-1]["files"], ran[-1]["listed"])
@@ -213,6 +231,7 @@ def measure_memory(bench: Bench) -> None:
     bench.report.add(measure, "before anything, with imports", "MB", [before])
     for case, came in (("listing", listed), ("planning, nothing new", known), ("planning, first load", new)):
         figure = bench.report.add(measure, case, "MB", [came["peak_mb"]])
+        bench.report.charts["b8-memory"].point(f"ours, {case}", files, figure.median)
         bench.report.promise(Line(f"{measure}, {case}", figure.median, MEMORY_MB, "MB"))
     bench.report.check(f"{measure}: files listed", files, listed["files"])
 
@@ -237,24 +256,38 @@ def _measure_spark(bench: Bench, there: Ground, stack: ExitStack) -> None:
     starts = [one.started["ready_s"] for one in (told, ours)]  # the stream has made a checkpoint besides
     bench.report.add(f"Spark's start, beside {there.files:,}", "not part of any time", "s", starts)
     rounds = min(bench.scale.spark_rounds, bench.scale.rounds_at(there.files))
+    lots = bench.scale.spark_warm_up + rounds
+    # At a million one round of the stream takes longer than all else together: it gets one, over all that has come.
+    is_rare = there.files >= _MANY
     new: list[Sequence[Told]] = []
-    for lot in range(bench.scale.spark_warm_up + rounds):
+    streamed: list[Told] = []
+    for lot in range(lots):
         paths = there.arrive(lot, NEW_FILES)
-        new.append([bare.play(), told.play(paths=paths), ours.play(), stream.play()])
-    look, oracle, mine, streamed = zip(*new[bench.scale.spark_warm_up :], strict=True)
-    empty = _played([ours, stream], 1, rounds)
+        new.append([bare.play(), told.play(paths=paths), ours.play()])
+        if not is_rare or lot == lots - 1:
+            streamed.append(stream.play())
+    look, oracle, mine = zip(*new[bench.scale.spark_warm_up :], strict=True)
+    streamed = streamed if is_rare else streamed[bench.scale.spark_warm_up :]
+    came = lots * NEW_FILES if is_rare else NEW_FILES
+    empty = (_played([ours], 1, rounds)[0], _played([stream], 0 if is_rare else 1, 1 if is_rare else rounds)[0])
     measure = f"B2 {NEW_FILES} new among {there.files:,}"
     listing = bench.report.add(measure, _BARE, "s", _of(look, "seconds")).median
     target = bench.report.add(measure, _TOLD, "s", _of(oracle, "seconds")).median
     run = bench.report.add(measure, _OURS_SPARK, "s", _of(mine, "seconds")).median
     bench.report.add(measure, _STREAM, "s", _of(streamed, "seconds"))
-    for case, sides in ((_TOLD, oracle), (_OURS_SPARK, mine), (_STREAM, streamed)):
-        bench.report.check(f"{measure}: rows, {case}", NEW_FILES * len(sides), sum(one["rows"] for one in sides))
+    for case, sides, each in (
+        (_TOLD, oracle, NEW_FILES),
+        (_OURS_SPARK, mine, NEW_FILES),
+        (_STREAM, streamed, came),
+    ):
+        bench.report.check(f"{measure}: rows, {case}", each * len(sides), sum(one["rows"] for one in sides))
+        bench.report.charts["b2-new-among-old"].point(case, there.files, _median(sides))
     allowed = 1.05 * (target + listing + there.files / 1e6) + 0.3
     bench.report.promise(Line(f"{measure} (1.05 x (told + bare look + 1 us a file) + 0.3 s)", run, allowed, "s"))
     measure = f"B1 nothing new at {there.files:,}"
     for case, played in zip((_OURS_SPARK, _STREAM), empty, strict=True):
         bench.report.add(measure, case, "s", _of(played, "seconds"))
+        bench.report.charts["b1-nothing-new"].point(case, there.files, _median(played))
         bench.report.check(f"{measure}: rows, {case}", 0, sum(one["rows"] for one in played))
 
 
@@ -262,14 +295,15 @@ def _measure_spark(bench: Bench, there: Ground, stack: ExitStack) -> None:
 
 
 def measure_keys(bench: Bench) -> None:
-    """B5: list a bucket, by ours and by the paginator, in turns."""
+    """B5: list a bucket, by ours, by the paginator and by Spark's s3a, in turns."""
     for keys in bench.scale.keys:
         with stand_in() as bucket, ExitStack() as stack:
             bucket.far_s = bench.scale.far_s
             bucket.hold(f"raw/month={i * 12 // keys + 1:02d}/part-{i:08d}.snappy.parquet" for i in range(keys))
             ours = stack.enter_context(side("object_listing", "ours", url=bucket.url))
             boto = stack.enter_context(side("object_listing", "paginator", url=bucket.url))
-            _measure_keys(bench, bucket, keys, {"ours": ours, "boto3's paginator": boto})
+            s3a = stack.enter_context(side("object_listing", "s3a", url=bucket.url, work=_path(bench, f"s3a-{keys}")))
+            _measure_keys(bench, bucket, keys, {"ours": ours, _BOTO: boto, _S3A: s3a})
 
 
 def _measure_keys(bench: Bench, bucket: StandIn, keys: int, sides: Mapping[str, Side]) -> None:
@@ -287,13 +321,15 @@ def _measure_keys(bench: Bench, bucket: StandIn, keys: int, sides: Mapping[str, 
     for case in sides:
         seconds[case] = bench.report.add(measure, case, "s", _of(rounds[case], "seconds")).median
         bench.report.add(measure, f"{case}, requests", "requests", requests[case])
-        bench.report.add(measure, f"{case}, memory", "MB", _of(rounds[case][-1:], "peak_mb"))
+        if case != _S3A:  # whose memory is that of the Java process beside it
+            bench.report.add(measure, f"{case}, memory", "MB", _of(rounds[case][-1:], "peak_mb"))
+        bench.report.charts["b5-listing"].point(case, keys, seconds[case])
         bench.report.check(f"{measure}: keys, {case}", keys, rounds[case][-1]["files"])
     pages = -(-keys // 1000)
     # A cut in a wrong place costs a request; more than one for each of many pages would be no listing by 1,000 keys.
     excess = max(0, max(requests["ours"]) - (pages + pages // 2 + 64))
     bench.report.check(f"{measure}: requests beyond half as many again as pages", 0, excess)
-    ratio = seconds["boto3's paginator"] / seconds["ours"]
+    ratio = seconds[_BOTO] / seconds["ours"]
     bench.report.promise(Line(f"{measure}, times faster", ratio, LISTING_FASTER, "times", is_least=True))
 
 
@@ -305,6 +341,7 @@ def measure_state(bench: Bench) -> None:
     scale, files = bench.scale, 1000
     with side("state_growth", "state", store=_path(bench, "state/bookmarks.db"), files=files) as one:
         rounds = [one.play(runs=scale.state_runs) for _ in range(scale.state_rounds)]
+    _draw_state(bench, rounds)
     for number in sorted({0, scale.state_rounds - 1}):
         came, runs = rounds[number], (number + 1) * scale.state_runs
         measure = f"B6 state after {runs:,} runs of {files:,} files"
@@ -327,6 +364,15 @@ def measure_state(bench: Bench) -> None:
     for case, key, allowed in (("ledger", "ledger", LEDGER_BYTES), ("all history", "stored", STATE_BYTES)):
         total = last[key] if key == "ledger" else sum(last[key].values())
         bench.report.promise(Line(f"{measure}, {case}, a file", total / last["files"], allowed, "bytes"))
+
+
+def _draw_state(bench: Bench, rounds: Sequence[Told]) -> None:
+    chart = bench.report.charts["b6-state"]
+    for number, came in enumerate(rounds, 1):
+        runs = number * bench.scale.state_runs
+        chart.point("ours, ledger", runs, came["ledger"] / came["files"])
+        chart.point("ours, stored with all history", runs, sum(came["stored"].values()) / came["files"])
+        chart.point("ours, written so far", runs, sum(one["written"] for one in rounds[:number]) / came["files"])
 
 
 def measure_ties(bench: Bench) -> None:
@@ -354,6 +400,10 @@ def _played(sides: Sequence[Side], warm_up: int, rounds: int) -> Sequence[Sequen
 
 def _of(rounds: Sequence[Told], name: str) -> list[float]:
     return [one[name] for one in rounds]
+
+
+def _median(rounds: Sequence[Told]) -> float:
+    return median(_of(rounds, "seconds"))
 
 
 def _path(bench: Bench, name: str) -> str:

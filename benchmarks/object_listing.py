@@ -1,4 +1,4 @@
-"""Sides that list a bucket: ours, and boto3's paginator as it comes."""
+"""Sides that list a bucket: ours, boto3's paginator as it comes, and Spark's s3a."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from botocore.config import Config
 
 from airflow_bookmarks.files.s3 import S3FileSystem
 from airflow_bookmarks.files.s3_settings import S3Access, S3Settings
+from tools.jars import fetch
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
@@ -59,3 +60,29 @@ def paginator(url: str) -> Iterator[Play]:
         return {"seconds": time.perf_counter() - begun, "files": len({row[0] for row in rows})}
 
     yield play
+
+
+@contextmanager
+def s3a(url: str, work: str) -> Iterator[Play]:
+    """List as Spark does when a frame over the folder is made; what is asked of the frame afterwards is not timed."""
+    from benchmarks.spark_reading import session  # imports pyspark
+
+    option = "spark.hadoop.fs.s3a"
+    settings = {
+        "spark.driver.extraClassPath": f"{fetch('s3a')}/*",
+        f"{option}.endpoint": url,
+        f"{option}.endpoint.region": _REGION,
+        f"{option}.path.style.access": "true",
+        f"{option}.connection.ssl.enabled": "false",
+        f"{option}.access.key": _CREDENTIAL,
+        f"{option}.secret.key": _CREDENTIAL,
+    }
+    with session(work, settings) as spark:
+
+        def play(_: Told) -> Told:
+            begun = time.perf_counter()
+            frame = spark.read.schema("id INT").parquet(f"s3a://{BUCKET}/{FOLDER}")
+            seconds = time.perf_counter() - begun
+            return {"seconds": seconds, "files": len(frame.inputFiles())}
+
+        yield play

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.chart import Chart, draw_all
 from benchmarks.figure import Figure, line
 
 
@@ -56,6 +57,7 @@ class Report:
     lines: list[Line] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
+    charts: dict[str, Chart] = field(default_factory=dict)
 
     def add(self, measure: str, case: str, unit: str, values: Sequence[float]) -> Figure:
         """Keep a figure, and print it."""
@@ -78,7 +80,7 @@ class Report:
         return [check for check in self.checks if check.expected != check.found]
 
     def write(self, folder: Path) -> None:
-        """Write `report.json` and `report.md`."""
+        """Write `report.json`, `report.md` and a picture of each chart."""
         folder.mkdir(parents=True, exist_ok=True)
         document = {
             "machine": {"cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()},
@@ -86,8 +88,10 @@ class Report:
             "figures": [one.as_dict() for one in self.figures],
             "lines": [{**asdict(one), "is_kept": one.is_kept} for one in self.lines],
             "checks": [asdict(one) for one in self.checks],
+            "charts": {name: chart.as_dict() for name, chart in self.charts.items()},
         }
         (folder / "report.json").write_text(json.dumps(document, indent=2) + "\n")
+        draw_all(self.charts, folder)
         (folder / "report.md").write_text("\n".join(self._markdown()) + "\n")
 
     def _markdown(self) -> Iterator[str]:

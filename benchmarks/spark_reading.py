@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,7 @@ _SEED = "seed"
 @contextmanager
 def bookmarked(root: str, store: str, work: str) -> Iterator[Play]:
     """Read with a bookmark, from a copy of a store that knows what was there."""
-    with _session(work) as spark:
+    with session(work) as spark:
         copy, target = f"{work}/bookmarks.db", f"{work}/target"
         shutil.copyfile(store, copy)
         table = SqliteTable(copy)
@@ -54,7 +54,7 @@ def bookmarked(root: str, store: str, work: str) -> Iterator[Play]:
 @contextmanager
 def told(root: str, work: str) -> Iterator[Play]:
     """Read exactly the paths that a round is told: nobody can be faster who has to find them first."""
-    with _session(work) as spark:
+    with session(work) as spark:
         target = f"{work}/target"
 
         def play(given: Told) -> Told:
@@ -71,7 +71,7 @@ def told(root: str, work: str) -> Iterator[Play]:
 @contextmanager
 def stream(root: str, work: str) -> Iterator[Play]:
     """Read by Structured Streaming with a checkpoint that knows what was there."""
-    with _session(work) as spark:
+    with session(work) as spark:
         _seed(spark, Path(work))
         _enter(Path(work) / "checkpoint", root)
 
@@ -84,7 +84,7 @@ def stream(root: str, work: str) -> Iterator[Play]:
 @contextmanager
 def stream_first(root: str, work: str) -> Iterator[Play]:
     """Let Structured Streaming find everything, from an empty checkpoint in each round."""
-    with _session(work) as spark:
+    with session(work) as spark:
 
         def play(_: Told) -> Told:
             for name in ("checkpoint", "target"):
@@ -141,10 +141,11 @@ def _rows(spark: SparkSession, target: str) -> int:
 
 
 @contextmanager
-def _session(work: str) -> Iterator[SparkSession]:
+def session(work: str, settings: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
+    """Start Spark with two cores and 4 GB, and these settings besides."""
     Path(work).mkdir(parents=True)
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = (
+    builder = (
         SparkSession.builder.master("local[2]")
         .appName("bench")
         .config("spark.driver.memory", "4g")  # Spark's own 1 GB does not hold a listing of a million
@@ -152,8 +153,10 @@ def _session(work: str) -> Iterator[SparkSession]:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.warehouse.dir", f"{work}/warehouse")
-        .getOrCreate()
     )
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
+    for name, value in (settings or {}).items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    yield spark
+    spark.stop()
