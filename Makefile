@@ -13,6 +13,7 @@ BIN := $(VENV)/bin
 BUILD := build
 CODE := $(wildcard airflow_bookmarks benchmarks dags_examples demo tests tools)
 STORE ?= dynamodb
+FILES ?= local
 WORKERS ?= 2
 TESTS ?= tests
 SEEDS ?= 20000
@@ -21,7 +22,7 @@ SEEDS ?= 20000
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
-export STORE VENV CONSTRAINTS
+export STORE FILES VENV CONSTRAINTS
 unexport SPARK_HOME PYTHONHOME PYTHONPATH
 
 .PHONY: help
@@ -41,7 +42,7 @@ browser: setup ## Have a Chromium for the tests of the page (as root it is insta
 	@tools/browser.sh
 
 .PHONY: demo
-demo: setup ## Run the demonstration; STORE=dynamodb (default, a local server) or STORE=sqlite
+demo: setup ## Run the demonstration; STORE=dynamodb (default, a local server) or sqlite, FILES=local (default) or s3
 	@$(BIN)/python -m demo
 
 .PHONY: up

@@ -106,7 +106,7 @@ def _connection_fields() -> dict[str, Any]:
         "endpoint": _text("Endpoint", "URL of another DynamoDB API, for example DynamoDB Local. Empty: that of AWS."),
         "state_uri": _text(
             "State URI",
-            "Folder in an object store for state that is too large for the table, for example s3://BUCKET/PREFIX.",
+            "Folder for state that is too large for the table, as s3://BUCKET/PREFIX. Empty: the table has all.",
         ),
         "default_option": {
             "label": "Default option",

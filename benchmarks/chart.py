@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter
 
 _OURS = ("#1f6feb", "#0a3069", "#54aeff")
 _OTHERS = ("#8c959f", "#bc4c00", "#57606a", "#9a6700")
-_STYLE = {
+_STYLE: Any = {
     "font.size": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,

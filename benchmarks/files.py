@@ -3,9 +3,10 @@
 B1  nothing new: planning and whole runs, against a bare look at all files and Structured Streaming (AvailableNow)
 B2  100 new files among many: a whole run with Spark, against Structured Streaming, and a job that is told the paths
 B3  first load: planning, against what Structured Streaming needs to find the same files
+B4  draining a backlog by 1,000 files: what a batch costs besides reading, against Structured Streaming
 B5  listing keys of a bucket, against boto3's paginator and Spark's s3a; a stand-in serves, whose answers take a while
 B6  the state after many runs: what is stored, and what was written
-B7  many files of one time: none lost, none read twice
+B7  many files of one time, read in bounded runs: none lost, none read twice
 B8  memory at most: listing and planning
 
 Peers are measured in turns, each in a process of its own; rounds before the first counted one warm up. Spark's start is
@@ -34,6 +35,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from benchmarks.chart import Chart
+from benchmarks.draining import measure_draining
 from benchmarks.figure import header
 from benchmarks.ground import DATA, Ground, clean, ground
 from benchmarks.report import Line, Report
@@ -60,6 +62,7 @@ def _charts() -> dict[str, Chart]:
         "b1-nothing-new": Chart("Nothing new: the time to find that out", _FILES, "seconds"),
         "b2-new-among-old": Chart(f"{NEW_FILES} new files among many: a whole run", _FILES, "seconds"),
         "b3-first-load": Chart("First load: the time to find what is there", "files, all new", "seconds"),
+        "b4-draining": Chart("Draining by 1,000 files: a batch, besides reading", "batch", "seconds", scale="linear"),
         "b5-listing": Chart("Listing a bucket whose answers take 50 ms", "keys", "seconds"),
         "b6-state": Chart("State kept, all history", "runs of 1,000 files", "bytes a file", scale="linear"),
         "b8-memory": Chart("Memory at most, a million files", "", "MB"),
@@ -376,16 +379,19 @@ def _draw_state(bench: Bench, rounds: Sequence[Told]) -> None:
 
 
 def measure_ties(bench: Bench) -> None:
-    """B7: files of one time arrive in lots. Runs have no bounds in this version, so each reads its lot at once."""
+    """B7: files of one time arrive in lots, each larger than what a run may read; then runs drain what is left."""
     scale = bench.scale
-    measure = f"B7 {scale.tie_lots * scale.tie_files:,} files of one time, in {scale.tie_lots} lots"
-    with side(
-        "state_growth", "ties", root=_path(bench, "ties"), store=_path(bench, "ties.db"), files=scale.tie_files
-    ) as one:
-        rounds = [one.play() for _ in range(scale.tie_lots)]
-    bench.report.add(measure, f"{_OURS_RUN}, a lot", "s", _of(rounds, "seconds"))
-    bench.report.check(f"{measure}: read", rounds[-1]["there"], sum(one["planned"] for one in rounds))
-    bench.report.check(f"{measure}: lost", 0, sum(one["lost"] for one in rounds))
+    files, bound = scale.tie_lots * scale.tie_files, scale.tie_files * 7 // 10
+    runs = -(-files // bound)
+    measure = f"B7 {files:,} files of one time, in runs of {bound:,} at most"
+    with side("state_growth", "ties", root=_path(bench, "ties"), store=_path(bench, "ties.db"), max_files=bound) as one:
+        arrivals = [scale.tie_files] * scale.tie_lots + [0] * (runs - scale.tie_lots)
+        rounds = [one.play(arrive=count) for count in arrivals]
+    bench.report.add(measure, f"{_OURS_RUN}, bounded", "s", _of(rounds, "seconds"))
+    bench.report.check(f"{measure}: there", files, rounds[-1]["there"])
+    bench.report.check(f"{measure}: read", files, sum(one["planned"] for one in rounds))
+    bench.report.check(f"{measure}: more than the bound in a run", 0, sum(one["planned"] > bound for one in rounds))
+    bench.report.check(f"{measure}: lost", 0, rounds[-1]["lost"])
     bench.report.check(f"{measure}: read twice", 0, rounds[-1]["twice"])
 
 
@@ -414,6 +420,7 @@ _MEASURES: Mapping[str, Callable[[Bench], None]] = {
     "B3": measure_first,
     "B1": measure_nothing_new,
     "B2": measure_new_among_old,
+    "B4": measure_draining,
     "B5": measure_keys,
     "B6": measure_state,
     "B7": measure_ties,

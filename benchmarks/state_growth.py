@@ -6,13 +6,14 @@ import os
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from airflow_bookmarks.core.bound import Bound
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.core.ledger import Ledger
 from airflow_bookmarks.core.listing import FileInfo, Listing
@@ -51,7 +52,14 @@ class Arrivals(LocalFileSystem):
     def __init__(self, files: int) -> None:
         self._files, self.lot = files, 0
 
-    def list(self, root: str, *, recursive: bool = False) -> Listed:
+    def list(
+        self,
+        root: str,
+        *,
+        recursive: bool = False,
+        enters: Callable[[str], bool] | None = None,
+        saw: Callable[[int], None] | None = None,
+    ) -> Listed:
         """List the lot; see `FileSystem.list`."""
         paths = [f"{root}/lot-{self.lot:05d}/part-{number:05d}.csv" for number in range(self._files)]
         times = np.arange(self._files, dtype=np.int64) + _FIRST_MS + self.lot * self._files
@@ -135,8 +143,8 @@ def _kind(pk: str, sk: str) -> str:
 
 
 @contextmanager
-def ties(root: str, store: str, files: int) -> Iterator[Play]:
-    """Let so many files of one time arrive in each round, and make a run; tell what was read by now, and how often."""
+def ties(root: str, store: str, max_files: int) -> Iterator[Play]:
+    """Let files of one time arrive where a round says so, and make a bounded run; tell what was read, and how often."""
     shutil.rmtree(root, ignore_errors=True)
     Path(store).parent.mkdir(parents=True, exist_ok=True)
     table = SqliteTable(store, create=True)
@@ -144,12 +152,15 @@ def ties(root: str, store: str, files: int) -> Iterator[Play]:
     bookmarks.init()
     read: Counter[str] = Counter()
 
-    def play(_: Told) -> Told:
+    options = FileOptions(bound=Bound(max_files=max_files))
+
+    def play(told: Told) -> Told:
         nonlocal lots
         lots += 1
-        make_files(Path(root) / f"batch={lots}", files, _TIE_S)
+        if told["arrive"]:
+            make_files(Path(root) / f"batch={lots}", told["arrive"], _TIE_S)
         begun = time.perf_counter()
-        count, paths = _run(bookmarks, FileSource(LocalFileSystem(), [root]), f"run/{lots}")
+        count, paths = _run(bookmarks, FileSource(LocalFileSystem(), [root], options), f"run/{lots}")
         seconds = time.perf_counter() - begun
         read.update(paths)
         there = {entry.path for folder in os.scandir(root) for entry in os.scandir(folder.path)}

@@ -90,7 +90,14 @@ class ListedFiles(LocalFileSystem):
     def __init__(self, count: int) -> None:
         self._count = count
 
-    def list(self, root: str, *, recursive: bool = False) -> Listed:
+    def list(
+        self,
+        root: str,
+        *,
+        recursive: bool = False,
+        enters: Callable[[str], bool] | None = None,
+        saw: Callable[[int], None] | None = None,
+    ) -> Listed:
         """List the files; see `FileSystem.list`."""
         paths = [f"{root}/old-{i:09d}.txt" for i in range(self._count)]
         times = FIRST_SECOND * 1000 - np.arange(self._count, 0, -1, dtype=np.int64)

@@ -9,6 +9,7 @@ import sys
 from types import FrameType
 
 from demo.folders import PROJECT
+from demo.lake import KINDS as FILE_KINDS
 from demo.play import play
 from demo.store import KINDS
 from demo.up import down, up
@@ -24,6 +25,11 @@ def main() -> int:
     store = os.environ.get("STORE") or "dynamodb"
     if store not in KINDS:
         parser.error(f"STORE={store!r} in the environment: expected one of {', '.join(KINDS)}")
+    files = os.environ.get("FILES") or "local"
+    if files not in FILE_KINDS:
+        parser.error(f"FILES={files!r} in the environment: expected one of {', '.join(FILE_KINDS)}")
+    if files != "local" and arguments.command == "up":
+        parser.error(f"FILES={files!r} in the environment: 'up' keeps files on this disk; only the demonstration can")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _stop)
     match arguments.command:
@@ -32,7 +38,7 @@ def main() -> int:
         case "down":
             return down(BUILD / "up")
         case _:
-            return play(BUILD / "demo", store)
+            return play(BUILD / "demo", store, files)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

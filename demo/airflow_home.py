@@ -9,20 +9,32 @@ import sys
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from demo import session
 from demo.cache import cache_folder
 from demo.folders import PROJECT, Folders, dags
 from demo.store import AWS_ENVIRONMENT, AWS_HIDDEN
 
+if TYPE_CHECKING:
+    from demo.lake import Lake
+
 _DATABASE = "airflow.db"
 _SPARK_OPTIONS = "-Dspark.ui.enabled=false -Dspark.ui.showConsoleProgress=false -Dspark.sql.shuffle.partitions=4"
 
 
-def environment(folders: Folders, store: str, spark_java_options: str) -> dict[str, str]:
-    """Return the environment in which Airflow, and the Spark that it starts, know nothing but this demo."""
+def environment(folders: Folders, store: str, spark_java_options: str, lake: Lake | None = None) -> dict[str, str]:
+    """Return the environment in which Airflow, and the Spark that it starts, know nothing but this demo.
+
+    Args:
+        folders: where all of it lies.
+        store: the URI of the state store.
+        spark_java_options: what Java is told by whoever starts Spark.
+        lake: where the files of the DAGs lie; None: below `folders`.
+    """
+    java_options = spark_java_options if lake is None else f"{lake.java_options} {spark_java_options}"
     inherited = {name: value for name, value in os.environ.items() if not _is_foreign(name)}
-    return {**inherited, **AWS_ENVIRONMENT, **_airflow(folders, store), **_spark(spark_java_options)}
+    return {**inherited, **AWS_ENVIRONMENT, **_airflow(folders, store), **_of_lake(lake), **_spark(java_options)}
 
 
 def _is_foreign(name: str) -> bool:
@@ -45,6 +57,10 @@ def _airflow(folders: Folders, store: str) -> dict[str, str]:
         "PYTHONPATH": str(PROJECT),
         "PYTHONUNBUFFERED": "1",
     }
+
+
+def _of_lake(lake: Lake | None) -> dict[str, str]:
+    return {} if lake is None else {"AIRFLOW_VAR_FLIGHTS_DATA": lake.data, **lake.environment}
 
 
 def _spark(java_options: str) -> dict[str, str]:

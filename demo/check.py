@@ -37,7 +37,10 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One of the two jobs: its task, its target, what a delivered day becomes there, the day that an input is of."""
+    """One of the two jobs: its task, its target, what a delivered day becomes there, the day that an input is of.
+
+    `here` makes the target readable on this machine, and returns where.
+    """
 
     dag_id: str
     task_id: str
@@ -45,6 +48,7 @@ class Stage:
     found_in: Callable[[Path], dict[date, Counter[Row]]]
     of_source: Callable[[SourceFile], Counter[Row]]
     day_of_input: Callable[[Path], date]
+    here: Callable[[Path], Path] = Path
 
     @property
     def job(self) -> str:
@@ -137,7 +141,8 @@ def check_target(stage: Stage, sources: Days) -> int:
     Raises:
         Difference: a day is missing, or has other rows than its file.
     """
-    found = stage.found_in(stage.target)
+    target = stage.here(stage.target)
+    found = stage.found_in(target)
     compare("days in the target", _text(sources), _text(found))
     for day, source in sources.items():
         wanted = stage.of_source(source)
@@ -148,7 +153,7 @@ def check_target(stage: Stage, sources: Days) -> int:
                 wanted.total(),
                 found[day].total(),
             )
-    compare("files left staged", [], staged_files(stage.target))
+    compare("files left staged", [], staged_files(target))
     return sum(rows.total() for rows in found.values())
 
 

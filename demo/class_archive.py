@@ -31,12 +31,17 @@ spark.stop()
 """
 
 
-def archive_path() -> Path:
-    """Return where the archive of this Spark and Java lies, whether or not it was made yet."""
+def archive_path(jars: Path | None = None) -> Path:
+    """Return where the archive of this Spark and Java lies, whether or not it was made yet.
+
+    Args:
+        jars: a folder of what Spark has on its class path besides its own.
+    """
     java = os.environ.get("JAVA_HOME", "") and str(Path(os.environ["JAVA_HOME"]) / "bin" / "java")
     version = subprocess.run([java or "java", "-version"], capture_output=True, text=True, check=True).stderr
     # Java refuses an archive whose jars have moved: their folder is part of the key.
-    key = hashlib.sha256(f"{version}\n{_jars()}\n{_spark_version()}".encode()).hexdigest()[:16]
+    places = f"{_jars()}" if jars is None else f"{jars}\n{_jars()}"
+    key = hashlib.sha256(f"{version}\n{places}\n{_spark_version()}".encode()).hexdigest()[:16]
     return cache_folder("spark") / f"classes-{_spark_version()}-{key}.jsa"
 
 

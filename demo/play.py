@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from airflow_bookmarks.core.errors import BookmarkError
@@ -16,7 +17,7 @@ from demo.check import clean_stage, delays_stage
 from demo.class_archive import archive_path, java_options, make_archive
 from demo.count import Difference
 from demo.folders import Folders
-from demo.landing import Flights, Landing
+from demo.lake import Lake, running_lake
 from demo.report import Report, write_json
 from demo.step import Demonstration
 from demo.store import AWS_ENVIRONMENT, AWS_HIDDEN, running_store
@@ -35,28 +36,30 @@ class Console:
         print(f"[{time.monotonic() - self._begun:6.1f} s] {text}", flush=True)
 
 
-def play(root: Path, store_kind: str) -> int:
+def play(root: Path, store_kind: str, files_kind: str = "local") -> int:
     """Play the demo below `root`; return 0 if all was as expected, else 1."""
     try:
         with Folders.claimed(root) as folders:
-            return _play_in(folders, store_kind)
+            return _play_in(folders, store_kind, files_kind)
     except RuntimeError as error:
         print(f"demo: failed: {error}")
         return 1
 
 
-def _play_in(folders: Folders, store_kind: str) -> int:
+def _play_in(folders: Folders, store_kind: str, files_kind: str) -> int:
     console = Console()
     console.say(f"everything lies in {folders.root}, logs in {folders.logs}, the state is in {store_kind}")
+    if files_kind != "local":
+        console.say(f"the files are in {files_kind}; {folders.data} has what was delivered, and copies to count")
     use_aws_environment()
     report = Report()
     try:
-        with running_store(store_kind, folders.bookmarks) as uri:
+        with running_lake(files_kind, folders) as lake, running_store(store_kind, folders.bookmarks) as uri:
             store = open_bookmarks(uri)
-            settings = prepare(folders, uri, console.say)
+            settings = prepare(folders, uri, console.say, lake)
             console.say("Airflow: starting")
             with Airflow(settings, folders.logs) as airflow:
-                _play_steps(folders, store, airflow, report, console)
+                _play_steps(folders, store, airflow, report, console, lake)
     except (Difference, PlayerError, BookmarkError, RuntimeError) as error:
         _show_failure(folders, report, error)
         return 1
@@ -64,11 +67,12 @@ def _play_in(folders: Folders, store_kind: str) -> int:
     return 0
 
 
-def _play_steps(folders: Folders, store: BookmarkStore, airflow: Airflow, report: Report, console: Console) -> None:
-    landing = Landing(folders.raw, Flights.of_2013())
-    stages = clean_stage(folders), delays_stage(folders)
+def _play_steps(
+    folders: Folders, store: BookmarkStore, airflow: Airflow, report: Report, console: Console, lake: Lake
+) -> None:
+    clean, delays = (replace(stage, here=lake.here) for stage in (clean_stage(folders), delays_stage(folders)))
     try:
-        Demonstration(landing, store, airflow, *stages, console.say, report).play()
+        Demonstration(lake.landing, store, airflow, clean, delays, console.say, report).play()
     finally:
         report.write(folders.root / "summary.json")
         jobs = sorted(name for name, _ in store.jobs())
@@ -89,13 +93,13 @@ def open_bookmarks(uri: str) -> BookmarkStore:
     return store
 
 
-def prepare(folders: Folders, uri: str, say: Callable[[str], None]) -> dict[str, str]:
+def prepare(folders: Folders, uri: str, say: Callable[[str], None], lake: Lake | None = None) -> dict[str, str]:
     """Make Airflow's home and Spark's class archive; return the environment for both."""
-    archive = archive_path()
+    archive = archive_path(None if lake is None else lake.jars)
     if not archive.exists():
         say("Spark: keeping its classes in an archive; once on this machine, takes half a minute")
-        make_archive(archive, environment(folders, uri, ""))
-    settings = environment(folders, uri, java_options(archive))
+        make_archive(archive, environment(folders, uri, "", lake))
+    settings = environment(folders, uri, java_options(archive), lake)
     say("Airflow: making its home")
     migrate(folders, settings)
     return settings

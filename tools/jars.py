@@ -43,6 +43,15 @@ class JarSet:
 
 SETS: dict[str, JarSet] = {
     "dynamodb-local": JarSet("2.6.1", (Artifact("com.amazonaws", "DynamoDBLocal", "2.6.1"),)),
+    # Both servers of HDFS. What they share is "provided" to each of them, so it is named.
+    "hdfs": JarSet(
+        "3.4.2",
+        (
+            Artifact("org.apache.hadoop", "hadoop-common", "3.4.2"),
+            Artifact("org.apache.hadoop", "hadoop-hdfs-client", "3.4.2"),
+            Artifact("org.apache.hadoop", "hadoop-hdfs", "3.4.2"),
+        ),
+    ),
     "livy": JarSet("0.7.1-incubating", (Artifact("org.apache.livy", "livy-server", "0.7.1-incubating"),)),
     # Not Hadoop's minicluster, which is one jar: its REST API answers in a form that no other YARN has.
     "yarn": JarSet(
@@ -66,6 +75,8 @@ SETS: dict[str, JarSet] = {
         ),
         excludes=("io.netty:*", "org.slf4j:*", "commons-codec:*"),
     ),
+    # Alone: what it asks for comes with Spark.
+    "avro": JarSet("4.1.1", (Artifact("org.apache.spark", "spark-avro_2.13", "4.1.1", is_transitive=False),)),
 }
 
 

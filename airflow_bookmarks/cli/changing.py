@@ -142,11 +142,15 @@ def _amount(again: Mapping[str, Any]) -> str:
 
 
 def _what(seen: Mapping[str, Any], change: Change) -> str:
+    from airflow_bookmarks.sources.point import RETRY
+
     undone = seen["undone_runs"]
     count = seen.get("undone_run_count", len(undone))
     shown = ", ".join(map(str, undone[:_SHOWN_RUNS])) + (", ..." if count > _SHOWN_RUNS else "")
     are = "is" if count == 1 else "are"
     runs = f": {counted(count, 'run')} {are} undone" + (f" ({shown})" if undone else "")
+    if change.kind == "set" and (change.value or "").startswith(RETRY):
+        return f"reads quarantined files of {change.ctx!r} again ({change.value!r}), and nothing else changes"
     if change.kind == "set":
         return f"goes on reading {change.ctx!r} from {change.value!r}: no run is undone"
     if change.kind == "undo":
@@ -276,7 +280,10 @@ _ASK_HELP = "do not do it, but ask a second person to approve it: for a protecte
 _REQUEST = Argument(("--request",), {"action": "store_true", "help": _ASK_HELP})
 _CHANGING = (REASON, FORCE, YES, _DRY_RUN, _REQUEST)
 _SET_CTX = Argument(("ctx",), {"metavar": "CTX", "help": "the context"})
-_VALUE_HELP = "for files: now, or a time; for an upstream: now, or a run number (0: the beginning)"
+_VALUE_HELP = (
+    "for files: now, a time, or retry:PATH or retry:* for what is quarantined; for an upstream: now, or a run number "
+    "(0: the beginning)"
+)
 _VALUE = Argument(("value",), {"metavar": "VALUE", "help": _VALUE_HELP})
 _NUMBER = Argument(("--run",), {"required": True, "type": positive, "metavar": "N", "help": "run number"})
 _REQUEST_ID = Argument(("request_id",), {"metavar": "REQUEST", "help": "id of the request, see requests"})

@@ -141,7 +141,10 @@ _REPAIR = Argument(("--repair",), {"action": "store_true", "help": "mend what ne
 _NO_FILES = Argument(("--no-files",), {"action": "store_true", "help": "do not look at published and staged files"})
 _LOST = Argument(
     ("--lost",),
-    {"action": "store_true", "help": "also look for jobs that the list has lost; scans the whole table"},
+    {
+        "action": "store_true",
+        "help": "also look for jobs that the list has lost, and objects that nothing names; scans the whole table",
+    },
 )
 _DRY_RUN = Argument(("--dry-run",), {"action": "store_true", "help": "only say what would go"})
 _RETENTION = Argument(

@@ -26,13 +26,18 @@ _HISTORY_COLUMNS = (
     "attempt",
 )
 _FILE_COLUMNS = ("ctx", "path", "bytes", "modified_at")
+_READ = ("COMMITTED", "PUBLISHED")
+_QUARANTINE_COLUMNS = ("ctx", "path", "bytes", "modified_at", "run_number", "error")
 _REQUEST_COLUMNS = ("id", "state", "change", "who", "why", "valid_until")
 _DIFFERENCES = 20  # paths of a kind that the table shows; JSON has all
 
 
 def _check(desk: Desk, given: argparse.Namespace) -> None:
     desk.store.check_layout()
-    print_facts({"usable": True, "namespace": desk.store.namespace, **desk.store.table.describe()}, given)
+    facts: dict[str, Any] = {"usable": True, "namespace": desk.store.namespace, **desk.store.table.describe()}
+    if desk.store.blobs.state_uri is not None:
+        facts |= {"state_uri": desk.store.blobs.state_uri, "objects": len(desk.store.blobs.objects())}
+    print_facts(facts, given)
 
 
 def _list(desk: Desk, given: argparse.Namespace) -> None:
@@ -65,11 +70,24 @@ def _history(desk: Desk, given: argparse.Namespace) -> None:
 def _files(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.history import files_of
 
+    if given.quarantined == (given.run is not None):
+        raise OptionError("files takes either --run RUN or --quarantined. Nothing was read.")
+    if given.quarantined:
+        _quarantined(desk, given)
+        return
     rows = files_of(desk.store, desk.job(given), given.run)
     kept = [row for row in rows if given.ctx in (None, row["ctx"])]
     if rows and not kept:
         raise OptionError(f"run {given.run} read no context {given.ctx!r}; it read {sorted({r['ctx'] for r in rows})}.")
-    print_rows(kept, _FILE_COLUMNS, given)
+    is_history = all(row["state"] in _READ for row in kept)
+    print_rows(kept, _FILE_COLUMNS if is_history else (*_FILE_COLUMNS, "state"), given)
+
+
+def _quarantined(desk: Desk, given: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.quarantine import quarantined_files
+
+    rows = quarantined_files(desk.store, desk.job(given))
+    print_rows([row for row in rows if given.ctx in (None, row["ctx"])], _QUARANTINE_COLUMNS, given)
 
 
 def _diff(desk: Desk, given: argparse.Namespace) -> None:
@@ -115,7 +133,14 @@ _ALL_REQUESTS = Argument(
     ("--all",), {"action": "store_true", "help": "also those that are done, rejected, expired or void"}
 )
 _LIMIT = Argument(("--limit",), {"type": positive, "metavar": "N", "default": None, "help": "only the newest N"})
-_RUN = Argument(("--run",), {"required": True, "metavar": "RUN", "help": "run number or run id"})
+_RUN = Argument(
+    ("--run",),
+    {"metavar": "RUN", "default": None, "help": "run number or run id, also of a run that failed, paused or disabled"},
+)
+_QUARANTINED = Argument(
+    ("--quarantined",),
+    {"action": "store_true", "help": "instead of a run: the files that can't be parsed, and are left out"},
+)
 _ONE_CTX = Argument(("--ctx",), {"metavar": "CTX", "default": None, "help": "only this context"})
 _RUNS = Argument(("runs",), {"nargs": "*", "metavar": "RUN", "help": "two run numbers or run ids"})
 _WITH_STORE = Argument(
@@ -127,7 +152,7 @@ VERBS = (
     Verb("list", "List the jobs of the namespace", _list),
     Verb("show", "Show where a job stands", _show, (JOB,)),
     Verb("history", "List the runs of a job, oldest first", _history, (JOB, _LIMIT, _ALL_RUNS)),
-    Verb("files", "List the files that a run has read", _files, (JOB, _RUN, _ONE_CTX)),
+    Verb("files", "List the files that a run has read, or was about to", _files, (JOB, _RUN, _QUARANTINED, _ONE_CTX)),
     Verb("diff", "Compare two runs of a job, or a job in two stores", _diff, (JOB, _RUNS, _WITH_STORE)),
     Verb("requests", "List the changes of a protected job that wait for approval", _requests, (JOB, _ALL_REQUESTS)),
 )

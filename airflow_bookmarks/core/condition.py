@@ -18,6 +18,7 @@ from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.line import last_common_run
 from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.core.watermark import are_comparable, mark_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.line import Ancestry, Line
     from airflow_bookmarks.core.run import ContextState, Execution, Run
 
-Mark: TypeAlias = int | datetime  # what a watermark compares as
 _MOST_DIGITS = 1000  # Python refuses to read a number of more than 4300
 
 
@@ -128,12 +128,12 @@ class WatermarkReached:
         """Return the condition that two texts mean.
 
         Raises:
-            OptionError: the watermark is neither a whole number nor an ISO 8601 time. NameInvalidError: the context
+            OptionError: the watermark is neither a number nor an ISO 8601 time. NameInvalidError: the context
                 can't be one.
         """
         if mark_of(text) is None:
             raise OptionError(
-                f"watermark={text!r}: expected a whole number or an ISO 8601 time, which can be compared. Nothing was "
+                f"watermark={text!r}: expected a number or an ISO 8601 time, which can be compared. Nothing was "
                 "read or changed."
             )
         return cls(text, None if ctx is None else check_name("context", ctx))
@@ -275,17 +275,6 @@ def logical_date_done(found: Iterable[Execution], logical_date: datetime) -> Exe
 # ---- watermarks
 
 
-def mark_of(watermark: str) -> Mark | None:
-    """Return a watermark as what it compares as: a whole number or a time; None where it is neither.
-
-    Example:
-        >>> mark_of("42"), mark_of("2013-01-31"), mark_of("part-00042")
-        (42, datetime.datetime(2013, 1, 31, 0, 0), None)
-    """
-    number = _whole_number(watermark)
-    return _time(watermark) if number is None else number
-
-
 def watermark_context(job: str, contexts: Mapping[str, ContextState], ctx: str | None) -> str | None:
     """Return whose watermark is meant: `ctx`, else the one context that has a watermark; None while there is none yet.
 
@@ -304,19 +293,17 @@ def watermark_context(job: str, contexts: Mapping[str, ContextState], ctx: str |
 
 
 def is_reached(job: str, ctx: str, watermark: str, wanted: str) -> bool:
-    """Whether a watermark is at or above the wanted one: times as times, whole numbers as numbers.
+    """Whether a watermark is at or above the wanted one: times as times, numbers as numbers.
 
     Raises:
         OptionError: they are not of one kind; a time with a zone and one without are not.
     """
     have, want = mark_of(watermark), mark_of(wanted)
-    if isinstance(have, int) and isinstance(want, int):
-        return have >= want
-    if isinstance(have, datetime) and isinstance(want, datetime) and (have.tzinfo is None) == (want.tzinfo is None):
-        return have >= want
+    if have is not None and want is not None and are_comparable(have, want):
+        return have >= want  # type: ignore[operator]  # they are comparable
     raise OptionError(
         f"job {job!r}: the watermark of {ctx!r} is like {watermark!r}, and {wanted!r} can't be compared with it. "
-        "Nothing was changed. Whole numbers are compared with numbers, times with times; a time needs a zone where the "
+        "Nothing was changed. Numbers are compared with numbers, times with times; a time needs a zone where the "
         "watermark has one."
     )
 

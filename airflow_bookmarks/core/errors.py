@@ -107,6 +107,10 @@ class PublishError(BookmarkError):
     """Raised when what a run staged can't be made visible; the run stays committed and its publish stays due."""
 
 
+class ManifestError(BookmarkError):
+    """Raised when the manifest of a plan can't be written; nothing was read, and the bookmark has not moved."""
+
+
 class ChangeRefusedError(BookmarkError):
     """Raised when a reset, rewind, set, undo or replay can't be done; nothing was changed."""
 
@@ -152,11 +156,29 @@ class SchemaUnknownError(SourceError):
 
 
 class SchemaChangedError(SourceError):
-    """Raised when a partition column holds a value that its settled type cannot take."""
+    """Raised when columns went or have another type than in the runs before, or than in other files of the same run."""
 
 
 class OverwrittenError(SourceError):
     """Raised with `on_overwrite="error"` when files that were read before have another version now."""
+
+
+class UnmatchedError(SourceError):
+    """Raised when names of files that are to be read do not match `sequence`, and `on_unmatched` is "error"."""
+
+
+class QuarantineFullError(SourceError):
+    """Raised when more files of a context can't be parsed than a quarantine is meant for."""
+
+    def __init__(self, files: int, size_bytes: int, most_files: int, most_bytes: int) -> None:
+        super().__init__(
+            f"{files} files can't be parsed, {size_bytes} bytes to remember; a quarantine is for {most_files} files "
+            f"and {most_bytes} bytes at most. Nothing was committed or published, nothing more is quarantined. So many "
+            "at once are mostly of another format or schema than the job says: look at them, and at what the job says. "
+            "To read what is quarantined already again, set its context to 'retry:*'; to be done with it, remove or "
+            "replace the files and do the same."
+        )
+        self.files, self.size_bytes = files, size_bytes
 
 
 class UpstreamRewoundError(SourceError):

@@ -52,6 +52,7 @@ import numpy as np
 import numpy.typing as npt
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.quarantine import Quarantine
 from airflow_bookmarks.core.segment import (
     Bits64,
     Hashed,
@@ -76,6 +77,7 @@ Load: TypeAlias = Callable[[Sequence[str]], Mapping[str, bytes]]
 
 _ROOT_FORMAT = 1
 _BOUNDED_FORMAT = 2  # a reader of format 1 would read again what was forgotten
+_HOLDING_FORMAT = 3  # a reader of formats 1 and 2 would read what is in quarantine, and lose the record of it
 _NEVER = -1
 
 
@@ -114,6 +116,7 @@ class Ledger:
 
     `newest_ms` is the latest time of any file ever added (ms since 1970 UTC), also of one that was overwritten since;
     None as long as there was none. Of files older than `forgotten_before_ms` entries may be left out (None: of none).
+    `quarantine` are files that were not read, because they can't be parsed.
 
     Example:
         >>> from airflow_bookmarks.core.listing import FileInfo, Listing
@@ -132,6 +135,7 @@ class Ledger:
     _fan_out: int = field(repr=False)
     _inline_bytes: int = field(repr=False)
     forgotten_before_ms: int | None = None
+    quarantine: Quarantine = field(default_factory=Quarantine, repr=False)
 
     # ---- begin
 
@@ -167,11 +171,11 @@ class Ledger:
         try:
             body = _checked_body(root)
             newest_ms, listed, names = _parse_root(body)
-            forgotten = _parse_bound(body)
+            forgotten, held = _parse_bound(body), _parse_held(body)
         except (KeyError, TypeError, ValueError) as error:
             raise corrupt(f"the root of a ledger has a part that means nothing ({error!r})") from error
         fan_out = _checked_fan_out(fan_out)
-        return cls(newest_ms, listed, names, PathHashes(hasher), _Shelf(load), fan_out, inline_bytes, forgotten)
+        return cls(newest_ms, listed, names, PathHashes(hasher), _Shelf(load), fan_out, inline_bytes, forgotten, held)
 
     # ---- ask
 
@@ -232,10 +236,11 @@ class Ledger:
             return verdicts, seconds
         hashed = self._paths.hashed(listing)
         if self._entries is not None:
-            found, at = self._entries.find(hashed.hashes)
-            is_same = self._entries.versions[at] == version_bits(listing)
-            verdicts[found] = np.where(is_same, Known.KNOWN, Known.CHANGED)[found]
-            seconds[found] = self._entries.seconds[at][found]
+            found, at = self._entries.find(hashed.hashes[hashed.order])
+            known, at = hashed.order[found], at[found]
+            is_same = self._entries.versions[at] == version_bits(listing)[known]
+            verdicts[known] = np.where(is_same, np.int8(Known.KNOWN), np.int8(Known.CHANGED))
+            seconds[known] = self._entries.seconds[at]
         for rows in hashed.collisions:
             _judge_together(rows, [bare_name(listing.paths[row]) for row in rows], verdicts)
         for row in self._contested_rows(hashed.hashes):
@@ -364,11 +369,12 @@ class Ledger:
         return frozenset(inline)
 
     def _body(self, inline: frozenset[int]) -> dict[str, Any]:
-        before = self.forgotten_before_ms
+        before, held = self.forgotten_before_ms, self.quarantine.rows()
         return {
             **({} if before is None else {"forgotten_before_ms": before}),
+            **({"quarantine": held} if held else {}),
             "count": len(self),
-            "format": _ROOT_FORMAT if before is None else _BOUNDED_FORMAT,
+            "format": _HOLDING_FORMAT if held else _ROOT_FORMAT if before is None else _BOUNDED_FORMAT,
             "names": [[name, entry.version, entry.modified_ms] for name, entry in sorted(self._names.items())],
             "newest_ms": self.newest_ms,
             "segments": [
@@ -468,10 +474,10 @@ def _checked_body(root: bytes) -> dict[str, Any]:
     if root != _OPENING + _checksum(content) + _MIDDLE + content + _CLOSING:
         raise corrupt("the root of a ledger does not match its checksum, or is no root")
     body: dict[str, Any] = json.loads(content)
-    if body["format"] not in (_ROOT_FORMAT, _BOUNDED_FORMAT):
+    if body["format"] not in (_ROOT_FORMAT, _BOUNDED_FORMAT, _HOLDING_FORMAT):
         raise corrupt(
             f"the root of a ledger has format {body['format']}, and this version of airflow_bookmarks knows formats "
-            f"{_ROOT_FORMAT} and {_BOUNDED_FORMAT} (was it written by a newer one?)"
+            f"{_ROOT_FORMAT} to {_HOLDING_FORMAT} (was it written by a newer one?)"
         )
     return body
 
@@ -485,10 +491,17 @@ def _parse_root(body: Mapping[str, Any]) -> tuple[int | None, tuple[_Listed, ...
 
 
 def _parse_bound(body: Mapping[str, Any]) -> int | None:
-    bound = body["forgotten_before_ms"] if body["format"] == _BOUNDED_FORMAT else None
+    if body["format"] == _BOUNDED_FORMAT:
+        bound = body["forgotten_before_ms"]
+    else:
+        bound = body.get("forgotten_before_ms") if body["format"] == _HOLDING_FORMAT else None
     if bound is not None and not isinstance(bound, int):
         raise TypeError(f"forgotten_before_ms is {bound!r}")
     return bound
+
+
+def _parse_held(body: Mapping[str, Any]) -> Quarantine:
+    return Quarantine.parse(body["quarantine"]) if body["format"] == _HOLDING_FORMAT else Quarantine()
 
 
 def _parse_listed(segment_id: str, count: int, tier: int, text: str | None = None) -> _Listed:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import islice
+from operator import le
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,16 +57,74 @@ def instant(milliseconds: int) -> datetime:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Folders:
+    """The folders that some files lie in: `numbers` gives for each file its folder among `names`.
+
+    A folder may have lost its files (`take`), and one that was listed under two roots is there twice.
+    """
+
+    names: Sequence[str]
+    numbers: npt.NDArray[np.int32]
+
+    @classmethod
+    def of(cls, paths: Iterable[str]) -> Folders:
+        """Find the folders of `paths`.
+
+        Example:
+            >>> found = Folders.of(["/d/x=1/a.csv", "/d/x=1/b.csv", "/d/x=2/a.csv"])
+            >>> found.names, found.numbers.tolist()
+            (['/d/x=1', '/d/x=2'], [0, 0, 1])
+        """
+        known: dict[str, int] = {}
+        numbers = [known.setdefault(path.rpartition("/")[0], len(known)) for path in paths]
+        return cls(list(known), np.array(numbers, np.int32))
+
+    @classmethod
+    def in_turn(cls, names: Sequence[str], counts: Sequence[int]) -> Folders:
+        """Say that the first so many files lie in the first folder, the next ones in the second, and so on."""
+        return cls(names, np.repeat(np.arange(len(names), dtype=np.int32), np.array(counts, np.intp)))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Folders]) -> Folders:
+        """Put the folders of one listing behind those of another."""
+        starts = np.cumsum([0, *(len(part.names) for part in parts)], dtype=np.int32)
+        numbers = [part.numbers + start for part, start in zip(parts, starts, strict=False)]
+        return cls([name for part in parts for name in part.names], np.concatenate([np.empty(0, np.int32), *numbers]))
+
+    def take(self, indices: npt.NDArray[np.intp]) -> Folders:
+        """Return the folders of the files at `indices`."""
+        return Folders(self.names, self.numbers[indices])
+
+    def first_files(self) -> Sequence[int]:
+        """Return the first file of each folder that has one, in the order of the files."""
+        # Files of a folder mostly stand together, so that few of them are left to ask.
+        starts = np.flatnonzero(np.diff(self.numbers, prepend=-1))
+        first: dict[int, int] = {}
+        for number, start in zip(self.numbers[starts].tolist(), starts.tolist(), strict=True):
+            first.setdefault(number, start)
+        return list(first.values())
+
+    def in_use(self) -> set[str]:
+        """Return the names of the folders that have a file."""
+        is_used = np.zeros(len(self.names), np.bool_)
+        is_used[self.numbers] = True
+        return {self.names[number] for number in np.flatnonzero(is_used).tolist()}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Listing:
     """Files in columns of one length: a million of them fit where a million objects would not.
 
-    `etags` is None when no file has one.
+    `etags` is None when no file has one. `folders` is None where the listing did not go folder by folder; `in_folders`
+    finds them then.
     """
 
     paths: Sequence[str]
     sizes: npt.NDArray[np.int64]
     times_ms: npt.NDArray[np.int64]
     etags: Sequence[str | None] | None = None
+    folders: Folders | None = None
+    _taken: tuple[Listing, npt.NDArray[np.intp]] | None = None  # from which listing, and which rows of it
 
     @classmethod
     def of(cls, files: Iterable[FileInfo]) -> Listing:
@@ -81,6 +141,19 @@ class Listing:
         has_etags = any(e is not None for e in etags)
         return cls(paths, np.array(sizes, np.int64), np.array(times, np.int64), etags if has_etags else None)
 
+    @classmethod
+    def joined(cls, parts: Sequence[Listing]) -> Listing:
+        """Put listings behind each other. A folder of which several hold files counts as one of each."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            [path for part in parts for path in part.paths],
+            np.concatenate([np.empty(0, np.int64), *(part.sizes for part in parts)]),
+            np.concatenate([np.empty(0, np.int64), *(part.times_ms for part in parts)]),
+            _joined_etags(parts),
+            Folders.joined([part.in_folders() for part in parts]),
+        )
+
     def __len__(self) -> int:
         return len(self.paths)
 
@@ -94,14 +167,63 @@ class Listing:
         return FileInfo(self.paths[index], int(self.sizes[index]), int(self.times_ms[index]), etag)
 
     def take(self, indices: npt.NDArray[np.intp]) -> Listing:
-        """Return the rows at `indices`, in that order."""
-        etags = None if self.etags is None else [self.etags[i] for i in indices]
-        return Listing([self.paths[i] for i in indices], self.sizes[indices], self.times_ms[indices], etags)
+        """Return the rows at `indices`, in that order; the same listing where that is all of it as it is."""
+        if len(indices) == len(self) and np.array_equal(indices, np.arange(len(self))):
+            return self
+        rows = indices.tolist()  # numbers of Python's: a list is slow to ask for numpy's
+        return Listing(
+            list(map(self.paths.__getitem__, rows)),
+            self.sizes[indices],
+            self.times_ms[indices],
+            None if self.etags is None else list(map(self.etags.__getitem__, rows)),
+            None if self.folders is None else self.folders.take(indices),
+            (self, indices),
+        )
+
+    def rows_in(self, whole: Listing) -> npt.NDArray[np.intp] | None:
+        """Return which rows of `whole` these are, None where they were not taken from it.
+
+        What is known of each row of `whole`, such as the hash of its path, is known of these then.
+        """
+        if self is whole:
+            return np.arange(len(self))
+        if self._taken is None:
+            return None
+        parent, rows = self._taken
+        above = parent.rows_in(whole)
+        return None if above is None else above[rows]
+
+    def has_versions_of(self, other: Listing) -> npt.NDArray[np.bool_]:
+        """Say for each file whether it has the version of the file in the same row of `other`, as `FileInfo` says."""
+        is_same: npt.NDArray[np.bool_] = (self.sizes == other.sizes) & (self.times_ms == other.times_ms)
+        if self.etags is None and other.etags is None:
+            return is_same
+        pairs = zip(_etags_of(self), _etags_of(other), strict=True)
+        has_same_etag = np.fromiter((mine == its for mine, its in pairs), np.bool_, len(self))
+        has_etag = np.fromiter((etag is not None for etag in _etags_of(self)), np.bool_, len(self))
+        return has_same_etag & (has_etag | is_same)
 
     def in_reading_order(self) -> Listing:
         """Return the rows oldest first, ties by path: the order in which a bounded run takes them."""
-        order = sorted(range(len(self)), key=lambda i: (int(self.times_ms[i]), self.paths[i]))
-        return self.take(np.array(order, np.intp))
+        order = self._reading_order()
+        if self._taken is None:
+            return self.take(order)
+        parent, rows = self._taken  # straight from there, so that nobody keeps what is between
+        return parent.take(rows[order])
+
+    def _reading_order(self) -> npt.NDArray[np.intp]:
+        if all(map(le, self.paths, islice(self.paths, 1, None))):  # as most listings come
+            return np.argsort(self.times_ms, kind="stable")
+        by_path = np.array(sorted(range(len(self)), key=self.paths.__getitem__), np.intp)
+        return by_path[np.argsort(self.times_ms[by_path], kind="stable")]
+
+    def in_folders(self) -> Folders:
+        """Return the folders that the files lie in, as the listing tells or as the paths do."""
+        return self.folders if self.folders is not None else Folders.of(self.paths)
+
+    def with_folders(self) -> Listing:
+        """Return the same files, with their folders found once for all who ask, and for what is taken from them."""
+        return self if self.folders is not None else replace(self, folders=Folders.of(self.paths))
 
     @property
     def total_bytes(self) -> int:
@@ -112,3 +234,13 @@ class Listing:
     def newest_ms(self) -> int | None:
         """The greatest time, None for no files."""
         return int(self.times_ms.max()) if len(self) else None
+
+
+def _joined_etags(parts: Sequence[Listing]) -> Sequence[str | None] | None:
+    if all(part.etags is None for part in parts):
+        return None
+    return [etag for part in parts for etag in _etags_of(part)]
+
+
+def _etags_of(listing: Listing) -> Sequence[str | None]:
+    return [None] * len(listing) if listing.etags is None else listing.etags

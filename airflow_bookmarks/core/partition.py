@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -15,6 +16,8 @@ from airflow_bookmarks.core.errors import SchemaChangedError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from airflow_bookmarks.core.schema import OnSchemaChange
 
 NULL_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _INTEGER = re.compile(r"-?\d{1,18}")
@@ -58,16 +61,22 @@ def root_of(path: str, roots: Sequence[str], *, recursive: bool = False) -> str:
 
 
 def settle_types(
-    paths: Iterable[tuple[str, str]], settled: Mapping[str, str], named: Collection[str] = ()
+    paths: Iterable[tuple[str, str]],
+    settled: Mapping[str, str],
+    named: Collection[str] = (),
+    *,
+    on_schema_change: OnSchemaChange = "fail",
+    pruned: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Return the Spark type of each partition column over all `(path, root)` given: int, bigint, date or string.
 
     A type that was settled before stays: a value that it can't take is an error, because the same column would have
     another type from this run on. Not so for the columns that the user's schema names (`named`, in any case): their
-    type is the user's.
+    type is the user's. A column that was not settled takes the values of `pruned` folders too, by column: what is let
+    in later fits. With `on_schema_change` "accept" and "reset" names and types follow what is there now.
 
     Raises:
-        SchemaChangedError: a value does not fit its settled type.
+        SchemaChangedError: a value does not fit its settled type, or the columns are others.
         SourceError: files of one source have different partition columns.
     """
     values: dict[str, set[str]] = {}
@@ -86,14 +95,18 @@ def settle_types(
             values[name].add(value)
     if names is None:
         return dict(settled)  # nothing is there now: what was settled stays
-    if settled and set(names) != set(settled):
+    for name in values.keys() - settled.keys():
+        values[name].update(pruned.get(name, ()))
+    follows = on_schema_change != "fail"
+    if settled and set(names) != set(settled) and not follows:
         raise SchemaChangedError(
             f"the partition columns were {sorted(settled)} in the runs before, and are {sorted(names)} now. Nothing "
-            "was read or changed. Read the new layout under a context of its own, or reset the job."
+            "was read or changed. Read the new layout under a context of its own; or go on with it by "
+            "on_schema_change='accept', or read all of it from the beginning by 'reset'."
         )
     free = {name.lower() for name in named}
     return {
-        name: _settle(name, seen - {NULL_VALUE}, settled.get(name), is_free=name.lower() in free)
+        name: _settle(name, seen - {NULL_VALUE}, settled.get(name), is_free=follows or name.lower() in free)
         for name, seen in values.items()
     }
 
@@ -101,14 +114,15 @@ def settle_types(
 def _settle(name: str, values: set[str], settled: str | None, *, is_free: bool) -> str:
     if settled is not None and not values:
         return settled  # nothing but nulls is there now
-    fits = _narrowest(values)
+    fits = narrowest(values)
     if settled is None or (is_free and not _takes(settled, fits)):
         return fits
     if not _takes(settled, fits):
-        example = next(v for v in sorted(values) if not _takes(settled, _narrowest({v})))
+        example = next(v for v in sorted(values) if not _takes(settled, narrowest({v})))
         raise SchemaChangedError(
             f"partition column {name!r} has been {settled} in the runs before, and the value {example!r} is none. "
-            "Nothing was read or changed. Name the column in the schema (as string), or reset the job."
+            "Nothing was read or changed. Go on with the type that takes all values by on_schema_change='accept', or "
+            "read all from the beginning by 'reset'. Name the column in the schema to say its type yourself."
         )
     return settled
 
@@ -119,7 +133,13 @@ def _takes(settled: str, fits: str) -> bool:
     return settled == "bigint" and fits == "int"
 
 
-def _narrowest(values: set[str]) -> str:
+def narrowest(values: set[str]) -> str:
+    """Return the type that takes all of these values, which are no nulls.
+
+    Example:
+        >>> narrowest({"1", "02"}), narrowest({"2013-01-31"}), narrowest({"1", "a"})
+        ('int', 'date', 'string')
+    """
     if not values:
         return "string"
     if all(_INTEGER.fullmatch(v) for v in values):

@@ -12,9 +12,14 @@ import numpy as np
 
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.listing import FileInfo, Listing
+from airflow_bookmarks.core.quarantine import Quarantine, QuarantinedFile
+from airflow_bookmarks.core.reason import BEFORE_START
+from airflow_bookmarks.core.sequence import SequenceStart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from airflow_bookmarks.core.seen import Seen
 
 _FORMAT = 1
 
@@ -50,10 +55,14 @@ class PartitionCounts:
 class FilePlan:
     """The files that a run reads from one context, with the version of each.
 
-    `roots` are the listed folders or files (`basePath` of partitioned data); `listed` counts the files seen, `known`
-    those read before; `skipped` counts by reason what is neither known nor planned (hidden, late, missing, ...).
+    `roots` are the listed folders or files (`basePath` of partitioned data, unless `bases` names others: the folders
+    that a pattern found); `listed` counts the files seen, `known` those read before;
+    `skipped` counts by reason what is neither known nor planned (hidden, late, missing, ...).
     `partition_types` gives the settled Spark type of each partition column; `partitions` what was listed of them (for
     log and metrics; not stored with the plan). `unread` names, for some of the reasons of `skipped`, the files.
+    `sequence` is by what the files are ordered, where that is not their time; `seen` what was ever listed of a sequence
+    or of a column of days, where gaps are looked for (among the facts; not stored with the plan). `quarantined` are
+    files that this run found it can't parse.
     """
 
     files: Listing
@@ -65,14 +74,31 @@ class FilePlan:
     upstream: UpstreamWindow | None = None
     partitions: PartitionCounts | None = None
     unread: Mapping[str, Listing] = field(default_factory=dict)
+    sequence: SequenceStart | None = None
+    seen: Seen | None = None
+    quarantined: tuple[QuarantinedFile, ...] = ()
+    bases: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.files)
 
     @property
+    def read_below(self) -> tuple[str, ...]:
+        """The folders or files as which Spark reads the plan: partitions are what lies below them."""
+        return self.bases or self.roots
+
+    @property
     def is_empty(self) -> bool:
         """Whether there is nothing to read."""
         return len(self.files) == 0
+
+    @property
+    def sequence_watermark(self) -> str | None:
+        """The watermark once this plan is read; None where the files have no sequence, or no value was seen yet."""
+        if self.sequence is None:
+            return None
+        passed = [files for reason, files in self.unread.items() if reason == BEFORE_START]  # counts as read
+        return self.sequence.after(self.roots, self.files, *passed)
 
     def with_partition_types(self, types: Mapping[str, str]) -> FilePlan:
         """Return the same plan with other partition types."""
@@ -96,6 +122,10 @@ class FilePlan:
                 "pruned": counts.pruned,
                 "skipped": len(counts.skipped),
             }
+        if self.seen is not None:
+            facts["gaps"] = self.seen.facts()
+        if self.quarantined:
+            facts["quarantined"] = len(self.quarantined)
         if self.upstream is not None:
             up = self.upstream
             facts["upstream"] = {"job": up.job, "output": up.output, "after": up.after, "until": up.until,
@@ -108,7 +138,9 @@ class FilePlan:
 
         Layout (format 1): `v`, `roots`, `listed`, `known`, `skipped`, `partition_types`, `upstream` or null, `base`
         (the longest common prefix of the paths), and the columns `path` (rest after base), `size`, `time` (ms), `etag`
-        or null. `unread` holds, where there are any, per reason the same five (from `base`) of files that are not read.
+        or null. `unread` holds, where there are any, per reason the same five (from `base`) of files that are not read;
+        `sequence`, where there is one, its `rule` and the watermark `before`, or null; `quarantined`, where there are
+        any, per file path, version, size, time (ms), error and run number; `bases`, where there are any.
         """
         document: dict[str, Any] = {
             "v": _FORMAT,
@@ -122,6 +154,12 @@ class FilePlan:
         }
         if self.unread:
             document["unread"] = {reason: _columns(files) for reason, files in self.unread.items()}
+        if self.bases:
+            document["bases"] = list(self.bases)
+        if self.quarantined:
+            document["quarantined"] = Quarantine().add(self.quarantined).rows()
+        if self.sequence is not None:
+            document["sequence"] = {"rule": self.sequence.rule, "before": self.sequence.before}
         return zlib.compress(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(), 6)
 
     @classmethod
@@ -137,7 +175,7 @@ class FilePlan:
                 raise StateCorruptError(
                     f"a stored plan has format {document['v']}, this version knows {_FORMAT}; upgrade"
                 )
-            window = document["upstream"]
+            window, sequence = document["upstream"], document.get("sequence")
             return cls(
                 _listing(document),
                 tuple(document["roots"]),
@@ -147,6 +185,9 @@ class FilePlan:
                 document["partition_types"],
                 None if window is None else _window(window),
                 unread={reason: _listing(files) for reason, files in document.get("unread", {}).items()},
+                sequence=None if sequence is None else SequenceStart(**sequence),
+                quarantined=tuple(Quarantine.parse(document.get("quarantined", ()))),
+                bases=tuple(document.get("bases", ())),
             )
         except (zlib.error, ValueError, KeyError, TypeError) as error:
             raise StateCorruptError(f"a stored plan can't be read ({error}); nothing was changed") from error
@@ -163,7 +204,10 @@ def union(plans: Sequence[FilePlan]) -> FilePlan:
     for plan in plans:
         types |= plan.partition_types
     roots = tuple(dict.fromkeys(root for plan in plans for root in plan.roots))
-    return FilePlan(Listing.of(picked), roots, len(picked), 0, {}, types, plans[-1].upstream if plans else None)
+    bases = tuple(dict.fromkeys(base for plan in plans for base in plan.read_below))
+    upstream = plans[-1].upstream if plans else None
+    has_bases = any(plan.bases for plan in plans)
+    return FilePlan(Listing.of(picked), roots, len(picked), 0, {}, types, upstream, bases=bases if has_bases else ())
 
 
 def encode_moves(moves: Sequence[tuple[str, str]], staged: Listing | None = None) -> bytes:

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 class Position:
     """Where a context stands: `body` is what its source needs to go on, `watermark` what a person can compare.
 
-    `blobs` are bytes by content hash that `body` refers to and that are not stored yet.
+    `blobs` are bytes by content hash that `body` refers to and that are not stored yet. `keeps_watermark` tells that
+    the watermark of the context stays as it is, whatever that is.
     """
 
     body: bytes
     watermark: str | None = None
     blobs: Mapping[str, bytes] = field(default_factory=dict)
+    keeps_watermark: bool = False
 
 
 @dataclass(frozen=True, slots=True)

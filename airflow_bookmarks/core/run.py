@@ -104,6 +104,7 @@ class ContextState:
     """Where one context stands after a run: what a person can compare, and which item holds its position.
 
     That is the item of `run`, the last one that moved it; or, after a set, the line that began with epoch `set_in`.
+    The watermark is the greatest value of `watermark_column`; None: the one that its kind of source tells.
     """
 
     kind: str
@@ -111,6 +112,7 @@ class ContextState:
     run: RunKey
     watermark: str | None = None
     set_in: int | None = None
+    watermark_column: str | None = None
 
 
 def watermarks(contexts: Mapping[str, ContextState]) -> dict[str, str | None]:

@@ -22,7 +22,7 @@ from __future__ import annotations
 import hashlib
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -149,7 +149,10 @@ class Segment:
         return hashlib.sha256(self.data).hexdigest()
 
     def find(self, hashes: Bits64) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]:
-        """Say for each hash whether it has an entry, and at which index; the index means nothing where it has none."""
+        """Say for each hash whether it has an entry, and at which index; the index means nothing where it has none.
+
+        Give a million hashes in ascending order: each is looked for near the one before, which is several times faster.
+        """
         at = np.minimum(np.searchsorted(self.hashes, hashes), len(self) - 1)
         return self.hashes[at] == hashes, at
 
@@ -176,9 +179,21 @@ def blake2b_64(names: Sequence[str]) -> Bits64:
         >>> [hex(h) for h in blake2b_64(["lake/raw/flights/a.csv"])]
         ['0xc12e2fe26924dba6']
     """
-    # A local file name that is no UTF-8 reaches Python with lone surrogates; surrogatepass keeps such names apart.
-    digests = b"".join([hashlib.blake2b(n.encode("utf-8", "surrogatepass"), digest_size=8).digest() for n in names])
-    return np.frombuffer(digests, "<u8")
+    try:
+        return _blake2b_64(map(str.encode, names))
+    except UnicodeEncodeError:
+        # A local file name that is no UTF-8 reaches Python with lone surrogates; surrogatepass keeps such names apart.
+        return _blake2b_64(name.encode("utf-8", "surrogatepass") for name in names)
+
+
+def _blake2b_64(names: Iterable[bytes]) -> Bits64:
+    fresh = hashlib.blake2b(digest_size=8).copy  # a third less than to say again what is wanted, a million times
+    digests = []
+    for name in names:
+        hashing = fresh()
+        hashing.update(name)
+        digests.append(hashing.digest())
+    return np.frombuffer(b"".join(digests), "<u8")
 
 
 def scheme_of(path: str) -> str:
@@ -249,10 +264,20 @@ def _mix(values: Bits64) -> Bits64:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hashed:
-    """The bits of each path of a listing, and the rows of different paths that share theirs, group by group."""
+    """The bits of each path of a listing, and the rows of different paths that share theirs, group by group.
+
+    `order` lists the rows by ascending bits.
+    """
 
     hashes: Bits64
+    order: npt.NDArray[np.intp]
     collisions: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, paths: Sequence[str], hashes: Bits64) -> Hashed:
+        """Find out which of these paths share their bits."""
+        order = np.argsort(hashes)
+        return cls(hashes, order, _collisions(paths, hashes, hashes[order]))
 
     @property
     def collided_bits(self) -> Bits64:
@@ -261,7 +286,7 @@ class Hashed:
 
 
 class PathHashes:
-    """Hashes paths, and remembers the last listing: a run classifies one and then adds some files among the same."""
+    """Hashes paths, and remembers the last listing: a run classifies one and then adds some files of the same."""
 
     def __init__(self, hasher: Hasher) -> None:
         self._hasher = hasher
@@ -273,19 +298,24 @@ class PathHashes:
 
     def hashed(self, listing: Listing) -> Hashed:
         """Return the bits of each path, and which paths share theirs."""
-        if self._last is None or self._last[0] is not listing:
-            parts = [self._hasher(bare_names(chunk)) for chunk in _chunks(listing.paths)]
-            hashes = np.concatenate([np.empty(0, np.uint64), *parts])
-            self._last = listing, Hashed(hashes, _collisions(listing.paths, hashes))
-        return self._last[1]
+        if self._last is not None:
+            whole, known = self._last
+            if whole is listing:
+                return known
+            rows = listing.rows_in(whole)
+            if rows is not None:  # the whole stays the last one: more may be taken from it
+                return Hashed.of(listing.paths, known.hashes[rows])
+        parts = [self._hasher(bare_names(chunk)) for chunk in _chunks(listing.paths)]
+        hashed = Hashed.of(listing.paths, np.concatenate([np.empty(0, np.uint64), *parts]))
+        self._last = listing, hashed
+        return hashed
 
 
 def _chunks(paths: Sequence[str]) -> Iterator[Sequence[str]]:
     return (paths[start : start + _HASH_CHUNK] for start in range(0, len(paths), _HASH_CHUNK))
 
 
-def _collisions(paths: Sequence[str], hashes: Bits64) -> tuple[tuple[int, ...], ...]:
-    ordered = np.sort(hashes)
+def _collisions(paths: Sequence[str], hashes: Bits64, ordered: Bits64) -> tuple[tuple[int, ...], ...]:
     repeated = ordered[1:][ordered[1:] == ordered[:-1]]
     if not len(repeated):
         return ()

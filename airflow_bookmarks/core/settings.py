@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 PREFIX = "spark.bookmarks."
-_LATER = ("state_uri", "manifest_uri")
-_S3 = "s3."  # how S3 is reached; files/s3_settings.py reads and checks these
+_STORES = ("s3.", "hdfs.")  # how they are reached; files/s3_settings.py and files/hdfs_settings.py check these
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,9 @@ class Settings:
     `task_id`, `map_index`, `dag_run_id`, `logical_date`, `series`; `upstream` is a comma-separated list of job names,
     and `upstream_until` a JSON object with the last run to read of some of them; `replay` is the number of a run to
     make again; `start` is "beginning", "now" or an ISO time; `shard` says which virtual shards this task works on, as
-    `core.shard.Share` has it; `version` is that of the package which wrote the settings.
+    `core.shard.Share` has it; `state_uri` is a folder for state that is too large for the table, as the store URI may
+    say it too; `manifest_uri` a folder in which each plan is written down; `version` is that of the package which wrote
+    the settings.
     """
 
     job: str | None = None
@@ -42,6 +43,8 @@ class Settings:
     replay: str | None = None
     start: str | None = None
     shard: str | None = None
+    state_uri: str | None = None
+    manifest_uri: str | None = None
     version: str | None = None
 
     @classmethod
@@ -56,7 +59,7 @@ class Settings:
             'flights.clean'
         """
         ours = {k.removeprefix(PREFIX): v for k, v in conf.items() if k.startswith(PREFIX)}
-        given = {name: value for name, value in ours.items() if not name.startswith(_S3)}
+        given = {name: value for name, value in ours.items() if not name.startswith(_STORES)}
         check_setting_names(given)
         return cls(**{_attribute(name): value for name, value in given.items() if value != ""})
 
@@ -143,9 +146,6 @@ def check_setting_names(names: Iterable[str]) -> None:
     Raises:
         OptionError: otherwise; Glue ignores such keys, and a misspelt one then reads everything.
     """
-    later = sorted(name for name in names if name in _LATER)
-    if later:
-        raise OptionError(f"{PREFIX}{later[0]} is not supported by this version. Nothing was read or changed.")
     unknown = sorted(name for name in names if name not in known_settings())
     if unknown:
         raise OptionError(

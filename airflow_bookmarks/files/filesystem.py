@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, Protocol, runtime_checkable
 
 from airflow_bookmarks.core.errors import OptionError, SourceError
+from airflow_bookmarks.core.glob import SIGNS
 from airflow_bookmarks.files.s3_settings import S3_SCHEMES, S3Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from airflow_bookmarks.core.listing import FileInfo, Listing
+    from airflow_bookmarks.files.hdfs_settings import HdfsSettings
     from airflow_bookmarks.files.pace import Pace
 
 
@@ -20,12 +22,33 @@ class FileSystemError(SourceError, OSError):
     """Raised when a store of files refuses a request, or does not answer: no file system of this machine's."""
 
 
+class PathPatternError(OptionError):
+    """Raised when a path is a pattern, and nothing has that very name."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Listed:
-    """What a listing found: the files that are input, and by reason how many entries are not."""
+    """What a listing found: the files that are input, by reason how many entries are not, how many folders it pruned.
+
+    A pruned folder is one that the listing was told not to enter: what lies below it was not asked for.
+    """
 
     files: Listing
     skipped: Mapping[str, int] = field(default_factory=dict)
+    pruned: int = 0
+
+
+@runtime_checkable
+class Pruning(Protocol):
+    """An `enters` of `FileSystem.list` that knows more: a store that lists many folders by one request may ask it."""
+
+    def __call__(self, folder: str) -> bool:
+        """Whether a folder, by its path below the root, is entered."""
+        ...
+
+    def is_whole(self, folder: str) -> bool:
+        """Whether all folders below one that is entered are entered too: then it may not be asked of them."""
+        ...
 
 
 class FileSystem(Protocol):
@@ -40,11 +63,24 @@ class FileSystem(Protocol):
         """How fast the store is asked."""
         ...
 
-    def list(self, root: str, *, recursive: bool = False) -> Listed:
+    def list(
+        self,
+        root: str,
+        *,
+        recursive: bool = False,
+        enters: Callable[[str], bool] | None = None,
+        saw: Callable[[int], None] | None = None,
+    ) -> Listed:
         """List the input files at `root`: a file, or a folder as Spark reads it.
 
         Left out, and counted: names that begin with `_` or `.` (`_name=value` is a partition) as `hidden`, and, unless
         `recursive`, files in folders that are no partition as `nested`; more reasons are in `files/input.py`.
+
+        Args:
+            recursive: whether folders that are no partition are descended into.
+            enters: is given each folder before it is listed, as its path below the root ("year=2013/month=09"), once;
+                False prunes it: nothing below it is asked for. Not asked of hidden folders. None: all are entered.
+            saw: is told now and then how many more entries the listing has seen.
 
         Raises:
             SourceMissingError: there is nothing at `root`.
@@ -87,7 +123,8 @@ class FileSystem(Protocol):
         """Return the one absolute spelling of a path.
 
         Raises:
-            OptionError: it is empty, relative or a pattern.
+            OptionError: it is empty or relative.
+            PathPatternError: it is a pattern, and nothing has that very name.
         """
         ...
 
@@ -97,6 +134,13 @@ class FileSystem(Protocol):
 
     def pattern(self, path: str) -> str:
         """Return the path as Spark reads it: what Spark would take for a pattern is escaped."""
+        ...
+
+    def write(self, path: str, content: IO[bytes]) -> None:
+        """Write one file whole, from where `content` stands: a reader of `path` finds what was there before, or all.
+
+        Makes the folders above it. When it returns the file outlives a power cut, as far as the store can tell.
+        """
         ...
 
 
@@ -112,7 +156,33 @@ def _open_s3(settings: S3Settings, scheme: str) -> FileSystem:
     return S3FileSystem(settings, scheme)
 
 
-_OPENERS: dict[str, Callable[[], FileSystem]] = {"": _open_local, "file": _open_local}
+def _open_hdfs(settings: HdfsSettings | None, scheme: str) -> FileSystem:
+    from airflow_bookmarks.files.hdfs import open_hdfs
+
+    return open_hdfs(settings, scheme)
+
+
+def _open_gs() -> FileSystem:
+    from airflow_bookmarks.files.gs import open_gs
+
+    return open_gs()
+
+
+def _open_abfs(scheme: str) -> FileSystem:
+    from airflow_bookmarks.files.abfs import open_abfs
+
+    return open_abfs(scheme)
+
+
+_HDFS_SCHEMES = ("hdfs", "webhdfs", "swebhdfs")
+_ABFS_SCHEMES = ("abfss", "abfs")
+
+_OPENERS: dict[str, Callable[[], FileSystem]] = {
+    "": _open_local,
+    "file": _open_local,
+    "gs": _open_gs,
+    **{scheme: partial(_open_abfs, scheme) for scheme in _ABFS_SCHEMES},
+}
 
 
 def use_s3_settings(settings: S3Settings) -> None:
@@ -122,6 +192,15 @@ def use_s3_settings(settings: S3Settings) -> None:
 
 
 use_s3_settings(S3Settings())
+
+
+def use_hdfs_settings(settings: HdfsSettings | None) -> None:
+    """Make `open_filesystem` reach HDFS as these settings say; None and before: as Hadoop's configuration says."""
+    for scheme in _HDFS_SCHEMES:
+        _OPENERS[scheme] = partial(_open_hdfs, settings, scheme)
+
+
+use_hdfs_settings(None)
 
 
 def register_filesystem(scheme: str, opener: Callable[[], FileSystem]) -> None:
@@ -143,7 +222,9 @@ def open_filesystem(path: str) -> FileSystem:
     if scheme not in _OPENERS:
         raise OptionError(
             f"{path!r}: no file system for scheme {scheme!r}; this version knows local paths (/folder or "
-            "file:///folder) and S3 (s3a://bucket/folder). Nothing was read or changed."
+            "file:///folder), S3 (s3a://bucket/folder), HDFS (hdfs://name-node/folder), Google Cloud Storage "
+            "(gs://bucket/folder) and Azure (abfss://container@account.dfs.core.windows.net/folder). Nothing was read "
+            "or changed."
         )
     return _OPENERS[scheme]()
 
@@ -168,6 +249,26 @@ def open_one_filesystem(paths: Sequence[str]) -> FileSystem:
     return files
 
 
+def paths_and_patterns(files: FileSystem, paths: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the paths that name something, and those that are patterns, each in the one absolute spelling it has.
+
+    A path that looks like a pattern names what is there by that very name.
+
+    Raises:
+        OptionError: a path is empty or relative.
+    """
+    named: list[str] = []
+    patterns: list[str] = []
+    for path in paths:
+        try:
+            named.append(files.canonical(path))
+        except PathPatternError:
+            folder = path[: min(path.index(sign) for sign in SIGNS & set(path))].rpartition("/")[0]
+            names = [name for name in path[len(folder) :].split("/") if name]
+            patterns.append("/".join([files.canonical(folder or "/").rstrip("/"), *names]))
+    return named, patterns
+
+
 def store_of(path: str) -> str:
     """Return what paths of one file system have in common, and no others: "file", "s3a", or another scheme.
 
@@ -176,4 +277,4 @@ def store_of(path: str) -> str:
         ['file', 'file', 's3a', 's3a']
     """
     scheme = path.partition(":")[0] if "://" in path or path.startswith("file:") else "file"
-    return S3_SCHEMES[0] if scheme in S3_SCHEMES else scheme
+    return next((family[0] for family in (S3_SCHEMES, _ABFS_SCHEMES) if scheme in family), scheme)

@@ -50,6 +50,10 @@ class Sieve:
             self.counts[reason] = self.counts.get(reason, 0) + 1
         return reason is None
 
+    def hides(self, folder: str) -> bool:
+        """Whether a folder, relative to the root, is hidden; count it where it is."""
+        return self._folder(folder) is HIDDEN
+
     def _folder(self, folder: str) -> str | None:
         if folder not in self._verdicts:
             self._verdicts[folder] = self._judge(folder)

@@ -8,18 +8,19 @@ import logging
 import os
 import shutil
 import tempfile
+import uuid
 from typing import IO, TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError, SourceError, SourceMissingError
 from airflow_bookmarks.core.listing import FileInfo, Listing
-from airflow_bookmarks.core.partition import is_partition
-from airflow_bookmarks.core.reason import HIDDEN, NESTED, SPECIAL
-from airflow_bookmarks.files.filesystem import Listed
+from airflow_bookmarks.core.reason import HIDDEN
+from airflow_bookmarks.files.filesystem import Listed, PathPatternError
 from airflow_bookmarks.files.input import is_hidden
+from airflow_bookmarks.files.local_listing import list_folder
 from airflow_bookmarks.files.pace import Pace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 log = logging.getLogger(__name__)
 
@@ -27,20 +28,26 @@ _GLOB = frozenset("*?[]{}")
 
 
 class LocalFileSystem:
-    """Files of this machine by `os.scandir`: one stat a file, no second look."""
+    """Files of this machine: one stat a file, no second look."""
 
     pace = Pace()
 
-    def list(self, root: str, *, recursive: bool = False) -> Listed:
+    def list(
+        self,
+        root: str,
+        *,
+        recursive: bool = False,
+        enters: Callable[[str], bool] | None = None,
+        saw: Callable[[int], None] | None = None,
+    ) -> Listed:
         """List the input files at `root`; see `FileSystem.list`."""
-        skipped: dict[str, int] = {}
         try:
             if not os.path.isdir(root):
                 status = os.stat(root)
                 if is_hidden(os.path.basename(root)):  # Spark reads no row of it, also when it is named
                     return Listed(Listing.of([]), {HIDDEN: 1})
                 return Listed(Listing.of([_info(root, status)]))
-            return Listed(Listing.of(_walk(root, recursive, False, skipped)), skipped)
+            return list_folder(root, recursive=recursive, enters=enters, saw=saw)
         except FileNotFoundError as error:
             raise SourceMissingError(
                 f"{root!r} does not exist (or went while it was listed). Nothing was read or changed. Check the "
@@ -113,8 +120,8 @@ class LocalFileSystem:
                 "different folders, so a relative path would name different data."
             )
         if _GLOB & set(plain) and not os.path.exists(plain):
-            raise OptionError(
-                f"{path!r} is a pattern, and patterns are not planned by this version. Nothing was read or changed. "
+            raise PathPatternError(
+                f"{path!r} is a pattern, and here one folder or file is named. Nothing was read or changed. "
                 "Name the folder, or several folders as a list."
             )
         return os.path.normpath("/" + plain.lstrip("/"))  # normpath keeps two slashes at the start
@@ -128,35 +135,23 @@ class LocalFileSystem:
         escaped = "".join("\\" + c if c in _GLOB or c == "\\" else c for c in path)
         return f"file://{escaped}"
 
-
-def _walk(folder: str, recursive: bool, is_nested: bool, skipped: dict[str, int]) -> Iterator[FileInfo]:
-    with os.scandir(folder) as entries:
-        rows = sorted(entries, key=lambda entry: entry.name)
-    for entry in rows:
-        if is_hidden(entry.name):
-            skipped[HIDDEN] = skipped.get(HIDDEN, 0) + 1
-        elif entry.is_dir():
-            inside = is_nested or not (recursive or is_partition(entry.name))
-            yield from _walk(entry.path, recursive, inside, skipped)
-        elif is_nested:
-            skipped[NESTED] = skipped.get(NESTED, 0) + 1
-        elif not entry.is_file():  # a pipe, a socket, a link that leads nowhere
-            skipped[SPECIAL] = skipped.get(SPECIAL, 0) + 1
-        else:
-            info = _stat(_text(entry.path))
-            if info is not None:  # it went while we listed: it was not there
-                yield info
-
-
-def _text(path: str) -> str:
-    try:
-        path.encode()
-    except UnicodeEncodeError as error:
-        raise SourceError(
-            f"the name of {os.fsencode(path)!r} is not UTF-8. Nothing was read or changed. Rename the file, or begin "
-            "its name with '_' or '.' to leave it out."
-        ) from error
-    return path
+    def write(self, path: str, content: IO[bytes]) -> None:
+        """Write one file whole, by a rename of what was written beside it; see `FileSystem.write`."""
+        folder = os.path.dirname(path)
+        os.makedirs(folder, exist_ok=True)
+        # The other's name is no part of this one: it may be as long as a name can be.
+        part = os.path.join(folder, f".{uuid.uuid4().hex}.part")
+        try:
+            with open(part, "xb") as file:
+                shutil.copyfileobj(content, file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.rename(part, path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(part)
+            raise
+        _keep_entries(folder)
 
 
 def _move_across(source: str, target: str) -> bool:
@@ -180,6 +175,15 @@ def _move_across(source: str, target: str) -> bool:
     with contextlib.suppress(FileNotFoundError):
         os.unlink(source)
     return True
+
+
+def _keep_entries(folder: str) -> None:
+    """Let a rename in `folder` outlive a power cut."""
+    entries = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(entries)
+    finally:
+        os.close(entries)
 
 
 def _stat(path: str) -> FileInfo | None:

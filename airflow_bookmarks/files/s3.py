@@ -17,11 +17,11 @@ from botocore import exceptions as aws
 from airflow_bookmarks.core.errors import OptionError, SourceMissingError
 from airflow_bookmarks.core.listing import FileInfo, Listing
 from airflow_bookmarks.core.reason import HIDDEN
-from airflow_bookmarks.files.filesystem import FileSystemError, Listed
+from airflow_bookmarks.files.filesystem import FileSystemError, Listed, PathPatternError, Pruning
 from airflow_bookmarks.files.input import Sieve, is_hidden
 from airflow_bookmarks.files.pace import Pace
 from airflow_bookmarks.files.s3_client import clients_of, code_of, is_gone, telling
-from airflow_bookmarks.files.s3_listing import list_pages
+from airflow_bookmarks.files.s3_listing import Descent, list_folders, list_pages
 from airflow_bookmarks.files.s3_page import PAGE_KEYS, Page, page_of
 from airflow_bookmarks.files.s3_settings import S3_SCHEMES, S3Settings
 
@@ -80,20 +80,30 @@ class S3FileSystem:
         self._parts_at_once = threading.BoundedSemaphore(self._settings.connections)
         self._spark_scheme = self._settings.scheme or ("s3" if scheme == "s3" else SCHEME)
 
-    def list(self, root: str, *, recursive: bool = False) -> Listed:
+    def list(
+        self,
+        root: str,
+        *,
+        recursive: bool = False,
+        enters: Callable[[str], bool] | None = None,
+        saw: Callable[[int], None] | None = None,
+    ) -> Listed:
         """List the input files at `root` by one request for each 1,000 keys; see `FileSystem.list`.
 
         A root that is a key and a folder as well is listed as the folder. Empty objects that stand for folders are
-        counted as `marker`.
+        counted as `marker`. With `enters` each folder takes a request of its own, unless nothing below it is pruned
+        (`Pruning`): then all that is below it is listed by one request for each 1,000 keys again.
         """
         at = _object(root)
-        columns = _Columns(at, Sieve(recursive))
+        columns = _Columns(at, Sieve(recursive), saw)
         with telling(f"{root!r} can't be listed"):
             fetch = _Requests(self._clients.of(at.bucket), at.bucket)
-            parts = list_pages(fetch, at.inside, self._settings.connections, columns.of)
-            if columns.keys_seen == 0 and at.key:
+            pages = fetch, at.inside, self._settings.connections, columns.of
+            descents = None if enters is None else _Descents(at, columns.sieve, enters)
+            parts = list_pages(*pages) if descents is None else list_folders(*pages, descents.into)
+            if columns.is_nothing_seen and at.key:
                 return self._list_file(at, fetch(at.key, "", max_keys=1))
-        return Listed(_joined(parts), columns.sieve.counts)
+        return Listed(_joined(parts), columns.sieve.counts, 0 if descents is None else descents.pruned)
 
     def _list_file(self, at: _Object, page: Page) -> Listed:
         if not page.keys or page.keys[0] != at.key:
@@ -261,8 +271,8 @@ class S3FileSystem:
         key = posixpath.normpath(f"/{at.key}").strip("/")
         found = _Object(at.bucket, key)
         if _GLOB & set(key) and not self._is_there(found):
-            raise OptionError(
-                f"{path!r} is a pattern, and patterns are not planned by this version. Nothing was read or changed. "
+            raise PathPatternError(
+                f"{path!r} is a pattern, and here one folder or file is named. Nothing was read or changed. "
                 "Name the folder, or several folders as a list."
             )
         return str(found)
@@ -280,6 +290,12 @@ class S3FileSystem:
     def pattern(self, path: str) -> str:
         """Return the path with the scheme that Spark is to use, and escapes; see `FileSystem.pattern`."""
         return "".join("\\" + c if c in _GLOB or c == "\\" else c for c in self.uri(path))
+
+    def write(self, path: str, content: IO[bytes]) -> None:
+        """Write one object by one request, 5 GB at most; see `FileSystem.write`."""
+        at = _object(path)
+        with telling(f"{path!r} can't be written"):
+            self._clients.of(at.bucket).put_object(Bucket=at.bucket, Key=at.key, Body=content)
 
 
 def _object(path: str) -> _Object:
@@ -327,27 +343,23 @@ def _pages(fetch: _Requests, prefix: str, *, delimiter: str = "", max_keys: int 
         yield page
         if not page.is_truncated:
             return
-        last_key = page.keys[-1] if page.keys else ""
-        # "0" follows "/": what comes after it lies behind the whole folder.
-        last_folder = f"{page.folders[-1][:-1]}0" if page.folders else ""
-        after = max(last_key, last_folder)
+        after = page.end
 
 
 class _Columns:
     """Makes of each page the columns of a listing, without what is no input."""
 
-    def __init__(self, root: _Object, sieve: Sieve) -> None:
+    def __init__(self, root: _Object, sieve: Sieve, saw: Callable[[int], None] | None) -> None:
         self.sieve = sieve
-        self.keys_seen = 0
+        self.is_nothing_seen = True
+        self._keys_seen, self._saw = 0, saw
         self._root = root
         self._skip = len(root.inside)
         self._base = f"{SCHEME}://{root.bucket}/"
 
     def of(self, page: Page) -> Listing:
         """Return the input files of a page."""
-        before, self.keys_seen = self.keys_seen, self.keys_seen + len(page.keys)
-        if before // _PROGRESS_EVERY < self.keys_seen // _PROGRESS_EVERY:
-            log.info("bookmark: listing %s: %d keys so far", self._root, self.keys_seen)
+        self._note(page)
         takes, skip, base = self.sieve.takes, self._skip, self._base
         rows = [row for row, key in enumerate(page.keys) if takes(key[skip:])]
         if len(rows) == len(page.keys):
@@ -359,6 +371,36 @@ class _Columns:
             page.times_ms[index],
             [page.etags[row] for row in rows],
         )
+
+    def _note(self, page: Page) -> None:
+        self.is_nothing_seen = self.is_nothing_seen and not page.keys and not page.folders
+        if self._saw is not None:
+            self._saw(len(page.keys))
+            return
+        before, self._keys_seen = self._keys_seen, self._keys_seen + len(page.keys)
+        if before // _PROGRESS_EVERY < self._keys_seen // _PROGRESS_EVERY:
+            log.info("bookmark: listing %s: %d keys so far", self._root, self._keys_seen)
+
+
+class _Descents:
+    """Says how far a listing goes into the folders that it comes upon, and counts those that it does not enter."""
+
+    def __init__(self, root: _Object, sieve: Sieve, enters: Callable[[str], bool]) -> None:
+        self.pruned = 0
+        self._skip, self._sieve, self._enters = len(root.inside), sieve, enters
+
+    def into(self, prefix: str) -> Descent:
+        """Decide by the prefix that S3 shows for a folder."""
+        folder = prefix[self._skip : -1]
+        if not all(folder.split("/")):  # a key with `//` in it, which is no folder that could be named
+            return Descent.WHOLE
+        if self._sieve.hides(folder):
+            return Descent.NONE
+        if not self._enters(folder):
+            self.pruned += 1
+            return Descent.NONE
+        is_whole = isinstance(self._enters, Pruning) and self._enters.is_whole(folder)
+        return Descent.WHOLE if is_whole else Descent.BY_FOLDER
 
 
 def _joined(parts: Sequence[Listing]) -> Listing:

@@ -8,6 +8,9 @@ the stretch that has given most so far is cut where keys lie ahead of it:
     |-- read --> ......|-- read --> .......|-- read --> |      cut at folders, else at a character of the names
 
 A cut in a wrong place costs a request, and never a key: the stretches lie side by side whatever S3 holds.
+
+Where folders may be pruned, a listing begins folder by folder instead: a request shows the folders directly in one, and
+only those that are entered are asked for, several at a time. Below a folder in which nothing is pruned it is a stretch.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import os
 from bisect import bisect_right
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from enum import Enum
 from itertools import pairwise
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -34,6 +38,14 @@ _HEX = "abcdef"
 _T = TypeVar("_T")
 
 
+class Descent(Enum):
+    """How far a listing goes into a folder."""
+
+    NONE = 0
+    BY_FOLDER = 1  # folders in it may be pruned
+    WHOLE = 2  # all that is below it is listed
+
+
 class Fetch(Protocol):
     """One request: the page of the keys that begin with `prefix` and come after `after`."""
 
@@ -42,14 +54,17 @@ class Fetch(Protocol):
 
 @dataclass(slots=True)
 class _Stretch(Generic[_T]):
-    """Keys after `cursor`, up to and including `until` (None: to the end); `kept` is what became of the pages before.
+    """Keys below `prefix` after `cursor`, up to and including `until` (None: to the end).
 
-    It is cut only when it has given `patience` pages since it was cut last, so that cuts stay few.
+    `kept` is what became of the pages before. It is cut only when it has given `patience` pages since it was cut last,
+    so that cuts stay few; with a `delimiter`, which leaves out what is in the folders there, it is never cut.
     """
 
+    prefix: str
     cursor: str
     until: str | None
     patience: int = _PAGES_ALONE
+    delimiter: str = ""
     kept: list[_T] = field(default_factory=list)
     since_cut: int = 0
     is_done: bool = False
@@ -64,8 +79,7 @@ class _Stretch(Generic[_T]):
         count = len(page.keys) if self.until is None else bisect_right(page.keys, self.until)
         self.is_done = not page.is_truncated or count < len(page.keys)
         mine = page if count == len(page.keys) else page.first(count)
-        if mine.keys:
-            self.cursor = mine.keys[-1]
+        self.cursor = mine.end or self.cursor
         self.is_done = self.is_done or self.cursor == self.until
         self.since_cut += 1
         return mine
@@ -80,7 +94,11 @@ class _Stretch(Generic[_T]):
         bounds: list[str | None] = [ahead[(i + 1) * len(ahead) // (count + 1)] for i in range(count)]
         bounds = [*dict.fromkeys(bounds), self.until]
         self.until = bounds[0]
-        return [_Stretch[_T](after, until, self.patience) for after, until in pairwise(bounds) if after is not None]
+        return [
+            _Stretch[_T](self.prefix, after, until, self.patience)
+            for after, until in pairwise(bounds)
+            if after is not None
+        ]
 
 
 def list_pages(fetch: Fetch, prefix: str, connections: int, keep: Callable[[Page], _T]) -> list[_T]:
@@ -93,7 +111,7 @@ def list_pages(fetch: Fetch, prefix: str, connections: int, keep: Callable[[Page
     Raises:
         Exception: what `fetch` raised; a listing of which a part failed is none.
     """
-    first = _Stretch[_T]("", None)
+    first = _Stretch[_T](prefix, "", None)
     pages_alone = 0
     while not first.is_done and (pages_alone < _PAGES_ALONE or connections == 1):
         first.kept.append(keep(first.add(fetch(prefix, first.cursor))))
@@ -102,19 +120,47 @@ def list_pages(fetch: Fetch, prefix: str, connections: int, keep: Callable[[Page
         return first.kept
     with ThreadPoolExecutor(connections, "bookmark-s3-list") as pool:
         try:
-            stretches = _Spread(pool, fetch, prefix, connections, keep).run(first)
+            stretches = _Spread(pool, fetch, connections, keep).run(first)
         finally:
             pool.shutdown(cancel_futures=True)
     return [part for stretch in sorted(stretches, key=lambda s: s.start) for part in stretch.kept]
+
+
+def list_folders(
+    fetch: Fetch, prefix: str, connections: int, keep: Callable[[Page], _T], descends: Callable[[str], Descent]
+) -> list[_T]:
+    """Return what `keep` makes of the pages below a prefix, folder by folder, in no order that matters.
+
+    Args:
+        descends: says of each folder that a page shows, by its whole key, how far it is gone into.
+
+    The rest is as for `list_pages`.
+    """
+    first = _Stretch[_T](prefix, "", None, delimiter="/")
+    with ThreadPoolExecutor(connections, "bookmark-s3-list") as pool:
+        try:
+            stretches = _Spread(pool, fetch, connections, keep, descends).run(first)
+        finally:
+            pool.shutdown(cancel_futures=True)
+    return [part for stretch in sorted(stretches, key=lambda s: (s.prefix, s.start)) for part in stretch.kept]
+
+
+def _descends_nowhere(_: str) -> Descent:
+    return Descent.NONE
 
 
 class _Spread(Generic[_T]):
     """Reads stretches at the same time. Only this thread changes them: the others make requests."""
 
     def __init__(
-        self, pool: ThreadPoolExecutor, fetch: Fetch, prefix: str, connections: int, keep: Callable[[Page], _T]
+        self,
+        pool: ThreadPoolExecutor,
+        fetch: Fetch,
+        connections: int,
+        keep: Callable[[Page], _T],
+        descends: Callable[[str], Descent] = _descends_nowhere,
     ) -> None:
-        self._pool, self._fetch, self._prefix = pool, fetch, prefix
+        self._pool, self._fetch, self._descends = pool, fetch, descends
         self._connections, self._keep = connections, keep
         self._reading: dict[Future[Page], _Stretch[_T]] = {}
         self._searching: dict[Future[list[str]], _Stretch[_T]] = {}
@@ -128,7 +174,7 @@ class _Spread(Generic[_T]):
             waiting: set[Future[Any]] = {*self._reading, *self._searching}
             done, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for page in [future for future in self._reading if future in done]:
-                self._take(self._reading.pop(page), page.result())
+                stretches += self._take(self._reading.pop(page), page.result())
             for places in [future for future in self._searching if future in done]:
                 stretch = self._searching.pop(places)
                 for piece in stretch.cut(places.result(), self._idle() + 1):
@@ -139,14 +185,24 @@ class _Spread(Generic[_T]):
             left.cancel()
         return stretches
 
-    def _take(self, stretch: _Stretch[_T], page: Page) -> None:
+    def _take(self, stretch: _Stretch[_T], page: Page) -> list[_Stretch[_T]]:
+        """Keep a page; return what begins with it: the folders in it that are gone into."""
         mine = stretch.add(page)
         if not stretch.is_done:
             self._go_on(stretch)  # first of all: the next request goes while this page is looked at
         stretch.kept.append(self._keep(mine))
+        below = [
+            _Stretch[_T](folder, "", None, delimiter="" if how is Descent.WHOLE else stretch.delimiter)
+            for folder in mine.folders
+            if (how := self._descends(folder)) is not Descent.NONE
+        ]
+        for each in below:
+            self._go_on(each)
+        return below
 
     def _go_on(self, stretch: _Stretch[_T]) -> None:
-        self._reading[self._pool.submit(self._fetch, self._prefix, stretch.cursor)] = stretch
+        request = self._pool.submit(self._fetch, stretch.prefix, stretch.cursor, delimiter=stretch.delimiter)
+        self._reading[request] = stretch
 
     def _idle(self) -> int:
         return self._connections - len(self._reading) - len(self._searching)
@@ -155,11 +211,11 @@ class _Spread(Generic[_T]):
         """Look for places to cut at, where connections are idle: in the stretch that has given most."""
         if self._idle() <= 0:
             return
-        rich = [s for s in stretches if not s.is_done and not s.is_searched and s.since_cut >= s.patience]
+        rich = [s for s in stretches if not (s.is_done or s.is_searched or s.delimiter) and s.since_cut >= s.patience]
         if rich:
             stretch = max(rich, key=lambda s: s.since_cut)
             stretch.is_searched = True
-            search = self._pool.submit(places_ahead, self._fetch, self._prefix, stretch.cursor, stretch.until)
+            search = self._pool.submit(places_ahead, self._fetch, stretch.prefix, stretch.cursor, stretch.until)
             self._searching[search] = stretch
 
 

@@ -47,6 +47,14 @@ class Page:
     folders: Sequence[str]
     is_truncated: bool
 
+    @property
+    def end(self) -> str:
+        """What the next page comes after: the last key, or all that is in the last folder; empty for an empty page."""
+        last_key = self.keys[-1] if self.keys else ""
+        # "0" follows "/": what comes after it lies behind the whole folder.
+        last_folder = f"{self.folders[-1][:-1]}0" if self.folders else ""
+        return max(last_key, last_folder)
+
     def first(self, count: int) -> Page:
         """Return the page without what comes after so many of its keys."""
         return Page(

@@ -181,6 +181,7 @@ class BookmarkHook(BaseHook):
         """Say whether the store answers and its table is one of ours; for the button in Airflow's UI."""
         try:
             self.get_conn().check_layout()
+            self.get_conn().blobs.objects()  # state_uri, if there is one, has to be within reach too
         except BookmarkError as error:
             return False, str(error)
         return True, f"{self.store_uri} answers, and its layout is known"

@@ -21,8 +21,8 @@ class ConnectionFields:
     """The fields of a connection of type `bookmarks`; None where a field is empty.
 
     `store` is a store URI; `namespace`, `region` and `endpoint` may stand there or here. `aws_conn_id` names the
-    Airflow connection with the AWS credentials (None: boto3's own chain). `default_option` is what tasks do that name
-    none.
+    Airflow connection with the AWS credentials (None: boto3's own chain). `state_uri` is a folder for state that is too
+    large for the table; it may stand in the store URI too. `default_option` is what tasks do that name none.
     """
 
     store: str
@@ -56,11 +56,6 @@ class ConnectionFields:
                 f"connection {conn_id!r} names no store; set its field 'store', e.g. "
                 "dynamodb://bookmarks?region=eu-west-1. Nothing was read or changed."
             )
-        if "state_uri" in given:
-            raise OptionError(
-                f"connection {conn_id!r}: 'state_uri' is not supported by this version; leave it empty. "
-                "Nothing was read or changed."
-            )
         if "default_option" in given:
             Option.parse(given["default_option"])
         connection = cls(**given)
@@ -92,4 +87,7 @@ class ConnectionFields:
                     "read or changed."
                 )
             changes[name] = here
-        return StoreAddress.parse(str(replace(address, **changes)))  # type: ignore[arg-type]
+        merged = StoreAddress.parse(str(replace(address, **changes)))  # type: ignore[arg-type]
+        if self.state_uri is None:
+            return merged
+        return merged.with_state_uri(self.state_uri, f"connection {conn_id!r}: the field 'state_uri'")

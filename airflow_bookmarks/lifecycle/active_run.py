@@ -1,6 +1,10 @@
 """An enabled run, from begin to mark: what a driver does with the bookmark, without Spark.
 
 begin -> recover -> plan(ctx) ... place(output) ... staged(output) -> commit -> publish -> mark -> sweep
+
+In batches the mark takes the next fence in the same transaction, and the next run goes on from there (`following`):
+
+            plan ... commit -> publish -> mark + take -> sweep -> plan ... commit -> publish -> mark -> sweep
 """
 
 from __future__ import annotations
@@ -16,15 +20,20 @@ from airflow_bookmarks.core.job import Caller, check_name
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.core.plan import FilePlan, encode_moves, encode_paths
+from airflow_bookmarks.core.reason import OVER_BOUND
 from airflow_bookmarks.core.run import ContextState, OutputEntry, Payload, PlanEntry, Run, RunKey
 from airflow_bookmarks.core.start import BEGINNING, Start, is_first_run
+from airflow_bookmarks.core.watermark import Greatest, state_after
+from airflow_bookmarks.lifecycle.archive import Disposal, put_away
 from airflow_bookmarks.lifecycle.begin import OnConflict, begin
 from airflow_bookmarks.lifecycle.expectation import Expects
 from airflow_bookmarks.lifecycle.job_state import JobStates, KeepsState, state_context
 from airflow_bookmarks.lifecycle.lease import Machine, Renewer
+from airflow_bookmarks.lifecycle.manifest import WritesManifests
 from airflow_bookmarks.lifecycle.place import STAGED_SINKS, Place, Staged, place_entry
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.publish import publish_run, sweep
+from airflow_bookmarks.lifecycle.quarantine import log_corrupt, without_corrupt
 from airflow_bookmarks.lifecycle.reading import ContextReader, ReadsContexts
 from airflow_bookmarks.lifecycle.recheck import OnMissing, recheck_plan
 from airflow_bookmarks.lifecycle.recover import STARTS_FROM, STARTS_OVER, CommittingSink, recover, starts_from
@@ -56,9 +65,11 @@ class Planned:
     plan: FilePlan
     on_missing: OnMissing
     schema: str | None = None
+    schema_change: Mapping[str, Any] | None = None
+    failure: str | None = None
 
 
-class ActiveRun(ReadsContexts, KeepsState, Expects):
+class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
     """A run that holds the job's lease. Made by `ActiveRun.begin`; ends with `commit` or `abort`.
 
     `skipped` and metrics are kept per context; nothing that was left out is silent.
@@ -66,10 +77,19 @@ class ActiveRun(ReadsContexts, KeepsState, Expects):
 
     option = Option.ENABLE
 
-    def __init__(self, store: BookmarkStore, holding: Holding, machine: Machine, stopwatch: Stopwatch) -> None:
+    def __init__(
+        self,
+        store: BookmarkStore,
+        holding: Holding,
+        machine: Machine,
+        stopwatch: Stopwatch,
+        renewer: Renewer | None = None,
+    ) -> None:
         self._store, self._holding, self._machine = store, holding, machine
         self._stopwatch = stopwatch
-        self._renewer = Renewer(store, machine)
+        self._renewer = renewer or Renewer(store, machine)
+        self._in_batches, self._goes_on = False, False
+        self._next: Holding | None = None
         self._start = BEGINNING
         self._others = OtherReaders(store, holding.job)
         self._read_head()
@@ -77,6 +97,8 @@ class ActiveRun(ReadsContexts, KeepsState, Expects):
         self._outputs: dict[str, OutputEntry] = {}
         self._staged: dict[str, Staged] = {}
         self._rows: dict[str, int | None] = {}
+        self._greatest: dict[str, Greatest] = {}
+        self._disposals: dict[str, Disposal] = {}
         self._staging: list[str] = list(holding.base.staging)
         self._entries: Mapping[str, OutputEntry] = {}
         self._landing: Mapping[str, FilePlan] | None = None
@@ -100,10 +122,12 @@ class ActiveRun(ReadsContexts, KeepsState, Expects):
         sinks: Mapping[str, CommittingSink] | None = None,
         replays: int | None = None,
         start: Start = BEGINNING,
+        in_batches: bool = False,
     ) -> Self:
         """Take the job, finish what is due, settle what is open.
 
-        `start` is where a job without a bookmark begins (`core.start.is_first_run`).
+        `start` is where a job without a bookmark begins (`core.start.is_first_run`). `in_batches`: where a bound has
+        left something over, the execution goes on with another run after this one (`following`).
 
         Raises:
             JobBusyError, AttemptRefusedError, PublishError, StoreError: nothing of this run has begun.
@@ -112,7 +136,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects):
         with stopwatch.measure("begin"):
             holding = begin(store, job, caller, machine, on_conflict=on_conflict, wait_for=wait_for, replays=replays)
             run = cls(store, holding, machine, stopwatch)
-            run._start = start
+            run._start, run._in_batches = start, in_batches
             run._renewer.start(holding)
             try:
                 holding, adopted = recover(store, holding, machine, sinks)
@@ -138,6 +162,11 @@ class ActiveRun(ReadsContexts, KeepsState, Expects):
         return self._holding.run_number
 
     @property
+    def epoch(self) -> int | None:
+        """The epoch in which this run will commit."""
+        return self._holding.base.epoch
+
+    @property
     def token(self) -> str:
         """What tells this run's output from that of any other: for sinks of the user's own, to write idempotently."""
         h = self._holding
@@ -147,6 +176,16 @@ class ActiveRun(ReadsContexts, KeepsState, Expects):
     def file_token(self) -> str:
         """The part of published file names that tells this run, and each revision of it, from any other."""
         return f"run-{self._run_key}"
+
+    @property
+    def execution_id(self) -> str:
+        """The run id of the execution that makes this run."""
+        return self._holding.caller.run_id
+
+    @property
+    def _manifest_part(self) -> str | None:
+        is_first = self._holding.first_run in (None, self.run_number)
+        return None if is_first else f"run-{self.run_number}"
 
     @property
     def _run_key(self) -> RunKey:
@@ -196,17 +235,52 @@ class ActiveRun(ReadsContexts, KeepsState, Expects):
         with self._stopwatch.measure("plan"):
             found, plan = self._plan_source(ctx, source, on_source_change)
             self._machine.at(Point.LISTED)
-            facts = {**plan.facts(), STARTS_FROM: starts_from(self._holding.base, ctx)}
-            if found.position is None:
-                facts[STARTS_OVER] = True
-            body = self._payloads({ctx: plan.encode()})[ctx]
-            entry = PlanEntry(source.kind, body, facts, source.fingerprint())
-            self._store.plan(self._holding, ctx, entry, option=self.option.value, is_last=True)
-            self._has_item = True
+            self._store_plan(ctx, source, found, plan)
             self._machine.at(Point.PLANNED)
         self._contexts[ctx] = Planned(source, found, plan, on_missing)
         log_planned(log, self.job, ctx, plan)
         return plan
+
+    def _store_plan(self, ctx: str, source: Source, found: Found, plan: FilePlan) -> None:
+        facts = {**plan.facts(), STARTS_FROM: starts_from(self._holding.base, ctx)}
+        if found.position is None:
+            facts[STARTS_OVER] = True
+        if ctx in self._disposals:
+            facts |= self._disposals[ctx].facts()
+        body = self._payloads({ctx: plan.encode()})[ctx]
+        entry = PlanEntry(source.kind, body, facts, source.fingerprint())
+        self._store.plan(self._holding, ctx, entry, option=self.option.value, is_last=not self._in_batches)
+        self._has_item = True
+        self._write_manifest(ctx, plan)
+
+    @property
+    def may_quarantine(self) -> bool:
+        """Whether this run may leave planned files out because they can't be parsed."""
+        return True
+
+    def quarantine(self, ctx: str, corrupt: Mapping[str, str]) -> FilePlan:
+        """Leave planned files that can't be parsed out of the plan of a context; return what is left of it.
+
+        Call it before anything of the context is read or written. The plan is stored anew, so that whoever goes on with
+        this run, or makes it again, reads none of them; that they were found is part of the position after this run.
+
+        Args:
+            corrupt: the error of each of these files, by its path.
+
+        Raises:
+            QuarantineFullError: they are too many. FencedError: the job is not ours any more.
+        """
+        self._check_running(f"quarantine files of {ctx!r}")
+        context = self._contexts[ctx]
+        plan = without_corrupt(context.plan, context.found, corrupt, self.run_number)
+        self._store_plan(ctx, context.source, context.found, plan)
+        context.plan = plan
+        log_corrupt(self.job, ctx, corrupt, is_kept=True)
+        return plan
+
+    def dispose(self, ctx: str, disposal: Disposal) -> None:
+        """Say what becomes of the files of a context once this run is published; before it is planned."""
+        self._disposals[ctx] = disposal
 
     def _plan_source(self, ctx: str, source: Source, on_change: OnSourceChange) -> tuple[Found, FilePlan]:
         found = self._reader.found_for(ctx, source, on_change)
@@ -231,13 +305,43 @@ class ActiveRun(ReadsContexts, KeepsState, Expects):
             found = self._reader.found_for(ctx, source, on_change)
             return found, source.plan(found)
 
-    def set_schema(self, ctx: str, schema: str) -> None:
-        """Keep the schema (JSON) with which a context was read, for later empty increments."""
-        self._contexts[ctx].schema = schema
+    def schema_before(self, ctx: str) -> str | None:
+        """Return the schema (JSON) of the run from which a planned context goes on; None where it starts anew."""
+        return None if self._contexts[ctx].found.position is None else self.known_schema(ctx)
+
+    def start_over(self, ctx: str) -> FilePlan:
+        """Plan a context again, from its beginning; call it before anything of it is read.
+
+        The plan that was stored is replaced, with the note that it goes on from no position.
+
+        Raises:
+            SourceError: it can't be planned. FencedError: the job is not ours any more.
+        """
+        self._check_running(f"read {ctx!r} from the beginning")
+        context = self._contexts[ctx]
+        with self._stopwatch.measure("plan"):
+            found = Found()
+            plan = context.source.plan(found)
+            self._store_plan(ctx, context.source, found, plan)
+        context.found, context.plan = found, plan
+        log_planned(log, self.job, ctx, plan)
+        return plan
+
+    def set_schema(self, ctx: str, schema: str, change: Mapping[str, Any] | None = None) -> None:
+        """Keep the schema (JSON) with which a context was read, for later runs; and how it differs from before."""
+        self._contexts[ctx].schema, self._contexts[ctx].schema_change = schema, change
+
+    def set_failed(self, ctx: str, error: str) -> None:
+        """Keep that a planned context could not be read: this run can't commit, also where the error is caught."""
+        self._contexts[ctx].failure = error
 
     def set_rows(self, ctx: str, rows: int | None) -> None:
         """Keep how many rows were read from a context (None: not known)."""
         self._rows[ctx] = rows
+
+    def set_greatest(self, ctx: str, greatest: Greatest) -> None:
+        """Keep the greatest value that was read of the column whose values are the watermark of a context."""
+        self._greatest[ctx] = greatest
 
     # ---- place, stage
 
@@ -258,7 +362,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects):
         entry, root = place_entry(self._store.namespace, self.job, self._run_key, output, place)
         staging = self._staging if root in self._staging else [*self._staging, root]
         placed = {**self._listed_before(output, place), output: entry}
-        self._store.place(self._holding, placed, staging, option=self.option.value, is_last=True)
+        self._store.place(self._holding, placed, staging, option=self.option.value, is_last=not self._in_batches)
         self._staging, self._has_item = staging, True
         self._outputs[output] = entry
         self._machine.at(Point.PLACED)
@@ -297,38 +401,96 @@ class ActiveRun(ReadsContexts, KeepsState, Expects):
             PublishError: committed; the publish stays due and is finished by whoever begins next.
         """
         self._check_running("commit")
+        self._check_read()
         self._check_staged()
         self._stopwatch.measure_since("read_write", "plan")
         with self._stopwatch.measure("commit"):
-            commit = self._commit_of(self._rechecked() if self._landing is None else self._landing)
+            plans = self._rechecked() if self._landing is None else self._landing
+            commit = self._commit_of(plans)
             self._machine.at(Point.BEFORE_COMMIT)
             run = self._store.commit(self._holding, commit)
-        self._is_over = True
+        self._is_over, self._goes_on = True, not commit.is_last
         self._reader = ContextReader(self._store, self.job, replace(self._holding.base, contexts=commit.contexts))
         self._machine.at(Point.COMMITTED)
         for ctx, state in commit.contexts.items():
             if ctx == STATE_CONTEXT:
                 continue
             log_committed(log, self.job, ctx, self._holding.run_number, state)
-        return self._publish(run)
+        summary = self._publish(run)
+        self._put_away(plans)
+        return summary
+
+    def _put_away(self, plans: Mapping[str, FilePlan]) -> None:
+        for ctx, disposal in self._disposals.items():
+            if ctx in plans:
+                put_away(self._store, self._holding, ctx, self._contexts[ctx].plan, plans[ctx], disposal)
 
     def _publish(self, run: Run) -> Summary:
         with self._stopwatch.measure("publish"):
             publish_run(self._store, self._holding, run, self._machine)
         run = replace(run, metrics={**run.metrics, "seconds": self._stopwatch.seconds()})
-        self._store.mark(self._holding, run, is_own=True)
+        if self._goes_on:
+            self._next = self._mark_and_take(run)
+            self._renewer.switch(self._next)
+        else:
+            self._store.mark(self._holding, run, is_own=True)
+            self._renewer.stop()
         self._is_marked = True
-        self._renewer.stop()
         self._machine.at(Point.MARKED)
         sweep(self._staging, self._holding.fence)
         self._machine.at(Point.SWEPT)
         return Summary.of(run, self._store.namespace, self.job)
+
+    def _mark_and_take(self, run: Run) -> Holding:
+        """Mark the own run, and take the next fence for the next run of the same execution, in one transaction."""
+        self._renewer.rest()  # a renewal under the old fence, on its way now, must not count as a lost lease
+        following = self._store.mark(self._holding, run, is_own=True, take_next=self._machine.lease_time)
+        if following is None:
+            raise MisuseError(f"job {self.job!r}: the mark of run {run.key} took no next fence")
+        return following
+
+    # ---- batches
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether this run has ended, and the job is held for the next run of this execution: see `following`."""
+        return self._next is not None
+
+    def following(self) -> ActiveRun:
+        """Return the next run of this execution, which holds the job already.
+
+        Raises:
+            MisuseError: this run was the last one, or has not ended.
+        """
+        if self._next is None:
+            raise MisuseError(f"job {self.job!r}: no run follows this one. Nothing moved. Begin another one.")
+        run = ActiveRun(self._store, self._next, self._machine, Stopwatch(self._machine.monotonic), self._renewer)
+        run._in_batches, self._next = True, None
+        run.write_manifests(self._manifests)
+        return run
+
+    def leave(self) -> None:
+        """Give the job back between two runs of an execution that is not finished; elsewhere it does nothing."""
+        if self._next is None:
+            return
+        self._holding, self._next = self._next, None
+        log.warning("bookmark %s: the loop was left with input over; the next run of the job reads it", self.job)
+        self._give_back()
 
     def _check_staged(self) -> None:
         unfinished = sorted(set(self._outputs) - set(self._staged))
         if unfinished:
             raise MisuseError(
                 f"job {self.job!r}: outputs {unfinished} were placed and not written. Nothing was committed."
+            )
+
+    def _check_read(self) -> None:
+        failed = {ctx: context.failure for ctx, context in self._contexts.items() if context.failure is not None}
+        if failed:
+            told = "; ".join(f"{ctx!r} was planned and not read: {error}" for ctx, error in failed.items())
+            raise MisuseError(
+                f"job {self.job!r}: {told}. "
+                "Nothing was committed: what was planned would count as read. Let the error end the run, and mend it."
             )
 
     def _rechecked(self) -> dict[str, FilePlan]:
@@ -345,7 +507,9 @@ class ActiveRun(ReadsContexts, KeepsState, Expects):
         contexts = dict(self._holding.base.contexts)
         for ctx, position in moved.items():
             source = self._contexts[ctx].source
-            contexts[ctx] = ContextState(source.kind, source.fingerprint(), self._holding.key, position.watermark)
+            state = ContextState(source.kind, source.fingerprint(), self._holding.key)
+            before = self._reader.state(ctx) if self._contexts[ctx].found.position is not None else None
+            contexts[ctx] = state_after(state, position, before, self._greatest.get(ctx))
         states = self._states.changed()
         if states is not None:
             contexts[STATE_CONTEXT] = state_context(self._holding.key)
@@ -359,6 +523,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects):
             schemas=self._payloads(schemas),
             metrics={**self._metrics(plans), **self._states.facts()},
             is_empty=is_empty,
+            is_last=not (self._in_batches and is_over_bound(plans)),
             has_item=self._has_item,
         )
 
@@ -413,8 +578,18 @@ class ActiveRun(ReadsContexts, KeepsState, Expects):
             facts = plan.facts()
             facts["rows"] = self._rows.get(ctx)
             facts["watermark_before"] = self.watermark(ctx)
+            if ctx in self._contexts and self._contexts[ctx].schema_change:
+                facts["schema_change"] = self._contexts[ctx].schema_change
+            if ctx in self._greatest:
+                facts |= {"watermark_column": self._greatest[ctx].column, "greatest": self._greatest[ctx].value}
             contexts[ctx] = facts
         return {"contexts": contexts, "seconds": self._stopwatch.seconds()}
+
+    def _schemas_before(self, adopted: Run) -> dict[str, bytes]:
+        """Return the schemas that a run which is taken over goes on with: with which it read died with its driver."""
+        goes_on = [ctx for ctx, entry in adopted.plans.items() if not entry.facts.get(STARTS_OVER)]
+        known = {ctx: self._reader.known_schema(ctx) for ctx in goes_on}
+        return {ctx: schema.encode() for ctx, schema in known.items() if schema is not None}
 
     def _commit_adopted(self, adopted: Run) -> None:
         """Commit and publish a run that was taken over, as it was planned; then go on under the next fence."""
@@ -427,24 +602,26 @@ class ActiveRun(ReadsContexts, KeepsState, Expects):
             position = advance_stored(entry.kind, plan, found)
             if position is not None:
                 moved[ctx] = position
-                contexts[ctx] = ContextState(entry.kind, entry.fingerprint, self._holding.key, position.watermark)
+                state = ContextState(entry.kind, entry.fingerprint, self._holding.key)
+                before = None if entry.facts.get(STARTS_OVER) else self._reader.state(ctx)
+                # What its rows were nobody knows any more: the watermark of a column stays where it was.
+                column = None if before is None else before.watermark_column
+                contexts[ctx] = state_after(state, position, before, None if column is None else Greatest(column))
         commit = Commit(
             contexts=contexts,
             positions=self._store_positions(moved),
             outputs=adopted.outputs,
             edges=edges_of(self.job, plans, self._holding.base.contexts),
-            schemas={},
+            schemas=self._payloads(self._schemas_before(adopted)),
             metrics=self._metrics(plans),
             is_empty=_is_empty(plans),
             is_last=False,
         )
         run = self._store.commit(self._holding, commit)
+        for ctx in plans.keys() & contexts.keys():
+            log_committed(log, self.job, ctx, self._holding.run_number, contexts[ctx])
         publish_run(self._store, self._holding, run, self._machine)
-        self._renewer.rest()
-        following = self._store.mark(self._holding, run, is_own=True, take_next=self._machine.lease_time)
-        if following is None:
-            raise MisuseError(f"job {self.job!r}: the mark of run {run.key} took no next fence")
-        self._hold(following)
+        self._hold(self._mark_and_take(run))
 
     # ---- abort
 
@@ -454,7 +631,9 @@ class ActiveRun(ReadsContexts, KeepsState, Expects):
         After the commit nothing is taken back: a publish that failed stays due, for whoever begins next.
         """
         if self._is_over:
-            if not self._is_marked:
+            if self._is_marked:
+                self.leave()
+            else:
                 self._give_back()
             return
         self._is_over = True
@@ -490,6 +669,11 @@ class ActiveRun(ReadsContexts, KeepsState, Expects):
 
 def _is_empty(plans: Mapping[str, FilePlan]) -> bool:
     return bool(plans) and all(plan.is_empty for plan in plans.values())
+
+
+def is_over_bound(plans: Mapping[str, FilePlan]) -> bool:
+    """Whether a bound has left something of these sources to the next run."""
+    return any(plan.skipped.get(OVER_BOUND) for plan in plans.values())
 
 
 def edges_of(job: str, plans: Mapping[str, FilePlan], base: Mapping[str, ContextState]) -> dict[str, Edge]:

@@ -38,7 +38,7 @@ from airflow_bookmarks.lifecycle.turn import (
     turn_to,
     with_clean,
 )
-from airflow_bookmarks.sources.point import NOW
+from airflow_bookmarks.sources.point import reads_again
 from airflow_bookmarks.sources.registry import position_at
 from airflow_bookmarks.store.collection import collected_until, collection_check
 from airflow_bookmarks.store.naming import resolve_name
@@ -231,8 +231,9 @@ def set_position(store: BookmarkStore, job: str, ctx: str, value: str | int, **t
     """Put one context to a position that no run left; see `reset` for the rest.
 
     Args:
-        value: for files "now" (all that is there counts as read) or a time (what is not newer does); for an upstream
-            "now" (what is published counts as read) or a run number (0: from the beginning).
+        value: for files "now" (all that is there counts as read), a time (what is not newer does), or "retry:<path>" or
+            "retry:*" (that quarantined file, or all, are read again, and nothing else changes); for an upstream "now"
+            (what is published counts as read) or a run number (0: from the beginning).
 
     Raises:
         OptionError: the value is none of these, or the context was never read. Besides those of `reset`.
@@ -334,7 +335,7 @@ def preview(store: BookmarkStore, job: str, change: Change) -> Preview:
     low = undone.first
     is_cleaned = turn.cleaning is not None
     # Which of it was read before, only the source could tell.
-    is_unknown = change.kind == "set" and change.value != NOW
+    is_unknown = change.kind == "set" and reads_again(change.value or "")
     return Preview(
         job=job,
         kind=change.kind,
@@ -356,7 +357,7 @@ def preview(store: BookmarkStore, job: str, change: Change) -> Preview:
 def _read_again(store: BookmarkStore, job: str, head: Head, change: Change, turn: Turn) -> list[Run]:
     """Return the runs that read what a change of some contexts makes unread, though it undoes none."""
     contexts = change.contexts
-    if change.kind == "set" and change.value != NOW:
+    if change.kind == "set" and reads_again(change.value or ""):
         contexts = (change.ctx or "",)
     if contexts is None:
         return []

@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import OptionError, SourceError
+from airflow_bookmarks.core.errors import ManifestError, OptionError, SourceError
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
+from airflow_bookmarks.lifecycle.manifest import Manifests
 from airflow_bookmarks.lifecycle.pending import recent_runs, recorded_on_change, recorded_plans
 from airflow_bookmarks.sources.registry import recorded_source
 
@@ -40,17 +41,20 @@ def log_pending(seen: Pending) -> None:
         log.info("bookmark %s: what is pending is not known without Spark: %s", seen.job, seen.unknown)
 
 
-def commit_empty(store: BookmarkStore, job: str, caller: Caller, machine: Machine) -> Summary | None:
+def commit_empty(
+    store: BookmarkStore, job: str, caller: Caller, machine: Machine, manifest_uri: str | None = None
+) -> Summary | None:
     """Make a run that reads nothing; None where there is something to read after all, and Spark has to run.
 
-    Call it when `pending` has said that nothing is new. Edges move on as in any run, over runs without data too.
+    Call it when `pending` has said that nothing is new. Edges move on as in any run, over runs without data too. Below
+    `manifest_uri` (None: nowhere) the empty plans are written down.
 
     Raises:
         JobBusyError, AttemptRefusedError, PublishError, StoreError: as any begin; nothing of this run has begun.
     """
     run = ActiveRun.begin(store, job, caller, machine)
     try:
-        surprise = _surprise(store, run)
+        surprise = _surprise(store, run, manifest_uri)
         if surprise is None:
             return run.commit()
     except BaseException as error:
@@ -60,10 +64,12 @@ def commit_empty(store: BookmarkStore, job: str, caller: Caller, machine: Machin
     return None
 
 
-def _surprise(store: BookmarkStore, run: ActiveRun) -> str | None:
+def _surprise(store: BookmarkStore, run: ActiveRun, manifest_uri: str | None) -> str | None:
     try:
+        if manifest_uri is not None:
+            run.write_manifests(Manifests.of(manifest_uri, run.job, run.execution_id))
         return _planned(store, run)
-    except (OptionError, SourceError) as error:
+    except (ManifestError, OptionError, SourceError) as error:
         return str(error)  # the driver meets it as well, and can say more
 
 

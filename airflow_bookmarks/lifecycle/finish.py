@@ -7,6 +7,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import JobBusyError, MisuseError, NotCommittedError, PublishError, StateCorruptError
+from airflow_bookmarks.lifecycle.execution_summary import batches_until, joined
 from airflow_bookmarks.lifecycle.publish import publish_run, sweep
 from airflow_bookmarks.lifecycle.summary import Summary
 
@@ -25,6 +26,7 @@ class Outcome(Enum):
 
     NOT_BEGUN = auto()
     NOT_COMMITTED = auto()
+    PARTLY_DUE = auto()  # what is to be published is not its last run: a batch, or what an earlier attempt had written
     DUE = auto()
     FINISHED = auto()
 
@@ -37,8 +39,9 @@ def outcome(store: BookmarkStore, job: str, run_id: str) -> tuple[Outcome, Snaps
     if seen.execution.is_finished and seen.execution.replaying is None:
         return Outcome.FINISHED, seen
     due = _due_run(store, job, seen)
-    maker = None if due is None else due.replayed_by or due.run_id
-    return (Outcome.DUE if maker == run_id else Outcome.NOT_COMMITTED), seen
+    if due is None or (due.replayed_by or due.run_id) != run_id:
+        return Outcome.NOT_COMMITTED, seen
+    return (Outcome.DUE if due.is_last or due.replayed_by is not None else Outcome.PARTLY_DUE), seen
 
 
 def finish(store: BookmarkStore, job: str, caller: Caller, machine: Machine) -> Summary:
@@ -58,24 +61,41 @@ def finish(store: BookmarkStore, job: str, caller: Caller, machine: Machine) -> 
             "Does the script open `with BookmarkedJob(spark) as job:`, under this job's name? With "
             "bookmark_option='disable' no commit is asked for."
         )
-    if state is Outcome.NOT_COMMITTED:
+    if state in (Outcome.DUE, Outcome.PARTLY_DUE):
+        publish_due(store, job, caller, machine, seen)
+        state, seen = outcome(store, job, caller.run_id)
+    if state is Outcome.FINISHED:
+        return last_summary(store, job, seen)
+    made = last_part(store, job, seen)
+    if made is not None:
         raise NotCommittedError(
-            f"job {job!r}: Spark ended and {caller.run_id!r} (attempt {caller.attempt}) has not committed. State and "
-            "targets are as before; the next run reads that input again. The driver's log says why: an exception in "
-            "the block, sys.exit, or a script that never leaves the block."
+            f"job {job!r}: {caller.run_id!r} is committed and published up to run {made}, and Spark ended before its "
+            "last run was made: a loop over batches that was left, or an exception in it. What is left is not read "
+            "yet, and nothing is read twice. Run the task again."
         )
-    if state is Outcome.DUE:
-        _publish_due(store, job, caller, machine, seen)
-        seen = store.look(job, caller.run_id)
-        if seen.execution is None or not seen.execution.is_finished:
-            raise NotCommittedError(
-                f"job {job!r}: what an earlier attempt of {caller.run_id!r} had written is committed and published "
-                "now, and Spark ended before its own run was made. What came since is not read yet. Run the task again."
-            )
-    return last_summary(store, job, seen)
+    raise NotCommittedError(
+        f"job {job!r}: Spark ended and {caller.run_id!r} (attempt {caller.attempt}) has not committed. State and "
+        "targets are as before; the next run reads that input again. The driver's log says why: an exception in "
+        "the block, sys.exit, or a script that never leaves the block."
+    )
 
 
-def _publish_due(store: BookmarkStore, job: str, caller: Caller, machine: Machine, seen: Snapshot) -> None:
+def last_part(store: BookmarkStore, job: str, seen: Snapshot) -> int | None:
+    """Return the last run of an execution that is not finished, if it is one after which the execution goes on.
+
+    None where the execution has committed none, or its last run was the last of an earlier series of tries.
+    """
+    last = None if seen.execution is None else seen.execution.last_run
+    run = None if last is None else store.committed_run(job, last)
+    return None if run is None or run.is_last else last
+
+
+def publish_due(store: BookmarkStore, job: str, caller: Caller, machine: Machine, seen: Snapshot) -> None:
+    """Publish what an execution has committed, under the lease of its attempt, whose driver has ended.
+
+    Raises:
+        PublishError: it can't be published. JobBusyError, NotCommittedError: another run has the job by now.
+    """
     due = _due_run(store, job, seen)
     lease = seen.head.lease if seen.head is not None else None
     if lease is not None and lease.run_id != caller.run_id and machine.clock() < lease.expires_at:
@@ -106,28 +126,31 @@ def _due_run(store: BookmarkStore, job: str, seen: Snapshot) -> Run | None:
 def side_summary(store: BookmarkStore, job: str, caller: Caller, option: str) -> Summary:
     """Return what a pause or disable run did, from its side record; without one (it left none) nothing is claimed."""
     records: list[dict[str, Any]] = store.sides(job)
-    for record in reversed(records):
-        if (record.get("run_id"), record.get("attempt")) == (caller.run_id, caller.attempt):
-            return Summary(
-                job=job,
-                namespace=store.namespace,
-                run_id=caller.run_id,
-                option=option,
-                is_published=True,
-                contexts=record["contexts"],
-                outputs=record["outputs"],
-            )
-    return Summary(job, store.namespace, caller.run_id, option)
+    made = [
+        Summary(
+            job=job,
+            namespace=store.namespace,
+            run_id=caller.run_id,
+            option=option,
+            is_published=True,
+            contexts=record["contexts"],
+            outputs=record["outputs"],
+        )
+        for record in records
+        if (record.get("run_id"), record.get("attempt")) == (caller.run_id, caller.attempt)
+    ]
+    return joined(made) if made else Summary(job, store.namespace, caller.run_id, option)
 
 
 def last_summary(store: BookmarkStore, job: str, seen: Snapshot) -> Summary:
-    """Return the summary of the last run that an execution committed."""
+    """Return the summary of the last run that an execution committed, in batches the sums over all of them."""
     if seen.execution is None or seen.execution.last_run is None:
         raise MisuseError(f"job {job!r}: this execution has committed no run")
     number = seen.execution.last_run
-    for run in store.runs(job, after=number - 1, until=number):
-        if run.state.is_committed:
-            return Summary.of(run, store.namespace, job)
+    last = store.committed_run(job, number)
+    if last is not None:
+        runs = batches_until(store, job, last, seen.execution.first_run)
+        return joined([Summary.of(run, store.namespace, job) for run in runs])
     raise StateCorruptError(
         f"job {job!r}: execution {seen.execution.run_id!r} says that it committed run {number}, and there is no such "
         "run item. Nothing was changed."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError, RunUnknownError
@@ -94,10 +95,10 @@ def _context_of(job: str, head: Head, text: str) -> tuple[str, str]:
     return known[0], text
 
 
-def _kind_of(value: str) -> int | datetime | str:
+def _kind_of(value: str) -> Decimal | datetime | str:
     """Return a watermark as what it compares as: a number, a time, else text."""
     if _NUMBER.fullmatch(value):
-        return int(value)
+        return Decimal(value)
     try:
         time = datetime.fromisoformat(value)
     except ValueError:

@@ -93,10 +93,16 @@ class ContextReader:
         run, state = self._run(ctx), self._head.contexts[ctx]
         payload = stored_position(self._store, self._job, ctx, state, run)
         plan = None if run is None else run.plans.get(ctx)
-        types = {} if plan is None else plan.facts.get("partition_types", {})
+        facts = {} if plan is None else plan.facts
         if payload is None:
             return Found()
-        return Found(self._store.blobs.get(payload), self._store.blobs.get_named, types)
+        return Found(
+            self._store.blobs.get(payload),
+            self._store.blobs.get_named,
+            facts.get("partition_types", {}),
+            watermark=state.watermark if state.watermark_column is None else None,
+            facts=facts,
+        )
 
     def stored_plan(self, ctx: str) -> FilePlan:
         """Return the plan that led to the position of a context (the one before it was set, where it was).

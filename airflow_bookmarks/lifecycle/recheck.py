@@ -12,6 +12,8 @@ from airflow_bookmarks.core.errors import SourceChangedError
 from airflow_bookmarks.core.reason import MISSING
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.sources.source import Source
 
@@ -47,6 +49,11 @@ def recheck_plan(job: str, ctx: str, source: Source, plan: FilePlan, on_missing:
     log.warning(
         "bookmark %s, context %s: %d planned files changed or went; left to the next run", job, ctx, len(missing)
     )
-    keep = np.array([i for i, path in enumerate(plan.files.paths) if path not in missing], np.intp)
-    skipped = {**plan.skipped, MISSING: len(missing)}
+    return without(plan, missing, MISSING)
+
+
+def without(plan: FilePlan, paths: Collection[str], reason: str) -> FilePlan:
+    """Return the plan without some of its files, which are counted under a reason."""
+    keep = np.array([i for i, path in enumerate(plan.files.paths) if path not in paths], np.intp)
+    skipped = {**plan.skipped, reason: plan.skipped.get(reason, 0) + len(plan) - len(keep)}
     return replace(plan, files=plan.files.take(keep), skipped=skipped)

@@ -96,6 +96,16 @@ class ReplayRun(ActiveRun):
         return self._run.key.number
 
     @property
+    def epoch(self) -> int:
+        """The epoch of the run that is made again."""
+        return self._run.epoch
+
+    @property
+    def may_quarantine(self) -> bool:
+        """No: a replay reads exactly what the run read."""
+        return False
+
+    @property
     def token(self) -> str:
         """What tells this revision's output from that of any other run or revision."""
         h = self._holding
@@ -134,6 +144,7 @@ class ReplayRun(ActiveRun):
         with self._stopwatch.measure("plan"):
             plan = FilePlan.decode(self._store.blobs.get(entry.body))
             self._check_unchanged(ctx, source, plan)
+            self._write_manifest(ctx, plan)
         self._contexts[ctx] = Planned(source, Found(), plan, "error")
         self._machine.at(Point.PLANNED)
         log_planned(log, self.job, ctx, plan)

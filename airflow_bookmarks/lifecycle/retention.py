@@ -16,6 +16,9 @@ is housekeeping (a DAG a day, a cron job), never a part of a run.
 
     look for blobs -> read every item of every job -> remove those that no item names, each if its stamp is the one seen
 
+Of blobs under `state_uri` the item that names the object goes so, and then the object. Objects that no item names, of
+drivers that died between the two writes, go as well, once they are as old.
+
 It can run beside jobs. A driver puts a blob, which stamps it, and then refers to it, within the time of one run; blobs
 stamped within `BLOB_GRACE` are left alone, and one that is stamped anew between look and removal is not removed. A
 reference that is copied from one item to another, without a put, is seen in one of both: a later run takes it over from
@@ -37,6 +40,7 @@ from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.lifecycle.bookmark import readable_keys
 from airflow_bookmarks.store import collection, item
 from airflow_bookmarks.store.collection import Base, SeenRun
+from airflow_bookmarks.store.object_store import ulid_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -85,7 +89,9 @@ class Collected:
     """What one collection removed, or with `is_dry_run` would remove.
 
     `left_alone` says of each job that can't be read why. While there is one, no blob goes: nobody can tell which of
-    them it needs.
+    them it needs. `objects` are those under `state_uri` that no blob named, of drivers that died between two writes;
+    `foreign_objects` those of blobs that went, left where they are because they belong to the table of which this one
+    is a copy.
     """
 
     retention: timedelta
@@ -93,6 +99,8 @@ class Collected:
     jobs: tuple[JobCollected, ...] = ()
     blobs: tuple[str, ...] = ()
     left_alone: Mapping[str, str] = field(default_factory=dict)
+    objects: tuple[str, ...] = ()
+    foreign_objects: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -104,6 +112,8 @@ class Collected:
             "sides": sum(len(job.sides) for job in self.jobs),
             "folders": sum(len(job.folders) for job in self.jobs),
             "blobs": len(self.blobs),
+            "objects": len(self.objects),
+            "foreign_objects": list(self.foreign_objects),
             "left_alone": dict(self.left_alone),
             "jobs": [{name: _plain(value) for name, value in asdict(job).items()} for job in self.jobs],
         }
@@ -154,8 +164,8 @@ def collect(
             left_alone[job] = str(error)
     for job, why in left_alone.items():
         log.warning("bookmark %s: its history is not collected, and no blob of the namespace: %s", job, why)
-    blobs = () if left_alone else _collect_blobs(store, done, now, dry_run)
-    return Collected(retention, dry_run, tuple(done), blobs, left_alone)
+    gone = _BlobsGone() if left_alone else _collect_blobs(store, done, now, dry_run)
+    return Collected(retention, dry_run, tuple(done), gone.blobs, left_alone, gone.objects, gone.foreign_objects)
 
 
 def _readable_jobs(store: BookmarkStore) -> tuple[list[str], dict[str, str]]:
@@ -399,17 +409,42 @@ def _remove_folders(folders: Iterable[str]) -> None:
 # ---- blobs
 
 
-def _collect_blobs(store: BookmarkStore, done: Sequence[JobCollected], now: datetime, dry_run: bool) -> tuple[str, ...]:
-    # The order matters. Whatever is put after this look is stamped anew, and stays; who has put something before it
-    # holds a lease at the next look, or has committed, and the third look, for names, sees that.
+@dataclass(frozen=True, slots=True)
+class _BlobsGone:
+    """What went of blobs; see `Collected`."""
+
+    blobs: tuple[str, ...] = ()
+    objects: tuple[str, ...] = ()
+    foreign_objects: tuple[str, ...] = ()
+
+
+def _collect_blobs(store: BookmarkStore, done: Sequence[JobCollected], now: datetime, dry_run: bool) -> _BlobsGone:
+    # The order matters. Whatever is put after these looks is stamped anew, and stays; who has put something before them
+    # holds a lease at the next look, or has committed, and the last look, for names, sees that. An object is put before
+    # the item that names it: so objects are looked for before items.
+    objects = store.blobs.objects()
     found = collection.stored_blobs(store)
-    young = to_text(min([now, *_held_since(store)]) - BLOB_GRACE)
-    old = [blob for blob in found if blob.stamped_at is not None and blob.stamped_at < young]
+    young = min([now, *_held_since(store)]) - BLOB_GRACE
+    named_objects = {blob.uri for blob in found}
+    orphans = [uri for uri in objects if uri not in named_objects and _is_put_before(uri, young)]
+    if not dry_run:
+        for uri in orphans:
+            store.blobs.delete_object(uri)
+    old = [blob for blob in found if blob.stamped_at is not None and blob.stamped_at < to_text(young)]
     if not old:
-        return ()
+        return _BlobsGone(objects=tuple(orphans))
     named = _named_blobs(store, _keys_gone(store, done) if dry_run else frozenset())
     loose = [blob for blob in old if blob.sha256 not in named]
-    return tuple(blob.sha256 for blob in loose if dry_run or collection.remove_blob(store, blob))
+    gone = [blob for blob in loose if dry_run or collection.remove_blob(store, blob)]
+    foreign = [blob.uri for blob in gone if blob.uri is not None and not store.blobs.owns(blob.uri)]
+    return _BlobsGone(tuple(blob.sha256 for blob in gone), tuple(orphans), tuple(foreign))
+
+
+def _is_put_before(uri: str, moment: datetime) -> bool:
+    """Whether an object was put before `moment`, by the clock of who put it; not so of what has another name."""
+    ulid = ulid_of(uri.rpartition("/")[2])
+    put_at = None if ulid is None else ulid_time(ulid)
+    return put_at is not None and put_at < moment
 
 
 def _held_since(store: StateReader) -> list[datetime]:

@@ -2,11 +2,15 @@
 
 It takes no lease, stages under places of its own that no enabled run sweeps or meets, publishes without a commit (so at
 least once), and leaves a side record that no run reads.
+
+In batches, what one run has read is handed to the next in memory alone, so that the loop walks on as an enabled one
+does, while the bookmark stays where it is.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,25 +19,31 @@ from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job import Caller, check_name
 from airflow_bookmarks.core.option import Choice, Option
 from airflow_bookmarks.core.plan import FilePlan, union
+from airflow_bookmarks.core.reason import QUARANTINED
 from airflow_bookmarks.core.start import BEGINNING, Start
 from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.lifecycle.active_run import is_over_bound
 from airflow_bookmarks.lifecycle.expectation import Expects
 from airflow_bookmarks.lifecycle.job_state import JobStates, KeepsState
+from airflow_bookmarks.lifecycle.manifest import WritesManifests
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.publish import move_all, staging_root
+from airflow_bookmarks.lifecycle.quarantine import log_corrupt
 from airflow_bookmarks.lifecycle.reading import ContextReader, ReadsContexts
-from airflow_bookmarks.lifecycle.recheck import OnMissing, recheck_plan
+from airflow_bookmarks.lifecycle.recheck import OnMissing, recheck_plan, without
 from airflow_bookmarks.lifecycle.rewind import resolve_run, window_runs
 from airflow_bookmarks.lifecycle.start import log_start
 from airflow_bookmarks.lifecycle.stopwatch import Stopwatch
 from airflow_bookmarks.lifecycle.summary import Summary, log_found, log_planned
 from airflow_bookmarks.sources.source import Found, Source
 from airflow_bookmarks.sources.upstream import RewindWanted
+from airflow_bookmarks.store.item import payload_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.core.watermark import Greatest
+    from airflow_bookmarks.lifecycle.archive import Disposal
     from airflow_bookmarks.lifecycle.lease import Machine
     from airflow_bookmarks.lifecycle.place import Place, Staged
     from airflow_bookmarks.sources.source import OnSourceChange
@@ -41,8 +51,32 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+Load = Callable[[Sequence[str]], Mapping[str, bytes]]
 
-class SideRun(ReadsContexts, KeepsState, Expects):
+
+class _Walk:
+    """Where the contexts of a loop of side runs stand: positions that no state has, with what they refer to."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, Found] = {}
+        self._blobs: dict[str, bytes] = {}
+
+    def move(self, ctx: str, before: Found, position: Position) -> None:
+        """Let the next run of the loop go on from `position`, to which a plan from `before` has led."""
+        self._blobs |= position.blobs
+        load = before.load if ctx in self.found else self._with_own(before.load)
+        self.found[ctx] = replace(before, position=position.body, load=load, watermark=position.watermark)
+
+    def _with_own(self, stored: Load) -> Load:
+        def load(names: Sequence[str]) -> Mapping[str, bytes]:
+            missing = [name for name in names if name not in self._blobs]
+            own = {name: self._blobs[name] for name in names if name in self._blobs}
+            return {**own, **(stored(missing) if missing else {})}
+
+        return load
+
+
+class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests):
     """A run under `pause` or `disable`. Made by `SideRun.begin`; ends with `commit` or `abort`.
 
     It reads `job.state` (`pause` alone: as it is, or as it was before the window) and stores nothing of it.
@@ -57,6 +91,7 @@ class SideRun(ReadsContexts, KeepsState, Expects):
         machine: Machine,
         head: Head | None,
         start: Start = BEGINNING,
+        walk: _Walk | None = None,
     ) -> None:
         self._store, self._job, self._caller, self._choice, self._machine = store, job, caller, choice, machine
         self._head = head or Head()
@@ -65,8 +100,13 @@ class SideRun(ReadsContexts, KeepsState, Expects):
         self._id = store.new_id()
         self._stopwatch = Stopwatch(machine.monotonic)
         self._window: list[Run] | None = None
+        self._start, self._walk = start, walk
+        self._goes_on = False
+        self._batch = 1
+        self._found: dict[str, Found] = {}
         self._sources: dict[str, tuple[Source, FilePlan, OnMissing]] = {}
         self._rows: dict[str, int | None] = {}
+        self._greatest: dict[str, Greatest] = {}
         self._places: dict[str, tuple[Place, str]] = {}
         self._staged: dict[str, Staged] = {}
         self._is_over = False
@@ -81,18 +121,22 @@ class SideRun(ReadsContexts, KeepsState, Expects):
         machine: Machine,
         *,
         start: Start = BEGINNING,
+        in_batches: bool = False,
     ) -> SideRun:
         """Look at the bookmark (pause) or only at the table's layout (disable); resolve the window of a pause.
 
-        `start` is where a pause of a job without a bookmark begins; disable reads all.
+        `start` is where a pause of a job without a bookmark begins; disable reads all. `in_batches`: where a bound has
+        left something over, another run goes on after this one (`following`). A pause over a window is one run: it
+        reads what stored plans say.
 
         Raises:
             RunUnknownError, OptionError: the window names no run, or its ends are the wrong way round.
         """
+        walk = _Walk() if in_batches else None
         if choice.option is Option.DISABLE:
             store.check_layout()
-            return cls(store, job, caller, choice, machine, None)
-        run = cls(store, job, caller, choice, machine, store.look(job).head, start)
+            return cls(store, job, caller, choice, machine, None, walk=walk)
+        run = cls(store, job, caller, choice, machine, store.look(job).head, start, walk)
         if choice.from_run is not None and choice.to_run is not None:
             run._window = window_runs(store, job, choice.from_run, choice.to_run)
             is_all = choice.from_run == "0"
@@ -111,9 +155,28 @@ class SideRun(ReadsContexts, KeepsState, Expects):
         return self._job
 
     @property
+    def execution_id(self) -> str:
+        """The run id of the execution that makes this run."""
+        return self._caller.run_id
+
+    @property
+    def _manifest_part(self) -> str | None:
+        return None if self._batch == 1 else f"batch-{self._batch}"
+
+    @property
     def run_number(self) -> int | None:
         """None: the run takes no number."""
         return None
+
+    @property
+    def epoch(self) -> int | None:
+        """None: the run is part of no history."""
+        return None
+
+    @property
+    def may_quarantine(self) -> bool:
+        """Whether planned files that can't be parsed may be left out: yes, and nothing is recorded."""
+        return True
 
     @property
     def token(self) -> str:
@@ -148,6 +211,7 @@ class SideRun(ReadsContexts, KeepsState, Expects):
                 if self._window is not None
                 else self._new_plan(ctx, source, on_source_change)
             )
+            self._write_manifest(ctx, plan)
             self._machine.at(Point.PLANNED)
         self._sources[ctx] = (source, plan, on_missing)
         log_planned(log, self._job, ctx, plan)
@@ -155,7 +219,9 @@ class SideRun(ReadsContexts, KeepsState, Expects):
 
     def _new_plan(self, ctx: str, source: Source, on_change: OnSourceChange) -> FilePlan:
         is_blind = self.option is Option.DISABLE
+        walked = None if self._walk is None else self._walk.found.get(ctx)
         found = Found() if is_blind else self._reader.found_for(ctx, source, on_change)
+        self._found[ctx] = found = found if walked is None else walked
         if is_blind:
             log.info("bookmark %s, context %s: option disable, the bookmark is not looked at", self._job, ctx)
         elif not self._reader.start.is_beginning:
@@ -184,8 +250,48 @@ class SideRun(ReadsContexts, KeepsState, Expects):
             )
         return recheck_plan(self._job, ctx, source, plan, on_missing) if gone else plan
 
-    def set_schema(self, ctx: str, schema: str) -> None:
+    def quarantine(self, ctx: str, corrupt: Mapping[str, str]) -> FilePlan:
+        """Leave files that can't be parsed out of what this run reads, and record nothing of it."""
+        source, plan, on_missing = self._sources[ctx]
+        plan = without(plan, corrupt, QUARANTINED)
+        self._write_manifest(ctx, plan)
+        self._sources[ctx] = (source, plan, on_missing)
+        log_corrupt(self._job, ctx, corrupt, is_kept=False)
+        return plan
+
+    def dispose(self, ctx: str, disposal: Disposal) -> None:
+        """Do nothing but say so: a run that leaves the bookmark where it is leaves the files where they are."""
+        log.info(
+            "bookmark %s, context %s: on_published=%r means nothing with option %s: read files stay where they are",
+            self._job,
+            ctx,
+            disposal.on_published,
+            self.option.value,
+        )
+
+    def set_greatest(self, ctx: str, greatest: Greatest) -> None:
+        """Keep for the side record the greatest value that was read of a column."""
+        self._greatest[ctx] = greatest
+
+    def schema_before(self, ctx: str) -> str | None:
+        """Return the schema (JSON) of the run from which a planned context goes on; None for a window, and disable."""
+        found = self._found.get(ctx)
+        return None if found is None or found.position is None else self.known_schema(ctx)
+
+    def start_over(self, ctx: str) -> FilePlan:
+        """Plan a context again, from its beginning."""
+        source, _, on_missing = self._sources[ctx]
+        self._found[ctx] = found = Found()
+        plan = source.plan(found)
+        self._sources[ctx] = (source, plan, on_missing)
+        log_planned(log, self._job, ctx, plan)
+        return plan
+
+    def set_schema(self, ctx: str, schema: str, change: Mapping[str, Any] | None = None) -> None:
         """Keep nothing: no later run reads what a side run left."""
+
+    def set_failed(self, ctx: str, error: str) -> None:
+        """Keep nothing: no position of a side run moves."""
 
     def set_rows(self, ctx: str, rows: int | None) -> None:
         """Keep how many rows were read from a context (None: not known)."""
@@ -220,8 +326,11 @@ class SideRun(ReadsContexts, KeepsState, Expects):
         }
         self._is_over = True
         is_empty = bool(plans) and all(plan.is_empty for plan in plans.values())
+        self._move_on(plans)
         outputs = {name: self._publish(name, is_empty) for name in self._staged}
         contexts = {ctx: {**plan.facts(), "rows": self._rows.get(ctx)} for ctx, plan in plans.items()}
+        for ctx, found in self._greatest.items():
+            contexts[ctx] |= {"watermark_column": found.column, "greatest": found.value}
         self._leave_record(contexts, outputs)
         self._sweep()
         return Summary(
@@ -235,6 +344,40 @@ class SideRun(ReadsContexts, KeepsState, Expects):
             outputs=outputs,
             seconds=self._stopwatch.seconds(),
         )
+
+    # ---- batches
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether this run has ended, and a bound has left something for the next run of its loop."""
+        return self._goes_on
+
+    def following(self) -> SideRun:
+        """Return the next run of the loop, which reads on where this one has ended.
+
+        Raises:
+            MisuseError: this run was the last one, or has not ended.
+        """
+        if not self._goes_on:
+            raise MisuseError(f"job {self._job!r}: no run follows this one. Nothing was changed. Begin another one.")
+        head = None if self.option is Option.DISABLE else self._head
+        run = SideRun(self._store, self._job, self._caller, self._choice, self._machine, head, self._start, self._walk)
+        self._goes_on = False
+        run._batch = self._batch + 1
+        run.write_manifests(self._manifests)
+        return run
+
+    def leave(self) -> None:
+        """Do nothing: between two runs of a loop nothing is held."""
+
+    def _move_on(self, plans: Mapping[str, FilePlan]) -> None:
+        if self._walk is None or self._window is not None:
+            return
+        self._goes_on = is_over_bound(plans)
+        for ctx, plan in plans.items():
+            position = self._sources[ctx][0].advance(plan)
+            if position is not None:
+                self._walk.move(ctx, self._found[ctx], position)
 
     def _publish(self, name: str, is_empty: bool) -> dict[str, Any]:
         place, _ = self._places[name]
@@ -259,7 +402,7 @@ class SideRun(ReadsContexts, KeepsState, Expects):
         }
         manifests = {ctx: plan.encode() for ctx, (_, plan, _) in self._sources.items()}
         for ctx, payload in self._store.payloads(manifests).items():
-            record[f"plan:{ctx}"] = {"sha256": payload.sha256, "bytes": payload.size_bytes, "inline": payload.inline}
+            record[f"plan:{ctx}"] = payload_value(payload)
         self._store.put_side(self._job, record)
 
     def _sweep(self) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.gap import shown_gaps
+from airflow_bookmarks.core.partition_time import NEWEST_PARTITION
+
 if TYPE_CHECKING:
     import logging
     from collections.abc import Mapping
@@ -16,7 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a finished run did. `run_number`, `epoch` and `version` are None for pause and disable runs."""
+    """What a finished run did. `run_number`, `epoch` and `version` are None for pause and disable runs.
+
+    Where an execution made several, in batches, it has the sums over all of them, from `first_run_number` on.
+    """
 
     job: str
     namespace: str
@@ -30,6 +36,7 @@ class Summary:
     contexts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     outputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     seconds: Mapping[str, str] = field(default_factory=dict)
+    first_run_number: int | None = None
 
     @classmethod
     def of(cls, run: Run, namespace: str, job: str) -> Summary:
@@ -56,14 +63,17 @@ class Summary:
     def in_words(self) -> str:
         """Return it as a line for a log: the run, the files of each context, the rows of each output."""
         parts = [f"run {self.run_number}" if self.run_number is not None else f"a {self.option} run"]
+        if self.first_run_number is not None:
+            parts = [f"runs {self.first_run_number} to {self.run_number}"]
         parts += [f"{ctx}: {facts['files']} files" for ctx, facts in self.contexts.items()]
         parts += [f"{name}: {facts['rows']} rows written" for name, facts in self.outputs.items()]
         return ", ".join(parts)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as one plain dict. Numbers that other jobs compare are text, because XCom sends some through
-        float.
+        float. `first_run_number` is there only where an execution made several runs.
         """
+        several = {} if self.first_run_number is None else {"first_run_number": _text(self.first_run_number)}
         return {
             "job": self.job,
             "namespace": self.namespace,
@@ -77,6 +87,7 @@ class Summary:
             "contexts": {ctx: dict(facts) for ctx, facts in self.contexts.items()},
             "outputs": {name: dict(facts) for name, facts in self.outputs.items()},
             "seconds": dict(self.seconds),
+            **several,
         }
 
 
@@ -84,14 +95,17 @@ def _context_facts(facts: Mapping[str, Any], state: ContextState | None) -> dict
     kept = {key: facts.get(key) for key in ("files", "bytes", "rows", "listed", "known", "skipped")}
     before = facts.get("watermark_before")
     after = before if state is None else state.watermark
-    upstream = {"upstream": facts["upstream"]} if "upstream" in facts else {}
-    return {**kept, **upstream, "watermark_from": before, "watermark_to": after}
+    where_any = {key: facts[key] for key in _WHERE_ANY if key in facts}
+    if (gaps := shown_gaps(facts)) is not None:
+        where_any["gaps"] = gaps
+    return {**kept, **where_any, "watermark_from": before, "watermark_to": after}
 
 
 def _text(number: int | None) -> str | None:
     return None if number is None else str(number)
 
 
+_WHERE_ANY = ("upstream", "schema_change", "partitions", NEWEST_PARTITION)
 _PARTITION_LINES = 50  # a source may have many thousands
 
 
@@ -131,6 +145,8 @@ def log_planned(log: logging.Logger, job: str, ctx: str, plan: FilePlan) -> None
             plan.skipped["nested"],
         )
     _log_partitions(log, job, ctx, plan)
+    if plan.seen is not None and plan.seen.missing:
+        log.warning("bookmark %s, context %s: %s", job, ctx, plan.seen.in_words())
     left = "".join(f", {count} {reason}" for reason, count in sorted(plan.skipped.items()))
     log.info(
         "bookmark %s, context %s: processing %d of %d files (%.2f%%), %d bytes%s; %d known%s",
@@ -159,6 +175,16 @@ def _log_partitions(log: logging.Logger, job: str, ctx: str, plan: FilePlan) -> 
             ctx,
             len(skipped) - _PARTITION_LINES,
             plan.partitions.listed,
+        )
+    newest = plan.facts().get(NEWEST_PARTITION)
+    if plan.partitions.pruned or newest is not None:
+        log.info(
+            "bookmark %s, context %s: %d partitions listed, %d pruned before they were listed%s",
+            job,
+            ctx,
+            plan.partitions.listed,
+            plan.partitions.pruned,
+            "" if newest is None else f"; the newest begins at {newest}",
         )
 
 

@@ -49,7 +49,10 @@ def turn_set(
     store: BookmarkStore, job: str, head: Head, ctx: str, state: ContextState, position: Position, event: Attributes
 ) -> Turn:
     """Return the turn that puts one context to a position of its own; no run is undone by it."""
-    contexts = {**head.contexts, ctx: replace(state, watermark=position.watermark, set_in=head.epoch + 1)}
+    after = replace(state, set_in=head.epoch + 1)
+    if not position.keeps_watermark:
+        after = replace(after, watermark=position.watermark, watermark_column=None)
+    contexts = {**head.contexts, ctx: after}
     number, data_run = head.run_number, head.data_run_number
     turn = _turn(store, job, head, "set", event, contexts, number, data_run, head.epoch, {ctx: position.body})
     payload = store.blobs.refer(position.body)

@@ -14,7 +14,8 @@ from airflow_bookmarks.core.errors import (
     NotCommittedError,
 )
 from airflow_bookmarks.core.head import Take, may_take
-from airflow_bookmarks.lifecycle.finish import Outcome, finish, last_summary, outcome
+from airflow_bookmarks.lifecycle.execution_summary import batches_until
+from airflow_bookmarks.lifecycle.finish import Outcome, finish, last_part, last_summary, outcome, publish_due
 from airflow_bookmarks.lifecycle.replay import changed_upstream
 
 if TYPE_CHECKING:
@@ -83,12 +84,13 @@ class Attempt:
         if on_clear == "skip":
             log.info("bookmark %s: run %d is finished, and bookmark_on_clear is 'skip'", self.job, number)
             return None, last_summary(self.store, self.job, seen)
-        if on_clear == "fail" or execution.first_run not in (None, execution.last_run):
-            why = "bookmark_on_clear is 'fail'" if on_clear == "fail" else "it made several runs"
+        first = batches_until(self.store, self.job, run, execution.first_run)[0].key.number
+        if on_clear == "fail" or first < number:
+            why = "bookmark_on_clear is 'fail'" if on_clear == "fail" else f"it made several runs, from {first} on"
             raise ChangeRefusedError(
                 f"job {self.job!r}: {self.caller.run_id!r} has finished run {number}, its task was cleared, and {why}. "
                 f"Nothing was read or changed; Spark was not started. 'airflow-bookmarks rewind {self.job} --to "
-                f"{number - 1 or 'an earlier run'}' makes it read that input again."
+                f"{first - 1 or 'an earlier run'}' makes it read that input again."
             )
         changed = changed_upstream(self.store, run)
         if changed is not None:
@@ -159,10 +161,13 @@ class Attempt:
                     error,
                 )
                 return summary
+            if state is Outcome.PARTLY_DUE and self.has_begun(seen.execution):
+                publish_due(self.store, self.job, self.caller, self.machine, seen)
         except BookmarkError as also:
             error.add_note(f"bookmark {self.job}: what became of the run could not be settled: {also}")
             return None
-        error.add_note(_fate(self.job, state is Outcome.FINISHED and self.has_begun(seen.execution), seen))
+        made = last_part(self.store, self.job, seen) if self.has_begun(seen.execution) else None
+        error.add_note(_fate(self.job, state is Outcome.FINISHED and self.has_begun(seen.execution), made, seen))
         return None
 
     def fence(self, store: BookmarkStore) -> None:
@@ -191,7 +196,11 @@ class Attempt:
         return JobBusyError(self.job, lease.run_id, lease.attempt, lease.since, lease.expires_at)
 
 
-def _fate(job: str, is_published: bool, seen: Snapshot) -> str:
+def _fate(job: str, is_published: bool, made: int | None, seen: Snapshot) -> str:
+    if not is_published and made is not None:
+        return (
+            f"bookmark {job}: its runs up to {made} are committed and published, and stay; a retry reads what is left."
+        )
     if is_published and seen.execution is not None:
         return (
             f"bookmark {job}: run {seen.execution.last_run} is committed and published all the same; what failed came "

@@ -339,8 +339,8 @@ class BookmarkSetOperator(BookmarkChangeOperator):
 
     Args:
         ctx: the context. (templated)
-        value: for files "now" or a time with a zone; for an upstream "now" or a run number (0: the beginning).
-            (templated)
+        value: for files "now", a time with a zone, or "retry:<path>" or "retry:*" for what is quarantined; for an
+            upstream "now" or a run number (0: the beginning). (templated)
 
     Example:
         BookmarkSetOperator(task_id="skip", job="flights.clean", ctx="flights", value="now", reason="loaded by hand")

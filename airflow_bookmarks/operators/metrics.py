@@ -6,6 +6,8 @@
     bookmark.rows_read            counter   where all of them were counted
     bookmark.rows_written         counter   of all outputs, where all of them were counted
     bookmark.seconds.<step>       timer     begin, plan, read_write, commit, publish
+    bookmark.missing              gauge     numbers or days missing between the first and the last seen; tag `context`;
+                                            only of contexts that look for gaps, 0 where there are none
 
 Each has the tags `job` and `namespace`.
 """
@@ -41,6 +43,9 @@ def measure_run(summary: Mapping[str, Any]) -> None:
             Stats.incr(f"{PREFIX}.{name}", number, tags=tags)
     for step, seconds in summary["seconds"].items():
         Stats.timing(f"{PREFIX}.seconds.{step}", timedelta(seconds=float(seconds)), tags=tags)
+    for ctx, facts in summary["contexts"].items():
+        if "gaps" in facts:
+            Stats.gauge(f"{PREFIX}.missing", facts["gaps"]["missing"], tags={**tags, "context": ctx})
 
 
 def _total(numbers: Iterable[int | None]) -> int | None:

@@ -189,6 +189,7 @@ def _context(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         **_sums(facts, ("files", "bytes", "rows", "known")),
         "listed": max(listed, default=None),  # the shards share one listing
         "skipped": skipped,
+        **next(({"gaps": each["gaps"]} for each in reversed(facts) if "gaps" in each), {}),
         "watermark_from": None,
         "watermark_to": None,
     }

@@ -50,6 +50,8 @@ class BookmarkedSubmission(BaseOperator):
         bookmark_shard: this task's part of a sharded job: "i/n", task i of n, counted from 0, or "lo:hi" of the 64
             virtual shards; for mapped tasks what `core.shard.shards(n)` or `ranges(...)` returns. The job has no map
             index in its default name then, and the script loops over `BookmarkedJob(spark).shards()`. (templated)
+        bookmark_manifest_uri: a folder in which the driver writes each plan down before it reads it, as Glue does it:
+            `<uri>/partitionlisting/<job>/<run id>/<ctx>.input-files.json`. (templated)
         bookmark_on_conflict: "fail" (default) when another run holds the job, before Spark starts; or "wait" in the
             driver.
         bookmark_on_clear: what clearing a task does whose run is finished: "replay" (default) reads its stored plan
@@ -80,6 +82,7 @@ class BookmarkedSubmission(BaseOperator):
         "bookmark_upstream",
         "bookmark_upstream_until",
         "bookmark_shard",
+        "bookmark_manifest_uri",
     )
 
     # A subclass of an operator with links of its own names both, as it does with template fields.
@@ -98,6 +101,7 @@ class BookmarkedSubmission(BaseOperator):
         bookmark_upstream: Sequence[str] = (),
         bookmark_upstream_until: Any = None,
         bookmark_shard: str | None = None,
+        bookmark_manifest_uri: str | None = None,
         bookmark_on_conflict: OnConflict = "fail",
         bookmark_on_clear: OnClear = "replay",
         skip_when_empty: bool = False,
@@ -118,6 +122,7 @@ class BookmarkedSubmission(BaseOperator):
         self.bookmark_upstream = bookmark_upstream
         self.bookmark_upstream_until = bookmark_upstream_until
         self.bookmark_shard = bookmark_shard
+        self.bookmark_manifest_uri = bookmark_manifest_uri
         self.bookmark_on_conflict = bookmark_on_conflict
         self.bookmark_on_clear = bookmark_on_clear
         self.skip_when_empty = skip_when_empty
@@ -253,6 +258,7 @@ class BookmarkedSubmission(BaseOperator):
             upstream=self.bookmark_upstream,
             upstream_until=self.bookmark_upstream_until,
             shard=self.bookmark_shard,
+            manifest_uri=self.bookmark_manifest_uri,
         )
 
     @property

@@ -151,7 +151,9 @@ class TaskTry:
                 "no run was made (on_empty='skip')"
             )
         try:
-            summary = commit_empty(attempt.store, attempt.job, attempt.caller, attempt.machine)
+            summary = commit_empty(
+                attempt.store, attempt.job, attempt.caller, attempt.machine, self.resolved.manifest_uri
+            )
         except JobBusyError:
             if self.operator.bookmark_on_conflict == "fail":
                 raise
@@ -346,5 +348,6 @@ def _settings(resolved: Resolved, caller: Caller, store_uri: str, on_conflict: s
         # "fail" is what the driver does anyway; left unsaid, the script may say otherwise.
         on_conflict=None if on_conflict == "fail" else on_conflict,
         shard=None if resolved.share is None else resolved.share.text,
+        manifest_uri=resolved.manifest_uri,
         version=__version__,
     )

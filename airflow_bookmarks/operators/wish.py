@@ -32,6 +32,7 @@ class Wish:
     upstream: Any = ()
     upstream_until: Any = None
     shard: Any = None
+    manifest_uri: Any = None
 
     def check_literals(self) -> None:
         """Check what holds no template: an error in a DAG file shows when the file is read.
@@ -78,7 +79,7 @@ class Wish:
                 "name. Nothing was read or changed."
             )
         job = check_name("job", _given(self.job) or default_job)
-        return Resolved(job, choice, source, upstream, until, self._share(job))
+        return Resolved(job, choice, source, upstream, until, self._share(job), _given(self.manifest_uri))
 
     @property
     def is_sharded(self) -> bool:
@@ -104,7 +105,8 @@ class Wish:
 @dataclass(frozen=True, slots=True)
 class Resolved:
     """The job, option and window in force, where the option comes from, the declared upstream jobs, up to which run
-    some of them are to be read, and which virtual shards the task works on (None: the job is not sharded).
+    some of them are to be read, which virtual shards the task works on (None: the job is not sharded), and where plans
+    are written down (None: nowhere).
     """
 
     job: str
@@ -113,6 +115,7 @@ class Resolved:
     upstream: tuple[str, ...]
     until: Mapping[str, int] = field(default_factory=dict)
     share: Share | None = None
+    manifest_uri: str | None = None
 
 
 def untils(given: Any) -> dict[str, int]:
@@ -202,5 +205,5 @@ def check_conf(conf: Any) -> None:
         raise OptionError(
             f"conf sets {taken[0]!r}, which the operator sets itself. Nothing was read or changed. Say it by an "
             "argument: bookmark_job, bookmark_option, bookmark_from, bookmark_to, bookmark_upstream, "
-            "bookmark_on_conflict, or by the connection."
+            "bookmark_on_conflict, bookmark_manifest_uri, or by the connection."
         )

@@ -79,8 +79,26 @@ class JobList(Answer):
     offset: int
 
 
+class Gaps(Answer):
+    """What is missing between the first and the last number, or day, that a context has ever seen.
+
+    `ranges` are the highest missing ones, `4..6` or `8`; `more_ranges` counts those below, and `lost` the numbers lower
+    still, which are told apart no more. `words` says it all.
+    """
+
+    unit: str
+    of: str
+    missing: int
+    first: str
+    last: str
+    ranges: list[str]
+    more_ranges: int
+    lost: int
+    words: str
+
+
 class ContextRow(Answer):
-    """Where one context stands; `position` says it in words."""
+    """Where one context stands; `position` says it in words. `gaps` is None where nobody looks for them."""
 
     ctx: str
     kind: str
@@ -89,6 +107,7 @@ class ContextRow(Answer):
     run_number: int
     set_in_epoch: int | None
     position: str
+    gaps: Gaps | None = None
 
 
 class ConsumerRow(Answer):
@@ -208,6 +227,7 @@ class FileRow(Answer):
     path: str
     bytes: int
     modified_at: str
+    state: str
 
 
 class FileList(Answer):

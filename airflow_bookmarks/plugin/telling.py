@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.gap import gaps_in_words
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job import airflow_run_id
 from airflow_bookmarks.core.job_state import STATE_KIND
@@ -11,6 +12,7 @@ from airflow_bookmarks.core.run import watermarks
 from airflow_bookmarks.plugin.answer import (
     ContextRow,
     EventRow,
+    Gaps,
     Holder,
     JobRow,
     RequestRow,
@@ -20,6 +22,7 @@ from airflow_bookmarks.plugin.answer import (
     Window,
 )
 from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.store.attribute import is_moment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,8 +85,8 @@ def _holder(lease: Lease) -> Holder:
     return Holder(run_id=lease.run_id, attempt=lease.attempt, since=to_text(lease.since), until=until)
 
 
-def context_rows(contexts: Mapping[str, ContextState]) -> list[ContextRow]:
-    """Return where each context stands."""
+def context_rows(contexts: Mapping[str, ContextState], gaps: Mapping[str, Mapping[str, Any]]) -> list[ContextRow]:
+    """Return where each context stands, with what is missing in those that look for gaps."""
     return [
         ContextRow(
             ctx=ctx,
@@ -93,6 +96,7 @@ def context_rows(contexts: Mapping[str, ContextState]) -> list[ContextRow]:
             run_number=state.run.number,
             set_in_epoch=state.set_in,
             position=in_words(state),
+            gaps=Gaps(**gaps[ctx], words=gaps_in_words(gaps[ctx])) if ctx in gaps else None,
         )
         for ctx, state in sorted(contexts.items())
     ]
@@ -113,8 +117,12 @@ def in_words(state: ContextState) -> str:
         return f"up to run {state.watermark or 0} of {state.fingerprint.split(':')[1]}, {since}"
     if state.watermark is None:
         return f"nothing read yet, {since}"
-    if state.kind == "files":
+    if state.kind == "files" and is_moment(state.watermark):
         return f"every file that was found; the newest is of {state.watermark}, {since}"
+    if state.watermark_column is not None:
+        return f"every file that was found; the greatest {state.watermark_column} is {state.watermark}, {since}"
+    if state.kind == "files":
+        return f"every file that was found; the highest is {state.watermark}, {since}"
     return f"up to {state.watermark}, {since}"
 
 

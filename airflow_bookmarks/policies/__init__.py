@@ -13,21 +13,33 @@ from typing import Any
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job import DEFAULT_NAMESPACE, check_name
+from airflow_bookmarks.store.object_store import check_state_uri, is_in_s3
 
 ROLES = ("reader", "job", "job-that-rewinds-along", "operator", "admin")
 
 _TABLE_ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table/[A-Za-z0-9_.-]{3,255}")
 
 
-def policy(role: str, table_arn: str, namespace: str = DEFAULT_NAMESPACE) -> dict[str, Any]:
+# What each role needs of the objects under state_uri. Whoever runs, or changes a position, may have to put some.
+_OBJECT_ACTIONS = {
+    "reader": ["s3:GetObject"],
+    "admin": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"],
+}
+_OF_WRITERS = ["s3:GetObject", "s3:PutObject"]
+
+
+def policy(
+    role: str, table_arn: str, namespace: str = DEFAULT_NAMESPACE, state_uri: str | None = None
+) -> dict[str, Any]:
     """Return the policy of one role for one namespace of one table.
 
     Args:
         role: one of `ROLES`.
         table_arn: `arn:aws:dynamodb:<region>:<account>:table/<name>`.
+        state_uri: the folder in S3 for state that is too large for the table; None: there is none.
 
     Raises:
-        OptionError: no such role, or no ARN of a table. NameInvalidError: the namespace is no name.
+        OptionError: no such role, no ARN of a table, or no folder in S3. NameInvalidError: the namespace is no name.
 
     Example:
         >>> made = policy("reader", "arn:aws:dynamodb:eu-west-1:111122223333:table/bookmarks", "prod")
@@ -44,4 +56,30 @@ def policy(role: str, table_arn: str, namespace: str = DEFAULT_NAMESPACE) -> dic
     check_name("namespace", namespace)
     template = files(__name__).joinpath(f"{role}.json").read_text("utf-8")
     made: dict[str, Any] = json.loads(template.replace("TABLE_ARN", table_arn).replace("NAMESPACE", namespace))
+    if state_uri is not None:
+        made["Statement"] += _object_statements(role, table_arn.split(":")[1], namespace, state_uri)
     return made
+
+
+def _object_statements(role: str, partition: str, namespace: str, state_uri: str) -> list[dict[str, Any]]:
+    checked = check_state_uri(state_uri)
+    if not is_in_s3(checked):
+        raise OptionError(f"state_uri={state_uri!r} is no folder in S3, so no IAM policy is needed. Nothing was made.")
+    bucket, _, prefix = checked.partition("://")[2].partition("/")
+    folder = f"{prefix}/{namespace}/blobs/".lstrip("/")
+    arn = f"arn:{partition}:s3:::{bucket}"
+    return [
+        {
+            "Sid": "LargeState",
+            "Effect": "Allow",
+            "Action": _OBJECT_ACTIONS.get(role, _OF_WRITERS),
+            "Resource": f"{arn}/{folder}*",
+        },
+        {
+            "Sid": "ListLargeState",
+            "Effect": "Allow",
+            "Action": "s3:ListBucket",
+            "Resource": arn,
+            "Condition": {"StringLike": {"s3:prefix": f"{folder}*"}},
+        },
+    ]

@@ -1,4 +1,4 @@
-"""Print a policy: `python -m airflow_bookmarks.policies ROLE --table-arn ARN [--namespace NAME]`."""
+"""Print a policy: `python -m airflow_bookmarks.policies ROLE --table-arn ARN [--namespace NAME] [--state-uri URI]`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ def main() -> int:
     parser.add_argument("role", choices=ROLES)
     parser.add_argument("--table-arn", required=True, metavar="ARN")
     parser.add_argument("--namespace", default=DEFAULT_NAMESPACE)
+    parser.add_argument("--state-uri", metavar="URI", help="folder in S3 for state that is too large for the table")
     given = parser.parse_args()
     try:
-        print(json.dumps(policy(given.role, given.table_arn, given.namespace), indent=2))
+        print(json.dumps(policy(given.role, given.table_arn, given.namespace, given.state_uri), indent=2))
     except BookmarkError as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -9,27 +10,40 @@ import numpy as np
 
 from airflow_bookmarks.core.listing import Listing
 from airflow_bookmarks.core.virtual_shard import virtual_shards
+from airflow_bookmarks.files.progress import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
     from datetime import datetime
 
     import numpy.typing as npt
 
+    from airflow_bookmarks.core.sequence import SequenceRule
     from airflow_bookmarks.core.shard import ShardBy, VirtualShard
     from airflow_bookmarks.files.filesystem import FileSystem
+    from airflow_bookmarks.sources.scope import Place, Scope
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Look:
-    """One look at some folders: what was listed, under which root each file was found, what was left out, and when."""
+    """One look at some folders: what was listed, under which root each file was found, what was left out, and when.
+
+    The root of a file that a pattern found is the folder below which Spark takes folders for partitions. `unmatched`
+    are roots of patterns that match nothing, `pruned` counts the partitions that were left out, `partition_values`
+    holds what theirs and all others say, by column.
+    """
 
     listing: Listing
     root_of: Sequence[str]
     skipped: Mapping[str, int]
     listed_at: datetime
+    unmatched: Sequence[str] = ()
+    pruned: int = 0
+    partition_values: Mapping[str, Collection[str]] = field(default_factory=dict)
+    newest_partition: datetime | None = None
     _numbers: dict[ShardBy, npt.NDArray[np.uint8]] = field(default_factory=dict)
     _samples: list[tuple[str, str]] = field(default_factory=list)
+    _sequences: dict[str, npt.NDArray[np.int64]] = field(default_factory=dict)
 
     def belongs_to(self, shard: VirtualShard) -> npt.NDArray[np.bool_]:
         """Say which files belong to a virtual shard. What is hashed is hashed once, for all 64 of them.
@@ -42,13 +56,17 @@ class Look:
         is_own: npt.NDArray[np.bool_] = self._numbers[shard.by] == shard.number
         return is_own
 
+    def numbers_of(self, rule: SequenceRule, roots: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Return the numbers of a sequence that all files have, each once; told once for all shards."""
+        if rule.text not in self._sequences:
+            self._sequences[rule.text] = np.unique(rule.numbers_of(self.listing.paths, roots))
+        return self._sequences[rule.text]
+
     def one_of_each_folder(self) -> Sequence[tuple[str, str]]:
         """Return the path and root of one file of each folder: all files of a folder have the same partition."""
-        if not self._samples and len(self.listing):
-            first: dict[tuple[str, str], str] = {}
-            for path, root in zip(self.listing.paths, self.root_of, strict=True):
-                first.setdefault((path.rpartition("/")[0], root), path)
-            self._samples.extend((path, root) for (_, root), path in first.items())
+        if not self._samples:
+            paths, root_of = self.listing.paths, self.root_of
+            self._samples.extend((paths[row], root_of[row]) for row in self.listing.in_folders().first_files())
         return self._samples
 
 
@@ -56,35 +74,56 @@ class Looks:
     """The looks of one task: its virtual shards read the same folders, which are listed once for all of them."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[tuple[str, ...], bool], Look] = {}
+        self._kept: dict[Hashable, Look] = {}
 
-    def at(self, roots: tuple[str, ...], recursive: bool, look: Callable[[], Look]) -> Look:
-        """Return the look at these roots, which `look` takes if nobody did before."""
-        key = roots, recursive
+    def at(self, key: Hashable, look: Callable[[], Look]) -> Look:
+        """Return the look at what `key` tells from all else, which `look` takes if nobody did before."""
         if key not in self._kept:
             self._kept[key] = look()
         return self._kept[key]
 
 
-def look_at(files: FileSystem, roots: Sequence[str], *, recursive: bool, listed_at: datetime) -> Look:
-    """List the input files below all roots; one that lies below several belongs to the first.
+def look_at(
+    files: FileSystem,
+    places: Sequence[Place],
+    scope: Scope,
+    *,
+    listed_at: datetime,
+    newest_partition: datetime | None = None,
+    monotonic: Callable[[], float] = time.monotonic,
+) -> Look:
+    """List the input files at all places; one that lies below several belongs to the first.
+
+    A listing that takes long says by `monotonic`, which returns seconds, how far it is.
 
     Raises:
         SourceError: a root is not there, or can't be listed: a part is never taken for the whole.
+        OptionError: the scope can't judge what it was asked to.
     """
     parts: list[Listing] = []
     root_of: list[str] = []
     skipped: dict[str, int] = {}
-    for root in roots:
-        listed = files.list(root, recursive=recursive)
-        parts.append(listed.files)
-        root_of += [root] * len(listed.files)
-        for reason, count in listed.skipped.items():
+    unmatched: list[str] = []
+    first_root = places[0].root
+    progress = Progress(first_root if len(places) == 1 else f"{first_root} and more", monotonic=monotonic)
+    for place in places:
+        there = scope.list(files, place, progress.saw)
+        parts.append(there.files)
+        root_of += there.base_of
+        unmatched += [] if there.is_there else [place.root]
+        for reason, count in there.skipped.items():
             skipped[reason] = skipped.get(reason, 0) + count
-    listing = parts[0] if len(parts) == 1 else Listing.of(file for part in parts for file in part)
+    listing = Listing.joined(parts)
+    if not scope.recursive:  # partitions are looked at folder by folder
+        listing = listing.with_folders()
     if len(parts) > 1 and len(set(listing.paths)) < len(listing):
         # Roots that lie within each other: each file once, under the first root that names it.
         first = {path: i for i, path in reversed(list(enumerate(listing.paths)))}
         keep = np.array(sorted(first.values()), np.intp)
         listing, root_of = listing.take(keep), [root_of[i] for i in keep]
-    return Look(listing, root_of, skipped, listed_at)
+    is_read = scope.judge(listing, root_of)
+    if is_read is not None and not is_read.all():
+        rows = np.flatnonzero(is_read)
+        listing, root_of = listing.take(rows), [root_of[i] for i in rows.tolist()]
+    values = {} if scope.rule is None else scope.rule.seen
+    return Look(listing, root_of, skipped, listed_at, unmatched, scope.pruned, values, newest_partition)

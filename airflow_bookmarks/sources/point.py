@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ from airflow_bookmarks.core.ledger import Known, Ledger
 from airflow_bookmarks.core.listing import Listing, instant
 from airflow_bookmarks.core.position import Position, UpstreamPosition
 from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.core.segment import bare_name
+from airflow_bookmarks.core.sequence import SequenceStart
 from airflow_bookmarks.files.filesystem import open_filesystem
 
 if TYPE_CHECKING:
@@ -21,6 +24,13 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.state_reader import StateReader
 
 NOW = "now"
+RETRY = "retry:"
+_SHOWN = 5  # quarantined files that an error names
+
+
+def reads_again(value: str) -> bool:
+    """Whether a context that is set to this value may read again what it has read before."""
+    return value != NOW and not value.startswith(RETRY)
 
 
 def files_at(store: StateReader, found: Found, plan: FilePlan, value: str) -> Position:
@@ -29,22 +39,44 @@ def files_at(store: StateReader, found: Found, plan: FilePlan, value: str) -> Po
     Args:
         found: the present position.
         plan: the plan that led to it: its roots are listed.
-        value: "now", or an ISO 8601 time with a zone.
+        value: "now"; an ISO 8601 time with a zone; or "retry:<path>" or "retry:*", with which all stays as it is, but
+            that file, or all, are in quarantine no more.
 
     Raises:
-        OptionError: the value is neither.
+        OptionError: the value is none of these, or no such file is in quarantine.
     """
-    listing = _listing(plan.roots)
+    if value.startswith(RETRY):
+        return _retried(found, value.removeprefix(RETRY))
+    listing, before = _listing(plan.roots), found.watermark
     if value == NOW:
         present = Ledger.empty() if found.position is None else Ledger.from_root(found.position, found.load)
-        unread = np.flatnonzero(present.classify(listing) != Known.KNOWN)
-        ledger = present.add(listing.take(unread), among=listing) if len(unread) else present
+        unread = listing.take(np.flatnonzero(present.classify(listing) != Known.KNOWN))
+        ledger = present.add(unread, among=listing)
+        ledger = replace(ledger, quarantine=ledger.quarantine.without(unread.paths))  # they count as read
     else:
-        read = np.flatnonzero(listing.times_ms <= _milliseconds(value))
-        ledger = Ledger.empty()
-        ledger = ledger.add(listing.take(read), among=listing) if len(read) else ledger
-    newest = ledger.newest_ms
-    return Position(ledger.root(), None if newest is None else to_text(instant(newest)), ledger.unsaved())
+        read = listing.take(np.flatnonzero(listing.times_ms <= _milliseconds(value)))
+        ledger = Ledger.empty().add(read, among=listing)
+        listing, before = read, None
+    newest = None if ledger.newest_ms is None else to_text(instant(ledger.newest_ms))
+    # The watermark of a sequence is that of the plan's rule, by which the present one goes as well.
+    sequence = None if plan.sequence is None else SequenceStart(plan.sequence.rule, before)
+    watermark = newest if sequence is None else sequence.after(plan.roots, listing)
+    return Position(ledger.root(), watermark, ledger.unsaved())
+
+
+def _retried(found: Found, path: str) -> Position:
+    ledger = Ledger.empty() if found.position is None else Ledger.from_root(found.position, found.load)
+    held = [file.path for file in ledger.quarantine]
+    wanted = held if path == "*" else [one for one in held if bare_name(one) == bare_name(path)]
+    if not wanted:
+        shown = ", ".join(map(repr, held[:_SHOWN])) or "nothing"
+        more = f" and {len(held) - _SHOWN} more" if len(held) > _SHOWN else ""
+        raise OptionError(
+            f"{RETRY}{path}: no such file of this context is in quarantine; there is {shown}{more}. Nothing was "
+            f"changed. Name one of these, or all: {RETRY}*."
+        )
+    after = replace(ledger, quarantine=ledger.quarantine.without(wanted))
+    return Position(after.root(), found.watermark, after.unsaved(), keeps_watermark=True)
 
 
 def _listing(roots: tuple[str, ...]) -> Listing:
@@ -61,8 +93,8 @@ def _milliseconds(value: str) -> int:
         return int(time.timestamp() * 1000)
     except ValueError as error:
         raise OptionError(
-            f"{value!r} is neither 'now' nor a time such as 2013-01-31T00:00:00Z. A context of files can be set to "
-            "these. Nothing was changed."
+            f"{value!r} is neither 'now' nor a time such as 2013-01-31T00:00:00Z nor retry:<quarantined file>. A "
+            "context of files can be set to these. Nothing was changed."
         ) from error
 
 

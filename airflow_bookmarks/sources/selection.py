@@ -19,6 +19,8 @@ class Selection:
         listing: the files to choose from.
         wanted: which of them are new, a mask over `listing`; it is not changed.
 
+    `ranks` says in which order files are read, a number for each row of `listing`, ties by path; None: oldest first.
+
     `counts` tells by reason how many files are left out; `stored` names those that the plan keeps by name, oldest
     first; `rows` those that only the present look can name, as rows of `listing`.
     """
@@ -26,6 +28,7 @@ class Selection:
     def __init__(self, listing: Listing, wanted: npt.NDArray[np.bool_]) -> None:
         self.listing = listing
         self.wanted = wanted.copy()
+        self.ranks: npt.NDArray[np.int64] | None = None
         self.counts: dict[str, int] = {}
         self.stored: dict[str, Listing] = {}
         self.rows: dict[str, npt.NDArray[np.intp]] = {}
@@ -50,5 +53,13 @@ class Selection:
             self.rows[reason] = rows
 
     def files(self) -> Listing:
-        """Return what is wanted, oldest first, ties by path: the order of reading."""
-        return self.listing.take(np.flatnonzero(self.wanted)).in_reading_order()
+        """Return what is wanted in the order of reading: oldest first or as `ranks` says, ties by path."""
+        wanted = self.listing.take(np.flatnonzero(self.wanted))
+        if self.ranks is None:
+            return wanted.in_reading_order()
+        ranks = self.ranks[self.wanted]
+        order = np.argsort(ranks, kind="stable")
+        ends = np.flatnonzero(np.diff(ranks[order])) + 1
+        for tied in np.split(order, ends) if len(ends) + 1 < len(order) else ():
+            tied[:] = sorted(tied.tolist(), key=wanted.paths.__getitem__)  # a view: it orders what it is part of
+        return wanted.take(order)

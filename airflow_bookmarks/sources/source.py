@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from airflow_bookmarks.core.start import BEGINNING, Start
 
@@ -19,13 +19,16 @@ class Found:
     """What a source is planned from: the stored position of its context (None: none yet), and what goes with it.
 
     `load` fetches stored blobs by content hash; `partition_types` are those settled in earlier runs. `start` says where
-    to begin without a position: what lies before counts as read.
+    to begin without a position: what lies before counts as read. `watermark` is that of the position, and `facts` what
+    the run that moved it last recorded with its plan.
     """
 
     position: bytes | None = None
     load: Callable[[Sequence[str]], Mapping[str, bytes]] = lambda names: {}
     partition_types: Mapping[str, str] = field(default_factory=dict)
     start: Start = BEGINNING
+    watermark: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from airflow_bookmarks.core.bound import UNBOUND, Amount, Bound
 from airflow_bookmarks.core.edge import lowest_replayed
 from airflow_bookmarks.core.errors import (
     JobUnknownError,
@@ -22,10 +23,12 @@ from airflow_bookmarks.core.errors import (
     UpstreamReplayedError,
     UpstreamRewoundError,
 )
+from airflow_bookmarks.core.instant import from_text
 from airflow_bookmarks.core.line import Ancestry, has_living_number, last_common_run
 from airflow_bookmarks.core.listing import FileInfo, Listing
 from airflow_bookmarks.core.plan import FilePlan, UpstreamWindow, decode_moves
 from airflow_bookmarks.core.position import Position, UpstreamPosition
+from airflow_bookmarks.core.reason import OVER_BOUND
 from airflow_bookmarks.core.run import OutputEntry, Run, RunState
 from airflow_bookmarks.files.filesystem import open_one_filesystem
 from airflow_bookmarks.sources.files import recheck_files
@@ -71,6 +74,7 @@ class UpstreamSource:
         output: which of its outputs; needed where a run has several.
         on_rewind: what to do when runs that were consumed are undone or replayed: "fail", "rewind" along, or "ignore".
         until: read up to and including this run and no further, though more is published.
+        bound: how much of it one run reads: whole published runs, at least up to the first that has anything.
     """
 
     kind = "upstream"
@@ -84,13 +88,15 @@ class UpstreamSource:
         output: str | None = None,
         on_rewind: OnRewind = "fail",
         until: int | None = None,
+        bound: Bound = UNBOUND,
     ) -> None:
         if upstream == consumer:
             raise OptionError(f"job {consumer!r} can't be its own upstream. Nothing was read or changed.")
         self._store, self._consumer, self._upstream = store, consumer, upstream
         self._wanted_output, self._on_rewind = output, on_rewind
-        self._until = until
+        self._until, self._bound = until, bound
         self._before: UpstreamPosition | None = None
+        self.last_published: int | None = None  # the last run there is to read, found by `plan`
 
     def fingerprint(self) -> str:
         """Return the kind and the job; which output it is, the position itself says."""
@@ -101,15 +107,26 @@ class UpstreamSource:
         head, selected, before = self._look(found)
         output = self._output_of(selected.window) or before.output
         self._check_output(before, output)
+        self.last_published = selected.window[-1].key.number if selected.window else before.run_number
+        selected, left = self._bounded(selected, output)
         files, replaced, roots = self._files(selected, output)
         until = selected.window[-1].key.number if selected.window else before.run_number
         runs = tuple((run.key.number, run.revision) for run in selected.window)
         window = UpstreamWindow(
             self._upstream, output, before.run_number, until, head.epoch, head.changes, runs, replaced
         )
-        skipped = {"replaced": replaced} if replaced else {}
+        skipped = {reason: count for reason, count in (("replaced", replaced), (OVER_BOUND, left)) if count}
         self._before = before
-        return FilePlan(files, roots, len(files) + replaced, 0, skipped, {}, window)
+        return FilePlan(files, roots, len(files) + replaced + left, 0, skipped, {}, window)
+
+    def _bounded(self, selected: _Selected, output: str) -> tuple[_Selected, int]:
+        """Keep the runs that the bound takes; return as well how many files those have that the next run reads."""
+        if not self._bound.is_given:
+            return selected, 0
+        amounts = [_amount(run, output) for run in selected.window]
+        count = self._bound.fitting(amounts)
+        left = sum(amount.files for amount in amounts[count:])
+        return _Selected(selected.window[:count], selected.deleting), left
 
     def _look(self, found: Found) -> tuple[Head, _Selected, UpstreamPosition]:
         """Return the upstream's head with the runs that are to be read, as they were at one moment.
@@ -328,6 +345,18 @@ def _advance(before: UpstreamPosition | None, plan: FilePlan) -> Position | None
         raise MisuseError("the plan of an upstream context has no window")
     after = UpstreamPosition(window.job, window.output, window.until, window.epoch, window.changes)
     return None if after == before else Position(after.encode(), str(after.run_number))
+
+
+def _amount(run: Run, output: str) -> Amount:
+    entry = run.outputs.get(output)
+    facts: Mapping[str, Any] = {} if entry is None else entry.facts
+    rows = facts.get("rows")
+    return Amount(
+        files=int(facts.get("files") or 0),
+        size_bytes=int(facts.get("bytes") or 0),
+        rows=None if rows is None else int(rows),
+        committed_ms=None if run.committed_at is None else int(from_text(run.committed_at).timestamp() * 1000),
+    )
 
 
 def _deletions(store: BookmarkStore, runs: Sequence[Run]) -> Mapping[str, int]:

@@ -16,7 +16,10 @@ from airflow_bookmarks.core.shard import Shard, Share, shard_name
 from airflow_bookmarks.core.start import BEGINNING, Start
 from airflow_bookmarks.core.ulid import new_ulid
 from airflow_bookmarks.lifecycle.begin import OnConflict
+from airflow_bookmarks.lifecycle.manifest import check_manifest_uri
+from airflow_bookmarks.store.address import StoreAddress
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
+from airflow_bookmarks.store.object_store import check_state_uri
 from airflow_bookmarks.version import __version__
 
 if TYPE_CHECKING:
@@ -40,6 +43,7 @@ class Arguments:
     share: Share | None
     upstreams: tuple[str, ...]
     untils: Mapping[str, int]
+    manifest_uri: str | None
     store: BookmarkStore
 
     @classmethod
@@ -59,6 +63,8 @@ class Arguments:
         shard: Shard | None,
         on_conflict: OnConflict | None,
         wait_for: timedelta,
+        state_uri: str | None,
+        manifest_uri: str | None,
     ) -> Arguments:
         """Put together what the script gives and what travelled here in `settings`; the store is opened last.
 
@@ -78,6 +84,7 @@ class Arguments:
         again = _replay(_one("replay", _text(replay), "replay", settings.replay), choice)
         conflict = _one("on_conflict", on_conflict, "on_conflict", settings.on_conflict) or "fail"
         check_choice("on_conflict", conflict, OnConflict)
+        manifests = _one("manifest_uri", manifest_uri, "manifest_uri", settings.manifest_uri)
         share = _share(shard, settings.shard, again)
         if share is not None:
             shard_name(key, 0)  # the name has to have room for it
@@ -92,7 +99,8 @@ class Arguments:
             share=share,
             upstreams=settings.upstreams(),
             untils=settings.untils(),
-            store=_open(store, settings.store),
+            manifest_uri=None if manifests is None else check_manifest_uri(manifests),
+            store=_open(store, settings.store, _one("state_uri", state_uri, "state_uri", settings.state_uri)),
         )
 
 
@@ -155,8 +163,13 @@ def _replay(text: str | None, choice: Choice) -> int | None:
     return int(text)
 
 
-def _open(given: str | BookmarkStore | None, travelled: str | None) -> BookmarkStore:
+def _open(given: str | BookmarkStore | None, travelled: str | None, state_uri: str | None) -> BookmarkStore:
     if isinstance(given, BookmarkStore):
+        if state_uri is not None and check_state_uri(state_uri) != given.blobs.state_uri:
+            raise OptionError(
+                f"state_uri={state_uri!r} is given beside an open store, whose state_uri is {given.blobs.state_uri!r}. "
+                "Nothing was read or changed. Say it where the store is opened: open_store('...?state_uri=...')."
+            )
         return given
     uri = _one("store", given, "store", travelled)
     if uri is None:
@@ -164,7 +177,9 @@ def _open(given: str | BookmarkStore | None, travelled: str | None) -> BookmarkS
             f"no store: give BookmarkedJob(store=...) or let the operator set {PREFIX}store, e.g. "
             "'dynamodb://bookmarks?region=eu-west-1'. Nothing was read or changed."
         )
-    return open_store(uri)
+    if state_uri is None:
+        return open_store(uri)
+    return open_store(str(StoreAddress.parse(uri).with_state_uri(state_uri, f"the script, or {PREFIX}state_uri,")))
 
 
 def _text(value: str | int | None) -> str | None:

@@ -5,28 +5,36 @@ from __future__ import annotations
 import copy
 import logging
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from airflow_bookmarks.core.bound import Bound
 from airflow_bookmarks.core.errors import MisuseError, OptionError
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.option import Option, check_choice
+from airflow_bookmarks.core.schema import InferSchema, OnSchemaChange
 from airflow_bookmarks.core.settings import Settings
 from airflow_bookmarks.core.shard import Shard, ShardBy, VirtualShard, check_shard_by, shard_name
+from airflow_bookmarks.core.watermark import Greatest
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
+from airflow_bookmarks.lifecycle.archive import Disposal, OnPublished
 from airflow_bookmarks.lifecycle.lease import Machine
+from airflow_bookmarks.lifecycle.manifest import Manifests
 from airflow_bookmarks.lifecycle.naming import key_of
 from airflow_bookmarks.lifecycle.point import fault_from_environment
+from airflow_bookmarks.lifecycle.quarantine import OnCorrupt
 from airflow_bookmarks.lifecycle.recheck import OnMissing
 from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.lifecycle.shards import Layout, check_not_sharded
 from airflow_bookmarks.lifecycle.side_run import SideRun
-from airflow_bookmarks.sources.file_options import FileOptions, OnOverwrite
+from airflow_bookmarks.sources.file_options import FileOptions, OnOverwrite, OnTouch, OnUnmatched
 from airflow_bookmarks.sources.look import Looks
 from airflow_bookmarks.sources.source import OnSourceChange
 from airflow_bookmarks.sources.upstream import OnRewind
 from airflow_bookmarks.spark.arguments import Arguments
+from airflow_bookmarks.spark.batches import Batches
 
 # Nothing that imports pyspark: a job without Spark works where it isn't installed.
 if TYPE_CHECKING:
@@ -40,9 +48,12 @@ if TYPE_CHECKING:
     from airflow_bookmarks.lifecycle.expectation import Condition
     from airflow_bookmarks.lifecycle.job_state import JobState
     from airflow_bookmarks.lifecycle.summary import Summary
+    from airflow_bookmarks.sources.scope import Place
     from airflow_bookmarks.spark.reader import BookmarkedReader
     from airflow_bookmarks.spark.readers.files import Way
+    from airflow_bookmarks.spark.reference import ReferenceReader, References
     from airflow_bookmarks.spark.session import RowCount
+    from airflow_bookmarks.spark.watermark import WatermarkColumn
     from airflow_bookmarks.spark.writer import BookmarkedWriter
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -58,8 +69,8 @@ class BookmarkedJob:
     """One run of a bookmarked job: reads what is new, writes staged output, commits and publishes on leaving the block.
 
     Every argument may come from the operator instead, as `spark.bookmarks.job`, `.store`, `.option`, `.from`, `.to`,
-    `.run_id`, `.attempt`, `.replay`, `.start`, `.shard` and `.on_conflict`; given in both places with different values
-    it is an error.
+    `.run_id`, `.attempt`, `.replay`, `.start`, `.shard`, `.on_conflict`, `.state_uri` and `.manifest_uri`; given in
+    both places with different values it is an error.
 
     Args:
         spark: the session; default: the active one. Without any, in a plain Python task, the job has `state`, and
@@ -77,6 +88,10 @@ class BookmarkedJob:
         shard: this task's part of a sharded job: `(i, n)`, task i of n, counted from 0; or `range(lo, hi)` of the 64
             virtual shards. Make the runs with `shards()`.
         on_conflict: "fail" (default) when another run holds the job, or "wait" for it up to `wait_for` (1 hour).
+        state_uri: a folder for state that is too large for the table ("s3://bucket/prefix"); a store URI may say it as
+            well (`?state_uri=`).
+        manifest_uri: a folder in which each plan is written down before it is read, as Glue does it:
+            `<manifest_uri>/partitionlisting/<job>/<run id>/<ctx>.input-files.json`; with every option.
 
     Raises:
         OptionError: an unknown or contradictory argument or setting; nothing was read or changed.
@@ -104,6 +119,8 @@ class BookmarkedJob:
         shard: Shard | None = None,
         on_conflict: OnConflict | None = None,
         wait_for: timedelta = timedelta(hours=1),
+        state_uri: str | None = None,
+        manifest_uri: str | None = None,
     ) -> None:
         _show_log()
         self._spark = _session(spark)
@@ -121,12 +138,17 @@ class BookmarkedJob:
             shard=shard,
             on_conflict=on_conflict,
             wait_for=wait_for,
+            state_uri=state_uri,
+            manifest_uri=manifest_uri,
         )
         self.name, self.store = self._given.name, self._given.store
         self._machine = Machine(at=fault_from_environment(self._given.caller.attempt))
         self._layout: Layout | None = None
         self._looks: Looks | None = None
         self._number: int | None = None
+        self._batches: Batches | None = None
+        self._previous: ActiveRun | SideRun | None = None
+        self._references: References | None = None
         self._clear()
 
     def _clear(self) -> None:
@@ -134,7 +156,7 @@ class BookmarkedJob:
         self._read_upstreams: set[str] = set()
         self._run: ActiveRun | SideRun | None = None
         self._counts: dict[str, RowCount] = {}
-        self._sources: list[tuple[str, bool]] = []
+        self._sources: list[tuple[Place, bool]] = []
         self._summary: Summary | None = None
         self._is_aborted = False
         self._session_conf = ExitStack()
@@ -164,8 +186,9 @@ class BookmarkedJob:
             self.name = key_of(self.store, self.name)
         layout, looks = Layout.of(self.store, self.name), Looks()
         log.info("bookmark %s: share %s, virtual shards %s", self.name, share.text, list(share.numbers))
-        for number in share.numbers:
-            yield self._part(number, layout, looks)
+        with self._references_of_loop():
+            for number in share.numbers:
+                yield self._part(number, layout, looks)
 
     def _part(self, number: int, layout: Layout, looks: Looks) -> BookmarkedJob:
         part = copy.copy(self)
@@ -173,6 +196,99 @@ class BookmarkedJob:
         part._layout, part._looks = layout, looks
         part._clear()
         return part
+
+    # ---- batches
+
+    def batches(
+        self,
+        *,
+        max_files: int | str | None = None,
+        max_bytes: int | str | None = None,
+        max_rows: int | str | None = None,
+        window: timedelta | None = None,
+    ) -> Iterator[BookmarkedJob]:
+        """Yield a job for each batch of what is new, oldest first: each is a run of its own, committed by itself.
+
+        The folders are listed once, when the first batch reads them; the loop ends when what was there then is drained.
+        What fails takes nothing back of the batches before it, and a retry of the same execution goes on behind them.
+        With `pause` and `disable` the loop reads the same batches, and changes nothing; a pause over a window of runs
+        is one batch.
+
+        Args:
+            max_files, max_bytes, max_rows, window: how much one batch reads of each context; see `read`. A context that
+                is given a bound of its own by `read` has that one instead.
+
+        Raises:
+            OptionError: a bound that is no positive number or time. MisuseError: the job has begun.
+
+        Example:
+            for batch in BookmarkedJob(spark).batches(max_files=1000):
+                with batch:
+                    flights = batch.read("flights").schema(FLIGHTS).csv("/lake/raw/flights")
+                    batch.write(flights, "clean").save("/lake/clean/flights")
+        """
+        bound = Bound.of(max_files=max_files, max_bytes=max_bytes, max_rows=max_rows, window=window)
+        if self._run is not None:
+            raise MisuseError(
+                f"job {self.name!r} has begun, and each batch is a run of its own. Nothing moved. Write `for batch in "
+                "BookmarkedJob(...).batches(...):` and, in it, `with batch:`."
+            )
+        return self._drained(Batches(bound))
+
+    def _drained(self, batches: Batches) -> Iterator[BookmarkedJob]:
+        with self._references_of_loop():
+            batch, count = self._batch(batches, None), 1
+            try:
+                while True:
+                    yield batch
+                    run = batch._ended_run()
+                    if not run.goes_on:
+                        log.info("bookmark %s: drained in %d batches", batch.name, count)
+                        return
+                    batch, count = batch._batch(batches, run), count + 1
+            finally:
+                batch._leave()
+
+    def _batch(self, batches: Batches, previous: ActiveRun | SideRun | None) -> BookmarkedJob:
+        batch = copy.copy(self)
+        batch._batches, batch._previous = batches, previous
+        batch._clear()
+        return batch
+
+    def _ended_run(self) -> ActiveRun | SideRun:
+        """Return the run of this batch, behind which the loop goes on."""
+        if self._is_aborted:
+            raise MisuseError(
+                f"job {self.name!r}: a batch was aborted, and the loop went on: the next one would read the same. The "
+                "batches before it are committed, nothing after them. Let its error end the loop."
+            )
+        if self._run is None or self._summary is None:
+            raise MisuseError(
+                f"job {self.name!r}: a batch was not run to its end: the next one would read the same. The batches "
+                "before it are committed, nothing after them. Write `with batch:` around what each of them does."
+            )
+        return self._run
+
+    def _leave(self) -> None:
+        """Give the job back, if it is held for a batch that nobody begins."""
+        for run in (self._previous, self._run):
+            if run is not None:
+                run.leave()
+
+    @contextmanager
+    def _references_of_loop(self) -> Iterator[None]:
+        """Let the jobs of a loop share what they read as references; an outer loop shares its own."""
+        if self._references is not None or self._spark is None:
+            yield
+            return
+        from airflow_bookmarks.spark.reference import References  # imports pyspark
+
+        self._references = References()
+        try:
+            yield
+        finally:
+            self._references.release()
+            self._references = None
 
     # ---- life
 
@@ -192,15 +308,21 @@ class BookmarkedJob:
             )
         if self._run is not None:
             raise MisuseError(f"job {self.name!r} has begun already. Nothing moved. Make another BookmarkedJob.")
-        if self._given.choice.option is not Option.DISABLE:
+        if self._given.choice.option is not Option.DISABLE and self._previous is None:
             self.name = key_of(self.store, self.name)  # another name, which a rename gave, is that job
         self._run = self._begun()
         try:
+            self._prepare_manifests(self._run)
             self._prepare_session()
         except BaseException as error:
             self.abort(f"{type(error).__name__}: {error}")  # the `with` block is not entered, so nobody else would
             raise
         return self
+
+    def _prepare_manifests(self, run: ActiveRun | SideRun) -> None:
+        uri = self._given.manifest_uri
+        if uri is not None:
+            run.write_manifests(Manifests.of(uri, self.name, run.execution_id))
 
     def _prepare_session(self) -> None:
         if self._spark is not None:
@@ -209,15 +331,23 @@ class BookmarkedJob:
             self._session_conf.enter_context(listings_held(self._spark))
 
     def _begun(self) -> ActiveRun | SideRun:
+        if self._previous is not None:
+            return self._previous.following()
         given, common = self._given, (self.store, self.name, self._given.caller)
+        in_batches = self._batches is not None
         if given.choice.option is not Option.ENABLE:
-            return SideRun.begin(*common, given.choice, self._machine, start=given.start)
+            return SideRun.begin(*common, given.choice, self._machine, start=given.start, in_batches=in_batches)
         if given.replay is not None:
             return ReplayRun.begin_replay(
                 *common, self._machine, given.replay, on_conflict=given.on_conflict, wait_for=given.wait_for
             )
         run = ActiveRun.begin(
-            *common, self._machine, on_conflict=given.on_conflict, wait_for=given.wait_for, start=given.start
+            *common,
+            self._machine,
+            on_conflict=given.on_conflict,
+            wait_for=given.wait_for,
+            start=given.start,
+            in_batches=in_batches,
         )
         self._check_whole(run)
         return run
@@ -242,6 +372,7 @@ class BookmarkedJob:
         run = self.active_run
         for ctx, count in self._counts.items():
             run.set_rows(ctx, count.rows())
+            self._note_watermark(run, ctx, count)
         declared = (*self._given.upstreams, *self._given.untils)
         unread = [job for job in declared if job not in self._read_upstreams]
         if unread:
@@ -250,6 +381,15 @@ class BookmarkedJob:
         self._session_conf.close()
         log.info("bookmark %s: done, %s", self.name, self._summary.in_words())
         return self._summary.as_dict()
+
+    def _note_watermark(self, run: ActiveRun | SideRun, ctx: str, count: RowCount) -> None:
+        if count.watermark is None:
+            return
+        column, value = count.watermark.name, count.greatest()
+        run.set_greatest(ctx, Greatest(column, value))
+        if value is None:
+            why = "no action has read the frame" if count.rows() is None else "no row has a value that can be one"
+            log.warning("bookmark %s, context %s: %s has no new watermark: %s", self.name, ctx, column, why)
 
     def abort(self, reason: str) -> None:
         """Give the job back without a commit: state and targets stay as they were."""
@@ -296,7 +436,24 @@ class BookmarkedJob:
         on_source_change: OnSourceChange = "error",
         late_after: timedelta | None = None,
         settle: timedelta | None = None,
+        max_files: int | str | None = None,
+        max_bytes: int | str | None = None,
+        max_rows: int | str | None = None,
+        window: timedelta | None = None,
+        on_touch: OnTouch | None = None,
+        sequence: str | None = None,
+        on_unmatched: OnUnmatched = "error",
+        gaps: bool | None = None,
+        on_corrupt: OnCorrupt = "error",
+        watermark_column: str | None = None,
+        on_published: OnPublished = "keep",
+        archive_to: str | None = None,
+        exclusions: Sequence[str] = (),
+        partition_filter: str | None = None,
+        partition_time: str | None = None,
         shard_by: ShardBy = "path",
+        on_schema_change: OnSchemaChange = "fail",
+        infer_schema: InferSchema = "sample",
         count_rows: bool = False,
         read_by: Way | None = None,
     ) -> BookmarkedReader:
@@ -318,8 +475,50 @@ class BookmarkedJob:
                 the longest time between two runs.
             settle: of files: those younger than this are left to a later run, counted ("settling"), because somebody
                 may still write them.
+            on_touch: of files whose etag is the same and whose time is another (copied onto themselves, restored): left
+                alone and counted as "touched" ("ignore", the default) or read again ("reprocess"). A store without
+                etags can't tell that from an overwrite: there on_overwrite decides, and "ignore" is an error.
+            sequence: of files: the order of reading, and the watermark: a regular expression with one named group, such
+                as "part-(?P<seq>[0-9]+)", searched in the path below the one that is loaded; or "path". Digits count as
+                a number, so 9 comes before 10. What comes later is read all the same, also with a lower number.
+            on_unmatched: a file that is to be read and does not match the sequence is an error ("error"), or left out
+                and counted as "unmatched" ("skip") until the expression fits it.
+            gaps: report what is missing between the first and the last: numbers of a sequence (the default), else the
+                days of the one partition column of dates (True). False: nothing.
+            max_files, max_bytes: read so many files or bytes of what is new, in the order of reading; the rest is
+                counted ("over_bound") and left to the next run. A single file above `max_bytes` is still read, when it
+                comes first. Of an upstream: whole published runs, at least one that has anything. Text as Glue has it
+                ("500") will do.
+            max_rows: of an upstream alone, whose runs know their rows.
+            window: read what falls into one window of this length, aligned to the clock (UTC): the oldest that has
+                anything new; by the time of files, or by when an upstream has committed. Several bounds all hold.
+            on_corrupt: of files that can't be parsed: Spark's error stops the run ("error"), or they are left out,
+                counted and recorded ("quarantine") until their context is set to "retry:<path>". This costs one pass
+                more over what is new. What is quarantined stays so whatever this option says later.
+            watermark_column: of files: the greatest value of this column among the rows read is the watermark of the
+                context, and not the newest file time. A timestamp, date, integer or decimal; NULL is no value. It is
+                observed by the first action of the script that reads the frame; where none does, it stays what it was.
+            on_published: of files that were read, once the run is published: they are left alone ("keep"), deleted
+                ("delete") or moved to the same path below `archive_to` ("archive"); only where they are still as they
+                were read. A rewind, reset or replay can't read them again. What a driver leaves, the next run finishes.
+            archive_to: a folder on the same file system, outside of what is read.
+            exclusions: of files: patterns of those that are left out, of their paths below the folder that is loaded:
+                "*.bak", "**/tmp/**" (`**` crosses folders); counted as "excluded", as is what Spark's option
+                `pathGlobFilter` leaves out. They are no part of the bookmark, and are read once they are let in.
+            partition_filter: of partitioned files: a predicate on partition columns in Spark's SQL, such as
+                "year = 2013 and month in (9, 10)". Folders in which it can't be true are not even listed. It may
+                change: a partition that is let in later brings all of its files that were not read.
+            partition_time: of partitioned files, with `late_after`: the columns that tell a partition's time, the
+                longest unit first ("year,month,day,hour", or a date: "dt"). Folders that lie wholly before the newest
+                partition minus `late_after` are not listed any more; `doctor` finds files that land there.
             shard_by: of a sharded job: what of a file says to which virtual shard it belongs: its "path", or its
                 "partition", so that all files of one partition are read by one shard. It can't be changed later.
+            on_schema_change: columns went, or have another type than in the run before: "fail" (nothing is committed,
+                the error names each column), "accept" (go on with the new ones) or "reset" (read all from the beginning
+                with the new ones). A column that was added, or has a wider type, passes and is reported.
+            infer_schema: of files without .schema(...): which are looked at for columns: a "sample" of more than 100
+                (1,000 for formats that carry their schema), "all", or none ("last": the columns of the last run; what
+                is new besides is not read).
             count_rows: count the rows as the first action of the script reads them; it may hold back filter pushdown.
             read_by: "paths" or "directory"; default: chosen from the counts.
 
@@ -327,13 +526,32 @@ class BookmarkedJob:
             OptionError: an unknown choice, or a bound that is not positive.
             MisuseError: the job was opened without a Spark session.
         """
-        options = FileOptions(on_overwrite=on_overwrite, late_after=late_after, settle=settle)
+        disposal = Disposal(on_published, archive_to)
+        options = FileOptions(
+            on_overwrite=on_overwrite,
+            late_after=late_after,
+            settle=settle,
+            bound=Bound.of(max_files=max_files, max_bytes=max_bytes, max_rows=max_rows, window=window),
+            on_touch=on_touch,
+            sequence=sequence,
+            on_unmatched=on_unmatched,
+            gaps=gaps,
+            on_schema_change=on_schema_change,
+            exclusions=exclusions,
+            partition_filter=partition_filter,
+            partition_time=partition_time,
+            empties=not disposal.is_kept,
+        )
+        check_choice("infer_schema", infer_schema, InferSchema)
         check_shard_by(shard_by)
+        check_choice("on_corrupt", on_corrupt, OnCorrupt)
         check_choice("on_missing", on_missing, OnMissing)
         check_choice("on_upstream_rewind", on_upstream_rewind, OnRewind)
         check_choice("on_source_change", on_source_change, OnSourceChange)
         check_name("context", ctx)
         self._check_spark()
+        if self._batches is not None:
+            options = replace(options, bound=self._batches.bound_for(options.bound))
         from airflow_bookmarks.spark.reader import BookmarkedReader  # imports pyspark
 
         if self._layout is not None:
@@ -343,33 +561,71 @@ class BookmarkedJob:
             ctx,
             shard=None if self._number is None else VirtualShard(self._number, shard_by),
             looks=self._looks,
+            backlog=None if self._batches is None else self._batches.backlog(ctx),
             options=options,
             on_missing=on_missing,
             on_upstream_rewind=on_upstream_rewind,
             on_source_change=on_source_change,
+            on_corrupt=on_corrupt,
+            watermark_column=watermark_column,
+            disposal=disposal,
             clock=self._machine.clock,
             count_rows=count_rows,
             read_by=read_by,
+            infer_schema=infer_schema,
         )
 
+    def reference(self, name: str) -> ReferenceReader:
+        """Return a reader for a lookup, with the method names of `spark.read`; it is no part of the bookmark.
+
+        It is read once for all batches or shards of a loop, and kept (`DataFrame.persist`) until the loop ends, or the
+        block of the job where there is no loop. So all batches see one state of it.
+
+        Raises:
+            MisuseError: not begun; or, when it is loaded, the name is that of another reference of this loop.
+
+        Example:
+            airports = batch.reference("airports").csv("/lake/reference/airports.csv", header=True)
+        """
+        check_name("reference", name)
+        self._check_spark()
+        _ = self.active_run
+        from airflow_bookmarks.spark.reference import ReferenceReader, References  # imports pyspark
+
+        if self._references is None:
+            self._references = References()
+            self._session_conf.callback(self._references.release)
+        return ReferenceReader(self.name, name, self.spark, self._references)
+
     def write(
-        self, frame: DataFrame, name: str = "output", *, staging: str | None = None, count_rows: bool = True
+        self,
+        frame: DataFrame,
+        name: str = "output",
+        *,
+        staging: str | None = None,
+        count_rows: bool = True,
+        stamp_rows: bool = False,
     ) -> BookmarkedWriter:
         """Return a writer for the output `name`, with the method names of `DataFrame.write`.
 
         Args:
             staging: a folder on the same file system to stage in, for targets whose readers would see `_bookmarks/`.
             count_rows: count the rows that are written.
+            stamp_rows: give each row the columns `_run_number` and `_epoch` (bigint), those of the run that writes it;
+                a replay gives those of the run that it makes again.
 
         Raises:
             MisuseError: a streaming frame, or a job without a Spark session.
+            OptionError: rows to stamp, and the frame has such a column, or the option is pause or disable.
         """
         check_name("output", name)
         self._check_spark()
         if frame.isStreaming:
             raise MisuseError(f"job {self.name!r}, output {name!r}: {NO_STREAM}")
-        from airflow_bookmarks.spark.writer import BookmarkedWriter  # imports pyspark
+        from airflow_bookmarks.spark.writer import BookmarkedWriter, stamped  # imports pyspark
 
+        if stamp_rows:
+            frame = stamped(self, frame, name)
         return BookmarkedWriter(self, frame, name, staging=staging, count_rows=count_rows)
 
     def expect(self, condition: Condition, message: str) -> None:
@@ -493,17 +749,17 @@ class BookmarkedJob:
         """Fail by our own error, not by that of an import, where there is no Spark."""
         _ = self.spark
 
-    def counted(self, ctx: str, frame: DataFrame) -> DataFrame:
-        """Return the frame with its rows counted under `ctx`."""
+    def counted(self, ctx: str, frame: DataFrame, watermark: WatermarkColumn | None = None) -> DataFrame:
+        """Return the frame with its rows counted under `ctx`, and the greatest value of a column observed."""
         from airflow_bookmarks.spark.session import RowCount  # imports pyspark
 
-        count = RowCount()
+        count = RowCount(watermark)
         self._counts[ctx] = count
         return count.of(frame)
 
-    def note_source(self, roots: Sequence[str], *, recursive: bool) -> None:
+    def note_source(self, places: Sequence[Place], *, recursive: bool) -> None:
         """Remember a source of files that this run reads, to keep its outputs out of it."""
-        self._sources += [(root, recursive) for root in roots]
+        self._sources += [(place, recursive) for place in places]
 
     def check_target(self, target: str, *, overwrites: bool) -> None:
         """Make sure that an output doesn't lie where this run reads.
@@ -517,12 +773,12 @@ class BookmarkedJob:
                 f"job {self.name!r}: mode 'overwrite' of {target!r} by a shard would delete what the others wrote. "
                 "Nothing was written or committed. Append."
             )
-        for root, recursive in self._sources:
-            is_below = target == root or (recursive and target.startswith(root.rstrip("/") + "/"))
-            if is_below or (overwrites and root.startswith(target.rstrip("/") + "/")):
+        for place, recursive in self._sources:
+            if place.reads(target, recursive=recursive) or (overwrites and place.lies_in(target)):
                 raise OptionError(
-                    f"job {self.name!r}: the target {target!r} and the source {root!r} lie within each other: the job "
-                    "would read, or replace, its own input. Nothing was written or committed. Write somewhere else."
+                    f"job {self.name!r}: the target {target!r} and the source {place.root!r} lie within each other: "
+                    "the job would read, or replace, its own input. Nothing was written or committed. Write somewhere "
+                    "else."
                 )
 
     def until(self, key: str, given: int | None) -> int | None:

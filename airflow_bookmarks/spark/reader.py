@@ -15,14 +15,19 @@ from airflow_bookmarks.core.listing import Listing
 from airflow_bookmarks.core.option import check_choice
 from airflow_bookmarks.core.reason import OTHER_SHARDS
 from airflow_bookmarks.core.until import until_of
-from airflow_bookmarks.files.filesystem import FileSystem, open_one_filesystem
+from airflow_bookmarks.files.filesystem import FileSystem, open_one_filesystem, paths_and_patterns
+from airflow_bookmarks.lifecycle.archive import Disposal
 from airflow_bookmarks.lifecycle.naming import key_of
 from airflow_bookmarks.lifecycle.shards import is_sharded, upstream_of_shard
 from airflow_bookmarks.sources.files import FileSource, left_out
 from airflow_bookmarks.sources.shard import ShardedUpstream
 from airflow_bookmarks.sources.upstream import OnRewind, UpstreamSource
-from airflow_bookmarks.spark.readers.files import Format, Way, read_plan
+from airflow_bookmarks.spark.readers.change import ColumnRule
+from airflow_bookmarks.spark.readers.corrupt import find_corrupt
+from airflow_bookmarks.spark.readers.files import Way, read_plan
+from airflow_bookmarks.spark.readers.format import FORMATS, Format, case_rule, check_format, corrupt_column
 from airflow_bookmarks.spark.session import is_connect
+from airflow_bookmarks.spark.watermark import WatermarkColumn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,21 +37,21 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.run import OutputEntry
+    from airflow_bookmarks.core.schema import Difference, InferSchema
     from airflow_bookmarks.core.shard import VirtualShard
+    from airflow_bookmarks.lifecycle.quarantine import OnCorrupt
     from airflow_bookmarks.lifecycle.recheck import OnMissing
+    from airflow_bookmarks.sources.backlog import Backlog
     from airflow_bookmarks.sources.file_options import FileOptions
     from airflow_bookmarks.sources.look import Looks
     from airflow_bookmarks.sources.source import OnSourceChange, Source
     from airflow_bookmarks.spark.job import BookmarkedJob
-
-FORMATS = ("csv", "json", "orc", "parquet", "text")
 
 # What Spark would silently leave out, or look for elsewhere, is not in the plan: refuse it instead of half obeying it.
 _REFUSED = {
     "basepath": "it is set to the folder that you load",
     "path": "give the path to .load(path)",
     "paths": "give the paths to .load([...])",
-    "pathglobfilter": "load the folders that hold what you want",
     "modifiedbefore": "the bookmark decides what is new",
     "modifiedafter": "the bookmark decides what is new",
     "ignoremissingfiles": "use job.read(ctx, on_missing='skip'), which counts them",
@@ -66,18 +71,27 @@ class BookmarkedReader:
         on_missing: OnMissing,
         on_upstream_rewind: OnRewind,
         on_source_change: OnSourceChange,
+        on_corrupt: OnCorrupt,
+        watermark_column: str | None,
+        disposal: Disposal,
         clock: Callable[[], datetime],
         shard: VirtualShard | None,
         looks: Looks | None,
+        backlog: Backlog | None,
         count_rows: bool,
         read_by: Way | None,
+        infer_schema: InferSchema,
     ) -> None:
         self._job, self._ctx = job, ctx
+        self._infer: InferSchema = infer_schema
         self._files = options
         self._on_missing: OnMissing = on_missing
         self._on_rewind: OnRewind = on_upstream_rewind
         self._on_source_change: OnSourceChange = on_source_change
+        self._on_corrupt: OnCorrupt = on_corrupt
+        self._watermark_column, self._disposal = watermark_column, disposal
         self._clock, self._shard, self._looks = clock, shard, looks
+        self._backlog = backlog
         self._count_rows, self._read_by = count_rows, read_by
         self._format: str | None = None
         self._schema: StructType | None = None
@@ -95,7 +109,7 @@ class BookmarkedReader:
             )
 
     def format(self, source: str) -> BookmarkedReader:
-        """Set the format: csv, json, orc, parquet or text.
+        """Set the format: avro, csv, json, orc, parquet, text or xml.
 
         Raises:
             OptionError: another format.
@@ -134,6 +148,8 @@ class BookmarkedReader:
             raise self._refused(f"option {key!r} can't be used under a bookmark; {_REFUSED[name]}")
         if name == "recursivefilelookup" and value is not None:
             self._files = replace(self._files, recursive=str(value).lower() == "true")
+        elif name == "pathglobfilter" and value is not None:
+            self._files = replace(self._files, name_pattern=str(value))
         else:
             set_option(self._options, key, value)
         return self
@@ -153,10 +169,14 @@ class BookmarkedReader:
     ) -> DataFrame:
         """Plan what is new at `path` (one or several folders or files), store the plan, and return a frame over it.
 
+        A path may be a pattern, as in Spark: `/lake/raw/2013-*/*.csv` (`*`, `?`, `[a-c]`, `[^a]`, `{a,b}`, and a
+        backslash before what is none). One that is there by that very name is none.
+
         Raises:
-            OptionError: no format, or a path that is empty, relative or a pattern.
+            OptionError: no format, or one that this Spark has not; a path that is empty or relative.
             SourceMissingError: nothing is there. SourceChangedError: a planned file went before it was read.
             SchemaUnknownError: nothing is new, and no schema was given or is known from an earlier run.
+            SchemaChangedError: columns went or have another type than before, and on_schema_change is "fail".
         """
         if format is not None:
             self.format(format)
@@ -165,8 +185,9 @@ class BookmarkedReader:
         self.options(**options)
         if self._format is None:
             raise self._refused("no format; use .format(...) or .csv/.json/.parquet(...)")
-        files, roots = self._roots([path] if isinstance(path, str) else path)
-        named = self._schema.fieldNames() if self._schema is not None else []
+        check_format(self._job.spark, self._format, self._label)
+        files, roots, globs = self._roots([path] if isinstance(path, str) else path)
+        named = {field.name: field.dataType.simpleString() for field in self._schema or ()}
         source = FileSource(
             files,
             roots,
@@ -175,15 +196,119 @@ class BookmarkedReader:
             clock=self._clock,
             shard=self._shard,
             looks=self._looks,
+            globs=globs,
+            backlog=self._backlog,
         )
         run = self._job.active_run
+        fmt = Format(self._label, self._format, self._options, self._schema, self._files.recursive)
+        if self._on_corrupt == "quarantine":
+            self._check_can_judge(fmt)
+        if not self._disposal.is_kept:
+            run.dispose(self._ctx, self._checked_disposal(source.folders))
         plan = run.plan(self._ctx, source, on_missing=self._on_missing, on_source_change=self._on_source_change)
-        self._job.note_source(roots, recursive=self._files.recursive)
+        self._job.note_source(source.places, recursive=self._files.recursive)
+        judged = partial(self._parsable, files, fmt)
+        return self._settled(plan, partial(self._frame_of_files, files, self._format), judged)
+
+    def _settled(
+        self,
+        plan: FilePlan,
+        read: Callable[[FilePlan, str | None, StructType | None], DataFrame],
+        judged: Callable[[FilePlan], FilePlan] = lambda plan: plan,
+    ) -> DataFrame:
+        """Return the frame over a plan if its columns may be what they are; else fail, or read all from the beginning.
+
+        `read` takes a plan, the schema (JSON) of the run before, and a schema to read it with; `judged` leaves out of a
+        plan what can't be parsed.
+        """
+        run, rule = self._job.active_run, self._column_rule(plan)
+        try:
+            plan = judged(plan)
+            before = run.schema_before(self._ctx)
+            frame = read(plan, before, None)
+            change = rule.judge(before, frame.schema.json())
+            if not change.is_compatible and rule.on_change == "reset":
+                plan = judged(run.start_over(self._ctx))
+                frame = read(plan, None, frame.schema)
+            column = self._watermark_of(frame)
+        except BaseException as error:
+            if not plan.is_empty:  # what was planned would count as read, where the script goes on
+                run.set_failed(self._ctx, f"{type(error).__name__}: {error}")
+            raise
+        return self._finish(plan, frame, change, column)
+
+    def _watermark_of(self, frame: DataFrame) -> WatermarkColumn | None:
+        name = self._watermark_column
+        return None if name is None else WatermarkColumn.of(frame, name, self._label)
+
+    def _column_rule(self, plan: FilePlan) -> ColumnRule:
+        fold = case_rule(self._job.spark)
+        given = {fold(name) for name in (self._schema.fieldNames() if self._schema is not None else ())}
+        own = [name for name in plan.partition_types if fold(name) in given]
+        corrupt = corrupt_column(self._job.spark, Format(self._label, self._format or "", self._options, self._schema))
+        return ColumnRule(self._label, self._files.on_schema_change, fold, own, [corrupt])
+
+    def _frame_of_files(
+        self, files: FileSystem, name: str, plan: FilePlan, recorded: str | None, schema: StructType | None
+    ) -> DataFrame:
+        if self._schema is not None:
+            schema = self._schema
+        elif schema is not None:  # the types of partition columns are those of this plan
+            schema = StructType([field for field in schema.fields if field.name not in plan.partition_types])
         skips_missing = self._on_missing == "skip"
-        fmt = Format(self._label, self._format, self._options, self._schema, self._files.recursive, skips_missing)
+        fmt = Format(self._label, name, self._options, schema, self._files.recursive, skips_missing, self._infer)
         known = partial(self._known_schema, plan, files, fmt)
-        frame = read_plan(self._job.spark, files, plan, fmt, known, self._read_by)
-        return self._finish(plan, frame)
+        return read_plan(self._job.spark, files, plan, fmt, known, self._read_by, recorded)
+
+    def _check_can_judge(self, fmt: Format) -> None:
+        """Make sure that it can be said of each file whether it can be parsed.
+
+        Raises:
+            OptionError: Spark would take the columns from whichever file comes first, or drop what does not fit.
+        """
+        if fmt.name == "csv" and fmt.schema is None:
+            raise self._refused(
+                "on_corrupt='quarantine' of csv needs .schema(...): without it the first file would say what the "
+                "others have to look like"
+            )
+        modes = [value for key, value in fmt.options.items() if key.lower() == "mode"]
+        if "DROPMALFORMED" in (mode.upper() for mode in modes):
+            raise self._refused(
+                "on_corrupt='quarantine' leaves out files that have malformed records, and the option "
+                "mode='DROPMALFORMED' drops these records; choose one of them"
+            )
+
+    def _parsable(self, files: FileSystem, fmt: Format, plan: FilePlan) -> FilePlan:
+        """Return the plan without files that can't be parsed, if they are to be left out."""
+        run = self._job.active_run
+        if self._on_corrupt == "error" or plan.is_empty or not run.may_quarantine:
+            return plan
+        corrupt = find_corrupt(self._job.spark, files, plan, fmt)
+        return run.quarantine(self._ctx, corrupt) if corrupt else plan
+
+    def _checked_disposal(self, roots: Sequence[str]) -> Disposal:
+        """Return what becomes of read files, with its folder in the one spelling that paths have.
+
+        Raises:
+            OptionError: the archive lies on another file system, or where this context reads; the job is sharded.
+        """
+        if self._shard is not None:
+            raise self._refused(
+                f"on_published={self._disposal.on_published!r} in a sharded job, whose shards look at the same "
+                "folders, and may need a file of another shard to know their columns. Let a task after all shards do it"
+            )
+        if self._disposal.archive_to is None:
+            return self._disposal
+        archive = open_one_filesystem([*roots, self._disposal.archive_to]).canonical(self._disposal.archive_to)
+        for root in roots:
+            below = archive[len(root) :].strip("/").split("/") if archive.startswith(f"{root.rstrip('/')}/") else []
+            is_hidden = any(folder.startswith((".", "_")) and "=" not in folder for folder in below)
+            if archive == root or (below and not is_hidden):
+                raise self._refused(
+                    f"archive_to={archive!r} lies in {root!r}, which this context reads: what is archived would be new "
+                    "again. Archive beside it, or in a folder whose name begins with an underscore"
+                )
+        return Disposal(self._disposal.on_published, archive)
 
     def _known_schema(self, plan: FilePlan, files: FileSystem, fmt: Format) -> str | None:
         """Return the schema of the run before. A shard that has never had a file takes that of the others' newest."""
@@ -198,13 +323,13 @@ class BookmarkedReader:
         frame: DataFrame = read_plan(self._job.spark, files, sample, fmt, lambda: None, "paths")
         return frame.schema.json()
 
-    def _roots(self, paths: Sequence[str]) -> tuple[FileSystem, list[str]]:
+    def _roots(self, paths: Sequence[str]) -> tuple[FileSystem, list[str], list[str]]:
         if not isinstance(paths, (list, tuple)) or not all(isinstance(path, str) for path in paths):
             raise self._refused(f"path {paths!r} is neither text nor a list of it")
         if not paths:
             raise self._refused("no path")
         files = open_one_filesystem(paths)
-        return files, [files.canonical(path) for path in paths]
+        return files, *paths_and_patterns(files, paths)
 
     def upstream(
         self, job: str, *, output: str | None = None, until: int | str | Mapping[str, Any] | None = None
@@ -226,13 +351,21 @@ class BookmarkedReader:
         In a sharded job: of a sharded upstream each virtual shard reads the one of its own number; of another one, the
         published files that belong to it by their path.
         """
-        given = self._files.given()
+        given = [name for name in self._files.given() if name not in ("bound", "on_schema_change", "empties")]
+        given += self._given_of_files()
         if given:
             named = ", ".join(given)
             raise self._refused(f"{named}: an option of files; what an upstream publishes is whole and in order")
         self._job.check_upstream(job)
         source, part = self._of_upstream(job, output, until)
         plan = self._plan_upstream(job, part)
+        if self._backlog is not None and self._backlog.last_run is None:
+            self._backlog.last_run = source.last_published
+        return self._settled(plan, partial(self._frame_of_upstream, job, source))
+
+    def _frame_of_upstream(
+        self, job: str, source: UpstreamSource, plan: FilePlan, recorded: str | None, _schema: StructType | None
+    ) -> DataFrame:
         entry = source.entry_of(plan)
         written = self._written_schema(entry)
         known = None if written is not None else self._job.active_run.known_schema(self._ctx)
@@ -247,18 +380,28 @@ class BookmarkedReader:
         for key, value in self._options.items():
             set_option(options, key, value)
         name = self._format or (entry.facts["format"] if entry else "parquet")
+        check_format(self._job.spark, name, self._label)
         # The types are in the schema; that there are names only says that the paths carry partitions.
         plan_of_names = plan.with_partition_types(dict.fromkeys(partitions, "string"))
         fmt = Format(self._label, name, options, schema)
-        frame = read_plan(
+        return read_plan(
             self._job.spark,
             open_one_filesystem(plan.roots or ["/"]),
             plan_of_names,
             fmt,
             lambda: known,
             "paths",
+            recorded,
         )
-        return self._finish(plan, frame)
+
+    def _given_of_files(self) -> list[str]:
+        """Return the names of the given options that mean something for files alone."""
+        given = {
+            "on_corrupt": self._on_corrupt != "error",
+            "watermark_column": self._watermark_column is not None,  # the watermark of an upstream is its run number
+            "on_published": not self._disposal.is_kept,
+        }
+        return [name for name, is_given in given.items() if is_given]
 
     def _of_upstream(
         self, job: str, output: str | None, until: int | str | Mapping[str, Any] | None
@@ -269,8 +412,17 @@ class BookmarkedReader:
         bound = self._job.until(key, None if until is None else until_of(until, key))
         if own is not None and bound is not None:
             raise self._refused(f"until= of the sharded upstream {job!r}, whose shards have run numbers of their own")
+        last = None if self._backlog is None else self._backlog.last_run  # what came since is for the next execution
+        if last is not None:
+            bound = last if bound is None else min(last, bound)
         source = UpstreamSource(
-            store, self._job.name, own or key, output=output, on_rewind=self._on_rewind, until=bound
+            store,
+            self._job.name,
+            own or key,
+            output=output,
+            on_rewind=self._on_rewind,
+            until=bound,
+            bound=self._files.bound,
         )
         if shard is None or own is not None:
             return source, source
@@ -314,16 +466,22 @@ class BookmarkedReader:
         """Read ORC files; see `load`."""
         return self.load(path, "orc", **options)
 
+    def xml(self, path: str | Sequence[str], schema: StructType | str | None = None, **options: Any) -> DataFrame:
+        """Read XML files, one row for each element that `rowTag` names; see `load`."""
+        return self.load(path, "xml", schema, **options)
+
     def _refused(self, what: str) -> OptionError:
         return OptionError(f"{self._label}: {what}. Nothing was read or changed.")
 
-    def _finish(self, plan: FilePlan, frame: DataFrame) -> DataFrame:
+    def _finish(
+        self, plan: FilePlan, frame: DataFrame, change: Difference, column: WatermarkColumn | None
+    ) -> DataFrame:
         run = self._job.active_run
-        run.set_schema(self._ctx, frame.schema.json())
+        run.set_schema(self._ctx, frame.schema.json(), change.facts())
         if plan.is_empty:
             run.set_rows(self._ctx, 0)
             return frame
-        return self._job.counted(self._ctx, frame) if self._count_rows else frame
+        return self._job.counted(self._ctx, frame, column) if self._count_rows or column is not None else frame
 
 
 def set_option(options: dict[str, str], key: str, value: Any) -> None:

@@ -12,12 +12,15 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import VersionMismatchError
-from airflow_bookmarks.files.filesystem import use_s3_settings
+from airflow_bookmarks.files.filesystem import use_hdfs_settings, use_s3_settings
+from airflow_bookmarks.files.hdfs_settings import HdfsSettings
 from airflow_bookmarks.files.s3_settings import S3Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
+
+    from airflow_bookmarks.spark.watermark import WatermarkColumn
 
 try:
     from py4j.protocol import Py4JError
@@ -28,19 +31,24 @@ except ImportError:  # pyspark-client alone has no py4j
 # for 10,000 paths).
 LISTING_CONF = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "8"}
 
+# What an action raises: Spark's own errors, and on a classic session what Spark has no name for.
+SPARK_ERRORS = (PySparkException, Py4JError)
+
 _SOON_S = 0.5
 _AT_LAST_S = 20.0
 
 
 def active_session(spark: SparkSession | None) -> SparkSession | None:
-    """Return the given session, or the active one; None where there is none. Files in S3 are reached as it says.
+    """Return the given session, or the active one; None where there is none. S3 and HDFS are reached as it says.
 
     Raises:
-        OptionError: what its conf says of S3 is unknown or contradicts itself.
+        OptionError: what its conf says of S3 or HDFS is unknown or contradicts itself.
     """
     found = spark if spark is not None else SparkSession.getActiveSession()
     if found is not None:
-        use_s3_settings(S3Settings.of_spark_conf(session_conf(found)))
+        conf = session_conf(found)
+        use_s3_settings(S3Settings.of_spark_conf(conf))
+        use_hdfs_settings(HdfsSettings.of_spark_conf(conf))
     return found
 
 
@@ -101,9 +109,13 @@ def _installed(name: str) -> str | None:
 
 
 class RowCount:
-    """Counts the rows of a frame while an action of the user runs it (`DataFrame.observe`), at no extra pass."""
+    """Counts the rows of a frame while an action of the user runs it (`DataFrame.observe`), at no extra pass.
 
-    def __init__(self) -> None:
+    With `watermark` it also finds the greatest value of that column.
+    """
+
+    def __init__(self, watermark: WatermarkColumn | None = None) -> None:
+        self.watermark = watermark
         self._observation = Observation()
         self._session: SparkSession | None = None
         self._found: dict[str, Any] = {}
@@ -112,10 +124,20 @@ class RowCount:
     def of(self, frame: DataFrame) -> DataFrame:
         """Return the frame that counts."""
         self._session = frame.sparkSession
-        return frame.observe(self._observation, F.count(F.lit(1)).alias("rows"))
+        greatest = [] if self.watermark is None else [self.watermark.observed().alias("greatest")]
+        return frame.observe(self._observation, F.count(F.lit(1)).alias("rows"), *greatest)
 
     def rows(self) -> int | None:
         """Return the count of the first action that ran the frame, None where none did."""
+        rows = self._answer().get("rows")
+        return None if rows is None else int(rows)
+
+    def greatest(self) -> str | None:
+        """Return the greatest value that the first action has read; None: no value, or no action ran the frame."""
+        value = self._answer().get("greatest")
+        return None if self.watermark is None else self.watermark.text(value)
+
+    def _answer(self) -> Mapping[str, Any]:
         if self._session is not None and not self._has_ended(_SOON_S):
             # Classic sessions tell counts in the order in which actions ended. So one of our own, made now, is told
             # after all others: what is not there by then never comes.
@@ -123,8 +145,7 @@ class RowCount:
             last.of(self._session.range(1)).collect()
             last._has_ended(_AT_LAST_S)
             self._has_ended(_SOON_S)
-        rows = self._found.get("rows")
-        return None if rows is None else int(rows)
+        return self._found
 
     def _has_ended(self, timeout_s: float) -> bool:
         # Observation.get waits for ever when no action ran the frame, and has no limit of its own: so a thread waits.
@@ -136,5 +157,5 @@ class RowCount:
 
     def _wait(self) -> None:
         # The optimizer proved the frame empty and dropped the count, or no action ran it: an error, or no rows in it.
-        with contextlib.suppress(PySparkException, Py4JError):
+        with contextlib.suppress(*SPARK_ERRORS):
             self._found.update(self._observation.get)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from pyspark.sql import functions as F
+
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.lifecycle.place import Mode
-from airflow_bookmarks.spark.reader import FORMATS, set_option
+from airflow_bookmarks.spark.reader import set_option
+from airflow_bookmarks.spark.readers.format import FORMATS, check_format
 from airflow_bookmarks.spark.sinks.files import FileSink
 
 if TYPE_CHECKING:
@@ -16,7 +19,32 @@ if TYPE_CHECKING:
     from airflow_bookmarks.spark.job import BookmarkedJob
 
 _MODES = {"append": Mode.APPEND, "overwrite": Mode.OVERWRITE}
+RUN_NUMBER, EPOCH = "_run_number", "_epoch"  # the columns that `stamped` adds
+
 _DYNAMIC = "spark.sql.sources.partitionOverwriteMode"
+
+
+def stamped(job: BookmarkedJob, frame: DataFrame, output: str) -> DataFrame:
+    """Return the frame with the number and the epoch of the run that writes it in each row.
+
+    Raises:
+        OptionError: the frame has such a column, or the run has no number. MisuseError: not begun.
+    """
+    run = job.active_run
+    label = f"job {job.name!r}, output {output!r}: stamp_rows=True"
+    if run.run_number is None or run.epoch is None:
+        raise OptionError(
+            f"{label}, and a run of option {job.option} has no number to stamp. Nothing was written or committed. "
+            "Leave stamp_rows out for it."
+        )
+    taken = [name for name in frame.columns if name.lower() in (RUN_NUMBER, EPOCH)]
+    if taken:
+        raise OptionError(
+            f"{label} adds the columns {RUN_NUMBER} and {EPOCH}, and the frame has {taken} already. Nothing was "
+            "written or committed. Rename or drop them."
+        )
+    numbers = {RUN_NUMBER: run.run_number, EPOCH: run.epoch}
+    return frame.withColumns({name: F.lit(number).cast("bigint") for name, number in numbers.items()})
 
 
 class BookmarkedWriter:
@@ -34,7 +62,7 @@ class BookmarkedWriter:
         self._overwrite_mode: str | None = None
 
     def format(self, source: str) -> BookmarkedWriter:
-        """Set the format: csv, json, orc, parquet (default) or text.
+        """Set the format: avro, csv, json, orc, parquet (default), text or xml.
 
         Raises:
             OptionError: another format.
@@ -96,7 +124,8 @@ class BookmarkedWriter:
         """Stage the frame for `path`; the commit makes it visible.
 
         Raises:
-            OptionError: a path that is empty, relative or a pattern; a staging folder that readers of the target see.
+            OptionError: a path that is empty, relative or a pattern; a staging folder that readers of the target see;
+                a format that this Spark has not.
             MisuseError: an output of that name exists already.
         """
         if format is not None:
@@ -106,6 +135,7 @@ class BookmarkedWriter:
         if partitionBy is not None:
             self.partitionBy(partitionBy)
         self.options(**options)
+        check_format(self._job.spark, self._format, f"job {self._job.name!r}, output {self._name!r}")
         files = open_filesystem(path)
         target = files.canonical(path)
         self._job.check_target(target, overwrites=self._mode is Mode.OVERWRITE)
@@ -149,6 +179,10 @@ class BookmarkedWriter:
     ) -> None:
         """Stage as ORC; see `save`."""
         self.save(path, "orc", mode, partitionBy, **options)
+
+    def xml(self, path: str, mode: str | None = None, **options: Any) -> None:
+        """Stage as XML, one element for each row, with the name that `rowTag` says; see `save`."""
+        self.save(path, "xml", mode, **options)
 
     def saveAsTable(self, name: str, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: a table's files would be visible before the commit."""

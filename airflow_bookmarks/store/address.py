@@ -4,18 +4,21 @@
     sqlite:////var/lib/bookmarks.db?namespace=x&create=true
     sqlite:///:memory:
 
+Either may have state_uri=s3://bucket/prefix, a folder for state that is too large for the table.
+
 It never holds a secret: credentials come from the environment, the machine's role or an Airflow connection.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job import DEFAULT_NAMESPACE, check_name
+from airflow_bookmarks.store.object_store import check_reach, check_state_uri
 
 if TYPE_CHECKING:
     from boto3.session import Session
@@ -28,7 +31,10 @@ _EXAMPLES = {
     "dynamodb": "dynamodb://bookmarks?region=eu-west-1&namespace=prod",
     "sqlite": "sqlite:////var/lib/bookmarks.db?namespace=prod",
 }
-_PARAMETERS = {"dynamodb": ("region", "endpoint", "namespace"), "sqlite": ("namespace", "create")}
+_PARAMETERS = {
+    "dynamodb": ("region", "endpoint", "namespace", "state_uri"),
+    "sqlite": ("namespace", "create", "state_uri"),
+}
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 _REGION = re.compile(r"[a-z0-9-]{1,63}")
 
@@ -52,6 +58,7 @@ class StoreAddress:
     region: str | None = None
     endpoint: str | None = None
     create: bool = False
+    state_uri: str | None = None
 
     @classmethod
     def parse(cls, uri: str) -> StoreAddress:
@@ -64,10 +71,26 @@ class StoreAddress:
         parts = _split(uri)
         given = _parameters(parts)
         namespace = check_name("namespace", given.get("namespace", DEFAULT_NAMESPACE))
+        state_uri = _state_uri(given.get("state_uri"), parts.scheme, given.get("endpoint"))
         if parts.scheme == "dynamodb":
             region, endpoint = _region(given.get("region")), _endpoint(given.get("endpoint"))
-            return cls("dynamodb", _table_name(parts), namespace, region, endpoint)
-        return cls("sqlite", _path(parts), namespace, create=_flag(given.get("create", "false")))
+            return cls("dynamodb", _table_name(parts), namespace, region, endpoint, state_uri=state_uri)
+        create = _flag(given.get("create", "false"))
+        return cls("sqlite", _path(parts), namespace, create=create, state_uri=state_uri)
+
+    def with_state_uri(self, state_uri: str, where: str) -> StoreAddress:
+        """Return this address with a `state_uri` that is said beside it; `where` says where, for the error.
+
+        Raises:
+            OptionError: the address names another one, or this one can't be.
+        """
+        checked = _state_uri(state_uri, self.scheme, self.endpoint)
+        if self.state_uri not in (None, checked):
+            raise OptionError(
+                f"{where} says state_uri={checked!r}, and the store's address {self.state_uri!r}. Nothing was read or "
+                "changed. Leave one of them out."
+            )
+        return replace(self, state_uri=checked)
 
     def __str__(self) -> str:
         given = {
@@ -75,6 +98,7 @@ class StoreAddress:
             "endpoint": self.endpoint,
             "namespace": None if self.namespace == DEFAULT_NAMESPACE else self.namespace,
             "create": "true" if self.create else None,
+            "state_uri": self.state_uri,
         }
         query = urlencode(
             {name: value for name, value in given.items() if value is not None}, safe=":/", quote_via=quote
@@ -174,6 +198,14 @@ def _endpoint(endpoint: str | None) -> str | None:
     if not is_url or "@" in parts.netloc or parts.query or parts.fragment:
         raise _wrong("has an endpoint that is not http://host:port or https://host, without user or query", "dynamodb")
     return endpoint
+
+
+def _state_uri(state_uri: str | None, scheme: str, endpoint: str | None) -> str | None:
+    if state_uri is None:
+        return None
+    checked = check_state_uri(state_uri)
+    check_reach(checked, scheme, endpoint)
+    return checked
 
 
 def _path(parts: SplitResult) -> str:

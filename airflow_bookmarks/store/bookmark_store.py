@@ -96,6 +96,8 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
         namespace: isolates environments that share a table; part of every key.
         clock: returns the present time, aware; for leases and stamps only, never for positions.
         random: for identifiers and backoff.
+        state_uri: folder for blobs that are too large for the table; None: the table holds all.
+        objects: what reaches that folder; None: files, as sources and targets are reached.
     """
 
     # ---- the table itself
@@ -437,8 +439,9 @@ def open_store(uri: str, *, session: Any = None) -> BookmarkStore:
     """Open the bookmarks that a store URI names.
 
     Args:
-        uri: `dynamodb://<table>?region=...&namespace=...&endpoint=...` or `sqlite:////<absolute path>?namespace=...`.
-        session: a boto3 session whose credentials are used (DynamoDB only); default: boto3's own chain.
+        uri: `dynamodb://<table>?region=...&namespace=...&endpoint=...` or `sqlite:////<absolute path>?namespace=...`,
+            each with `state_uri=...`, a folder for state that is too large for the table.
+        session: a boto3 session whose credentials reach DynamoDB, and a state_uri in S3; default: boto3's own chain.
 
     Raises:
         OptionError: the URI has an unknown scheme or parameter.
@@ -449,10 +452,12 @@ def open_store(uri: str, *, session: Any = None) -> BookmarkStore:
         >>> store.jobs()
         []
     """
+    from airflow_bookmarks.files.objects import FileObjects
     from airflow_bookmarks.store.address import StoreAddress, open_table
 
+    address = StoreAddress.parse(uri)
     table, namespace = open_table(uri, session=session)
-    store = BookmarkStore(table, namespace)
-    if StoreAddress.parse(uri).create:
+    store = BookmarkStore(table, namespace, state_uri=address.state_uri, objects=FileObjects(session))
+    if address.create:
         store.init()
     return store

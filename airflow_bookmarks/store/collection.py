@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import ChangeRefusedError, ConditionFailedError, RunUnknownError, StateCorruptError
+from airflow_bookmarks.store.blob import URI
 from airflow_bookmarks.store.table import (
     MAX_OPERATIONS,
     Attributes,
@@ -252,10 +253,14 @@ def _parts(operations: Sequence[Operation], size: int) -> Iterator[Sequence[Oper
 
 @dataclass(frozen=True, slots=True)
 class StoredBlob:
-    """A blob as found: its hash, and per chunk the key and the stamp of its last put (None: a chunk has no stamp)."""
+    """A blob as found: its hash, and per chunk the key and the stamp of its last put (None: a chunk has no stamp).
+
+    `uri` is that of its object, if it is one.
+    """
 
     sha256: str
     chunks: Mapping[Key, str | None]
+    uri: str | None = None
 
     @property
     def stamped_at(self) -> str | None:
@@ -268,10 +273,13 @@ def stored_blobs(store: StateReader) -> list[StoredBlob]:
     """Return every blob of the namespace. This reads the whole table."""
     prefix = f"{store.namespace}#BLOB#"
     found: dict[str, dict[Key, str | None]] = {}
-    for key, attributes in store.table.scan(prefix, names=["stamped_at"]):
-        stamp = attributes.get("stamped_at")
-        found.setdefault(key.pk.removeprefix(prefix), {})[key] = stamp if isinstance(stamp, str) else None
-    return [StoredBlob(sha256, chunks) for sha256, chunks in sorted(found.items())]
+    uris: dict[str, str] = {}
+    for key, attributes in store.table.scan(prefix, names=["stamped_at", URI]):
+        sha256, stamp, uri = key.pk.removeprefix(prefix), attributes.get("stamped_at"), attributes.get(URI)
+        found.setdefault(sha256, {})[key] = stamp if isinstance(stamp, str) else None
+        if isinstance(uri, str):
+            uris[sha256] = uri
+    return [StoredBlob(sha256, chunks, uris.get(sha256)) for sha256, chunks in sorted(found.items())]
 
 
 def job_partitions(store: StateReader) -> list[str]:
@@ -284,9 +292,16 @@ def remove_blob(store: StateReader, blob: StoredBlob) -> bool:
 
     Where it has more chunks than a transaction holds, some may have gone before that was seen. That is no loss: who
     puts a blob again puts every chunk of it. The last chunk goes first: while it is there, all are.
+
+    Its object goes after the item that names it: nobody finds it then, and nobody can name it again. An object of
+    another table stays, because that table may name it.
     """
     last_first = sorted(blob.chunks.items(), key=lambda chunk: chunk[0].sk, reverse=True)
     deletes: list[Operation] = [
         Delete(key, [Equals("stamped_at", stamp)]) for key, stamp in last_first if stamp is not None
     ]
-    return all(_is_written(store, part) for part in _parts(deletes, MAX_OPERATIONS))
+    if not all(_is_written(store, part) for part in _parts(deletes, MAX_OPERATIONS)):
+        return False
+    if blob.uri is not None and store.blobs.owns(blob.uri):
+        store.blobs.delete_object(blob.uri)
+    return True

@@ -87,6 +87,17 @@ def _is_map_of(is_valid: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, dict) and all(is_valid(each) for each in value.values())
 
 
+def _is_gaps(value: object) -> bool:
+    return isinstance(value, dict) and all(
+        is_valid(value.get(name)) for names, is_valid in _GAPS for name in names.split()
+    )
+
+
+_GAPS = (
+    ("unit of first last seen", _is_text),
+    ("missing more_ranges lost", is_size),
+    ("ranges", _is_texts),
+)
 _SIZE, _TEXT, _TEXT_OR_NONE = (is_size, "no count"), (_is_text, "no text"), (_is_text_or_none, "no text")
 _FACTS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "files": _SIZE,
@@ -94,12 +105,18 @@ _FACTS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "listed": _SIZE,
     "known": _SIZE,
     "deleted_files": _SIZE,
+    "quarantined": _SIZE,
+    "watermark_column": _TEXT,
+    "greatest": _TEXT_OR_NONE,
+    "on_published": _TEXT,
     "rows": (_is_size_or_none, "no count"),
     "skipped": (_is_map_of(is_size), "no map of counts"),
     "partitions": (_is_map_of(is_size), "no map of counts"),
     "partition_types": (_is_map_of(_is_text), "no map of texts"),
     "partition_by": (_is_texts, "no list of texts"),
     "options": (_is_map, "no map"),
+    "gaps": (_is_gaps, "no gaps"),
+    "newest_partition": _TEXT,
     "mode": _TEXT,
     "format": _TEXT,
     "starts_from": _TEXT_OR_NONE,

@@ -194,6 +194,8 @@ def _context_value(state: ContextState) -> Attributes:
     value["watermark"] = state.watermark
     if state.set_in is not None:
         value["set_in"] = state.set_in
+    if state.watermark_column is not None:
+        value["watermark_column"] = state.watermark_column
     return value
 
 
@@ -210,7 +212,8 @@ def _context_of(fields: Fields) -> ContextState:
         if watermark is not None and not (watermark.isascii() and watermark.isdigit() and is_number(int(watermark))):
             fields.refuse("watermark", "is no run number")
     set_in = fields.number("set_in") if "set_in" in fields else None
-    return ContextState(kind, fingerprint, fields.run_key("run"), watermark, set_in)
+    column = fields.optional_text("watermark_column")
+    return ContextState(kind, fingerprint, fields.run_key("run"), watermark, set_in, column)
 
 
 # ---- run

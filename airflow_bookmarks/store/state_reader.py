@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.line import Line, Turning
     from airflow_bookmarks.core.run import Execution, Run, RunKey
+    from airflow_bookmarks.store.object_store import ObjectStore
     from airflow_bookmarks.store.table import Attributes, Table
 
 LAYOUT_VERSION = 1
@@ -45,12 +46,15 @@ class StateReader:
     Args:
         table: where the items are.
         namespace: isolates environments that share a table; part of every key.
+        state_uri, objects: where blobs lie that are too large for the table; see `BlobStore`.
     """
 
-    def __init__(self, table: Table, namespace: str) -> None:
+    def __init__(
+        self, table: Table, namespace: str, *, state_uri: str | None = None, objects: ObjectStore | None = None
+    ) -> None:
         self.table = table
         self.namespace = check_name("namespace", namespace)
-        self.blobs = BlobStore(table, namespace)
+        self.blobs = BlobStore(table, namespace, state_uri=state_uri, objects=objects)
 
     def check_layout(self) -> None:
         """Make sure that this version knows the table's layout.

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.job import Caller
+    from airflow_bookmarks.store.object_store import ObjectStore
     from airflow_bookmarks.store.table import Operation, Table
 
 
@@ -76,9 +77,11 @@ class Transitions(StateReader):
         *,
         clock: Callable[[], datetime] = utc_now,
         random: Random | None = None,
+        state_uri: str | None = None,
+        objects: ObjectStore | None = None,
     ) -> None:
         super().__init__(table, namespace)
-        self.blobs = BlobStore(table, namespace, clock)
+        self.blobs = BlobStore(table, namespace, clock, state_uri=state_uri, objects=objects)
         self._clock = clock
         self._random = random or SystemRandom()
 

@@ -24,6 +24,13 @@ def test_fields_and_uri_together_make_the_address() -> None:
     assert address(store="sqlite:////b.db", namespace="prod") == "sqlite:////b.db?namespace=prod"
 
 
+@pytest.mark.parametrize("in_uri", ["", "&state_uri=s3://state/prod"])
+def test_state_uri_of_field_or_uri_is_part_of_the_address(in_uri: str) -> None:
+    found = address(store=f"{DYNAMODB}{in_uri}", state_uri="s3://state/prod/")
+
+    assert found == f"{DYNAMODB}&state_uri=s3://state/prod"
+
+
 def test_field_that_repeats_the_uri_is_no_contradiction() -> None:
     assert address(store=f"{DYNAMODB}&namespace=prod", namespace="prod", region="eu-west-1") == (
         f"{DYNAMODB}&namespace=prod"
@@ -63,7 +70,10 @@ def test_empty_field_counts_as_not_given(empty: str | None) -> None:
         ({}, "names no store"),
         ({"store": DYNAMODB, "namespace": 1}, "'namespace' has to be text"),
         ({"store": DYNAMODB, "default_option": "on"}, "unknown bookmark option 'on'"),
-        ({"store": DYNAMODB, "state_uri": "s3://b/p"}, "'state_uri' is not supported"),
+        ({"store": DYNAMODB, "state_uri": "b/p"}, "no folder that state can lie in"),
+        ({"store": DYNAMODB, "state_uri": "s3://me:secret@b/p"}, "holds a user or password"),
+        ({"store": DYNAMODB, "state_uri": "/var/lib/state"}, "a folder of one machine"),
+        ({"store": f"{DYNAMODB}&state_uri=s3://a/p", "state_uri": "s3://b/p"}, "'s3://b/p'.*'s3://a/p'"),
         ({"store": "sqlite:////b.db", "region": "eu-west-1"}, "SQLite store has no 'region'"),
         ({"store": "mysql://x"}, "scheme"),
         ({"store": DYNAMODB, "namespace": "a/b"}, "can't be the name of a namespace"),

@@ -159,6 +159,10 @@ def test_page_of_shards_shows_the_marked_lines_of_its_example() -> None:
     assert marked("late_flights", FOLDER / "jobs") in page
 
 
+def test_page_of_batches_shows_the_marked_lines_of_its_script() -> None:
+    assert marked("name_flights", FOLDER / "jobs") in (PROJECT / "docs" / "batches.md").read_text()
+
+
 def test_page_of_examples_shows_the_marked_lines_of_a_script_and_links_every_dag() -> None:
     page = (PROJECT / "docs" / "examples.md").read_text()
 
@@ -383,6 +387,22 @@ def test_mapped_tasks_share_out_what_was_delivered(examples: Examples) -> None:
     assert sum(summary["contexts"]["flights"]["files"] for summary in made) == 3
     assert sum(summary["outputs"]["late"]["rows"] for summary in made) == 3
     assert sum(sum(examples.files_read(name)) for name in shard_names("flights_by_shard.late")) == 3
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_backlog_is_drained_in_batches_with_the_names_of_the_carriers(examples: Examples) -> None:
+    for day in range(1, 6):
+        examples.deliver(day)
+
+    played = Played(examples.dag("flights_backlog").test(run_conf={"files_per_batch": 2}))
+
+    assert played.state == "success"
+    summary = played.xcom("name")
+    assert (summary["first_run_number"], summary["run_number"]) == ("1", "3")
+    assert summary["contexts"]["flights"]["files"] == 5
+    assert summary["outputs"]["named"]["rows"] == 5
+    assert examples.files_read("flights_backlog.name") == [2, 2, 1]
 
 
 WEATHER_HEADER = (

@@ -18,10 +18,13 @@ from airflow.sdk.execution_time.context import OutletEventAccessor
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.operators import metrics
 from airflow_bookmarks.operators.openlineage import WINDOW_FACET, dataset_name
 from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
+from airflow_bookmarks.sources.file_options import FileOptions
+from airflow_bookmarks.sources.files import FileSource
 from tests.airflow.conftest import Player, World
 from tests.airflow.test_operator import JOB, Submits, context, drive, operator, play, refuse
 
@@ -186,6 +189,7 @@ class Backend:
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
         self.times: dict[str, timedelta] = {}
+        self.gauges: dict[str, float] = {}
         self.tags: list[dict[str, Any]] = []
 
     def incr(self, stat: str, count: int = 1, rate: float = 1, *, tags: dict[str, Any] | None = None) -> None:
@@ -196,6 +200,10 @@ class Backend:
 
     def timing(self, stat: str, dt: timedelta, *, tags: dict[str, Any] | None = None) -> None:
         self.times[stat] = dt
+
+    def gauge(self, stat: str, value: float, *, tags: dict[str, Any] | None = None) -> None:
+        self.gauges[stat] = value
+        self.tags.append(tags or {})
 
 
 @pytest.fixture
@@ -217,8 +225,26 @@ def test_run_is_measured_by_airflows_own_stats(world: World, backend: Backend) -
     assert all(tags["job"] == JOB and tags["namespace"] == "test" for tags in backend.tags)
 
 
+def test_what_is_missing_in_a_sequence_is_a_gauge_that_falls_when_it_comes(world: World, backend: Backend) -> None:
+    options = FileOptions(sequence=r"part-(?P<seq>\d+)")
+
+    def read_parts(dag_run_id: str) -> Callable[[Any], None]:
+        def submit(_: Any) -> None:
+            run = ActiveRun.begin(world.store, JOB, Caller(f"shop/{dag_run_id}/copy", 1), world.shop.machine)
+            run.plan("raw", FileSource(LocalFileSystem(), [str(world.shop.raw)], options))
+            run.commit()
+
+        return submit
+
+    for dag_run_id, name, missing in (("1", "part-1", 0), ("2", "part-4", 2), ("3", "part-2", 1)):
+        world.shop.put(name, "a")
+        play(operator(), context(dag_run_id=dag_run_id), read_parts(dag_run_id))
+        assert backend.gauges == {"bookmark.missing": missing}
+    assert {"job": JOB, "namespace": "test", "context": "raw"} in backend.tags
+
+
 def test_documentation_names_what_is_measured_and_nothing_else(backend: Backend) -> None:
-    facts = {"files": 1, "bytes": 1, "rows": 1}
+    facts = {"files": 1, "bytes": 1, "rows": 1, "gaps": {"missing": 0}}
     steps = dict.fromkeys(("begin", "plan", "read_write", "commit", "publish"), "0.1")
     measured = {"job": JOB, "namespace": "test", "contexts": {"raw": facts}, "outputs": {"out": facts}}
     metrics.count_task(JOB, "test", "committed")
@@ -228,7 +254,7 @@ def test_documentation_names_what_is_measured_and_nothing_else(backend: Backend)
     names = [re.findall(r"`([^`]+)`", row) for row in rows]
     written = {each if each[0] != "." else row[0].rpartition(".")[0] + each for row in names for each in row}
 
-    assert written == {name.split()[0] for name in (*backend.counts, *backend.times)}
+    assert written == {name.split()[0] for name in (*backend.counts, *backend.times, *backend.gauges)}
 
 
 def test_airflows_own_stats_take_what_is_measured(world: World) -> None:

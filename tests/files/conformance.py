@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -136,6 +137,21 @@ class FileSystemConformance:
 
         assert list(ground.files.list(ground.path("raw")).files.paths) == [ground.path("raw/a.csv")]
 
+    def test_folder_that_is_not_entered_is_counted_and_not_listed(self, ground: Ground) -> None:
+        ground.put_all("a.csv", "k=1/a.csv", "k=2/j=1/a.csv", "k=2/j=2/a.csv", "_tmp/a.csv", "old/k=1/a.csv")
+        asked: list[str] = []
+
+        def enters(folder: str) -> bool:
+            asked.append(folder)
+            return folder not in ("k=1", "k=2/j=1")
+
+        listed = ground.files.list(ground.root, enters=enters)
+
+        paths = sorted(path.removeprefix(f"{ground.root}/") for path in listed.files.paths)
+        assert paths == ["a.csv", "k=2/j=2/a.csv"]
+        assert (listed.pruned, listed.skipped) == (2, {"hidden": 1, "nested": 1})
+        assert sorted(asked) == ["k=1", "k=2", "k=2/j=1", "k=2/j=2", "old", "old/k=1"]
+
     # ---- odd names
 
     def test_odd_names_are_listed_looked_at_and_read(self, ground: Ground) -> None:
@@ -245,6 +261,30 @@ class FileSystemConformance:
         ground.files.delete(path)
 
         assert ground.names() == ["a.csv2"]
+
+    # ---- write
+
+    def test_file_that_is_written_is_read_with_its_content_and_listed(self, ground: Ground) -> None:
+        content = bytes(range(256)) * 1000
+
+        ground.files.write(ground.path("a/b.bin"), io.BytesIO(content))
+
+        assert ground.content("a/b.bin") == content
+        assert list(ground.files.list(ground.path("a")).files.paths) == [ground.path("a/b.bin")]
+
+    def test_file_that_is_written_again_has_the_new_content_alone(self, ground: Ground) -> None:
+        ground.files.write(ground.path("a.bin"), io.BytesIO(b"longer than the other"))
+
+        ground.files.write(ground.path("a.bin"), io.BytesIO(b"new"))
+        ground.files.write(ground.path("empty.bin"), io.BytesIO(b""))
+
+        assert (ground.content("a.bin"), ground.content("empty.bin")) == (b"new", b"")
+
+    def test_odd_names_are_written(self, ground: Ground) -> None:
+        for name in self.odd_names:
+            ground.files.write(ground.path(f"in/{name}"), io.BytesIO(name.encode()))
+
+        assert [ground.content(f"in/{name}").decode() for name in self.odd_names] == self.odd_names
 
     # ---- folders, remove
 

@@ -213,3 +213,19 @@ def test_worker_does_not_take_a_run_that_was_taken_over_for_the_own_one(shop: Sh
 def _die_when_published(point: Point) -> None:
     if point is Point.PUBLISHED:
         raise KeyboardInterrupt
+
+
+def test_columns_of_the_run_before_stay_known_behind_a_run_that_was_taken_over(shop: Shop, rows: Rows) -> None:
+    shop.put("a.txt", "a")
+    first = begin(shop, rows, 1, run_id="first")
+    lines = plan_and_place(shop, first)
+    first.set_schema("raw", '{"type": "struct", "fields": []}')
+    assert rows.write(fence_of(first), lines)
+    first.staged("out", Staged((), rows=1))
+    first.commit()
+    shop.put("b.txt", "b")
+    dead = begin(shop, rows, 1)
+    rows.write(fence_of(dead), plan_and_place(shop, dead))
+    heir = begin(shop, rows, 2)
+    assert shop.store.head("copy").run_number == 2
+    assert heir.known_schema("raw") == '{"type": "struct", "fields": []}'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -231,9 +231,16 @@ class CountingFiles(LocalFileSystem):
     def __init__(self) -> None:
         self.listings = 0
 
-    def list(self, root: str, *, recursive: bool = False) -> Listed:
+    def list(
+        self,
+        root: str,
+        *,
+        recursive: bool = False,
+        enters: Callable[[str], bool] | None = None,
+        saw: Callable[[int], None] | None = None,
+    ) -> Listed:
         self.listings += 1
-        return super().list(root, recursive=recursive)
+        return super().list(root, recursive=recursive, enters=enters, saw=saw)
 
 
 def test_folder_is_listed_once_for_all_virtual_shards_of_a_task(shop: Shop) -> None:

@@ -7,13 +7,17 @@ from typing import Any
 
 import pytest
 
+from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
+from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.plugin.listing import AllHeads
+from airflow_bookmarks.sources.file_options import FileOptions
+from airflow_bookmarks.sources.files import FileSource
 from airflow_bookmarks.store import item
 from airflow_bookmarks.store.sqlite import SqliteTable
 from airflow_bookmarks.store.table import Attributes, Delete, Key, Put, Update
 from tests.airflow.conftest import World
-from tests.lifecycle.shop import short_lease
+from tests.lifecycle.shop import FILES, short_lease
 
 from .conftest import API, Site, run_of_dag, three_runs
 
@@ -50,6 +54,23 @@ def test_list_says_where_each_job_stands(site: Site, world: World, dags: object)
     assert [(point["number"], point["files"], point["rows"]) for point in flights["runs"]] == [
         (1, 1, None), (2, 1, None), (3, 1, None),
     ]  # fmt: skip
+
+
+def test_context_says_what_is_missing_in_its_sequence_and_where_it_stands(
+    site: Site, world: World, dags: object
+) -> None:
+    for number in (1, 4):
+        world.shop.put(f"part-{number}.csv", "a")
+    caller = Caller("flights/manual__1/clean", 1, dag_id="flights", task_id="clean", dag_run_id="manual__1")
+    run = ActiveRun.begin(world.store, "flights.clean", caller, world.shop.machine)
+    run.plan("raw", FileSource(FILES, [str(world.shop.raw)], FileOptions(sequence=r"part-(?P<seq>\d+)")))
+    run.commit()
+
+    (context, *_) = get(site, "/jobs/flights.clean")["contexts"]
+
+    assert context["watermark"] == "4"
+    assert context["position"].startswith("every file that was found; the highest is 4, since run ")
+    assert context["gaps"]["words"] == "2 of 1 to 4 are missing: 2 to 3"
 
 
 def test_lag_in_the_list_is_that_of_the_job_itself(site: Site, world: World, dags: object) -> None:

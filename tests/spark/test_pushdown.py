@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from airflow_bookmarks.spark import BookmarkedJob
 from tests.spark.lake import Lake, rows_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -22,25 +23,54 @@ def plan_of(frame: DataFrame) -> str:
     return shown.getvalue()
 
 
+def line_of(plan: str, name: str) -> str:
+    """Return what the plan says of one property of its scan."""
+    return next(line for line in plan.splitlines() if line.startswith(name))
+
+
+SCHEMA = "carrier STRING, delay INT, gate STRUCT<terminal: INT, number: STRING>, month INT"
+
+
 @pytest.mark.parametrize("way", ["paths", "directory"])
-def test_columns_are_pruned_and_filters_pushed(lake: Lake, way: Any) -> None:
+@pytest.mark.parametrize(("source", "schema"), [("parquet", None), ("parquet", SCHEMA), ("orc", None)])
+def test_columns_are_pruned_and_filters_pushed(lake: Lake, source: str, schema: str | None, way: Any) -> None:
     def add(*rows: tuple[str, int, int]) -> None:
-        frame = lake.spark.createDataFrame(list(rows), "carrier STRING, delay INT, month INT")
-        frame.write.mode("append").partitionBy("month").parquet(lake.path("raw"))
+        full = [(carrier, delay, (delay, carrier), month) for carrier, delay, month in rows]
+        frame = lake.spark.createDataFrame(full, SCHEMA)
+        frame.write.mode("append").partitionBy("month").format(source).save(lake.path("raw"))
+
+    def read(job: BookmarkedJob, **kwargs: Any) -> DataFrame:
+        reader = job.read("flights", **kwargs).format(source)
+        return (reader if schema is None else reader.schema(schema)).load(lake.path("raw"))
 
     add(("AA", 1, 1), ("BA", 20, 2))
     with lake.job() as job:
-        job.read("flights").parquet(lake.path("raw"))
+        read(job)
     add(("CA", 30, 1), ("DA", 40, 2), ("EA", 5, 2))
     with lake.job() as job:
-        flights = job.read("flights", read_by=way).parquet(lake.path("raw"))
-        late = flights.where((F.col("month") == 2) & (F.col("delay") > 10)).select("delay")
+        flights = read(job, read_by=way)
+        late = flights.where((F.col("month") == 2) & (F.col("delay") > 10)).select("delay", "gate.terminal")
         plan = plan_of(late)
-        assert "ReadSchema: struct<delay:int>" in plan
-        assert "GreaterThan(delay,10)" in next(line for line in plan.splitlines() if "PushedFilters" in line)
-        assert "month" in next(line for line in plan.splitlines() if "PartitionFilters" in line)
+        assert line_of(plan, "ReadSchema") == "ReadSchema: struct<delay:int,gate:struct<terminal:int>>"
+        assert "GreaterThan(delay,10)" in line_of(plan, "PushedFilters")
+        assert "month" in line_of(plan, "PartitionFilters")
+        assert ("file_path" in plan) == (way == "directory")
         assert "Batched: true" in plan
-        assert rows_of(late) == [(40,)]
+        assert rows_of(late) == [(40, 40)]
+
+
+@pytest.mark.parametrize("way", ["paths", "directory"])
+def test_csv_parses_only_the_columns_that_are_asked_for(lake: Lake, way: Any) -> None:
+    lake.put("a.csv", "AA,1,x")
+    lake.run()
+    lake.put("b.csv", "BA,20,y")
+    with lake.job("other") as job:
+        reader = job.read("raw", read_by=way).schema("carrier STRING, delay INT, note STRING")
+        late = reader.csv(lake.path("raw")).where("delay > 10").select("carrier")
+        plan = plan_of(late)
+        assert line_of(plan, "ReadSchema") == "ReadSchema: struct<carrier:string,delay:int>"
+        assert "GreaterThan(delay,10)" in line_of(plan, "PushedFilters")
+        assert rows_of(late) == [("BA",)]
 
 
 def test_files_outside_of_the_plan_are_pruned_before_they_are_opened(lake: Lake) -> None:

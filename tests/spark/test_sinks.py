@@ -225,7 +225,7 @@ def test_staging_in_a_hidden_folder_of_the_target_is_good(lake: Lake) -> None:
         (lambda w, p: w.insertInto("t"), r"insertInto\('t'\).*\.save\(path\)"),
         (lambda w, p: w.mode("ignore").save(p), "mode 'ignore'.*'append' or 'overwrite'"),
         (lambda w, p: w.save(p, mode="error"), "mode 'error'"),
-        (lambda w, p: w.format("delta").save(p), "format 'delta' is no managed sink; known are csv"),
+        (lambda w, p: w.format("delta").save(p), "format 'delta' is no managed sink; known are avro, csv"),
         (lambda w, p: w.save(p, "jdbc"), "format 'jdbc'"),
         (lambda w, p: w.option("path", p).save(p), r"option 'path'.*\.save\(path\)"),
         (lambda w, p: w.option("partitionOverwriteMode", "some").save(p), "expected 'static' or 'dynamic'"),

@@ -62,5 +62,5 @@ def test_late_and_settling_files_are_left_and_counted(lake: Lake) -> None:
 def test_bounds_are_refused_for_an_upstream(lake: Lake, bound: dict[str, Any]) -> None:
     lake.put("a.txt", "a")
     lake.copy("up")
-    with pytest.raises(OptionError, match="late_after and settle are for files"), lake.job("down") as job:
+    with pytest.raises(OptionError, match=f"{next(iter(bound))}: an option of files"), lake.job("down") as job:
         job.read("up", **bound).upstream("up")

@@ -27,6 +27,7 @@ TRIALS = (
     "keys",
     "held",
     "gone",
+    "gaps",
 )
 
 # A machine that does ten other things at once is slow to paint.

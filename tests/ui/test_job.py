@@ -7,6 +7,9 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from airflow_bookmarks.files.local import LocalFileSystem
+from airflow_bookmarks.sources.file_options import FileOptions
+from airflow_bookmarks.sources.files import FileSource
 from tests.ui import world as past
 from tests.ui.conftest import Visitors
 from tests.ui.world import World
@@ -38,6 +41,25 @@ def test_overview_has_each_context_with_where_it_stands(visitors: Visitors) -> N
     )
     expect(contexts.get_by_role("row", name=re.compile("^people"))).to_contain_text("every file that was found")
     expect(table(page, "Consumers of the job").get_by_role("link", name=past.REPORT)).to_be_visible()
+
+
+def test_what_is_missing_in_a_sequence_stands_below_its_context_and_at_the_run(
+    visitors: Visitors, world: World
+) -> None:
+    job = "trials.gaps"
+    for number in (1, 4):
+        (world.folder(job) / f"part-9000{number}.csv").touch()
+    options = FileOptions(sequence=r"part-9(?P<seq>\d{4})", on_unmatched="skip")
+    world.run(job, {"raw": FileSource(LocalFileSystem(), [str(world.folder(job))], options)})
+
+    page = visitors().open(job=job)
+
+    row = table(page, "Contexts of the job").get_by_role("row", name=re.compile("^raw"))
+    expect(row).to_contain_text("the highest is 4")
+    expect(row).to_contain_text("2 of 1 to 4 are missing: 2 to 3")
+    open_tab(page, "Runs")
+    table(page, "Runs of the job").get_by_role("button", name=re.compile(r"^5\s*open")).click()
+    expect(page.get_by_role("dialog")).to_contain_text("2 of 1 to 4 missing: 2 to 3")
 
 
 def test_next_run_and_lag_are_looked_up_when_one_asks(visitors: Visitors) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -16,7 +17,6 @@ from airflow_bookmarks.core.condition import (
     dag_run_done,
     is_reached,
     logical_date_done,
-    mark_of,
     newest_published,
     news_for_consumer,
     news_since,
@@ -31,6 +31,7 @@ from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.line import Ancestry, Line
 from airflow_bookmarks.core.run import ContextState, Execution, Run, RunKey, RunState
+from airflow_bookmarks.core.watermark import mark_of
 
 FIRST = Ancestry.of(1, [])
 
@@ -220,7 +221,7 @@ def context(watermark: str | None, **changes: Any) -> ContextState:
         ("2026-05-03T00:00:00Z", datetime(2026, 5, 3, tzinfo=UTC)),
         ("2026-05-03 00:00:00+00:00", datetime(2026, 5, 3, tzinfo=UTC)),
         ("part-00042", None),
-        ("4.2", None),
+        ("4.2", Decimal("4.2")),
         ("٤٢", None),
         ("", None),
     ],

@@ -565,8 +565,8 @@ def body(**changes: object) -> str:
 
 
 def test_root_of_a_newer_format_is_an_error_that_names_both() -> None:
-    with pytest.raises(StateCorruptError, match=r"format 3, and this version .* knows formats 1 and 2"):
-        Ledger.from_root(sealed(body(format=3)), Store().load)
+    with pytest.raises(StateCorruptError, match=r"format 4, and this version .* knows formats 1 to 3"):
+        Ledger.from_root(sealed(body(format=4)), Store().load)
 
 
 @pytest.mark.parametrize(

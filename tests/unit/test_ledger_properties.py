@@ -19,7 +19,7 @@ run reads, and runs that abort, die, or die after their commit.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -432,7 +432,14 @@ class Disk(LocalFileSystem):
 
     files: dict[str, FileInfo] = field(default_factory=dict)
 
-    def list(self, root: str, *, recursive: bool = False) -> Listed:
+    def list(
+        self,
+        root: str,
+        *,
+        recursive: bool = False,
+        enters: Callable[[str], bool] | None = None,
+        saw: Callable[[int], None] | None = None,
+    ) -> Listed:
         return Listed(Listing.of(self.files.values()))
 
     def stat(self, paths: Sequence[str]) -> Sequence[FileInfo | None]:

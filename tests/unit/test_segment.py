@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.listing import FileInfo, Listing
 from airflow_bookmarks.core.segment import (
     OVERHEAD_BYTES,
+    Bits64,
     PathHashes,
     Segment,
     bare_name,
@@ -243,6 +245,15 @@ def test_file_names_that_are_no_utf8_are_told_apart() -> None:
     assert len(set(blake2b_64(["/a\udcff", "/a\udcfe", "/a"]).tolist())) == 3
 
 
+def test_name_that_is_no_utf8_changes_the_bits_of_no_other() -> None:
+    names = ["/a", "/ä", "/a\udcff", "/b"]
+
+    assert blake2b_64(names).tolist() == [int(blake2b_64([name])[0]) for name in names]
+    assert int(blake2b_64(["/ä"])[0]) == int.from_bytes(
+        hashlib.blake2b("/ä".encode(), digest_size=8).digest(), "little"
+    )
+
+
 def test_paths_of_many_chunks_are_hashed_in_their_order() -> None:
     paths = [f"s3://lake/{i}" for i in range(140_000)]
     listing = Listing(paths, np.zeros(len(paths), np.int64), np.zeros(len(paths), np.int64))
@@ -251,3 +262,29 @@ def test_paths_of_many_chunks_are_hashed_in_their_order() -> None:
 
     assert hashed.hashes.tolist() == blake2b_64([path[5:] for path in paths]).tolist()
     assert hashed.collisions == ()
+
+
+def test_files_of_a_listing_are_hashed_once_however_they_are_taken() -> None:
+    asked: list[str] = []
+
+    def hasher(names: Sequence[str]) -> Bits64:
+        asked.extend(names)
+        return blake2b_64(names)
+
+    listing = Listing.of(FileInfo(f"/d/{i}", i, -i) for i in range(6))
+    paths = PathHashes(hasher)
+    whole = paths.hashed(listing)
+    taken = listing.take(np.array([1, 3, 5])).in_reading_order()
+
+    assert paths.hashed(taken).hashes.tolist() == whole.hashes[[5, 3, 1]].tolist()
+    assert paths.hashed(listing) is whole
+    assert asked == list(listing.paths)
+
+
+def test_paths_that_share_bits_are_found_among_those_that_are_taken() -> None:
+    listing = Listing.of(FileInfo(f"/{name}", 1, 1) for name in "abcd")
+    paths = PathHashes(lambda names: np.array([ord(name[-1]) // 2 for name in names], np.uint64))  # b and c share
+
+    assert paths.hashed(listing).collisions == ((1, 2),)
+    assert paths.hashed(listing.take(np.array([2, 1]))).collisions == ((0, 1),)
+    assert paths.hashed(listing.take(np.array([0, 1]))).collisions == ()

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import JobUnknownError, NameInvalidError, OptionError, SourceError, StateCorruptError
+from airflow_bookmarks.core.errors import (
+    JobUnknownError,
+    NameInvalidError,
+    OptionError,
+    SourceError,
+    StateCorruptError,
+    StoreAccessError,
+)
 from airflow_bookmarks.core.instant import utc_now
 from airflow_bookmarks.lifecycle.doctor.edge import examine_edges, examine_upstreams
 from airflow_bookmarks.lifecycle.doctor.finding import RESTORE, Finding, Severity
+from airflow_bookmarks.lifecycle.doctor.gap import examine_gaps
 from airflow_bookmarks.lifecycle.doctor.head import examine_head, examine_import
 from airflow_bookmarks.lifecycle.doctor.index import names_to_examine
 from airflow_bookmarks.lifecycle.doctor.line import examine_lines
+from airflow_bookmarks.lifecycle.doctor.object import examine_objects
+from airflow_bookmarks.lifecycle.doctor.partition import examine_partitions
 from airflow_bookmarks.lifecycle.doctor.payload import examine_payloads
 from airflow_bookmarks.lifecycle.doctor.position import examine_positions
 from airflow_bookmarks.lifecycle.doctor.run import examine_runs
@@ -38,8 +48,10 @@ def examine(
 
     Args:
         jobs: these jobs; None: all of the namespace.
-        with_files: also look at published and staged files; takes a listing of each target.
-        with_lost: also look for jobs that the index has lost; scans the whole table. Not with `jobs`.
+        with_files: also look at published and staged files, which takes a listing of each target, and at partitions
+            that runs do not list any more (`partition_time`), which takes one of the whole source.
+        with_lost: also look for jobs that the index has lost, and for objects under `state_uri` that nothing names;
+            scans the whole table. Not with `jobs`.
         clock: returns the present time, aware.
 
     Raises:
@@ -51,6 +63,7 @@ def examine(
         []
     """
     names, found = names_to_examine(store, with_lost=with_lost) if jobs is None else (list(jobs), [])
+    found += examine_objects(store) if with_lost else []
     for name in names:
         found += _examined(store, name, clock(), with_files, jobs is not None)
     return found
@@ -93,10 +106,11 @@ def _findings(survey: Survey, with_files: bool) -> Iterator[Finding]:
     yield from _try(survey, examine_head)
     if survey.head is None:
         return  # without a head nothing else has a meaning
-    for look in (examine_lines, examine_runs, examine_edges, examine_upstreams, examine_positions):
+    for look in (examine_lines, examine_runs, examine_edges, examine_upstreams, examine_positions, examine_gaps):
         yield from _try(survey, look)
     if with_files:
         yield from _try(survey, examine_targets)
+        yield from _try(survey, examine_partitions)
 
 
 def _as_it_says(sort_key: str) -> str:
@@ -108,7 +122,7 @@ def _try(survey: Survey, look: Callable[[Survey], Iterator[Finding]]) -> Iterato
     """Go on with other looks where one comes upon bytes or files that can't be read."""
     try:
         yield from look(survey)
-    except (StateCorruptError, SourceError, OptionError, OSError) as error:
+    except (StateCorruptError, StoreAccessError, SourceError, OptionError, OSError) as error:
         what = f"not everything of job {survey.job!r} could be looked at: {error}"
         mend = "Mend that, and look again: more may be wrong."
         yield Finding("not-examined", survey.job, Severity.ERROR, what, look.__name__, mend)

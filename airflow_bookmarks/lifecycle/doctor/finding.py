@@ -12,7 +12,7 @@ class Severity(StrEnum):
 
     ERROR = "error"  # rows may be lost or come twice, or the job can't go on
     WARNING = "warning"  # something is not as it should be, and no row is at stake yet
-    NOTICE = "notice"  # a leftover that costs room or time only
+    NOTICE = "notice"  # the state is sound: a leftover that costs room or time, or something to know of the input
 
 
 @dataclass(frozen=True, slots=True)

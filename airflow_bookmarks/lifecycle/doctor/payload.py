@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.errors import StateCorruptError, StoreAccessError
 from airflow_bookmarks.core.ledger import Ledger
 from airflow_bookmarks.lifecycle.doctor.finding import RESTORE, Finding, Severity
+from airflow_bookmarks.store.blob import BlobMissingError
 from airflow_bookmarks.store.collection import POSITION_PREFIX
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.lifecycle.doctor.survey import Survey
     from airflow_bookmarks.store.table import Attributes, Value
 
+_REACH = "Give this process access to the object, and look again: more may be wrong."
 _LEDGER_START = b'{"blake2b":"'
 
 
@@ -56,15 +58,15 @@ def _examine(survey: Survey, seen: dict[str, Finding | None], payload: Attribute
 
 
 def _examine_blob(survey: Survey, sha256: str, where: str) -> Finding | None:
-    rows = list(survey.store.table.query(f"{survey.store.namespace}#BLOB#{sha256}"))
-    counts = [count if isinstance(count := chunk.get("chunks"), int) else 0 for _, chunk in rows]
-    pieces = [data for _, chunk in rows if isinstance(data := chunk.get("data"), bytes)]
     place = f"blob {sha256} ({where})"
-    if not rows or counts != [len(rows)] * len(rows):
-        what = f"{place} has {len(rows)} of {counts[0] if counts else 'all'} chunks"
-        return Finding("blob-missing", survey.job, Severity.ERROR, what, where, RESTORE)
-    if len(pieces) != len(rows) or hashlib.sha256(b"".join(pieces)).hexdigest() != sha256:
+    try:
+        survey.store.blobs.get_named([sha256])
+    except BlobMissingError as error:
+        return Finding("blob-missing", survey.job, Severity.ERROR, f"{place} {error.what}", where, RESTORE)
+    except StateCorruptError:
         return _damaged(survey, place, where)
+    except StoreAccessError as error:
+        return Finding("blob-unreachable", survey.job, Severity.ERROR, f"{place}: {error}", where, _REACH)
     return None
 
 

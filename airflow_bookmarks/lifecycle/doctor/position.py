@@ -69,14 +69,33 @@ def _position(survey: Survey, ctx: str, state: ContextState) -> Iterator[Finding
 
 
 def _watermark(survey: Survey, ctx: str, state: ContextState) -> str | None:
-    """Return the watermark that the position itself says, None where its kind says none."""
+    """Return the watermark that the position itself says, None where its kind says none, or it is of a column."""
+    if state.watermark_column is not None:
+        return None
     if state.kind == "files":
+        if _has_sequence(survey, ctx, state):
+            return _watermark_of_sequence(survey, ctx, state)
         ledger = survey.ledger_of(ctx, state)
         newest = None if ledger is None else ledger.newest_ms
         return None if newest is None else to_text(instant(newest))
     payload = survey.position_of(ctx, state)
     body = None if payload is None or state.kind != "upstream" else survey.bytes_of(payload)
     return None if body is None else str(UpstreamPosition.decode(body).run_number)
+
+
+def _has_sequence(survey: Survey, ctx: str, state: ContextState) -> bool:
+    run = survey.runs.get(state.run)
+    entry = None if run is None else run.plans.get(ctx)
+    return entry is not None and "sequence" in entry.facts.get("options", {})
+
+
+def _watermark_of_sequence(survey: Survey, ctx: str, state: ContextState) -> str | None:
+    """Return where the plan of a run that read all of it leads; None where that can't be said."""
+    run = survey.runs.get(state.run)
+    if run is None or state.set_in is not None or _skipped(run, ctx):
+        return None
+    plan = survey.plan_of(run, ctx)
+    return None if plan is None else plan.sequence_watermark
 
 
 def _lacking(survey: Survey, ctx: str, state: ContextState) -> list[str]:
@@ -178,6 +197,7 @@ def _moved_without_reading(survey: Survey, run: Run) -> Iterator[Finding]:
         window = facts.get("upstream") or {}
         is_moved = window.get("after") != window.get("until") and not window.get("runs") if window else True
         is_started = bool(entry.facts.get("skipped", {}).get("before_start"))  # start= marks files as read, unread
+        is_started = is_started or bool(facts.get("quarantined"))  # so is what it could not parse, unread
         if entry.kind in ("files", "upstream") and is_moved and not is_started:
             what = f"run {run.key} read nothing from {ctx!r}, and its position moved to {state.watermark!r}"
             where = f"RUN {run.key}, context {ctx!r}"

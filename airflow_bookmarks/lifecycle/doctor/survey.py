@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.errors import StateCorruptError, StoreAccessError
 from airflow_bookmarks.core.ledger import Ledger
 from airflow_bookmarks.core.line import Ancestry
 from airflow_bookmarks.core.plan import FilePlan, decode_moves, decode_paths, decode_published
@@ -139,13 +139,13 @@ class Survey:
         """Whether somebody works on the job now."""
         return self.head is not None and self.head.lease is not None and self.now < self.head.lease.expires_at
 
-    # ---- bytes; None where they are damaged or gone, which is a finding of its own
+    # ---- bytes; None where they are damaged, gone or out of reach, which is a finding of its own
 
     def bytes_of(self, payload: Payload) -> bytes | None:
         """Return the bytes of a payload."""
         try:
             return self.store.blobs.get(payload)
-        except StateCorruptError:
+        except (StateCorruptError, StoreAccessError):
             return None
 
     def plan_of(self, run: Run, ctx: str) -> FilePlan | None:

@@ -12,13 +12,13 @@ from __future__ import annotations
 import json
 import logging
 import unicodedata
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 import numpy as np
 from pyspark.errors import AnalysisException, SparkRuntimeException
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
@@ -34,11 +34,14 @@ from pyspark.sql.types import (
 
 from airflow_bookmarks.core.errors import SchemaUnknownError, SourceChangedError
 from airflow_bookmarks.core.partition import root_of
-from airflow_bookmarks.core.reason import BEFORE_START, LATE, NESTED, SPECIAL
+from airflow_bookmarks.core.reason import BEFORE_START, EXCLUDED, LATE, NESTED, SPECIAL
+from airflow_bookmarks.sources.scope import Below
+from airflow_bookmarks.spark.readers.format import Format, case_rule, reader_of
+from airflow_bookmarks.spark.readers.schema import MOST_CONTENTS, Columns, columns_of
 from airflow_bookmarks.spark.session import LISTING_CONF, changed_conf, is_connect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.files.filesystem import FileSystem
@@ -62,23 +65,6 @@ _LEGAL_IN_URI = "/!$&'()*+,;=:@"
 _SPACES_AND_CONTROLS = frozenset(["Zs", "Zl", "Zp", "Cc"])
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
-    """How the files of a source are read.
-
-    `reader` says who reads, for messages: the job and its context. `name` and `options` are Spark's, `schema` is the
-    user's (None: Spark infers it), `recursive` says whether folders that are no partition are descended into,
-    `skips_missing` whether a planned file that went is left out.
-    """
-
-    reader: str
-    name: str
-    options: Mapping[str, str]
-    schema: StructType | None
-    recursive: bool = False
-    skips_missing: bool = False
-
-
 def choose_way(plan: FilePlan, connect: bool) -> Way:
     """Say how a plan is read.
 
@@ -87,7 +73,7 @@ def choose_way(plan: FilePlan, connect: bool) -> Way:
     """
     few = len(plan) <= _FEW_FILES or 2 * len(plan) < plan.listed
     # A root that is a file has no folder to read, and Spark refuses a partitioned folder with other folders in it.
-    odd = _is_only_by_paths(plan) or not set(plan.roots).isdisjoint(plan.files.paths)
+    odd = _is_only_by_paths(plan) or not set(plan.read_below).isdisjoint(plan.files.paths)
     return "paths" if connect or few or odd else "directory"
 
 
@@ -98,30 +84,37 @@ def read_plan(
     fmt: Format,
     known_schema: Callable[[], str | None],
     way: Way | None = None,
+    recorded: str | None = None,
 ) -> DataFrame:
     """Return a frame over exactly the planned files.
 
     Args:
         known_schema: returns the schema (JSON) of the run before: for an empty plan, and for files without content.
         way: how to read; default: `choose_way`.
+        recorded: the schema (JSON) of the run that this one goes on from; columns that are found are made one with it.
 
     Raises:
         SchemaUnknownError: there is nothing to take a schema from: not the user, no earlier run, no content.
+        SchemaChangedError: the planned files can't be read together.
         SourceChangedError: a planned file went, and the format does not skip what is missing.
     """
     if plan.is_empty:
         return spark.createDataFrame([], _empty_schema(spark, files, plan, fmt, known_schema()))
     try:
         with changed_conf(spark, LISTING_CONF):
-            frame = _read(spark, files, plan, fmt, way or choose_way(plan, is_connect(spark)))
+            found = columns_of(spark, files, plan, fmt, recorded)
+            frame = _read(spark, files, plan, found, way or choose_way(plan, is_connect(spark)))
             if frame.columns:  # the first look at the columns is what makes Spark Connect analyse
                 return frame
     except AnalysisException as error:
         left = _without_missing(files, plan, fmt, error)
         if left is not None:
-            return read_plan(spark, files, left, fmt, known_schema, way)
+            return read_plan(spark, files, left, fmt, known_schema, way, recorded)
         if fmt.schema is not None or "UNABLE_TO_INFER_SCHEMA" not in str(error):
             raise
+    if fmt.schema is None and fmt.infer != "all" and len(plan) > MOST_CONTENTS:
+        # Those that were looked at have no content, and others may have.
+        return read_plan(spark, files, plan, replace(fmt, infer="all"), known_schema, way, recorded)
     known = known_schema()
     if known is None:
         raise SchemaUnknownError(
@@ -148,106 +141,136 @@ def _without_missing(files: FileSystem, plan: FilePlan, fmt: Format, error: Anal
     return replace(plan, files=plan.files.take(there))
 
 
-def _read(spark: SparkSession, files: FileSystem, plan: FilePlan, fmt: Format, way: Way) -> DataFrame:
-    paths_of = _paths_by_root(plan, fmt)
+def _read(spark: SparkSession, files: FileSystem, plan: FilePlan, found: Columns, way: Way) -> DataFrame:
+    fmt, paths_of = found.fmt, _paths_by_root(plan, found.fmt)
+    schema = _with_partitions(spark, fmt.schema or StructType(), plan, keep_given=True)
     if way == "directory" and not _is_only_by_paths(plan):
-        frame = _by_directory(spark, files, plan, fmt, paths_of)
+        frame = _by_directory(spark, files, plan, fmt, schema, paths_of)
         if frame is not None:
             return frame
-    return _by_paths(spark, files, plan, fmt, paths_of)
+    log.info("bookmark, %s: reading by paths, %d files of %d listed", fmt.reader, len(plan), plan.listed)
+    # Spark Connect would infer again at each action: from what lies there then.
+    if found.frame is not None and not plan.partition_types and not is_connect(spark):
+        return found.frame
+    return _by_paths(spark, files, plan, fmt, schema, paths_of)
 
 
 def _is_only_by_paths(plan: FilePlan) -> bool:
     """Whether the folders hold what Spark would read, or stumble over, and the plan leaves out."""
-    return bool(plan.skipped.get(NESTED) or plan.skipped.get(SPECIAL))
+    is_odd = bool(plan.skipped.get(NESTED) or plan.skipped.get(SPECIAL))
+    is_pruned = plan.partitions is not None and plan.partitions.pruned > 0  # Spark would list what was not
+    return is_odd or is_pruned or plan.skipped.get(EXCLUDED, 0) > _MAX_EXCLUDED
 
 
 def _paths_by_root(plan: FilePlan, fmt: Format) -> dict[str, list[str]]:
     """Return the planned files of each root that has some; one that lies below several belongs to the first."""
     paths_of: dict[str, list[str]] = {}
+    order = {root: at for at, root in enumerate(plan.read_below)}
     for path in plan.files.paths:
-        paths_of.setdefault(root_of(path, plan.roots, recursive=fmt.recursive), []).append(path)
+        roots = _roots_above(path, order) if plan.bases else plan.roots
+        paths_of.setdefault(root_of(path, roots, recursive=fmt.recursive), []).append(path)
     return paths_of
 
 
+def _roots_above(path: str, order: Mapping[str, int]) -> Sequence[str]:
+    """Return which of many roots a file lies below, in their order: a pattern may have found thousands."""
+    above, roots = path, []
+    while above:
+        roots += [above] if above in order else []
+        above = above.rpartition("/")[0]
+    return sorted([*roots, *({"/"} & order.keys())], key=order.__getitem__)
+
+
 def _by_paths(
-    spark: SparkSession, files: FileSystem, plan: FilePlan, fmt: Format, paths_of: Mapping[str, Sequence[str]]
+    spark: SparkSession,
+    files: FileSystem,
+    plan: FilePlan,
+    fmt: Format,
+    schema: StructType,
+    paths_of: Mapping[str, Sequence[str]],
 ) -> DataFrame:
     if not plan.partition_types:
-        reader, paths = _reader(spark, fmt), [files.pattern(p) for p in plan.files.paths]
-        if fmt.schema is not None:
-            return reader.schema(fmt.schema).load(paths)
-        frame = reader.load(paths)
-        # Spark Connect would infer again at each action: from what lies there then.
-        return _reader(spark, fmt).schema(frame.schema).load(paths) if is_connect(spark) else frame
-    schema = _schema(spark, files, plan, fmt)
+        return reader_of(spark, fmt).schema(schema).load([files.pattern(p) for p in plan.files.paths])
     frames = [
-        _reader(spark, fmt, files.uri(root)).schema(schema).load([files.pattern(p) for p in paths])
+        reader_of(spark, fmt, files.uri(root)).schema(schema).load([files.pattern(p) for p in paths])
         for root, paths in paths_of.items()
     ]
     return _union(frames)
 
 
 def _by_directory(
-    spark: SparkSession, files: FileSystem, plan: FilePlan, fmt: Format, paths_of: Mapping[str, Sequence[str]]
+    spark: SparkSession,
+    files: FileSystem,
+    plan: FilePlan,
+    fmt: Format,
+    schema: StructType,
+    paths_of: Mapping[str, Sequence[str]],
 ) -> DataFrame | None:
     """Return the frame, None where the folders hold something that only naming the files keeps out."""
     if any(list(paths) == [root] for root, paths in paths_of.items()):  # a file, which has no folder to read
         return None
-    schema = _schema(spark, files, plan, fmt)
     if "_metadata" in schema.fieldNames():  # a column of the user's hides Spark's
         return None
-    frames = []
-    for root, paths in paths_of.items():
-        planned = set(paths)
-        frame = _reader(spark, fmt, files.uri(root) if plan.partition_types else None).schema(schema)
+    frames, left_out = [], 0
+    for roots in _read_together(plan, paths_of):
+        planned = {path for root in roots for path in paths_of[root]}
+        frame = reader_of(spark, fmt, files.uri(roots[0]) if plan.partition_types else None).schema(schema)
         try:
-            loaded = frame.load(files.pattern(root))
+            loaded = frame.load([files.pattern(root) for root in roots])
         except (AnalysisException, SparkRuntimeException) as error:
-            log.info("bookmark, %s: %s is no folder of one layout, reading by paths: %s", fmt.reader, root, error)
+            log.info("bookmark, %s: %s is no folder of one layout, reading by paths: %s", fmt.reader, roots[0], error)
             return None
         # Spark has listed by now (classic sessions list when the frame is made): a listing taken after that holds
         # whatever else the frame could read.
-        listed = files.list(root, recursive=True)
-        others = [p for p in listed.files.paths if p not in planned]
+        listed = _all_below(files, plan, roots)
+        others = [path for path in listed if path not in planned]
         if len(others) > _MAX_EXCLUDED:
+            log.info("bookmark, %s: %d files lie beside the plan, too many to name, first %s", fmt.reader, len(others),
+                     others[0])  # fmt: skip
             return None
+        if not (plan.partition_types or fmt.recursive or _lie_directly(listed, roots)):
+            # Spark may take a folder in there for a partition, and what lies beside it is dropped without a word.
+            log.info("bookmark, %s: folders lie within %s, reading by paths", fmt.reader, roots[0])
+            return None
+        left_out += len(others)
         names = [_metadata_path(files, p) for p in others]
         frames.append(loaded.where(~F.col("_metadata.file_path").isin(names)) if names else loaded)
+    log.info(
+        "bookmark, %s: reading by directory, %d files of %d listed, %d left out by name",
+        fmt.reader,
+        len(plan),
+        plan.listed,
+        left_out,
+    )
     return _union(frames)
 
 
-def _reader(spark: SparkSession, fmt: Format, base_path: str | None = None) -> DataFrameReader:
-    options = {
-        **fmt.options,
-        # The session may say otherwise (spark.sql.files.*): files would be dropped without a word.
-        "ignoreCorruptFiles": "false",
-        "ignoreMissingFiles": "true" if fmt.skips_missing else "false",  # the look before the commit counts them
-    }
-    if fmt.recursive:
-        options["recursiveFileLookup"] = "true"
-    elif base_path is not None:
-        options["basePath"] = base_path
-    return spark.read.format(fmt.name).options(**options)
+def _read_together(plan: FilePlan, paths_of: Mapping[str, Sequence[str]]) -> Sequence[Sequence[str]]:
+    """Return which roots one frame reads: each its own, or all that a pattern found, which may be thousands."""
+    if plan.bases and not plan.partition_types:
+        return [list(paths_of)]
+    return [[root] for root in paths_of]
+
+
+def _all_below(files: FileSystem, plan: FilePlan, roots: Sequence[str]) -> Sequence[str]:
+    """Return all files below some roots, once each; those that a pattern found are listed together."""
+    if len(roots) == 1:
+        return files.list(roots[0], recursive=True).files.paths
+    listed = [files.list(root, recursive=True, enters=Below(root, roots)).files.paths for root in plan.roots]
+    return list(dict.fromkeys(path for paths in listed for path in paths))
+
+
+def _lie_directly(paths: Sequence[str], roots: Collection[str]) -> bool:
+    folders = {path.rpartition("/")[0] or "/" for path in paths}
+    return folders <= set(roots)
 
 
 # ---- columns
 
 
-def _schema(spark: SparkSession, files: FileSystem, plan: FilePlan, fmt: Format) -> StructType:
-    """Return the columns of the data, then those of the partitions with their settled types.
-
-    The data's own are inferred from all planned files at once, so that no way of reading and no root sees others.
-    """
-    if fmt.schema is not None:
-        return _with_partitions(spark, fmt.schema, plan, keep_given=True)
-    inferred = _reader(spark, fmt).load([files.pattern(p) for p in plan.files.paths]).schema
-    return _with_partitions(spark, inferred, plan, keep_given=False)
-
-
 def _with_partitions(spark: SparkSession, base: StructType, plan: FilePlan, *, keep_given: bool) -> StructType:
     """Put partition columns last, in the order of the path, as Spark does; a type that the user gives wins."""
-    fold = _case_rule(spark)
+    fold = case_rule(spark)
     given = {fold(field.name): field for field in base.fields}
     names = {fold(name) for name in plan.partition_types}
     fields = [field for field in base.fields if fold(field.name) not in names]
@@ -255,11 +278,6 @@ def _with_partitions(spark: SparkSession, base: StructType, plan: FilePlan, *, k
         found = given.get(fold(name)) if keep_given else None
         fields.append(found if found is not None else StructField(name, _TYPES[type_name]))
     return StructType(fields)
-
-
-def _case_rule(spark: SparkSession) -> Callable[[str], str]:
-    exact = (spark.conf.get("spark.sql.caseSensitive", "false") or "false").lower() == "true"
-    return (lambda name: name) if exact else str.lower
 
 
 def _empty_schema(
@@ -274,7 +292,7 @@ def _empty_schema(
     unread = [file for reason in (LATE, BEFORE_START) for file in plan.unread.get(reason, ()) if file.size_bytes]
     if unread:
         # A first run that reads nothing of what is there: the newest file tells the columns, as a first read would.
-        newest = _reader(spark, fmt).load(files.pattern(unread[-1].path)).schema
+        newest = reader_of(spark, fmt).load(files.pattern(unread[-1].path)).schema
         return _with_partitions(spark, newest, plan, keep_given=False)
     raise SchemaUnknownError(
         f"{fmt.reader}: nothing is there to read at {', '.join(plan.roots) or 'this source'}, and no schema is known: "

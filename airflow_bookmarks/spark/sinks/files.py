@@ -38,6 +38,9 @@ _READING_OPTIONS = frozenset(
         "chartoescapequoteescaping",
         "locale",
         "timezone",
+        "rowtag",
+        "attributeprefix",
+        "valuetag",
     ]
 )
 

@@ -162,7 +162,7 @@ def move_by_copy_and_delete() -> None:
         file = self._files.files.get(source)
         if file is None:
             return False
-        self.write(target, file)
+        self.put(target, file)
         self.delete(source)
         return True
 

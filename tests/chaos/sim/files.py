@@ -96,14 +96,21 @@ def _is_hidden(name: str) -> bool:
 
 
 class FaultyFiles:
-    """The file system of a world as the package sees it (`FileSystem`), and `read` and `write` for drivers."""
+    """The file system of a world as the package sees it (`FileSystem`), and `read` and `put` for drivers."""
 
     pace = Pace()
 
     def __init__(self, files: SimFiles, scheduler: Scheduler, told: Callable[[str, Listed], None]) -> None:
         self._files, self._scheduler, self._told = files, scheduler, told
 
-    def list(self, root: str, *, recursive: bool = False) -> Listed:
+    def list(
+        self,
+        root: str,
+        *,
+        recursive: bool = False,
+        enters: Callable[[str], bool] | None = None,
+        saw: Callable[[int], None] | None = None,
+    ) -> Listed:
         """See `FileSystem.list`."""
 
         def look() -> Listed:
@@ -134,7 +141,12 @@ class FaultyFiles:
 
         return self._scheduler.call(f"read {_short(path)}", look, _failed, changes=False)
 
-    def write(self, path: str, file: SimFile) -> None:
+    def write(self, path: str, content: IO[bytes]) -> None:
+        """See `FileSystem.write`."""
+        rows = tuple(content.read().decode().split("\n"))
+        self.put(path, SimFile(rows, sum(map(len, rows)), 0))
+
+    def put(self, path: str, file: SimFile) -> None:
         """Write a file whole."""
         what = f"put {_short(path)} {list(file.rows)}"
         self._scheduler.call(what, lambda: self._files.put(path, file), _failed, changes=True)

@@ -123,7 +123,7 @@ def _stage(
         stem = path.rpartition("/")[2].partition(".")[0]
         partition = stem.rpartition("-")[2] if spec.mode is Mode.OVERWRITE_PARTITIONS else str(index % 2)
         file = SimFile(tuple(got), 10 * len(got), _ms(world))
-        world.faulty_files.write(f"{folder}/p={partition}/part-{index}-{stem}", file)
+        world.faulty_files.put(f"{folder}/p={partition}/part-{index}-{stem}", file)
     staged = collect_staged(
         world.faulty_files, folder, target, run.file_token, spec.mode, rows=sum(rows.values()), schema='{"fields":[]}'
     )
@@ -251,7 +251,7 @@ def land(world: World, process: Process, count: int, *, eager: bool = False) -> 
         # Without an etag, size and time are all that tells one content from another.
         etag = f"e{world.serial}" if world.settings.has_etags else None
         size = 100 if etag is not None and random.random() < 0.5 else 100 + world.serial
-        world.faulty_files.write(name, SimFile(rows, size, at, etag))
+        world.faulty_files.put(name, SimFile(rows, size, at, etag))
 
 
 def kill(world: World, process: Process, spec: JobSpec) -> None:
@@ -352,7 +352,7 @@ def pause(world: World, process: Process, spec: JobSpec) -> None:
             target = spec.target(output)
             folder = run.place(output, Place("files", target, facts={"mode": spec.mode.value}))
             for index, rows in enumerate(got):
-                world.faulty_files.write(f"{folder}/p=0/part-{index}", SimFile(rows, 10 * len(rows), _ms(world)))
+                world.faulty_files.put(f"{folder}/p=0/part-{index}", SimFile(rows, 10 * len(rows), _ms(world)))
             staged = collect_staged(
                 world.faulty_files, folder, target, run.file_token, spec.mode, rows=None, schema='{"fields":[]}'
             )

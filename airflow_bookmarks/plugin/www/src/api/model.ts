@@ -7,6 +7,7 @@ export type ContextRow = Schemas["ContextRow"];
 export type Difference = Schemas["Difference"];
 export type EventRow = Schemas["EventRow"];
 export type FileRow = Schemas["FileRow"];
+export type Gaps = Schemas["Gaps"];
 export type Graph = Schemas["Graph"];
 export type GraphNode = Schemas["GraphNode"];
 export type GraphRead = Schemas["GraphRead"];

@@ -36,6 +36,11 @@ export function Contexts({ contexts }: { contexts: Job["contexts"] }) {
                     no run left this position
                   </Text>
                 )}
+                {context.gaps != null && context.gaps.missing > 0 && (
+                  <Text fontSize="xs" color="fg.warning" wordBreak="break-word">
+                    {context.gaps.words}
+                  </Text>
+                )}
               </Table.Cell>
               <Table.Cell>{context.kind}</Table.Cell>
               <Table.Cell minW="16rem">

@@ -16,7 +16,7 @@ interface TimelineProps {
 
 const AXES: Record<Axis["kind"], string> = {
   time: "Watermarks are times.",
-  number: "Watermarks are run numbers of what it reads.",
+  number: "Watermarks are numbers: runs of the job that it reads, or places in a sequence of files.",
   order: "Watermarks are neither times nor numbers: they stand in the order in which they were read.",
 };
 

@@ -25,5 +25,15 @@ describe("facts", () => {
     expect(
       factsOf({ fence: 3, upstream: { job: "clean", after: 3, until: 5, epoch: 1, changes: 0, replaced: 0 } }),
     ).toEqual([{ name: "upstream", said: "job clean" }]));
+  it("on gaps say what is missing", () =>
+    expect(
+      factsOf({
+        gaps: { unit: "number", missing: 4, first: "3", last: "9", ranges: ["4", "6..8"], more_ranges: 2, seen: "3" },
+      }),
+    ).toEqual([{ name: "gaps", said: "4 of 3 to 9 missing: 4, 6 to 8, and 2 ranges below" }]));
+  it("on gaps say where there are none", () =>
+    expect(factsOf({ gaps: { missing: 0, first: "3", last: "9", ranges: [] } })).toEqual([
+      { name: "gaps", said: "none from 3 to 9" },
+    ]));
   it("that are empty are left out", () => expect(factsOf({ skipped: {} })).toEqual([]));
 });

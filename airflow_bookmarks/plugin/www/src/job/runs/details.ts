@@ -1,4 +1,4 @@
-import type { RunRow } from "../../api/model";
+import type { Gaps, RunRow } from "../../api/model";
 import { inBytes, inFull } from "../../words/number";
 
 /** A fact of a run in words. */
@@ -12,6 +12,21 @@ export interface Phase {
   name: string;
   seconds: number;
   share: number;
+}
+
+/** What of a sequence, or of the days of a column, a run saw and missed; of a damaged record there may be less. */
+type Missing = Pick<Gaps, "missing" | "first" | "last" | "ranges" | "more_ranges">;
+
+function gapWords({
+  missing = 0,
+  first = "",
+  last = "",
+  ranges = [],
+  more_ranges: more = 0,
+}: Partial<Missing>): string {
+  if (missing === 0) return `none from ${first} to ${last}`;
+  const named = ranges.map((range) => range.replace("..", " to ")).join(", ");
+  return `${inFull(missing)} of ${first} to ${last} missing: ${named}${more > 0 ? `, and ${inFull(more)} ranges below` : ""}`;
 }
 
 /** Return the seconds of a run by part, longest first. */
@@ -38,6 +53,7 @@ export function factsOf(facts: Readonly<Record<string, unknown>>): Fact[] {
 
 function factWords(name: string, value: unknown): string {
   if (value === null || value === undefined) return "";
+  if (name === "gaps") return gapWords(value as Partial<Missing>);
   if (typeof value === "number") return name.includes("bytes") ? inBytes(value) : inFull(value);
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value === "string") return value;

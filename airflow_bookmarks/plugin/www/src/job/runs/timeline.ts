@@ -4,7 +4,7 @@ import { inFull } from "../../words/number";
 import { duration, inZone, timeOf } from "../../words/time";
 import { isLiving, keyOf, remarks, secondsOf } from "./run";
 
-/** What the watermarks of a context are: times, numbers (runs of an upstream), or names that have an order alone. */
+/** What the watermarks of a context are: times, numbers (runs of an upstream, a sequence of files), or names that have an order alone. */
 export type AxisKind = "time" | "number" | "order";
 
 /** Where watermarks lie between 0 and 1, and what stands at the axis. */

@@ -1,0 +1,35 @@
+"""Gaps: what is missing between the first and the last number, or day, that a context has seen, as people are shown it.
+
+What was seen is kept by `core.seen`; this module needs no numpy, since whoever waits or looks from a DAG imports it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TO = ".."  # between the first and the last of a range
+
+
+def shown_gaps(facts: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return of the facts of a context what people are shown of its gaps; None where nobody looks for them."""
+    gaps = facts.get("gaps")
+    return None if gaps is None else {name: value for name, value in gaps.items() if name != "seen"}
+
+
+def gaps_in_words(gaps: Mapping[str, Any]) -> str:
+    """Say how many are missing, and which; `gaps` as in the record of a run.
+
+    Example:
+        >>> gaps_in_words({"unit": "day", "missing": 2, "first": "2013-01-01", "last": "2013-01-04",
+        ...                "ranges": ["2013-01-02..2013-01-03"], "more_ranges": 0, "lost": 0})
+        '2 days of 2013-01-01 to 2013-01-04 are missing: 2013-01-02 to 2013-01-03'
+    """
+    noun = "" if gaps["unit"] == "number" else " day" if gaps["missing"] == 1 else " days"
+    verb = "is" if gaps["missing"] == 1 else "are"
+    named = ", ".join(each.replace(TO, " to ") for each in gaps["ranges"])
+    more = f", and {gaps['more_ranges']} ranges below" if gaps["more_ranges"] else ""
+    said = f"{gaps['missing']}{noun} of {gaps['first']} to {gaps['last']} {verb} missing: {named}{more}"
+    return f"{said}, and {gaps['lost']} lower ones that are told apart no more" if gaps["lost"] else said

@@ -1,0 +1,86 @@
+"""Objects of the state: files that are written once and read whole, on any file system that can be opened."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import SourceMissingError, StoreAccessError
+from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.files.s3_settings import S3_SCHEMES, S3Access, S3Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boto3.session import Session
+
+    from airflow_bookmarks.files.filesystem import FileSystem
+
+
+class FileObjects:
+    """Objects as files; keeps `airflow_bookmarks.store.object_store.ObjectStore`. Safe between threads.
+
+    Args:
+        session: the boto3 session whose credentials reach S3, e.g. those of an Airflow connection; None: S3 is reached
+            as sources and targets are.
+    """
+
+    def __init__(self, session: Session | None = None) -> None:
+        self._session = session
+
+    def put(self, uri: str, data: bytes) -> None:
+        """Write a file whole, with the folders above it."""
+        files = self._files(uri)
+        files.write(files.canonical(uri), io.BytesIO(data))
+
+    def get(self, uri: str) -> bytes:
+        """Return the content of a file.
+
+        Raises:
+            FileNotFoundError: it is not there.
+        """
+        files = self._files(uri)
+        with files.open(files.canonical(uri)) as file:
+            return file.read()
+
+    def size(self, uri: str) -> int | None:
+        """Return how many bytes a file has, None where it is not there."""
+        files = self._files(uri)
+        (info,) = files.stat([files.canonical(uri)])
+        return None if info is None else info.size_bytes
+
+    def delete(self, uri: str) -> None:
+        """Delete a file; no error when it is gone."""
+        files = self._files(uri)
+        files.delete(files.canonical(uri))
+
+    def names(self, folder: str) -> Sequence[str]:
+        """Return the names of the files in a folder; none when it is not there."""
+        files = self._files(folder)
+        try:
+            found = files.list(files.canonical(folder))
+        except SourceMissingError:
+            return []
+        return [path.rpartition("/")[2] for path in found.files.paths]
+
+    def _files(self, uri: str) -> FileSystem:
+        scheme = uri.partition("://")[0]
+        if self._session is None or scheme not in S3_SCHEMES:
+            return open_filesystem(uri)
+        from airflow_bookmarks.files.s3 import S3FileSystem
+
+        # Asked for each time: those of a role change while a process lives. While they stay, so do the clients.
+        found = self._session.get_credentials()
+        if found is None:
+            raise StoreAccessError(
+                f"the AWS connection leads to no credentials for {uri!r}. Nothing was read or changed. Give it a key, "
+                "a role or a profile."
+            )
+        keys = found.get_frozen_credentials()
+        access = S3Access(
+            region=self._session.region_name,
+            access_key=keys.access_key,
+            secret_key=keys.secret_key,
+            session_token=keys.token,
+        )
+        return S3FileSystem(S3Settings(access))

@@ -1,0 +1,29 @@
+"""Gaps: what is missing in a sequence of names, or among days, that a context reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.gap import gaps_in_words
+from airflow_bookmarks.lifecycle.doctor.finding import Finding, Severity
+from airflow_bookmarks.lifecycle.gap import recorded_gaps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from airflow_bookmarks.lifecycle.doctor.survey import Survey
+
+
+def examine_gaps(survey: Survey) -> Iterator[Finding]:
+    """Find contexts in which something is missing between the first and the last that was seen."""
+    if survey.head is None:
+        return
+    runs = {run.key: run for runs in survey.committed.values() for run in runs}
+    for ctx, gaps in recorded_gaps(survey.head, runs).items():
+        if gaps["missing"]:
+            what = f"in {ctx!r} {gaps_in_words(gaps)}: no file of theirs was ever listed"
+            mend = (
+                "Ask whoever delivers the files. One that comes after all is read by the next run, which closes its "
+                "gap; where some are left out on purpose, read with gaps=False."
+            )
+            yield Finding("gap", survey.job, Severity.NOTICE, what, f"context {ctx!r}", mend)

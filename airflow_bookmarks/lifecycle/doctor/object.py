@@ -1,0 +1,31 @@
+"""Objects under `state_uri`: whether each is named by an item of the table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import StoreAccessError
+from airflow_bookmarks.lifecycle.doctor.finding import Finding, Severity
+from airflow_bookmarks.store.collection import stored_blobs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+_LEFT = "'airflow-bookmarks gc' removes it, once it is older than any run lasts; a run at work may still name it."
+_REACH = "Give this process the right to list the folder, and look again."
+
+
+def examine_objects(store: BookmarkStore) -> Iterator[Finding]:
+    """Find objects that no item names. This lists them, and scans the whole table."""
+    try:
+        uris = store.blobs.objects()  # before the items: an object is put before the item that names it
+    except StoreAccessError as error:
+        yield Finding("objects-unreachable", "", Severity.WARNING, str(error), str(store.blobs.state_uri), _REACH)
+        return
+    named = {blob.uri for blob in stored_blobs(store)} if uris else set()
+    for uri in uris:
+        if uri not in named:
+            what = f"the object {uri} is named by no item of the table"
+            yield Finding("object-orphaned", "", Severity.NOTICE, what, uri, _LEFT)

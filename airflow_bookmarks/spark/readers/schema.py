@@ -1,0 +1,224 @@
+"""The columns of planned files, where the user gives none: seen in the files, and made one with those of the last run.
+
+Who says it   formats          looked at            how
+the files     parquet, orc     1,000 at most        Spark merges their footers, in one job
+the files     avro             1,000 at most        one file of each schema that the heads name
+the values    csv, json, xml   100 at most          Spark guesses; of csv with a header, one file of each header more
+the format    text             none
+
+Where there are more files, a sample is looked at: the oldest, the newest, and between them evenly by time.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from airflow_bookmarks.core.schema import Merge, Type, add_missing, by_position, compare, typed_as, widest, without
+from airflow_bookmarks.spark.readers.format import Format, case_rule, corrupt_column, reader_of
+from airflow_bookmarks.spark.readers.head import avro_schema, by_head, first_line
+from airflow_bookmarks.spark.session import SPARK_ERRORS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    _Together = Callable[[Sequence[tuple[str, Type]], Callable[[str], str]], Type]
+
+    from airflow_bookmarks.core.listing import Listing
+    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.files.filesystem import FileSystem
+
+log = logging.getLogger(__name__)
+
+MOST_FOOTERS = 1000
+MOST_CONTENTS = 100
+_CARRIES_SCHEMA = ("avro", "orc", "parquet")
+_FIELDS_MAY_BE_UNSET = ("json", "xml")
+_SHOWN = 20
+_TEXT = StructType([StructField("value", StringType())])
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The format with the columns of the data, without those of partitions.
+
+    `frame` reads all the planned files with these columns, where finding them has made one.
+    """
+
+    fmt: Format
+    frame: DataFrame | None = None
+
+
+def columns_of(
+    spark: SparkSession, files: FileSystem, plan: FilePlan, fmt: Format, recorded: str | None = None
+) -> Columns:
+    """Return the format with a schema: the user's, or what the planned files show made one with what was recorded.
+
+    Args:
+        recorded: the schema (JSON) with which the last run read this source; None: there was none.
+
+    Raises:
+        SchemaChangedError: the planned files can't be read together.
+        AnalysisException: Spark finds no columns, or a file is not there.
+    """
+    if fmt.schema is not None:
+        return Columns(fmt)
+    if fmt.name == "text":
+        return Columns(replace(fmt, schema=_TEXT))
+    fold = case_rule(spark)
+    before = None if recorded is None else without(json.loads(recorded), list(plan.partition_types), fold)
+    if fmt.infer == "last" and before is not None:
+        log.info("bookmark, %s: columns are those of the last run; no file is looked at for others", fmt.reader)
+        return Columns(replace(_by_header(fmt), schema=_struct(before)))
+    look = _Look(spark, files, fmt, fold, _looked_at(plan.files, fmt))
+    now, frame = look.columns()
+    merged = now if before is None else look.merged(before, now)
+    _log_sample(fmt, len(look.listing), len(plan))
+    data = without(merged, list(plan.partition_types), fold)
+    is_whole = frame is not None and data == now and len(look.listing) == len(plan)
+    return Columns(replace(fmt, schema=_struct(data)), frame if is_whole else None)
+
+
+def _by_header(fmt: Format) -> Format:
+    """Let Spark hold the header of each CSV file against the columns of the last run, which it applies by position."""
+    if fmt.name != "csv" or not fmt.is_set("header") or fmt.option("enforceSchema") is not None:
+        return fmt
+    return replace(fmt, options={**fmt.options, "enforceSchema": "false"})
+
+
+def _looked_at(files: Listing, fmt: Format) -> Listing:
+    most = MOST_FOOTERS if fmt.name in _CARRIES_SCHEMA else MOST_CONTENTS
+    return files if fmt.infer == "all" or len(files) <= most else sample(files, most)
+
+
+def sample(files: Listing, most: int) -> Listing:
+    """Return `most` files with content (2 or more): the oldest, the newest, and between them evenly by time."""
+    rows = np.flatnonzero(files.sizes > 0)
+    if len(rows) > most:
+        by_time = rows[np.argsort(files.times_ms[rows], kind="stable")]
+        rows = np.sort(by_time[np.linspace(0, len(by_time) - 1, most).astype(np.intp)])
+    return files.take(rows) if len(rows) else files
+
+
+def _log_sample(fmt: Format, looked_at: int, planned: int) -> None:
+    if looked_at < planned:
+        log.info(
+            "bookmark, %s: columns found in %d of %d files, the oldest, the newest and some between; a column that "
+            "only others have is not read. infer_schema='all' looks at all, .schema(...) at none",
+            fmt.reader,
+            looked_at,
+            planned,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One look at some files of one format, for their columns."""
+
+    spark: SparkSession
+    files: FileSystem
+    fmt: Format
+    fold: Callable[[str], str]
+    listing: Listing
+
+    def columns(self) -> tuple[Type, DataFrame | None]:
+        """Return the columns of the files, and a frame over all of them that has these."""
+        if self.fmt.name == "avro" and self.fmt.option("avroSchema") is None:
+            return self._of_each(by_head(self.files, self.listing.paths, avro_schema), _widest)
+        # Of a header that goes over lines only Spark knows where it ends.
+        if self.fmt.name == "csv" and self.fmt.is_set("header") and not self.fmt.is_set("multiLine"):
+            return self._of_each(by_head(self.files, self.listing.paths, first_line), _by_position)
+        if self.fmt.name in ("orc", "parquet") and self.fmt.option("mergeSchema") is None:
+            return self._merged_by_spark()
+        return self._seen(self.listing.paths)
+
+    def _seen(self, paths: Sequence[str], **options: str) -> tuple[Type, DataFrame]:
+        frame = reader_of(self.spark, self.fmt).options(**options).load([self.files.pattern(path) for path in paths])
+        return json.loads(frame.schema.json()), frame
+
+    def _of_each(self, groups: list[list[str]], together: _Together) -> tuple[Type, DataFrame | None]:
+        """Return the columns of files that are alike in groups. The values of CSV count, so all of a group are read."""
+        if len(groups) == 1:
+            return self._seen(groups[0])
+        looked = [group if self.fmt.name == "csv" else group[:1] for group in groups]
+        return together([(paths[0], self._seen(paths)[0]) for paths in looked], self.fold), None
+
+    def _merged_by_spark(self) -> tuple[Type, DataFrame | None]:
+        try:
+            return self._seen(self.listing.paths, mergeSchema="true")
+        except SPARK_ERRORS as error:
+            if not _is_conflict(error):
+                raise
+        return widest(self._in_parts(self.listing.paths), self.fold), None
+
+    def _in_parts(self, paths: Sequence[str]) -> list[tuple[str, Type]]:
+        """Return schemas that together are those of all the files: Spark merges no widths, so halve where it fails."""
+        try:
+            return [(paths[0], self._seen(paths, mergeSchema="true")[0])]
+        except SPARK_ERRORS as error:
+            if len(paths) == 1 or not _is_conflict(error):
+                raise
+        middle = len(paths) // 2
+        return [*self._in_parts(paths[:middle]), *self._in_parts(paths[middle:])]
+
+    # ---- with the last run's
+
+    def merged(self, before: Type, now: Type) -> Type:
+        """Return what the files show, made one with what was recorded."""
+        name = self.fmt.name
+        is_text, keeps_absent = name not in _CARRIES_SCHEMA, name in _FIELDS_MAY_BE_UNSET
+        # Spark reads a narrower type of Parquet as a wider one from 4.0 on; the other formats always.
+        keeps_wider = name != "parquet" or int(self.spark.version.partition(".")[0]) >= 4
+        rule = Merge(is_text, keeps_absent, keeps_wider, self.fold)
+        if keeps_absent:
+            before = without(before, [corrupt_column(self.spark, self.fmt)], self.fold)
+        seen = self._without_nulls(before, now) if is_text else now
+        merged = rule.of(before, seen)
+        if seen != now:
+            merged = add_missing(merged, now, self.fold)
+        absent = [change.name for change in compare(seen, merged, self.fold).added]
+        if absent:
+            shown = ", ".join(absent[:_SHOWN])
+            log.info("bookmark, %s: %d columns are null in all files: %s", self.fmt.reader, len(absent), shown)
+        return merged
+
+    def _without_nulls(self, before: Type, now: Type) -> Type:
+        """Return the columns of now, where those without any value don't count as text, which Spark takes them for."""
+        clashes = [change.name for change in compare(before, now, self.fold).changed if "string" in (change.now or "")]
+        if not clashes:
+            return now
+        if self.fmt.name == "json":
+            return self._seen(self.listing.paths, dropFieldIfAllNull="true")[0]
+        frame = (
+            reader_of(self.spark, self.fmt)
+            .schema(_struct(now))
+            .load([self.files.pattern(path) for path in self.listing.paths])
+        )
+        top = [name for name in frame.columns if name in clashes]
+        if not top:
+            return now
+        counts = frame.agg(*[F.count(F.col(f"`{name.replace('`', '``')}`")) for name in top]).first()
+        return typed_as(now, before, [name for name, n in zip(top, counts or (), strict=True) if n == 0], self.fold)
+
+
+def _widest(schemas: Sequence[tuple[str, Type]], fold: Callable[[str], str]) -> Type:
+    return widest(schemas, fold)
+
+
+def _by_position(schemas: Sequence[tuple[str, Type]], fold: Callable[[str], str]) -> Type:
+    return by_position([schema for _, schema in schemas], fold)
+
+
+def _is_conflict(error: Exception) -> bool:
+    return "CANNOT_MERGE_SCHEMA" in str(error)
+
+
+def _struct(schema: Type) -> StructType:
+    return StructType.fromJson(dict(schema) if not isinstance(schema, str) else json.loads(schema))

@@ -1,0 +1,243 @@
+"""What a run costs in requests and money: the table of docs/costs.md, counted and not reckoned.
+
+Sources lie on a server that lists as S3 does, the target in moto, the state in DynamoDB Local, which tells the units of
+each request as DynamoDB does. A run is counted from its begin to the end of its publish.
+
+    $ python -m benchmarks.costs            # prints the table
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import uuid
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import boto3.session
+
+from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.files.filesystem import open_filesystem, use_s3_settings
+from airflow_bookmarks.files.s3_client import clients_of
+from airflow_bookmarks.files.s3_settings import S3Access, S3Settings
+from airflow_bookmarks.lifecycle.active_run import ActiveRun
+from airflow_bookmarks.lifecycle.lease import Machine
+from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
+from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from airflow_bookmarks.store.dynamodb import DynamoTable
+from tests.files.s3_stand_in import StandIn, stand_in
+from tools.servers import dynamodb_local, moto_server
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
+
+_REGION, _CREDENTIAL = "us-east-1", "testing"
+_SOURCES, _TARGETS = "lake", "targets"
+_WRITES = ("TransactWriteItems", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem")
+_HOURS_OF_A_MONTH = 730
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Dollars for a million: list prices of us-east-1 (DynamoDB on demand, standard class; S3 Standard), early 2025."""
+
+    read_units: float = 0.125
+    write_units: float = 0.625
+    s3_writes: float = 5.00  # PUT, COPY, POST, LIST
+    s3_reads: float = 0.40  # GET, HEAD
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A steady run: contexts, in the folder of each so many files with so many new ones, and files that it writes."""
+
+    name: str
+    keys: int
+    new: int
+    written: int
+    contexts: int = 1
+
+
+CASES = (
+    Case("nothing new among 1,000 files", 1_000, 0, 0),
+    Case("nothing new among 100,000", 100_000, 0, 0),
+    Case("1 new among 1,000, 1 written", 1_000, 1, 1),
+    Case("100 new among 100,000, 10 written", 100_000, 100, 10),
+    Case("10,000 new among 100,000, 200 written", 100_000, 10_000, 200),
+    Case("10 contexts, each 1 new among 1,000, 1 written", 1_000, 1, 1, 10),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a run has asked for. Deletes are free of charge in S3."""
+
+    dynamodb: int
+    read_units: float
+    write_units: float
+    lists: int
+    heads: int
+    copies: int
+    deletes: int
+
+    def store_dollars(self, prices: Prices) -> float:
+        """Return what the state costs a million such runs."""
+        return self.read_units * prices.read_units + self.write_units * prices.write_units
+
+    def file_dollars(self, prices: Prices) -> float:
+        """Return what the files cost a million such runs."""
+        return (self.lists + self.copies) * prices.s3_writes + self.heads * prices.s3_reads
+
+
+HEADER = (
+    "| a run | requests to DynamoDB | read units | write units | LIST | HEAD | COPY | DELETE | state, 1,000 runs "
+    "| files, 1,000 runs | each hour, a month |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
+)
+
+
+def row(case: Case, cost: Cost, prices: Prices) -> str:
+    """Return a line of the table."""
+    store, files = (dollars / 1000 for dollars in (cost.store_dollars(prices), cost.file_dollars(prices)))
+    month = (store + files) / 1000 * _HOURS_OF_A_MONTH
+    counts = (cost.dynamodb, cost.read_units, cost.write_units, cost.lists, cost.heads, cost.copies, cost.deletes)
+    cells = [case.name, *(f"{count:,.0f}" for count in counts), f"${store:,.2f}", f"${files:,.2f}", f"${month:,.2f}"]
+    return f"| {' | '.join(cells)} |"
+
+
+@dataclass
+class Ground:
+    """The three servers, and what was asked of those that are paid for."""
+
+    sources: StandIn
+    target: S3Client
+    store: BookmarkStore
+    units: Units
+    sent: Counter[str]
+
+    def count(self, case: Case) -> Cost:
+        """Make a first run over all that is old, then count the second."""
+        folder = uuid.uuid4().hex
+        for context in range(case.contexts):
+            self._hold(f"{folder}/raw{context}", 0, case.keys - case.new)
+        self._run(folder, replace(case, new=case.keys - case.new))
+        self._run(folder, replace(case, new=0, written=0))  # the second finds nothing to recover
+        for context in range(case.contexts):
+            self._hold(f"{folder}/raw{context}", case.keys - case.new, case.new)
+        self._forget()
+        self._run(folder, case)
+        return Cost(
+            dynamodb=self.units.requests,
+            read_units=self.units.read,
+            write_units=self.units.written,
+            lists=self.sources.methods.count("GET") + self.sent["ListObjectsV2"],
+            heads=self.sources.methods.count("HEAD") + self.sent["HeadObject"],
+            copies=self.sent["CopyObject"],
+            deletes=self.sent["DeleteObject"] + self.sent["DeleteObjects"],
+        )
+
+    def _hold(self, folder: str, first: int, count: int) -> None:
+        self.sources.hold(f"{folder}/part-{number:08d}.parquet" for number in range(first, first + count))
+
+    def _forget(self) -> None:
+        self.sources.seen.clear()
+        self.sent.clear()
+        self.units.forget()
+
+    def _run(self, folder: str, case: Case) -> None:
+        run = ActiveRun.begin(self.store, f"costs.{folder}", Caller(f"costs/{uuid.uuid4().hex}"), Machine())
+        for context in range(case.contexts):
+            root = f"s3a://{_SOURCES}/{folder}/raw{context}"
+            run.plan(f"raw{context}", FileSource(open_filesystem(root), [root]))
+        self._stage(run, f"s3a://{_TARGETS}/{folder}", case.written)
+        run.commit()
+
+    def _stage(self, run: ActiveRun, target: str, count: int) -> None:
+        if count == 0:  # a run that found nothing writes nothing
+            return
+        folder = run.place("out", Place("files", target, facts={"format": "parquet"}))
+        for number in range(count):
+            key = f"{folder.removeprefix(f's3a://{_TARGETS}/')}/part-{number:05d}.parquet"
+            self.target.put_object(Bucket=_TARGETS, Key=key, Body=b"rows")
+        files = open_filesystem(target)
+        staged = collect_staged(files, folder, target, run.file_token, Mode.APPEND, rows=1, schema='{"fields":[]}')
+        run.staged("out", staged)
+
+
+@dataclass
+class Units:
+    """What DynamoDB says that it charges for."""
+
+    requests: int = 0
+    read: float = 0.0
+    written: float = 0.0
+
+    def watch(self, session: boto3.session.Session) -> None:
+        """Ask with each request of a session what it costs, and add that up."""
+        session.events.register("before-parameter-build.dynamodb.*", self._ask)
+        session.events.register("after-call.dynamodb.*", self._note)
+
+    def forget(self) -> None:
+        """Begin again with nothing."""
+        self.requests, self.read, self.written = 0, 0.0, 0.0
+
+    def _ask(self, params: dict[str, Any], model: Any, **_: Any) -> None:
+        if "ReturnConsumedCapacity" in model.input_shape.members:
+            params["ReturnConsumedCapacity"] = "TOTAL"
+
+    def _note(self, parsed: dict[str, Any], model: Any, **_: Any) -> None:
+        self.requests += 1
+        told = parsed.get("ConsumedCapacity", [])
+        units = sum(float(one["CapacityUnits"]) for one in (told if isinstance(told, list) else [told]))
+        if model.name in _WRITES:
+            self.written += units
+        else:
+            self.read += units
+
+
+@contextmanager
+def ground(dynamodb_url: str, s3_url: str) -> Iterator[Ground]:
+    """Open a store of its own on DynamoDB Local, and a bucket in moto; sources come with it."""
+    units, sent = Units(), Counter[str]()
+    session = boto3.session.Session(_CREDENTIAL, _CREDENTIAL)
+    units.watch(session)
+    table = DynamoTable(name=f"costs-{uuid.uuid4().hex}", region=_REGION, endpoint=dynamodb_url, session=session)
+    store = BookmarkStore(table, "prod")
+    store.init()
+    plain: S3Client = boto3.session.Session(_CREDENTIAL, _CREDENTIAL).client(
+        "s3", endpoint_url=s3_url, region_name=_REGION
+    )
+    plain.create_bucket(Bucket=_TARGETS)
+    with stand_in() as sources:
+        access = S3Access(sources.url, _REGION, path_style=True, access_key=_CREDENTIAL, secret_key=_CREDENTIAL)
+        settings = S3Settings(access, buckets=((_TARGETS, S3Access(s3_url)),))
+        use_s3_settings(settings)
+        events = clients_of(settings).of(_TARGETS).meta.events
+        events.register("before-send.s3", lambda event_name, **_: sent.update([event_name.rpartition(".")[2]]))
+        try:
+            yield Ground(sources, plain, store, units, sent)
+        finally:
+            use_s3_settings(S3Settings())
+            table.close()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Count each case and print the table."""
+    parser = argparse.ArgumentParser("python -m benchmarks.costs", description="What a run costs.")
+    for name, price in Prices.__dataclass_fields__.items():
+        told = f"dollars for a million (default {price.default})"
+        parser.add_argument(f"--{name.replace('_', '-')}", type=float, default=price.default, help=told)
+    prices = Prices(**vars(parser.parse_args(arguments)))
+    logging.getLogger("airflow_bookmarks").setLevel(logging.ERROR)
+    print(HEADER)
+    with dynamodb_local() as dynamodb_url, moto_server() as s3_url, ground(dynamodb_url, s3_url) as here:
+        for case in CASES:
+            print(row(case, here.count(case), prices), flush=True)
+
+
+if __name__ == "__main__":
+    main()

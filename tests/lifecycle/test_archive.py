@@ -1,0 +1,317 @@
+"""Read files that are deleted or archived once their run is published: only those, and only as they were read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from airflow_bookmarks.core.errors import OptionError, SourceChangedError
+from airflow_bookmarks.core.listing import FileInfo
+from airflow_bookmarks.files.local import LocalFileSystem
+from airflow_bookmarks.lifecycle import archive
+from airflow_bookmarks.lifecycle.archive import Disposal
+from airflow_bookmarks.lifecycle.change import reset, rewind
+from airflow_bookmarks.lifecycle.lease import Machine
+from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.replay import ReplayRun
+from tests.lifecycle.shop import Shop
+
+DELETE = Disposal("delete")
+
+
+class KilledError(BaseException):
+    """Stands for the end of a driver process at a named point."""
+
+
+def killed_at(point: Point) -> Machine:
+    def at(reached: Point) -> None:
+        if reached is point:
+            raise KilledError
+
+    return replace(Machine(), at=at)
+
+
+def run(shop: Shop, disposal: Disposal | None = DELETE, **kwargs: Any) -> list[str]:
+    """Make one whole run that puts away what it has read; return the lines read."""
+    driver = shop.begin()
+    if disposal is not None:
+        driver.dispose("raw", disposal)
+    lines = shop.copy(driver, **kwargs)
+    driver.commit()
+    return lines
+
+
+def die(shop: Shop, point: Point, disposal: Disposal = DELETE) -> None:
+    """Make a run whose driver ends at a point of its commit."""
+    driver = replace(shop, machine=killed_at(point)).begin()
+    driver.dispose("raw", disposal)
+    shop.copy(driver)
+    with pytest.raises(KilledError):
+        driver.commit()
+    driver._renewer.stop()
+
+
+def there(shop: Shop, folder: str = "raw") -> dict[str, str]:
+    """Return the content of each file below a folder by its path in it."""
+    root = shop.root / folder
+    return {str(path.relative_to(root)): path.read_text() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+def test_read_files_are_deleted_and_no_others(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.put("_hidden.txt", "h")
+
+    assert run(shop, between=lambda: shop.put("later.txt", "l")) == ["a"]
+
+    assert list(there(shop)) == ["_hidden.txt", "later.txt"]
+    assert shop.target_lines() == {"a": 1}
+    assert run(shop) == ["l"]
+
+
+def test_read_files_are_archived_under_the_path_that_they_had_below_their_root(shop: Shop) -> None:
+    shop.put("day=1/a.txt", "a")
+    shop.put("day=2/b.txt", "b")
+
+    run(shop, Disposal("archive", str(shop.root / "done")))
+
+    assert there(shop) == {}
+    assert there(shop, "done") == {"day=1/a.txt": "a\n", "day=2/b.txt": "b\n"}
+
+
+def test_archived_file_is_not_replaced_by_a_later_one_of_its_name(shop: Shop) -> None:
+    to_archive = Disposal("archive", str(shop.root / "done"))
+    shop.put("export.txt", "monday")
+    run(shop, to_archive)
+    shop.put("export.txt", "tuesday", seconds=1_700_000_500)
+    run(shop, to_archive)
+
+    assert there(shop, "done") == {"export.txt": "monday\n", "run-2.export.txt": "tuesday\n"}
+
+
+def test_file_that_is_overwritten_after_the_commit_stays_and_is_read_again(shop: Shop) -> None:
+    def overwrite(reached: Point) -> None:
+        if reached is Point.MARKED:
+            shop.put("a.txt", "other", seconds=1_700_000_500)
+
+    shop.put("a.txt", "a")
+    shop.machine = replace(shop.machine, at=overwrite)
+    run(shop)
+    shop.machine = Machine()
+
+    assert there(shop) == {"a.txt": "other\n"}
+    assert run(shop) == ["other"]
+
+
+def test_file_that_was_missing_at_the_commit_is_none_that_was_read(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.put("b.txt", "b")
+
+    run(shop, on_missing="skip", between=lambda: shop.put("b.txt", "new", seconds=1_700_000_500))
+
+    assert there(shop) == {"b.txt": "new\n"}
+
+
+def test_file_that_was_gone_at_the_commit_and_came_back_is_none_that_was_read(shop: Shop) -> None:
+    path, away = shop.put("b.txt", "b"), shop.root / "away"
+
+    def bring_back(reached: Point) -> None:
+        if reached is Point.COMMITTED:
+            away.rename(path)
+
+    shop.put("a.txt", "a")
+    shop.machine = replace(shop.machine, at=bring_back)
+    run(shop, on_missing="skip", between=lambda: path.rename(away))
+    shop.machine = Machine()
+
+    assert there(shop) == {"b.txt": "b\n"}
+    assert run(shop) == ["b"]
+
+
+@pytest.mark.parametrize("point", [Point.MARKED, Point.SWEPT])
+def test_what_a_driver_leaves_that_dies_after_its_mark_the_next_run_finishes(shop: Shop, point: Point) -> None:
+    shop.put("a.txt", "a")
+    die(shop, point)
+    assert list(there(shop)) == ["a.txt"]
+    shop.put("b.txt", "b")
+
+    assert run(shop) == ["b"]
+
+    assert there(shop) == {}
+    assert shop.target_lines() == {"a": 1, "b": 1}
+
+
+def test_what_another_driver_had_to_publish_the_next_run_finishes(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    die(shop, Point.COMMITTED)
+    driver = shop.begin(run_id="manual/1", attempt=2)
+    driver.dispose("raw", DELETE)
+
+    assert shop.copy(driver) == []
+    driver.commit()
+
+    assert there(shop) == {}
+    assert shop.target_lines() == {"a": 1}
+
+
+def test_leftovers_are_found_behind_several_runs(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    die(shop, Point.MARKED)
+    shop.put("b.txt", "b")
+    die(shop, Point.MARKED)
+    run(shop, None)  # which keeps what it reads, and so what others left
+
+    assert list(there(shop)) == ["a.txt", "b.txt"]
+    run(shop)
+    assert there(shop) == {}
+
+
+def test_files_read_before_the_option_was_given_stay(shop: Shop) -> None:
+    shop.put("old.txt", "o")
+    run(shop, None)
+    shop.put("new.txt", "n")
+
+    run(shop)
+    run(shop)
+
+    assert list(there(shop)) == ["old.txt"]
+
+
+def test_plans_are_asked_only_if_known_files_are_listed(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.put("a.txt", "a")
+    run(shop)
+
+    def fail(*_: object) -> Iterator[object]:
+        raise AssertionError("no plan is to be asked")
+
+    monkeypatch.setattr(archive, "_last_runs", fail)
+    shop.put("b.txt", "b")
+    run(shop)
+    assert there(shop) == {}
+
+
+def test_so_many_runs_are_asked_and_no_more(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "LOOKED_BACK", 2)
+    shop.put("a.txt", "a")
+    die(shop, Point.MARKED)
+    for _ in range(2):
+        run(shop, None)
+
+    run(shop)
+
+    assert list(there(shop)) == ["a.txt"]
+
+
+def test_reset_that_comes_before_the_end_leaves_the_files_which_are_input_again(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    def take_back(reached: Point) -> None:
+        if reached is Point.MARKED:
+            reset(shop.store, "copy", reason="r", who="ada")
+
+    shop.put("a.txt", "a")
+    shop.machine = replace(shop.machine, at=take_back)
+    with caplog.at_level(logging.INFO):
+        run(shop)
+    shop.machine = Machine()
+
+    assert list(there(shop)) == ["a.txt"]
+    assert "1 left, because the job was taken back" in caplog.text
+
+
+def test_leftovers_of_an_undone_run_are_input_again(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    run(shop, None)
+    shop.put("b.txt", "b")
+    die(shop, Point.MARKED)
+    rewind(shop.store, "copy", 1, reason="r", who="ada")
+
+    assert run(shop) == ["b"]
+
+
+def test_file_that_can_not_be_deleted_is_no_failure_of_the_run_and_the_next_tries_again(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop.put("a.txt", "a")
+    shop.put("b.txt", "b")
+    delete = LocalFileSystem.delete
+
+    def refuse(files: LocalFileSystem, path: str) -> bool:
+        if path.endswith("a.txt"):
+            raise PermissionError(13, "not yours", path)
+        return delete(files, path)
+
+    with monkeypatch.context() as patch, caplog.at_level(logging.INFO):
+        patch.setattr(LocalFileSystem, "delete", refuse)
+        run(shop)
+
+    assert list(there(shop)) == ["a.txt"]
+    assert "1 deleted, 1 failed and left" in caplog.text
+    assert "not yours" in caplog.text
+    assert shop.store.head("copy").published == 1
+    run(shop)
+    assert there(shop) == {}
+
+
+def test_replay_of_a_run_whose_input_is_gone_says_so_and_changes_nothing(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    run(shop)
+
+    replay = ReplayRun.begin_replay(shop.store, "copy", shop.caller(), shop.machine, 1)
+    with pytest.raises(SourceChangedError, match="changed or are gone"):
+        shop.copy(replay)
+    replay.abort("gone")
+
+    assert shop.target_lines() == {"a": 1}
+
+
+@pytest.mark.parametrize("option", ["pause", "disable"])
+def test_run_that_changes_nothing_leaves_the_files_and_says_so(
+    shop: Shop, option: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop.put("a.txt", "a")
+    side = shop.side(option=option)
+
+    with caplog.at_level(logging.INFO):
+        side.dispose("raw", DELETE)
+    shop.copy(side)
+    side.commit()
+
+    assert list(there(shop)) == ["a.txt"]
+    assert "read files stay where they are" in caplog.text
+
+
+def test_more_files_than_are_looked_at_at_a_time_all_go(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "_AT_A_TIME", 3)
+    for number in range(10):
+        shop.put(f"{number}.txt", str(number))
+
+    run(shop)
+
+    assert there(shop) == {}
+
+
+def test_single_file_as_root_is_archived_by_its_name() -> None:
+    assert Disposal("archive", "/done/").target("/raw/a.csv", ["/raw/a.csv"]) == "/done/a.csv"
+
+
+def test_file_that_was_archived_and_left_by_a_copying_store_is_not_archived_twice() -> None:
+    class Store(LocalFileSystem):
+        def stat(self, paths: Any) -> list[FileInfo | None]:
+            return [FileInfo(path, 1, 1, "etag") for path in paths]
+
+    ground = archive._Ground(Store(), ["/raw"], Disposal("archive", "/done"), 7, archive._Tally())
+
+    same, other = FileInfo("/raw/a", 1, 1, "etag"), FileInfo("/raw/b", 1, 1, "another")
+    assert ground.targets([same, other]) == {"/raw/a": None, "/raw/b": "/done/run-7.b"}
+
+
+@pytest.mark.parametrize(
+    ("verb", "folder"), [("archive", None), ("delete", "/done"), ("keep", "/done"), ("burn", None)]
+)
+def test_half_an_archive_is_refused(verb: Any, folder: str | None) -> None:
+    with pytest.raises(OptionError, match="Nothing was read or changed"):
+        Disposal(verb, folder)

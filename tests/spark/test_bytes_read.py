@@ -1,0 +1,39 @@
+"""Promise PERF-9: what a run reads follows what is new, not what is there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.spark.bytes_run import INCREMENT, READS, SIZES, bytes_of
+
+# A group of its own: another process may run this while the classic session is busy.
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark-bytes")]
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
+    """Make the runs in a process of their own, whose Spark keeps an event log; return the bytes read by each."""
+    folder = tmp_path_factory.mktemp("bytes")
+    command = [sys.executable, "-m", "tests.spark.bytes_run", str(folder)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=600, check=False, cwd=Path(__file__).parents[2]
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return bytes_of(folder)
+
+
+@pytest.mark.parametrize(("source", "way"), READS)
+def test_increment_reads_the_same_bytes_of_ten_times_the_data(read: dict[str, int], source: str, way: str) -> None:
+    small, large = (read[f"{source}/{way}/increment/{size}"] for size in SIZES)
+    assert small == large > 0
+
+
+@pytest.mark.parametrize(("source", "way"), READS)
+def test_full_run_reads_ten_times_the_bytes_of_ten_times_the_data(read: dict[str, int], source: str, way: str) -> None:
+    small, large = (read[f"{source}/{way}/full/{size}"] for size in SIZES)
+    assert large == small * SIZES[1] // SIZES[0]
+    assert read[f"{source}/{way}/increment/{SIZES[0]}"] == small * INCREMENT // SIZES[0]

@@ -1,0 +1,48 @@
+"""Promises FILE-1, SINK-1, SINK-2: every format of files is read and written; what a Spark lacks is named.
+
+Those of `format_promises.py` are run with a Spark of their own.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_bookmarks.core.errors import OptionError
+from tests.spark import format_promises
+from tests.spark.lake import Lake
+from tests.spark.own_process import names_of, outcomes_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return outcomes_of(format_promises, tmp_path_factory.mktemp("formats"))
+
+
+@pytest.mark.parametrize("promise", names_of(format_promises))
+def test_of_every_format(outcomes: dict[str, str], promise: str) -> None:
+    assert outcomes[promise] == ""
+
+
+def test_avro_without_its_package_is_an_error_that_names_it_before_anything_is_planned(lake: Lake) -> None:
+    lake.put("a.avro", "a")
+    package = rf"no format 'avro'.*Nothing was.*--packages org\.apache\.spark:spark-avro_2\.13:{lake.spark.version}"
+    with pytest.raises(OptionError, match=package), lake.job() as job:
+        job.read("raw").format("avro").load(lake.path("raw"))
+    assert lake.state()[1] == 0
+
+
+def test_avro_sink_without_its_package_is_an_error_before_anything_is_staged(lake: Lake) -> None:
+    lake.put("a.txt", "a")
+    with pytest.raises(OptionError, match=r"output 'out'.*no format 'avro'"), lake.job() as job:
+        job.write(lake.read(job), "out").format("avro").save(lake.path("copy"))
+    assert lake.staged("copy") == []
+    assert lake.state()[1] == 0
+
+
+def test_xml_without_a_row_tag_is_told_by_spark(lake: Lake) -> None:
+    lake.put("a.xml", "<rows><row><a>1</a></row></rows>")
+    with pytest.raises(Exception, match="rowTag"), lake.job() as job:
+        job.read("raw").xml(lake.path("raw"))
+    assert lake.state()[1] == 0

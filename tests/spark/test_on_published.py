@@ -1,0 +1,110 @@
+"""`on_published` in a script: what becomes of read files once their run is published."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_bookmarks.core.errors import OptionError
+from tests.spark.lake import Lake, lines_of
+
+
+def run(lake: Lake, **kwargs: Any) -> list[str]:
+    with lake.job() as job:
+        return lines_of(lake.read(job, **kwargs))
+
+
+def names(folder: str) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in Path(folder).rglob("*") if path.is_file())
+
+
+def test_read_files_are_deleted_once_their_run_is_published(lake: Lake) -> None:
+    lake.put("a.txt", "a")
+
+    assert run(lake, on_published="delete") == ["a"]
+
+    assert names(lake.path("raw")) == []
+    lake.put("b.txt", "b")
+    assert run(lake, on_published="delete") == ["b"]
+
+
+def test_read_files_are_archived(lake: Lake) -> None:
+    lake.put("day=1/a.txt", "a")
+
+    run(lake, on_published="archive", archive_to=lake.path("done"))
+
+    assert names(lake.path("done")) == ["day=1/a.txt"]
+    assert names(lake.path("raw")) == []
+
+
+def test_run_that_fails_deletes_nothing(lake: Lake) -> None:
+    lake.put("a.txt", "a")
+
+    job = lake.job()
+    job.begin()
+    lake.read(job, on_published="delete").collect()
+    job.abort("it failed")
+
+    assert names(lake.path("raw")) == ["a.txt"]
+
+
+def test_quarantined_file_is_neither_deleted_nor_archived(lake: Lake) -> None:
+    lake.put("a.csv", "1")
+    lake.put("b.csv", "x")
+
+    with lake.job() as job:
+        job.read("raw", on_published="delete", on_corrupt="quarantine").schema("id INT").csv(lake.path("raw"))
+
+    assert names(lake.path("raw")) == ["b.csv"]
+
+
+def test_each_batch_puts_away_what_it_has_read(lake: Lake) -> None:
+    for number in range(5):
+        lake.put(f"{number}.txt", str(number))
+    left = []
+
+    for batch in lake.job().batches(max_files=2):
+        with batch:
+            lake.read(batch, on_published="delete").collect()
+        left.append(len(names(lake.path("raw"))))
+
+    assert left == [3, 1, 0]
+
+
+def test_sharded_job_refuses(lake: Lake) -> None:
+    lake.put("a.txt", "a")
+    shard = next(iter(lake.job(shard=(0, 2)).shards()))
+
+    with pytest.raises(OptionError, match="in a sharded job"), shard:
+        lake.read(shard, on_published="delete")
+    assert names(lake.path("raw")) == ["a.txt"]
+
+
+@pytest.mark.parametrize("folder", ["raw", "raw/done", "raw/day=1/_x=1"])
+def test_archive_may_not_lie_where_the_context_reads(lake: Lake, folder: str) -> None:
+    lake.put("a.txt", "a")
+
+    with pytest.raises(OptionError, match="would be new again"):
+        run(lake, on_published="archive", archive_to=lake.path(folder))
+    assert names(lake.path("raw")) == ["a.txt"]
+
+
+def test_archive_may_lie_in_a_hidden_folder_of_the_root(lake: Lake) -> None:
+    lake.put("a.txt", "a")
+
+    run(lake, on_published="archive", archive_to=lake.path("raw", "_done"))
+
+    assert names(lake.path("raw")) == ["_done/a.txt"]
+    assert run(lake, on_published="archive", archive_to=lake.path("raw", "_done")) == []
+
+
+def test_upstream_output_is_not_the_consumers_to_delete(lake: Lake) -> None:
+    with pytest.raises(OptionError, match="on_published: an option of files"), lake.job() as job:
+        job.read("raw", on_published="delete").upstream("other")
+
+
+def test_archive_without_a_folder_is_refused(lake: Lake) -> None:
+    with pytest.raises(OptionError, match="'archive' needs a folder"), lake.job() as job:
+        job.read("raw", on_published="archive")

@@ -1,0 +1,70 @@
+"""How a plan is read is chosen from its counts and stands in the log; the settings of the session stay as they were."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from airflow_bookmarks.core.errors import SchemaUnknownError
+from airflow_bookmarks.spark.readers import files as readers_files
+from tests.spark.lake import LISTING_KEY, Lake, lines_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+
+def test_way_is_chosen_from_the_counts_and_stands_in_the_log(
+    lake: Lake, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers_files, "_FEW_FILES", 2)
+    said = []
+    for names in ("abcd", "e", "fghijkl"):
+        for name in names:
+            lake.put(f"{name}.txt", name)
+        with caplog.at_level(logging.INFO, "airflow_bookmarks"):
+            assert lake.run() == list(names)
+        said += [record.getMessage().partition(": ")[2] for record in caplog.records if "reading by" in record.message]
+        caplog.clear()
+    assert said == [
+        "reading by directory, 4 files of 4 listed, 0 left out by name",
+        "reading by paths, 1 files of 5 listed",
+        "reading by directory, 7 files of 12 listed, 5 left out by name",
+    ]
+
+
+def test_directory_with_too_much_beside_the_plan_is_read_by_paths_and_says_so(
+    lake: Lake, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers_files, "_MAX_EXCLUDED", 1)
+    for name in "ab":
+        lake.put(f"{name}.txt", name)
+    lake.run()
+    lake.put("c.txt", "c")
+    with caplog.at_level(logging.INFO, "airflow_bookmarks"), lake.job() as job:
+        assert lines_of(lake.read(job, read_by="directory")) == ["c"]
+    assert "2 files lie beside the plan, too many to name" in caplog.text
+    assert "reading by paths, 1 files of 3 listed" in caplog.text
+
+
+@pytest.mark.parametrize("before", ["3", None])
+def test_settings_of_the_read_are_put_back_also_where_it_fails(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, before: str | None
+) -> None:
+    if before is not None:
+        lake.spark.conf.set(LISTING_KEY, before)
+    found = lake.spark.conf.get(LISTING_KEY, None)
+    seen = []
+    read = readers_files._read
+
+    def noted(*args: object, **kwargs: object) -> object:
+        seen.append(lake.spark.conf.get(LISTING_KEY))
+        return read(*args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(readers_files, "_read", noted)
+    lake.put("a.json")
+    with pytest.raises(SchemaUnknownError), lake.job() as job:
+        job.read("raw").json(lake.path("raw"))
+    assert lake.spark.conf.get(LISTING_KEY, None) == found
+    assert lake.run() == []
+    assert lake.spark.conf.get(LISTING_KEY, None) == found
+    assert "8" in seen

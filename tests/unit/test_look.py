@@ -1,0 +1,90 @@
+"""Promises of one look at some folders: a file belongs to the first root that names it, a folder counts once a root."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from airflow_bookmarks.core.errors import SourceError
+from airflow_bookmarks.core.partition import settle_types
+from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.files.local import LocalFileSystem
+from airflow_bookmarks.sources import files as file_source
+from airflow_bookmarks.sources.files import FileSource, recheck_files
+from airflow_bookmarks.sources.look import Look, look_at
+from airflow_bookmarks.sources.scope import Place, Scope
+from airflow_bookmarks.sources.source import Found
+
+FILES = LocalFileSystem()
+
+
+def put(root: Path, *names: str) -> None:
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("a row\n")
+
+
+def look(*roots: Path, recursive: bool = False) -> Look:
+    return look_at(FILES, [Place(str(root)) for root in roots], Scope(recursive), listed_at=datetime.now(UTC))
+
+
+def test_file_below_several_roots_belongs_to_the_first(tmp_path: Path) -> None:
+    put(tmp_path, "a", "x=1/b", "x=2/c")
+
+    seen = look(tmp_path / "x=1", tmp_path)
+
+    found = dict(zip(seen.listing.paths, seen.root_of, strict=True))
+    assert found == {
+        f"{tmp_path}/x=1/b": f"{tmp_path}/x=1",
+        f"{tmp_path}/a": str(tmp_path),
+        f"{tmp_path}/x=2/c": str(tmp_path),
+    }
+
+
+@pytest.mark.parametrize("recursive", [False, True])
+def test_one_file_of_each_folder_stands_for_its_partition(tmp_path: Path, recursive: bool) -> None:
+    put(tmp_path, "x=1/a", "x=1/b", "x=2/a", "x=2/b", "x=3/_hidden")
+
+    samples = look(tmp_path, recursive=recursive).one_of_each_folder()
+
+    assert samples == [(f"{tmp_path}/x=1/a", str(tmp_path)), (f"{tmp_path}/x=2/a", str(tmp_path))]
+
+
+def test_folder_whose_files_lie_under_two_roots_is_looked_at_under_both(tmp_path: Path) -> None:
+    put(tmp_path, "x=1/a", "x=1/b")
+    root, file = str(tmp_path), f"{tmp_path}/x=1/a"
+
+    samples = look(Path(file), tmp_path).one_of_each_folder()
+
+    assert samples == [(file, file), (f"{tmp_path}/x=1/b", root)]
+    with pytest.raises(SourceError, match="different partition columns"):  # the one has none, the other has x
+        settle_types(samples, {})
+
+
+def test_folders_with_nothing_to_read_are_told(tmp_path: Path) -> None:
+    put(tmp_path, "x=1/a", "x=2/a", "x=3/a")
+    source = FileSource(FILES, [str(tmp_path)])
+    position = source.advance(source.plan(Found()))
+    assert position is not None
+    put(tmp_path, "x=2/b")
+
+    plan = FileSource(FILES, [str(tmp_path)]).plan(Found(position.body, lambda names: dict(position.blobs)))
+
+    assert plan.partitions is not None
+    assert plan.partitions.listed == 3
+    assert plan.partitions.skipped == (f"{tmp_path}/x=1", f"{tmp_path}/x=3")
+
+
+def test_second_look_tells_what_changed_or_went(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_source, "_LOOKED_AT_ONCE", 2)  # so that it goes in several parts
+    put(tmp_path, *"abcdefg")
+    plan = FileSource(FILES, [str(tmp_path)]).plan(Found())
+    (tmp_path / "b").unlink()
+    (tmp_path / "e").write_text("two\nrows\n")
+
+    assert set(recheck_files(FILES, plan).missing) == {f"{tmp_path}/b", f"{tmp_path}/e"}
+    less = FilePlan(plan.files.take(np.arange(1)), plan.roots, plan.listed, plan.known)
+    assert recheck_files(FILES, less).missing == ()

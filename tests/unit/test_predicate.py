@@ -1,0 +1,97 @@
+"""Promise FILE-10: predicates on partition columns, evaluated level by level. (Against Spark itself: tests/spark.)"""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.predicate import Cells, Outcome, Predicate, values_of
+
+
+def cells(**types_and_texts: tuple[str, str | None]) -> Cells:
+    return {name: values_of(name, text, type_name) for name, (text, type_name) in types_and_texts.items()}
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("", "character 1: expected a column or a value, found the end"),
+        ("year", "character 5: expected a comparison"),
+        ("year =", "character 7: expected a column or a value"),
+        ("year = 2013 and", "character 16: expected a column or a value, found the end"),
+        ("year = 2013 month = 9", "character 13: expected the end, found 'month'"),
+        ("(year = 2013", r"character 13: expected \)"),
+        ("year in 2013", r"character 9: expected \("),
+        ("year in ()", "character 10"),
+        ("year not = 2013", "character 10: expected IN, BETWEEN or LIKE"),
+        ("year between 1 or 2", "character 16: expected AND"),
+        ("upper(region) = 'EU'", "character 1: 'upper' is a function"),
+        ("year = 2013 + 1", "character 13"),
+        ("region rlike 'e'", "character 8"),
+        ("region like 7", "character 13: expected a text in quotes"),
+        ("region like 'a\\\\b'", "the escape stands before neither"),
+        ("region = r'eu'", "character 10"),
+        ("region = 'it''s'", "character 10"),
+        ("region = 'eu", "character 10"),
+        ("year = 1e3", "character 8"),
+        ("day = date '2013-13-01'", "character 12: '2013-13-01' is no date"),
+        ("year = 2013; drop table x", "character 12"),
+        (f"{'(' * 200}year = 1{')' * 200}", "nested too deeply"),
+        (f"{'not ' * 200}year = 1", "nested too deeply"),
+    ],
+)
+def test_what_is_no_predicate_is_an_error_that_names_the_place_and_the_grammar(text: str, where: str) -> None:
+    with pytest.raises(OptionError, match=rf"{where}.*(?s:.)*It may have partition columns; numbers"):
+        Predicate.parse(text)
+
+
+def test_column_that_is_not_known_yet_leaves_open_what_it_decides() -> None:
+    predicate = Predicate.parse("year = 2013 and month >= 9 or region = 'eu'")
+    year = cells(year=("2013", "int"))
+
+    assert predicate.outcome(year) == Outcome.ANY
+    assert predicate.outcome({**year, **cells(month=("9", "int"))}) & Outcome.TRUE
+    assert predicate.outcome(cells(year=("2012", "int"), region=("us", "string"))) == Outcome.FALSE
+    assert predicate.outcome(cells(region=("eu", "string"))) == Outcome.TRUE
+
+
+def test_null_is_not_true_and_neither_is_its_opposite() -> None:
+    null = cells(year=("__HIVE_DEFAULT_PARTITION__", "int"))
+
+    assert Predicate.parse("year = 2013").outcome(null) == Outcome.NULL
+    assert Predicate.parse("not year = 2013").outcome(null) == Outcome.NULL
+    assert Predicate.parse("year = 2013 or 1 = 1").outcome(null) == Outcome.TRUE
+    assert Predicate.parse("year = 2013 and 1 = 2").outcome(null) == Outcome.FALSE
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("month = 9", Outcome.TRUE),  # a number or a text: '09' is cast, and is 9
+        ("month = '9'", Outcome.TRUE | Outcome.FALSE),  # true of numbers, false of texts
+        ("month = 10", Outcome.FALSE),
+        ("month > 'x'", Outcome.ANY),  # of numbers it is an error, so nothing is left out yet
+    ],
+)
+def test_type_that_is_not_settled_yet_leaves_open_what_depends_on_it(text: str, outcome: Outcome) -> None:
+    assert Predicate.parse(text).outcome(cells(month=("09", None))) == outcome
+
+
+@pytest.mark.parametrize(
+    ("text", "type_name", "value"),
+    [("year > 2012", "string", "latest"), ("year = date '2013-01-01'", "int", "2013"), ("year > 'x'", "int", "2013")],
+)
+def test_what_spark_cannot_compare_is_an_error(text: str, type_name: str, value: str) -> None:
+    with pytest.raises(OptionError, match=r"can't be evaluated.*Nothing was read or changed"):
+        Predicate.parse(text).outcome(cells(year=(value, type_name)))
+
+
+def test_folder_that_is_none_of_the_users_type_is_an_error() -> None:
+    with pytest.raises(OptionError, match="year=latest is no int"):
+        values_of("year", "latest", "int")
+    with pytest.raises(OptionError, match=r"timestamp.*\.where"):
+        values_of("year", "2013", "timestamp")
+
+
+def test_columns_are_those_that_are_asked_for_once_each() -> None:
+    assert Predicate.parse("`a b` = 1 and A = 2 or (a = 3 and `x``y` is null)").columns == ("a b", "A", "a", "x`y")
