@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.sources.backlog import Backlog
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.bound import Bound
+    from airflow_bookmarks.sources.file_options import FileOptions
 
 
 class Batches:
@@ -17,9 +19,9 @@ class Batches:
         self._bound = bound
         self._backlogs: dict[str, Backlog] = {}
 
-    def bound_for(self, own: Bound) -> Bound:
-        """Return the bound of a context: its own, where it gives any, else that of the loop."""
-        return own if own.is_given else self._bound
+    def bounded(self, options: FileOptions) -> FileOptions:
+        """Return the options of a context with its own bound, where it gives any, else with that of the loop."""
+        return options if options.bound.is_given else replace(options, bound=self._bound)
 
     def backlog(self, ctx: str) -> Backlog:
         """Return what the batches share of a context."""

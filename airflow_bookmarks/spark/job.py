@@ -6,17 +6,15 @@ import copy
 import logging
 import sys
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow_bookmarks.core.bound import Bound
 from airflow_bookmarks.core.errors import MisuseError, OptionError
 from airflow_bookmarks.core.job import check_name
-from airflow_bookmarks.core.option import Option, check_choice
-from airflow_bookmarks.core.schema import InferSchema, OnSchemaChange
+from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.core.settings import Settings
-from airflow_bookmarks.core.shard import Shard, ShardBy, VirtualShard, check_shard_by, shard_name
+from airflow_bookmarks.core.shard import Shard, ShardBy, VirtualShard, shard_name
 from airflow_bookmarks.core.watermark import Greatest
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.archive import Disposal, OnPublished
@@ -24,17 +22,15 @@ from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.manifest import Manifests
 from airflow_bookmarks.lifecycle.naming import key_of
 from airflow_bookmarks.lifecycle.point import fault_from_environment
-from airflow_bookmarks.lifecycle.quarantine import OnCorrupt
-from airflow_bookmarks.lifecycle.recheck import OnMissing
 from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.lifecycle.shards import Layout, check_not_sharded
 from airflow_bookmarks.lifecycle.side_run import SideRun
 from airflow_bookmarks.sources.file_options import FileOptions, OnOverwrite, OnTouch, OnUnmatched
 from airflow_bookmarks.sources.look import Looks
-from airflow_bookmarks.sources.source import OnSourceChange
-from airflow_bookmarks.sources.upstream import OnRewind
 from airflow_bookmarks.spark.arguments import Arguments
 from airflow_bookmarks.spark.batches import Batches
+from airflow_bookmarks.spark.inputs import Inputs
+from airflow_bookmarks.spark.read_options import ReadOptions, Share
 
 # Nothing that imports pyspark: a job without Spark works where it isn't installed.
 if TYPE_CHECKING:
@@ -44,11 +40,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from airflow_bookmarks.core.run import ContextState
+    from airflow_bookmarks.core.schema import InferSchema, OnSchemaChange
     from airflow_bookmarks.lifecycle.begin import OnConflict
     from airflow_bookmarks.lifecycle.expectation import Condition
     from airflow_bookmarks.lifecycle.job_state import JobState
+    from airflow_bookmarks.lifecycle.quarantine import OnCorrupt
+    from airflow_bookmarks.lifecycle.recheck import OnMissing
     from airflow_bookmarks.lifecycle.summary import Summary
-    from airflow_bookmarks.sources.scope import Place
+    from airflow_bookmarks.sources.source import OnSourceChange
+    from airflow_bookmarks.sources.upstream import OnRewind
     from airflow_bookmarks.spark.reader import BookmarkedReader
     from airflow_bookmarks.spark.readers.files import Way
     from airflow_bookmarks.spark.reference import ReferenceReader, References
@@ -153,10 +153,9 @@ class BookmarkedJob:
 
     def _clear(self) -> None:
         """Begin with nothing that belongs to a run."""
-        self._read_upstreams: set[str] = set()
+        self.inputs = Inputs(self.name, self._given.upstreams, self._given.untils)
         self._run: ActiveRun | SideRun | None = None
         self._counts: dict[str, RowCount] = {}
-        self._sources: list[tuple[Place, bool]] = []
         self._summary: Summary | None = None
         self._is_aborted = False
         self._session_conf = ExitStack()
@@ -373,9 +372,8 @@ class BookmarkedJob:
         for ctx, count in self._counts.items():
             run.set_rows(ctx, count.rows())
             self._note_watermark(run, ctx, count)
-        declared = (*self._given.upstreams, *self._given.untils)
-        unread = [job for job in declared if job not in self._read_upstreams]
-        if unread:
+        if self.inputs.unread_upstreams:
+            unread = self.inputs.unread_upstreams
             log.warning("bookmark %s: declared upstream jobs %s were not read by this run", self.name, unread)
         self._summary = run.commit()
         self._session_conf.close()
@@ -542,38 +540,28 @@ class BookmarkedJob:
             partition_time=partition_time,
             empties=not disposal.is_kept,
         )
-        check_choice("infer_schema", infer_schema, InferSchema)
-        check_shard_by(shard_by)
-        check_choice("on_corrupt", on_corrupt, OnCorrupt)
-        check_choice("on_missing", on_missing, OnMissing)
-        check_choice("on_upstream_rewind", on_upstream_rewind, OnRewind)
-        check_choice("on_source_change", on_source_change, OnSourceChange)
         check_name("context", ctx)
-        self._check_spark()
-        if self._batches is not None:
-            options = replace(options, bound=self._batches.bound_for(options.bound))
-        from airflow_bookmarks.spark.reader import BookmarkedReader  # imports pyspark
-
-        if self._layout is not None:
-            self._layout.check_rule(ctx, shard_by)
-        return BookmarkedReader(
-            self,
-            ctx,
-            shard=None if self._number is None else VirtualShard(self._number, shard_by),
-            looks=self._looks,
-            backlog=None if self._batches is None else self._batches.backlog(ctx),
-            options=options,
+        wanted = ReadOptions(
+            files=options if self._batches is None else self._batches.bounded(options),
+            disposal=disposal,
             on_missing=on_missing,
             on_upstream_rewind=on_upstream_rewind,
             on_source_change=on_source_change,
             on_corrupt=on_corrupt,
             watermark_column=watermark_column,
-            disposal=disposal,
-            clock=self._machine.clock,
+            shard_by=shard_by,
+            infer_schema=infer_schema,
             count_rows=count_rows,
             read_by=read_by,
-            infer_schema=infer_schema,
         )
+        self._check_spark()
+        from airflow_bookmarks.spark.reader import BookmarkedReader  # imports pyspark
+
+        if self._layout is not None:
+            self._layout.check_rule(ctx, shard_by)
+        shard = None if self._number is None else VirtualShard(self._number, shard_by)
+        backlog = None if self._batches is None else self._batches.backlog(ctx)
+        return BookmarkedReader(self, ctx, wanted, Share(shard, self._looks, backlog, self._machine.clock))
 
     def reference(self, name: str) -> ReferenceReader:
         """Return a reader for a lookup, with the method names of `spark.read`; it is no part of the bookmark.
@@ -757,59 +745,18 @@ class BookmarkedJob:
         self._counts[ctx] = count
         return count.of(frame)
 
-    def note_source(self, places: Sequence[Place], *, recursive: bool) -> None:
-        """Remember a source of files that this run reads, to keep its outputs out of it."""
-        self._sources += [(place, recursive) for place in places]
-
     def check_target(self, target: str, *, overwrites: bool) -> None:
-        """Make sure that an output doesn't lie where this run reads.
+        """Make sure that an output doesn't lie where this run reads, nor replaces what other shards wrote.
 
         Raises:
-            OptionError: the next run would read its own output, or the overwrite would delete the source, or what
-                other shards wrote.
+            OptionError: it does.
         """
         if overwrites and self._number is not None:
             raise OptionError(
                 f"job {self.name!r}: mode 'overwrite' of {target!r} by a shard would delete what the others wrote. "
                 "Nothing was written or committed. Append."
             )
-        for place, recursive in self._sources:
-            if place.reads(target, recursive=recursive) or (overwrites and place.lies_in(target)):
-                raise OptionError(
-                    f"job {self.name!r}: the target {target!r} and the source {place.root!r} lie within each other: "
-                    "the job would read, or replace, its own input. Nothing was written or committed. Write somewhere "
-                    "else."
-                )
-
-    def until(self, key: str, given: int | None) -> int | None:
-        """Return up to which run an upstream is to be read: what the script says, else the operator; None: no bound.
-
-        Raises:
-            OptionError: both say it, and not the same.
-        """
-        self._read_upstreams.add(key)
-        wanted = self._given.untils.get(key)
-        if None not in (given, wanted) and given != wanted:
-            raise OptionError(
-                f"job {self.name!r}: the script reads upstream {key!r} until run {given}, and its operator says "
-                f"bookmark_upstream_until of run {wanted}. Nothing was read or changed. Say it in one place."
-            )
-        return wanted if given is None else given
-
-    def check_upstream(self, job: str) -> None:
-        """Make sure that an upstream that is read is one that the operator declared, if it declared any.
-
-        Raises:
-            OptionError: it is not.
-        """
-        check_name("job", job)
-        if self._given.upstreams and job not in self._given.upstreams:
-            raise OptionError(
-                f"job {self.name!r} reads upstream {job!r}, and its operator declares bookmark_upstream="
-                f"{list(self._given.upstreams)}. Nothing was read or changed. Add it there: edges and lineage follow "
-                "from it."
-            )
-        self._read_upstreams.add(job)
+        self.inputs.check_target(target, overwrites=overwrites)
 
 
 def _session(given: SparkSession | None) -> SparkSession | None:

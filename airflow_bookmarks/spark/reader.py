@@ -21,7 +21,7 @@ from airflow_bookmarks.lifecycle.naming import key_of
 from airflow_bookmarks.lifecycle.shards import is_sharded, upstream_of_shard
 from airflow_bookmarks.sources.files import FileSource, left_out
 from airflow_bookmarks.sources.shard import ShardedUpstream
-from airflow_bookmarks.sources.upstream import OnRewind, UpstreamSource
+from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.spark.readers.change import ColumnRule
 from airflow_bookmarks.spark.readers.corrupt import find_corrupt
 from airflow_bookmarks.spark.readers.files import Way, read_plan
@@ -31,21 +31,15 @@ from airflow_bookmarks.spark.watermark import WatermarkColumn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
 
     from pyspark.sql import DataFrame
 
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.run import OutputEntry
-    from airflow_bookmarks.core.schema import Difference, InferSchema
-    from airflow_bookmarks.core.shard import VirtualShard
-    from airflow_bookmarks.lifecycle.quarantine import OnCorrupt
-    from airflow_bookmarks.lifecycle.recheck import OnMissing
-    from airflow_bookmarks.sources.backlog import Backlog
-    from airflow_bookmarks.sources.file_options import FileOptions
-    from airflow_bookmarks.sources.look import Looks
-    from airflow_bookmarks.sources.source import OnSourceChange, Source
+    from airflow_bookmarks.core.schema import Difference
+    from airflow_bookmarks.sources.source import Source
     from airflow_bookmarks.spark.job import BookmarkedJob
+    from airflow_bookmarks.spark.read_options import ReadOptions, Share
 
 # What Spark would silently leave out, or look for elsewhere, is not in the plan: refuse it instead of half obeying it.
 _REFUSED = {
@@ -66,38 +60,17 @@ class BookmarkedReader:
         self,
         job: BookmarkedJob,
         ctx: str,
-        *,
-        options: FileOptions,
-        on_missing: OnMissing,
-        on_upstream_rewind: OnRewind,
-        on_source_change: OnSourceChange,
-        on_corrupt: OnCorrupt,
-        watermark_column: str | None,
-        disposal: Disposal,
-        clock: Callable[[], datetime],
-        shard: VirtualShard | None,
-        looks: Looks | None,
-        backlog: Backlog | None,
-        count_rows: bool,
-        read_by: Way | None,
-        infer_schema: InferSchema,
+        options: ReadOptions,
+        share: Share,
     ) -> None:
         self._job, self._ctx = job, ctx
-        self._infer: InferSchema = infer_schema
-        self._files = options
-        self._on_missing: OnMissing = on_missing
-        self._on_rewind: OnRewind = on_upstream_rewind
-        self._on_source_change: OnSourceChange = on_source_change
-        self._on_corrupt: OnCorrupt = on_corrupt
-        self._watermark_column, self._disposal = watermark_column, disposal
-        self._clock, self._shard, self._looks = clock, shard, looks
-        self._backlog = backlog
-        self._count_rows, self._read_by = count_rows, read_by
+        self._wanted, self._files = options, options.files
+        self._share = share
         self._format: str | None = None
         self._schema: StructType | None = None
         self._options: dict[str, str] = {}
         self._label = f"job {job.name!r}, context {ctx!r}"
-        self._check_way(read_by)
+        self._check_way(options.read_by)
 
     def _check_way(self, way: Way | None) -> None:
         if way is not None:
@@ -193,20 +166,22 @@ class BookmarkedReader:
             roots,
             self._files,
             named=named,
-            clock=self._clock,
-            shard=self._shard,
-            looks=self._looks,
+            clock=self._share.clock,
+            shard=self._share.shard,
+            looks=self._share.looks,
             globs=globs,
-            backlog=self._backlog,
+            backlog=self._share.backlog,
         )
         run = self._job.active_run
         fmt = Format(self._label, self._format, self._options, self._schema, self._files.recursive)
-        if self._on_corrupt == "quarantine":
+        if self._wanted.on_corrupt == "quarantine":
             self._check_can_judge(fmt)
-        if not self._disposal.is_kept:
+        if not self._wanted.disposal.is_kept:
             run.dispose(self._ctx, self._checked_disposal(source.folders))
-        plan = run.plan(self._ctx, source, on_missing=self._on_missing, on_source_change=self._on_source_change)
-        self._job.note_source(source.places, recursive=self._files.recursive)
+        plan = run.plan(
+            self._ctx, source, on_missing=self._wanted.on_missing, on_source_change=self._wanted.on_source_change
+        )
+        self._job.inputs.note_source(source.places, recursive=self._files.recursive)
         judged = partial(self._parsable, files, fmt)
         return self._settled(plan, partial(self._frame_of_files, files, self._format), judged)
 
@@ -238,7 +213,7 @@ class BookmarkedReader:
         return self._finish(plan, frame, change, column)
 
     def _watermark_of(self, frame: DataFrame) -> WatermarkColumn | None:
-        name = self._watermark_column
+        name = self._wanted.watermark_column
         return None if name is None else WatermarkColumn.of(frame, name, self._label)
 
     def _column_rule(self, plan: FilePlan) -> ColumnRule:
@@ -255,10 +230,12 @@ class BookmarkedReader:
             schema = self._schema
         elif schema is not None:  # the types of partition columns are those of this plan
             schema = StructType([field for field in schema.fields if field.name not in plan.partition_types])
-        skips_missing = self._on_missing == "skip"
-        fmt = Format(self._label, name, self._options, schema, self._files.recursive, skips_missing, self._infer)
+        skips_missing = self._wanted.on_missing == "skip"
+        fmt = Format(
+            self._label, name, self._options, schema, self._files.recursive, skips_missing, self._wanted.infer_schema
+        )
         known = partial(self._known_schema, plan, files, fmt)
-        return read_plan(self._job.spark, files, plan, fmt, known, self._read_by, recorded)
+        return read_plan(self._job.spark, files, plan, fmt, known, self._wanted.read_by, recorded)
 
     def _check_can_judge(self, fmt: Format) -> None:
         """Make sure that it can be said of each file whether it can be parsed.
@@ -281,7 +258,7 @@ class BookmarkedReader:
     def _parsable(self, files: FileSystem, fmt: Format, plan: FilePlan) -> FilePlan:
         """Return the plan without files that can't be parsed, if they are to be left out."""
         run = self._job.active_run
-        if self._on_corrupt == "error" or plan.is_empty or not run.may_quarantine:
+        if self._wanted.on_corrupt == "error" or plan.is_empty or not run.may_quarantine:
             return plan
         corrupt = find_corrupt(self._job.spark, files, plan, fmt)
         return run.quarantine(self._ctx, corrupt) if corrupt else plan
@@ -292,14 +269,16 @@ class BookmarkedReader:
         Raises:
             OptionError: the archive lies on another file system, or where this context reads; the job is sharded.
         """
-        if self._shard is not None:
+        if self._share.shard is not None:
             raise self._refused(
-                f"on_published={self._disposal.on_published!r} in a sharded job, whose shards look at the same "
+                f"on_published={self._wanted.disposal.on_published!r} in a sharded job, whose shards look at the same "
                 "folders, and may need a file of another shard to know their columns. Let a task after all shards do it"
             )
-        if self._disposal.archive_to is None:
-            return self._disposal
-        archive = open_one_filesystem([*roots, self._disposal.archive_to]).canonical(self._disposal.archive_to)
+        if self._wanted.disposal.archive_to is None:
+            return self._wanted.disposal
+        archive = open_one_filesystem([*roots, self._wanted.disposal.archive_to]).canonical(
+            self._wanted.disposal.archive_to
+        )
         for root in roots:
             below = archive[len(root) :].strip("/").split("/") if archive.startswith(f"{root.rstrip('/')}/") else []
             is_hidden = any(folder.startswith((".", "_")) and "=" not in folder for folder in below)
@@ -308,7 +287,7 @@ class BookmarkedReader:
                     f"archive_to={archive!r} lies in {root!r}, which this context reads: what is archived would be new "
                     "again. Archive beside it, or in a folder whose name begins with an underscore"
                 )
-        return Disposal(self._disposal.on_published, archive)
+        return Disposal(self._wanted.disposal.on_published, archive)
 
     def _known_schema(self, plan: FilePlan, files: FileSystem, fmt: Format) -> str | None:
         """Return the schema of the run before. A shard that has never had a file takes that of the others' newest."""
@@ -356,11 +335,11 @@ class BookmarkedReader:
         if given:
             named = ", ".join(given)
             raise self._refused(f"{named}: an option of files; what an upstream publishes is whole and in order")
-        self._job.check_upstream(job)
+        self._job.inputs.check_upstream(job)
         source, part = self._of_upstream(job, output, until)
         plan = self._plan_upstream(job, part)
-        if self._backlog is not None and self._backlog.last_run is None:
-            self._backlog.last_run = source.last_published
+        if self._share.backlog is not None and self._share.backlog.last_run is None:
+            self._share.backlog.last_run = source.last_published
         return self._settled(plan, partial(self._frame_of_upstream, job, source))
 
     def _frame_of_upstream(
@@ -397,9 +376,10 @@ class BookmarkedReader:
     def _given_of_files(self) -> list[str]:
         """Return the names of the given options that mean something for files alone."""
         given = {
-            "on_corrupt": self._on_corrupt != "error",
-            "watermark_column": self._watermark_column is not None,  # the watermark of an upstream is its run number
-            "on_published": not self._disposal.is_kept,
+            "on_corrupt": self._wanted.on_corrupt != "error",
+            "watermark_column": self._wanted.watermark_column
+            is not None,  # the watermark of an upstream is its run number
+            "on_published": not self._wanted.disposal.is_kept,
         }
         return [name for name, is_given in given.items() if is_given]
 
@@ -407,12 +387,14 @@ class BookmarkedReader:
         self, job: str, output: str | None, until: int | str | Mapping[str, Any] | None
     ) -> tuple[UpstreamSource, Source]:
         """Return what `job` publishes, and the part of it that this run reads."""
-        store, shard, key = self._job.store, self._shard, key_of(self._job.store, job)
+        store, shard, key = self._job.store, self._share.shard, key_of(self._job.store, job)
         own = None if shard is None else upstream_of_shard(store, key, shard.number)
-        bound = self._job.until(key, None if until is None else until_of(until, key))
+        bound = self._job.inputs.until(key, None if until is None else until_of(until, key))
         if own is not None and bound is not None:
             raise self._refused(f"until= of the sharded upstream {job!r}, whose shards have run numbers of their own")
-        last = None if self._backlog is None else self._backlog.last_run  # what came since is for the next execution
+        last = (
+            None if self._share.backlog is None else self._share.backlog.last_run
+        )  # what came since is for the next execution
         if last is not None:
             bound = last if bound is None else min(last, bound)
         source = UpstreamSource(
@@ -420,7 +402,7 @@ class BookmarkedReader:
             self._job.name,
             own or key,
             output=output,
-            on_rewind=self._on_rewind,
+            on_rewind=self._wanted.on_upstream_rewind,
             until=bound,
             bound=self._files.bound,
         )
@@ -432,9 +414,9 @@ class BookmarkedReader:
 
     def _plan_upstream(self, job: str, source: Source) -> FilePlan:
         try:
-            return self._job.active_run.plan(self._ctx, source, on_source_change=self._on_source_change)
+            return self._job.active_run.plan(self._ctx, source, on_source_change=self._wanted.on_source_change)
         except SourceMissingError as error:
-            if self._shard is None and is_sharded(self._job.store, job):
+            if self._share.shard is None and is_sharded(self._job.store, job):
                 raise self._refused(
                     f"upstream {job!r} is sharded, and this job is not. Shard this job as well, or read each of "
                     f"core.shard.shard_names({job!r}) under a context of its own"
@@ -481,7 +463,7 @@ class BookmarkedReader:
         if plan.is_empty:
             run.set_rows(self._ctx, 0)
             return frame
-        return self._job.counted(self._ctx, frame, column) if self._count_rows or column is not None else frame
+        return self._job.counted(self._ctx, frame, column) if self._wanted.count_rows or column is not None else frame
 
 
 def set_option(options: dict[str, str], key: str, value: Any) -> None:

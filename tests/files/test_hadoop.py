@@ -145,6 +145,16 @@ def test_pruned_folder_is_not_listed_and_counted(ground: HdfsGround) -> None:
     assert sum(seen) == 5  # three folders, then a folder, then a file
 
 
+def test_names_that_look_encoded_are_listed_once_wherever_an_answer_ends(ground: HdfsGround) -> None:
+    names = sorted(["a b", "a%20b", "a%7Ab", "a%7ab", "a+b", "ab", "ac", "ad", "azb", "ä", "é", "日"])
+    for first in range(4):  # an answer has three entries here: each of them is the last of one
+        ground.put_all(*(f"{first}/{name}" for name in names[first:]))
+
+        paths = ground.files.list(ground.path(str(first))).files.paths
+
+        assert list(paths) == [ground.path(f"{first}/{name}") for name in names[first:]]
+
+
 def test_file_of_which_only_the_time_is_new_has_another_version(ground: HdfsGround) -> None:
     path = ground.put("a.csv", b"12345")
     (before,) = ground.files.stat([path])

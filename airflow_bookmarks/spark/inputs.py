@@ -1,0 +1,80 @@
+"""What a run reads, as far as its outputs have to keep out of it, and as its operator has declared it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.job import check_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow_bookmarks.sources.scope import Place
+
+
+class Inputs:
+    """The sources and upstreams that one run of `job` reads.
+
+    Args:
+        upstreams: the upstream jobs that the operator declared; with none any may be read.
+        untils: up to which of their runs, as the operator has it.
+    """
+
+    def __init__(self, job: str, upstreams: Sequence[str], untils: Mapping[str, int]) -> None:
+        self._job, self._upstreams, self._untils = job, tuple(upstreams), untils
+        self._read: set[str] = set()
+        self._places: list[tuple[Place, bool]] = []
+
+    @property
+    def unread_upstreams(self) -> Sequence[str]:
+        """The declared upstream jobs that were not read by now."""
+        return [job for job in (*self._upstreams, *self._untils) if job not in self._read]
+
+    def note_source(self, places: Sequence[Place], *, recursive: bool) -> None:
+        """Remember a source of files that this run reads, to keep its outputs out of it."""
+        self._places += [(place, recursive) for place in places]
+
+    def check_target(self, target: str, *, overwrites: bool) -> None:
+        """Make sure that an output doesn't lie where this run reads.
+
+        Raises:
+            OptionError: the next run would read its own output, or the overwrite would delete the source.
+        """
+        for place, recursive in self._places:
+            if place.reads(target, recursive=recursive) or (overwrites and place.lies_in(target)):
+                raise OptionError(
+                    f"job {self._job!r}: the target {target!r} and the source {place.root!r} lie within each other: "
+                    "the job would read, or replace, its own input. Nothing was written or committed. Write somewhere "
+                    "else."
+                )
+
+    def until(self, key: str, given: int | None) -> int | None:
+        """Return up to which run an upstream is to be read: what the script says, else the operator; None: no bound.
+
+        Raises:
+            OptionError: both say it, and not the same.
+        """
+        self._read.add(key)
+        wanted = self._untils.get(key)
+        if None not in (given, wanted) and given != wanted:
+            raise OptionError(
+                f"job {self._job!r}: the script reads upstream {key!r} until run {given}, and its operator says "
+                f"bookmark_upstream_until of run {wanted}. Nothing was read or changed. Say it in one place."
+            )
+        return wanted if given is None else given
+
+    def check_upstream(self, job: str) -> None:
+        """Make sure that an upstream that is read is one that the operator declared, if it declared any.
+
+        Raises:
+            OptionError: it is not.
+        """
+        check_name("job", job)
+        if self._upstreams and job not in self._upstreams:
+            raise OptionError(
+                f"job {self._job!r} reads upstream {job!r}, and its operator declares bookmark_upstream="
+                f"{list(self._upstreams)}. Nothing was read or changed. Add it there: edges and lineage follow "
+                "from it."
+            )
+        self._read.add(job)

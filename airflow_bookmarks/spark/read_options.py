@@ -1,0 +1,67 @@
+"""What a script says of one read, besides what Spark's own reader takes: one value, checked once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.option import check_choice
+from airflow_bookmarks.core.schema import InferSchema
+from airflow_bookmarks.core.shard import ShardBy, check_shard_by
+from airflow_bookmarks.lifecycle.quarantine import OnCorrupt
+from airflow_bookmarks.lifecycle.recheck import OnMissing
+from airflow_bookmarks.sources.source import OnSourceChange
+from airflow_bookmarks.sources.upstream import OnRewind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from airflow_bookmarks.core.shard import VirtualShard
+    from airflow_bookmarks.lifecycle.archive import Disposal
+    from airflow_bookmarks.sources.backlog import Backlog
+    from airflow_bookmarks.sources.file_options import FileOptions
+    from airflow_bookmarks.sources.look import Looks
+    from airflow_bookmarks.spark.readers.files import Way
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """The keywords of `BookmarkedJob.read`, which says what each of them does; `files` are those of the source itself.
+
+    Raises:
+        OptionError: a choice that is none.
+    """
+
+    files: FileOptions
+    disposal: Disposal
+    on_missing: OnMissing
+    on_upstream_rewind: OnRewind
+    on_source_change: OnSourceChange
+    on_corrupt: OnCorrupt
+    watermark_column: str | None
+    shard_by: ShardBy
+    infer_schema: InferSchema
+    count_rows: bool
+    read_by: Way | None
+
+    def __post_init__(self) -> None:
+        check_choice("infer_schema", self.infer_schema, InferSchema)
+        check_shard_by(self.shard_by)
+        check_choice("on_corrupt", self.on_corrupt, OnCorrupt)
+        check_choice("on_missing", self.on_missing, OnMissing)
+        check_choice("on_upstream_rewind", self.on_upstream_rewind, OnRewind)
+        check_choice("on_source_change", self.on_source_change, OnSourceChange)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one run of a loop reads of a context: a virtual shard, a batch, or all of it.
+
+    `looks` and `backlog` are what it shares with the other runs of its loop.
+    """
+
+    shard: VirtualShard | None
+    looks: Looks | None
+    backlog: Backlog | None
+    clock: Callable[[], datetime]
