@@ -8,7 +8,7 @@ from airflow_bookmarks.core.errors import NameInvalidError, StateCorruptError
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.run import watermarks
-from airflow_bookmarks.lifecycle.gap import gaps_of
+from airflow_bookmarks.lifecycle.last_plan import last_plans, shown
 from airflow_bookmarks.lifecycle.quarantine import quarantined_counts
 from airflow_bookmarks.store.lease_store import RUN_NUMBER
 from airflow_bookmarks.store.naming import alias_of, is_deleted
@@ -25,14 +25,14 @@ _INDEX = ("dag_id", "task_id", "map_index", "first_seen_at", "last_commit_at")
 
 
 def bookmark(store: BookmarkStore, job: str) -> dict[str, Any]:
-    """Return where a job stands: its numbers, its contexts with their watermarks and, where there are any, their
-    gaps and the number of their quarantined files, its lease, its consumers, and the resets and rewinds that were made.
+    """Return where a job stands: its numbers, its contexts with their watermarks and, where there are any, their gaps,
+    newest partition and number of quarantined files, its lease, its consumers, and the changes that were made.
 
     Raises:
         JobUnknownError: no such bookmark.
     """
     head = store.head(job)
-    gaps, held = gaps_of(store, job, head), quarantined_counts(store, job, head)
+    planned, held = last_plans(store, job, head), quarantined_counts(store, job, head)
     contexts = {
         ctx: {
             "kind": state.kind,
@@ -40,7 +40,7 @@ def bookmark(store: BookmarkStore, job: str) -> dict[str, Any]:
             "run_number": state.run.number,
             "source": state.fingerprint,
             "set_in_epoch": state.set_in,
-            **({"gaps": gaps[ctx]} if ctx in gaps else {}),
+            **shown(planned.get(ctx, {})),
             **({"quarantined": held[ctx]} if ctx in held else {}),
             **({"watermark_column": state.watermark_column} if state.watermark_column is not None else {}),
         }

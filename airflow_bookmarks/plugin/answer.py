@@ -98,7 +98,9 @@ class Gaps(Answer):
 
 
 class ContextRow(Answer):
-    """Where one context stands; `position` says it in words. `gaps` is None where nobody looks for them."""
+    """Where one context stands; `position` says it in words. `gaps` is None where nobody looks for them, and
+    `newest_partition` where partitions don't tell their time.
+    """
 
     ctx: str
     kind: str
@@ -108,6 +110,7 @@ class ContextRow(Answer):
     set_in_epoch: int | None
     position: str
     gaps: Gaps | None = None
+    newest_partition: str | None = None
 
 
 class ConsumerRow(Answer):

@@ -8,9 +8,9 @@ from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.run import Execution, Run, RunKey
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
-from airflow_bookmarks.lifecycle.gap import gaps_of
 from airflow_bookmarks.lifecycle.history import row
 from airflow_bookmarks.lifecycle.lag import Neighbours
+from airflow_bookmarks.lifecycle.last_plan import last_plans
 from airflow_bookmarks.lifecycle.protection import APPROVED, OPEN, Request, requests
 from airflow_bookmarks.plugin.answer import (
     ConsumerRow,
@@ -195,7 +195,7 @@ def _job(hook: BookmarkHook, found: Owned, visit: Visiting, sight: Sight, may_ch
     more = {"lag": lag_states(store, {key: head}).get(key), "is_deleted": is_deleted(entry, head)}
     told = Job(
         **base.model_copy(update=more).model_dump(),
-        contexts=context_rows(head.contexts, gaps_of(store, key, head)),
+        contexts=context_rows(head.contexts, last_plans(store, key, head)),
         consumers=[
             ConsumerRow(job=edge.consumer, run_number=edge.run_number, epoch=edge.epoch, updated_at=edge.updated_at)
             for edge in edges

@@ -8,7 +8,9 @@ from airflow_bookmarks.core.gap import gaps_in_words
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job import airflow_run_id
 from airflow_bookmarks.core.job_state import STATE_KIND
+from airflow_bookmarks.core.partition_time import NEWEST_PARTITION
 from airflow_bookmarks.core.run import watermarks
+from airflow_bookmarks.lifecycle.last_plan import shown
 from airflow_bookmarks.plugin.answer import (
     ContextRow,
     EventRow,
@@ -85,8 +87,9 @@ def _holder(lease: Lease) -> Holder:
     return Holder(run_id=lease.run_id, attempt=lease.attempt, since=to_text(lease.since), until=until)
 
 
-def context_rows(contexts: Mapping[str, ContextState], gaps: Mapping[str, Mapping[str, Any]]) -> list[ContextRow]:
-    """Return where each context stands, with what is missing in those that look for gaps."""
+def context_rows(contexts: Mapping[str, ContextState], planned: Mapping[str, Mapping[str, Any]]) -> list[ContextRow]:
+    """Return where each context stands, with what its last plan tells of gaps and of the newest partition."""
+    told = {ctx: shown(planned.get(ctx, {})) for ctx in contexts}
     return [
         ContextRow(
             ctx=ctx,
@@ -96,10 +99,15 @@ def context_rows(contexts: Mapping[str, ContextState], gaps: Mapping[str, Mappin
             run_number=state.run.number,
             set_in_epoch=state.set_in,
             position=in_words(state),
-            gaps=Gaps(**gaps[ctx], words=gaps_in_words(gaps[ctx])) if ctx in gaps else None,
+            gaps=_gaps(told[ctx].get("gaps")),
+            newest_partition=told[ctx].get(NEWEST_PARTITION),
         )
         for ctx, state in sorted(contexts.items())
     ]
+
+
+def _gaps(gaps: Mapping[str, Any] | None) -> Gaps | None:
+    return None if gaps is None else Gaps(**gaps, words=gaps_in_words(gaps))
 
 
 def in_words(state: ContextState) -> str:

@@ -15,6 +15,7 @@ import pytest
 from airflow_bookmarks.core.errors import OptionError, SourceMissingError
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.shard import VirtualShard
+from airflow_bookmarks.lifecycle.bookmark import bookmark
 from airflow_bookmarks.lifecycle.doctor import Finding, examine
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.pending import pending
@@ -270,6 +271,7 @@ def test_old_partitions_are_not_listed_and_the_newest_is_kept(shop: Shop) -> Non
 
     assert below(shop, plan.files.paths) == [f"dt=2013-01-{day}/a.txt" for day in (28, 29, 30, 31)]
     assert summary["contexts"]["raw"]["newest_partition"] == "2013-01-31T00:00:00"
+    assert bookmark(shop.store, "copy")["contexts"]["raw"]["newest_partition"] == "2013-01-31T00:00:00"
     for day in (29, 30, 31):
         (shop.raw / f"dt=2013-01-{day}/a.txt").unlink()
         (shop.raw / f"dt=2013-01-{day}").rmdir()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.gap import gaps_in_words
+from airflow_bookmarks.core.gap import gaps_in_words, shown_gaps
 from airflow_bookmarks.lifecycle.doctor.finding import Finding, Severity
-from airflow_bookmarks.lifecycle.gap import recorded_gaps
+from airflow_bookmarks.lifecycle.last_plan import last_plans_among
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,8 +19,9 @@ def examine_gaps(survey: Survey) -> Iterator[Finding]:
     if survey.head is None:
         return
     runs = {run.key: run for runs in survey.committed.values() for run in runs}
-    for ctx, gaps in recorded_gaps(survey.head, runs).items():
-        if gaps["missing"]:
+    for ctx, facts in last_plans_among(survey.head, runs).items():
+        gaps = shown_gaps(facts)
+        if gaps is not None and gaps["missing"]:
             what = f"in {ctx!r} {gaps_in_words(gaps)}: no file of theirs was ever listed"
             mend = (
                 "Ask whoever delivers the files. One that comes after all is read by the next run, which closes its "

@@ -36,6 +36,11 @@ export function Contexts({ contexts }: { contexts: Job["contexts"] }) {
                     no run left this position
                   </Text>
                 )}
+                {context.newest_partition != null && (
+                  <Text fontSize="xs" color="fg.muted">
+                    newest partition {context.newest_partition}
+                  </Text>
+                )}
                 {context.gaps != null && context.gaps.missing > 0 && (
                   <Text fontSize="xs" color="fg.warning" wordBreak="break-word">
                     {context.gaps.words}

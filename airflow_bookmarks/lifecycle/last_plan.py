@@ -1,10 +1,11 @@
-"""Gaps of a job's contexts, as its runs recorded them: nothing is listed for it."""
+"""What the plan that listed a context last has recorded of it: gaps, the newest partition. Nothing is listed for it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.gap import shown_gaps
+from airflow_bookmarks.core.partition_time import NEWEST_PARTITION
 from airflow_bookmarks.core.run import Run
 
 if TYPE_CHECKING:
@@ -14,9 +15,11 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import RunKey
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
+LastPlans = dict[str, "Mapping[str, Any]"]
 
-def gaps_of(store: BookmarkStore, job: str, head: Head) -> dict[str, dict[str, Any]]:
-    """Return what is missing in each context that looks for gaps, as `core.gap.shown_gaps` has it.
+
+def last_plans(store: BookmarkStore, job: str, head: Head) -> LastPlans:
+    """Return the facts of the plan that listed each context last.
 
     Of a run item that can't be read nothing is told; `doctor` names it.
     """
@@ -25,20 +28,25 @@ def gaps_of(store: BookmarkStore, job: str, head: Head) -> dict[str, dict[str, A
     for number in sorted(numbers - {0}):
         runs = store.runs_or_damage(job, after=number - 1, until=number)
         found |= {key: run for key, run in runs if isinstance(run, Run) and run.state.is_committed}
-    return recorded_gaps(head, found)
+    return last_plans_among(head, found)
 
 
-def recorded_gaps(head: Head, runs: Mapping[RunKey, Run]) -> dict[str, dict[str, Any]]:
+def last_plans_among(head: Head, runs: Mapping[RunKey, Run]) -> LastPlans:
     """Return the same from the committed runs that are given: the newest one of the present epoch, which listed last,
     else the one that holds the position.
     """
     newest = [run for key, run in runs.items() if key.number == head.run_number and run.epoch == head.epoch]
-    told: dict[str, dict[str, Any]] = {}
+    told: LastPlans = {}
     for ctx, state in head.contexts.items():
         holder = runs.get(state.run)
         for run in (*newest, *([] if holder is None else [holder])):
             if ctx in run.plans:
-                gaps = shown_gaps(run.plans[ctx].facts)
-                told |= {} if gaps is None else {ctx: gaps}
+                told[ctx] = run.plans[ctx].facts
                 break
     return told
+
+
+def shown(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return of a plan's facts what belongs to a position: `gaps` and `newest_partition`, where they are told."""
+    gaps, newest = shown_gaps(facts), facts.get(NEWEST_PARTITION)
+    return {**({} if gaps is None else {"gaps": gaps}), **({} if newest is None else {NEWEST_PARTITION: newest})}
