@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 _MILLISECOND = timedelta(milliseconds=1)
 
+# Of a plan's facts: the oldest file that a bound has left to the next run, in ms since 1970 UTC. What waits its turn
+# does not become late by waiting.
+WAITING_FROM = "waiting_from_ms"
+
 
 @dataclass(frozen=True, slots=True)
 class Amount:

@@ -74,8 +74,9 @@ class JobBusyError(BookmarkError):
         super().__init__(
             f"job {job!r} is being worked on by {holder!r} (attempt {attempt}) since {since.isoformat()}, and its "
             f"lease holds until {until.isoformat()}. Nothing was read or changed. Let it end (a run waits for it with "
-            f"on_conflict='wait'); or, if you know that it is dead, 'airflow-bookmarks unlock {job}' (a change takes "
-            "--force), or let the lease run out."
+            "BookmarkedJob(..., on_conflict='wait'), a task with bookmark_on_conflict='wait' of its operator); or, if "
+            f"you know that it is dead, 'airflow-bookmarks unlock {job} --reason \"...\"' (a change takes --force), or "
+            "let the lease run out."
         )
         self.job, self.holder, self.attempt, self.since, self.until = job, holder, attempt, since, until
 

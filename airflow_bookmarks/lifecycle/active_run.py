@@ -236,6 +236,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
             found, plan = self._plan_source(ctx, source, on_source_change)
             self._machine.at(Point.LISTED)
             self._store_plan(ctx, source, found, plan)
+            self._write_manifest(ctx, plan)
             self._machine.at(Point.PLANNED)
         self._contexts[ctx] = Planned(source, found, plan, on_missing)
         log_planned(log, self.job, ctx, plan)
@@ -251,7 +252,6 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         entry = PlanEntry(source.kind, body, facts, source.fingerprint())
         self._store.plan(self._holding, ctx, entry, option=self.option.value, is_last=not self._in_batches)
         self._has_item = True
-        self._write_manifest(ctx, plan)
 
     @property
     def may_quarantine(self) -> bool:
@@ -274,6 +274,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         context = self._contexts[ctx]
         plan = without_corrupt(context.plan, context.found, corrupt, self.run_number)
         self._store_plan(ctx, context.source, context.found, plan)
+        self._write_manifest(ctx, plan)
         context.plan = plan
         log_corrupt(self.job, ctx, corrupt, is_kept=True)
         return plan
@@ -323,6 +324,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
             found = Found()
             plan = context.source.plan(found)
             self._store_plan(ctx, context.source, found, plan)
+            self._write_manifest(ctx, plan)
         context.found, context.plan = found, plan
         log_planned(log, self.job, ctx, plan)
         return plan
@@ -494,10 +496,14 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
             )
 
     def _rechecked(self) -> dict[str, FilePlan]:
-        return {
-            ctx: recheck_plan(self.job, ctx, context.source, context.plan, context.on_missing)
-            for ctx, context in self._contexts.items()
-        }
+        plans: dict[str, FilePlan] = {}
+        for ctx, context in self._contexts.items():
+            plan = recheck_plan(self.job, ctx, context.source, context.plan, context.on_missing)
+            if len(plan) < len(context.plan):
+                # Whoever takes this run over, or makes it again, must not read what it leaves to the next one.
+                self._store_plan(ctx, context.source, context.found, plan)
+            plans[ctx] = plan
+        return plans
 
     def _commit_of(self, plans: Mapping[str, FilePlan]) -> Commit:
         is_empty = _is_empty(plans)
@@ -514,7 +520,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         if states is not None:
             contexts[STATE_CONTEXT] = state_context(self._holding.key)
             stored |= self._payloads({STATE_CONTEXT: states})
-        schemas = {ctx: c.schema.encode() for ctx, c in self._contexts.items() if c.schema is not None}
+        schemas = self._schemas_after(moved)
         return Commit(
             contexts=contexts,
             positions=stored,
@@ -584,6 +590,14 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
                 facts |= {"watermark_column": self._greatest[ctx].column, "greatest": self._greatest[ctx].value}
             contexts[ctx] = facts
         return {"contexts": contexts, "seconds": self._stopwatch.seconds()}
+
+    def _schemas_after(self, moved: Mapping[str, Position]) -> dict[str, bytes]:
+        """Return the schemas with which contexts were read; of one that moved unread, that before."""
+        schemas = {ctx: context.schema for ctx, context in self._contexts.items()}
+        for ctx in moved:
+            if schemas[ctx] is None and self._contexts[ctx].found.position is not None:
+                schemas[ctx] = self._reader.known_schema(ctx)
+        return {ctx: schema.encode() for ctx, schema in schemas.items() if schema is not None}
 
     def _schemas_before(self, adopted: Run) -> dict[str, bytes]:
         """Return the schemas that a run which is taken over goes on with: with which it read died with its driver."""

@@ -9,9 +9,12 @@ listed, the ledger knows it, and the plan of one of the last runs names it.
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import os
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_bookmarks.core.errors import BookmarkError, OptionError
@@ -20,10 +23,12 @@ from airflow_bookmarks.core.option import check_choice
 from airflow_bookmarks.core.partition import root_of
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.files.input import is_hidden
+from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.sources.files import known_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from airflow_bookmarks.core.listing import FileInfo
     from airflow_bookmarks.core.run import Run
@@ -37,6 +42,8 @@ OnPublished = Literal["keep", "delete", "archive"]
 ON_PUBLISHED = "on_published"  # among the facts of a plan: what is to become of its files
 LOOKED_BACK = 20  # runs whose plans are asked whose leftovers lie there
 _AT_A_TIME = 100  # files between two looks at the job, and between the look at a file and its end
+_LONGEST_NAME = 255  # bytes of one name that a file system takes
+_TAIL = 100  # bytes at the end of a name that is too long, which are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +86,26 @@ class Disposal:
         return f"{(self.archive_to or '').rstrip('/')}/{below}"
 
 
+def danger_of(archive: str, root: str) -> str | None:
+    """Return why what is archived may be new again in a folder or file that is read; None where it can't be.
+
+    Example:
+        >>> [danger_of(folder, "/lake/raw") is None for folder in ("/lake/done", "/lake/raw/_done", "/lake/raw/x", "/")]
+        [True, True, False, False]
+    """
+    if _is_read(f"{archive.rstrip('/')}/file", [root]):
+        return (
+            f"lies in {root!r}, which this context reads: what is archived would be new again. Archive beside it, or "
+            "in a folder whose name begins with an underscore"
+        )
+    if root.startswith(f"{archive.rstrip('/')}/"):
+        return (
+            f"lies above {root!r}, which this context reads: what lies there under that path once more would be "
+            "archived into it, and be new again. Archive in a folder beside it"
+        )
+    return None
+
+
 @dataclass(slots=True)
 class _Tally:
     """What became of the files, by a word for the log."""
@@ -113,7 +140,13 @@ def put_away(
         if len(left):
             log.info("%s: %d files of earlier runs were left, and go now", label, len(left))
         _dispose_all(
-            _Ground(open_filesystem(committed.roots[0]), committed.roots, disposal, holding.run_number, tally),
+            _Ground(
+                open_filesystem(committed.roots[0]),
+                committed.roots,
+                disposal,
+                f"run-{holding.key}.{holding.job}",
+                tally,
+            ),
             [*committed.files, *left],
             lambda: store.head(holding.job).epoch == holding.base.epoch,
         )
@@ -159,12 +192,15 @@ def _last_runs(store: BookmarkStore, holding: Holding) -> list[Run]:
 
 @dataclass(frozen=True, slots=True)
 class _Ground:
-    """Where files lie, what is to become of them, and what did."""
+    """Where files lie, what is to become of them, and what did.
+
+    `mark` stands in the name of a file whose own name is taken in the archive: no other run of any job has it.
+    """
 
     files: FileSystem
     roots: Sequence[str]
     disposal: Disposal
-    run_number: int
+    mark: str
     tally: _Tally
 
     def unchanged(self, part: Sequence[FileInfo]) -> list[FileInfo]:
@@ -181,43 +217,103 @@ class _Ground:
         """Return where each file goes; None where it is there already, and only its source has to go.
 
         A name that is taken by another file is not taken from it: two folders may hold the same name, and a path may be
-        read again with another content.
+        read again with another content. A file that would be read again where it goes has no target, and is counted.
         """
         wanted = {file.path: self.disposal.target(file.path, self.roots) for file in part}
         found = dict(zip(wanted.values(), self.files.stat(list(wanted.values())), strict=True))
         taken = {path for path, info in found.items() if info is not None}
         targets: dict[str, str | None] = {}
+        homeless: list[FileInfo] = []
         for file in part:
-            target = wanted[file.path]
-            if target in taken:
-                there = found[target]
-                is_copy = there is not None and file.etag is not None and there.etag == file.etag
-                folder, _, name = target.rpartition("/")
-                target = "" if is_copy else f"{folder}/run-{self.run_number}.{name}"
-            taken.add(target)
-            targets[file.path] = target or None
+            target, there = wanted[file.path], found[wanted[file.path]]
+            if _is_read(target, self.roots):
+                self.tally.note("left, because they would be new again in the archive")
+            elif there is not None and file.etag is not None and there.etag == file.etag:
+                targets[file.path] = None
+            elif target in taken:
+                homeless.append(file)
+            else:
+                taken.add(target)
+                targets[file.path] = target
+        return targets | self._other_targets({file.path: wanted[file.path] for file in homeless}, taken)
+
+    def _other_targets(self, wanted: Mapping[str, str], taken: set[str]) -> dict[str, str]:
+        """Return where files go whose targets are taken: to names that are neither in the archive nor given away."""
+        names = {path: _other_names(target, self.mark) for path, target in wanted.items()}
+        targets: dict[str, str] = {}
+        while waiting := [path for path in wanted if path not in targets]:
+            asked = {path: next(name for name in names[path] if name not in taken) for path in waiting}
+            for (path, name), there in zip(asked.items(), self.files.stat(list(asked.values())), strict=True):
+                if there is None and name not in taken:
+                    targets[path] = name
+                taken.add(name)
         return targets
 
     def dispose(self, part: Sequence[FileInfo]) -> None:
         """Delete or archive some files that are as they were read."""
-        targets = {} if self.disposal.on_published == "delete" else self.targets(part)
+        is_deleted = self.disposal.on_published == "delete"
+        targets = dict.fromkeys([file.path for file in part], None) if is_deleted else self.targets(part)
 
         def request(file: FileInfo) -> OSError | None:
             try:
-                target = targets.get(file.path)
+                target = targets[file.path]
                 if target is None:
                     self.files.delete(file.path)
                 else:
-                    self.files.move(file.path, target)
+                    _move_to_free(self.files, file.path, target)
             except OSError as error:
                 return error
             return None
 
         def note(file: FileInfo, error: OSError | None) -> None:
-            done = "deleted" if self.disposal.on_published == "delete" else "archived"
+            done = "deleted" if is_deleted else "archived"
             self.tally.note(done if error is None else "failed and left", error)
 
-        self.files.pace.each(request, part, note)
+        self.files.pace.each(request, [file for file in part if file.path in targets], note)
+
+
+def _is_read(path: str, roots: Sequence[str]) -> bool:
+    """Whether a file may be input of one of these roots: it lies there, and in no hidden folder."""
+    for root in roots:
+        inside = f"{root.rstrip('/')}/"
+        if path == root or (path.startswith(inside) and not any(map(is_hidden, path[len(inside) :].split("/")[:-1]))):
+            return True
+    return False
+
+
+def _other_names(target: str, mark: str) -> Iterator[str]:
+    """Yield names for a file whose target is taken, without end."""
+    folder, _, name = target.rpartition("/")
+    for number in count(1):
+        own = f"{mark}.{name}" if number == 1 else f"{mark}.{number}.{name}"
+        if len(os.fsencode(own)) > _LONGEST_NAME:
+            digest = hashlib.sha256(os.fsencode(own)).hexdigest()[:16]
+            own = f"run-{digest}.{os.fsencode(name)[-_TAIL:].decode(errors='ignore')}"
+        yield f"{folder}/{own}"
+
+
+def _move_to_free(files: FileSystem, source: str, target: str) -> None:
+    """Move a file to a name that was free when it was looked at, and may have been taken since by another job.
+
+    A disk gives a name to one job alone: an empty file holds it until the move. A store is asked again just before.
+
+    Raises:
+        FileExistsError: the name is taken. OSError: the file can't be moved.
+    """
+    if not isinstance(files, LocalFileSystem):
+        if files.stat([target])[0] is not None:
+            raise FileExistsError(f"{target!r} was taken by another job at the same time")
+        files.move(source, target)
+        return
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    with open(target, "xb"):
+        pass
+    is_moved = False
+    try:
+        is_moved = files.move(source, target)
+    finally:
+        if not is_moved and os.path.getsize(target) == 0:
+            os.unlink(target)
 
 
 def _dispose_all(ground: _Ground, files: Sequence[FileInfo], is_current: Callable[[], bool]) -> None:

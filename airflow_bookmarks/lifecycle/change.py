@@ -27,6 +27,7 @@ from airflow_bookmarks.core.job_state import STATE_KIND
 from airflow_bookmarks.core.run import watermarks
 from airflow_bookmarks.core.terms import Terms, check_reason
 from airflow_bookmarks.lifecycle.clean import CleanList
+from airflow_bookmarks.lifecycle.quarantine import quarantined_files
 from airflow_bookmarks.lifecycle.reading import ContextReader
 from airflow_bookmarks.lifecycle.rewind import resolve_run
 from airflow_bookmarks.lifecycle.turn import (
@@ -38,14 +39,14 @@ from airflow_bookmarks.lifecycle.turn import (
     turn_to,
     with_clean,
 )
-from airflow_bookmarks.sources.point import reads_again
+from airflow_bookmarks.sources.point import RETRY, is_retried, reads_again
 from airflow_bookmarks.sources.registry import position_at
 from airflow_bookmarks.store.collection import collected_until, collection_check
 from airflow_bookmarks.store.naming import resolve_name
 from airflow_bookmarks.store.transfer import check_unclaimed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import Run
@@ -328,10 +329,10 @@ def preview(store: BookmarkStore, job: str, change: Change) -> Preview:
     turn = change.turn(store, job, head, {})
     undone = look_at_undone(store, job, head, turn)
     again = undone.runs or _read_again(store, job, head, change, turn)
-    facts = [
+    facts = _retried(store, job, change) or [
         f for run in again for ctx, f in _contexts(run).items() if change.contexts is None or ctx in change.contexts
     ]
-    rows = [f.get("rows") for f in facts]
+    rows: list[Any] = [f.get("rows") for f in facts]
     low = undone.first
     is_cleaned = turn.cleaning is not None
     # Which of it was read before, only the source could tell.
@@ -370,6 +371,16 @@ def _read_again(store: BookmarkStore, job: str, head: Head, change: Change, turn
         and living.is_living(run.key.number, run.epoch)
         and any(ctx in run.plans for ctx in contexts)
     ]
+
+
+def _retried(store: BookmarkStore, job: str, change: Change) -> list[Mapping[str, Any]]:
+    """Return the files that a change lets out of quarantine, in the shape of what runs measured."""
+    value = change.value or ""
+    if change.kind != "set" or not value.startswith(RETRY):
+        return []
+    files = [file for file in quarantined_files(store, job) if file["ctx"] == change.ctx]
+    wanted = [file for file in files if is_retried(file["path"], value)]
+    return [{"files": 1, "bytes": file["bytes"], "rows": None} for file in wanted]
 
 
 def _contexts(run: Run) -> dict[str, Any]:

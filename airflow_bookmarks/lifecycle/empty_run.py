@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.errors import ManifestError, OptionError, SourceError
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.manifest import Manifests
-from airflow_bookmarks.lifecycle.pending import recent_runs, recorded_on_change, recorded_plans
+from airflow_bookmarks.lifecycle.pending import recent_runs, recorded_on_change, recorded_plans, up_to_script
 from airflow_bookmarks.sources.registry import recorded_source
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ def commit_empty(
 ) -> Summary | None:
     """Make a run that reads nothing; None where there is something to read after all, and Spark has to run.
 
-    Call it when `pending` has said that nothing is new. Edges move on as in any run, over runs without data too. Below
+    So it has where something is left out that the script, which may say otherwise today, could let in. Call it when
+    `pending` has said that nothing is new. Edges move on as in any run, over runs without data too. Below
     `manifest_uri` (None: nowhere) the empty plans are written down.
 
     Raises:
@@ -85,4 +86,7 @@ def _planned(store: BookmarkStore, run: ActiveRun) -> str | None:
         plan = run.plan(ctx, recorded_source(store, run.job, entry), on_source_change=recorded_on_change(entry))
         if not plan.is_empty:
             return f"{len(plan)} files of context {ctx!r} came meanwhile"
+        choice = up_to_script(plan, entry)
+        if choice is not None:
+            return f"of context {ctx!r} {choice}, which the script decides"
     return None

@@ -90,56 +90,64 @@ def files_of(store: BookmarkStore, job: str, reference: str) -> list[dict[str, A
 
     Args:
         reference: a run number, a run item (`number.fence`), a run id, or the id of a side record. A number means the
-            run of the living history, if there is one; a run id the last run of its execution.
+            run of the living history, if there is one; a run id all runs of its execution: a loop of batches has many.
 
     Raises:
         JobUnknownError, RunUnknownError: no such run.
     """
-    state, bodies = _plans_of(store, job, reference)
-    rows: list[dict[str, Any]] = []
-    for ctx, body in bodies.items():
-        plan = FilePlan.decode(store.blobs.get(body))
-        rows += [
-            {
-                "ctx": ctx,
-                "path": file.path,
-                "bytes": file.size_bytes,
-                "modified_at": to_text(file.modified),
-                "state": state,
-            }
-            for file in plan.files
-        ]
-    return rows
+    return [
+        {
+            "ctx": ctx,
+            "path": file.path,
+            "bytes": file.size_bytes,
+            "modified_at": to_text(file.modified),
+            "state": state,
+        }
+        for state, bodies in _plans_of(store, job, reference)
+        for ctx, body in bodies.items()
+        for file in FilePlan.decode(store.blobs.get(body)).files
+    ]
 
 
-def _plans_of(store: BookmarkStore, job: str, reference: str) -> tuple[str, Mapping[str, Payload]]:
+def _plans_of(store: BookmarkStore, job: str, reference: str) -> list[tuple[str, Mapping[str, Payload]]]:
     head = store.look(job).head
-    run = None if head is None else _run_of(store, job, head, reference)
-    if head is not None and run is not None:
-        bodies = {ctx: entry.body for ctx, entry in run.plans.items()}
-        return state_of(run, store.ancestry(job, head.epoch)), bodies
+    runs = [] if head is None else _runs_of(store, job, head, reference)
+    if head is not None and runs:
+        living = store.ancestry(job, head.epoch)
+        return [(state_of(run, living), _bodies(run)) for run in runs]
     side = _side_of(store, job, reference)
     if side is not None:
         bodies = {name.removeprefix(_PLAN): payload_of(value) for name, value in side.items() if name.startswith(_PLAN)}
-        return str(side.get("option")), bodies
+        return [(str(side.get("option")), bodies)]
     run = resolve_run(store, job, store.head(job), reference)  # which says why there is none
-    return run.state.value, {ctx: entry.body for ctx, entry in run.plans.items()}
+    return [(run.state.value, _bodies(run))]
 
 
-def _run_of(store: BookmarkStore, job: str, head: Head, reference: str) -> Run | None:
-    """Return the run item that is named: that of the living history first, else the newest."""
+def _bodies(run: Run) -> dict[str, Payload]:
+    return {ctx: entry.body for ctx, entry in run.plans.items()}
+
+
+def _runs_of(store: BookmarkStore, job: str, head: Head, reference: str) -> list[Run]:
+    """Return the run items that are named, one of each number: that of the living history first, else the newest."""
     key = run_key_of(reference)
     if key is not None:
-        return store.run(job, key)
-    number = int(reference) if is_number(reference) else None
-    if number is None:
+        found = store.run(job, key)
+        return [] if found is None else [found]
+    if is_number(reference):
+        first = last = int(reference)
+    else:
         execution = store.execution(job, reference)
         if execution is None:
-            return None
-        number = execution.last_run or execution.base_run + 1
+            return []
+        last = execution.last_run or execution.base_run + 1
+        first = execution.first_run or last
     living = store.ancestry(job, head.epoch)
-    found = [run for run in store.runs(job, after=number - 1, until=number) if _is_meant(run, reference)]
-    return max(found, key=lambda run: (state_of(run, living) in _COMMITTED, run.key), default=None)
+    chosen: dict[int, Run] = {}
+    for run in store.runs(job, after=first - 1, until=last):
+        if _is_meant(run, reference):
+            runs = [run, *([chosen[run.key.number]] if run.key.number in chosen else [])]
+            chosen[run.key.number] = max(runs, key=lambda one: (state_of(one, living) in _COMMITTED, one.key))
+    return list(chosen.values())
 
 
 def _is_meant(run: Run, reference: str) -> bool:

@@ -8,8 +8,9 @@ One object for each folder that holds planned files, each in the order of the pl
 is written after the plan is stored and before the first byte is read. It is a copy for others: no run reads it.
 
 The folder has the run id alone, so an execution that makes several runs adds their part to the name, from the second
-one on: `<ctx>.run-<number>.input-files.json`, or `<ctx>.batch-<n>.input-files.json` where runs have no number. A retry
-of a run that did not commit plans anew, and its manifest takes the place of the former one.
+one on: `<ctx>@run-<number>.input-files.json`, or `<ctx>@batch-<n>.input-files.json` where runs have no number. (The
+name of a context may hold dots, and no "@".) A retry of a run that did not commit plans anew, and its manifest takes
+the place of the former one.
 """
 
 from __future__ import annotations
@@ -62,6 +63,10 @@ class Manifests:
         files = open_filesystem(manifest_uri)
         return cls(files, f"{files.canonical(manifest_uri)}/{_FOLDER}/{path_part(job)}/{path_part(run_id)}")
 
+    def path(self, ctx: str, part: str | None = None) -> str:
+        """Return where the plan of one context is written; see `write`."""
+        return f"{self.folder}/{path_part(ctx if part is None else f'{ctx}@{part}')}.input-files.json"
+
     def write(self, ctx: str, plan: FilePlan, part: str | None = None) -> str:
         """Write down the plan of one context; return the path of the file.
 
@@ -71,8 +76,7 @@ class Manifests:
         Raises:
             ManifestError: it can't be written.
         """
-        name = ctx if part is None else f"{ctx}.{part}"
-        path = f"{self.folder}/{path_part(name)}.input-files.json"
+        path = self.path(ctx, part)
         try:
             with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as content:
                 for piece in _pieces(plan):
@@ -97,6 +101,11 @@ class WritesManifests:
     def _manifest_part(self) -> str | None:
         """What tells this run from the first one of its execution, None for that."""
         raise NotImplementedError
+
+    @property
+    def manifests(self) -> Manifests | None:
+        """Where each plan is written down; None: nowhere."""
+        return self._manifests
 
     def write_manifests(self, manifests: Manifests | None) -> None:
         """Write down each plan from now on."""

@@ -14,10 +14,11 @@ from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.listing import instant
+from airflow_bookmarks.core.reason import EXCLUDED, UNMATCHED
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.reading import ContextReader
 from airflow_bookmarks.lifecycle.recover import STARTS_FROM, STARTS_OVER
-from airflow_bookmarks.sources.files import left_out
+from airflow_bookmarks.sources.files import OPTIONS, left_out
 from airflow_bookmarks.sources.registry import recorded_source
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ class PendingContext:
     """What is new in one context.
 
     `source` is its fingerprint. `plan` is the plan that a run would make now; None where that can't be said, for the
-    reason in `unknown`. `rows` counts those of an upstream's runs; None: not known.
+    reason in `unknown`. `rows` counts those of an upstream's runs; None: not known. `up_to_script` says what the script
+    may let in today that the options of the last run leave out; None: nothing.
     """
 
     ctx: str
@@ -45,6 +47,7 @@ class PendingContext:
     plan: FilePlan | None = None
     unknown: str | None = None
     rows: int | None = None
+    up_to_script: str | None = None
 
     @property
     def files(self) -> int:
@@ -237,7 +240,28 @@ def _context(
     except (OptionError, SourceError) as error:
         # What the run would raise as well, or this machine can't open: no reason to be silent on the other contexts.
         return PendingContext(ctx, entry.kind, entry.fingerprint, unknown=str(error))
-    return PendingContext(ctx, entry.kind, entry.fingerprint, plan, rows=_rows(store, plan))
+    rows, choice = _rows(store, plan), up_to_script(plan, entry)
+    return PendingContext(ctx, entry.kind, entry.fingerprint, plan, rows=rows, up_to_script=choice)
+
+
+def up_to_script(plan: FilePlan, entry: PlanEntry) -> str | None:
+    """Say what a plan leaves out because the script said so last; None where it leaves out nothing by its choice.
+
+    What the script says today may let that in: patterns and filters are made from the day. Partitions that are too old
+    (`partition_time`) are no such choice; where there is a filter as well, which of the two left them out is not known.
+
+    Args:
+        entry: the recorded plan, with whose options `plan` was made.
+    """
+    options = entry.facts.get(OPTIONS, {})
+    pruned = 0 if plan.partitions is None else plan.partitions.pruned
+    counts = {reason: plan.skipped.get(reason, 0) for reason in (EXCLUDED, UNMATCHED)}
+    left = [f"{count} files are {reason}" for reason, count in counts.items() if count]
+    if pruned and "partition_filter" in options:
+        left.append(f"{pruned} partitions are pruned, and partition_filter was {options['partition_filter']!r}")
+    if options.get("globs"):
+        left.append(f"it reads by pattern ({', '.join(options['globs'])})")
+    return " and ".join(left) or None
 
 
 def recorded_on_change(entry: PlanEntry) -> OnSourceChange:

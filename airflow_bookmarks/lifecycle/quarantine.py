@@ -57,11 +57,12 @@ def without_corrupt(plan: FilePlan, found: Found, corrupt: Mapping[str, str], ru
 def log_corrupt(job: str, ctx: str, corrupt: Mapping[str, str], *, is_kept: bool) -> None:
     """Say which planned files can't be parsed, and what becomes of them."""
     fate = "recorded, and left out from now on" if is_kept else "left out; nothing is recorded by a run of this option"
-    log.warning("bookmark %s, context %s: %d files can't be parsed: %s", job, ctx, len(corrupt), fate)
+    files = "1 file" if len(corrupt) == 1 else f"{len(corrupt)} files"
+    log.warning("bookmark %s, context %s: %s can't be parsed: %s", job, ctx, files, fate)
     for path in sorted(corrupt)[:_NAMED]:
         log.warning("bookmark %s, context %s: quarantined %s: %s", job, ctx, path, corrupt[path])
     if len(corrupt) > _NAMED:
-        log.warning("bookmark %s, context %s: and %d more files quarantined", job, ctx, len(corrupt) - _NAMED)
+        log.warning("bookmark %s, context %s: and %d more quarantined", job, ctx, len(corrupt) - _NAMED)
 
 
 def quarantined_files(store: BookmarkStore, job: str) -> list[dict[str, Any]]:

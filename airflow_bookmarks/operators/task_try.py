@@ -3,7 +3,7 @@
 before   resolve job, option, window    an error here costs no Spark start
          on a retry: what an earlier try committed is published, without Spark
          another run holds the job: fail, or let the driver wait
-         skip_when_empty: nothing new is found without Spark, and committed as an empty run
+         skip_when_empty: nothing new is found without Spark, nor could the script let more in: an empty run
 submit   the settings travel as Spark conf, the runtime as a zip
 after    enable: success means published; the worker publishes what a driver committed before it died
          not committed, or Spark failed: the try is fenced, and the task fails
@@ -143,7 +143,7 @@ class TaskTry:
         """Do what `on_empty` says where nothing is new; None where Spark has to run."""
         attempt = self.attempt
         log_pending(seen)
-        if not seen.is_empty or seen.holder is not None or self._reads_more_than(seen):
+        if not seen.is_empty or seen.holder is not None or self._reads_more_than(seen) or self._may_let_in(seen):
             return None
         if self.operator.on_empty == "skip":
             raise AirflowSkipException(
@@ -170,6 +170,14 @@ class TaskTry:
         if more:
             log.info("bookmark %s: upstream %s is declared, and the last run did not read it", self.attempt.job, more)
         return bool(more)
+
+    def _may_let_in(self, seen: Pending) -> bool:
+        """Whether the options of the last run leave something out: what they are today only the script can tell."""
+        choices = [f"context {each.ctx}: {each.up_to_script}" for each in seen.contexts if each.up_to_script]
+        if choices:
+            said = "; ".join(choices)
+            log.info("bookmark %s: Spark is started, for the script may let in more: %s", self.attempt.job, said)
+        return bool(choices)
 
     def _finish_after(self, spark: Callable[[], Any]) -> Summary:
         try:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from airflow_bookmarks.core.bound import WAITING_FROM
 from airflow_bookmarks.core.errors import MisuseError, OptionError, OverwrittenError, SourceMissingError
 from airflow_bookmarks.core.instant import to_text, utc_now
 from airflow_bookmarks.core.ledger import Known, Ledger
@@ -74,8 +75,15 @@ class _RecordedPlan(FilePlan):
     newest_partition: str | None = None
 
     def facts(self) -> dict[str, Any]:
-        newest = {} if self.newest_partition is None else {NEWEST_PARTITION: self.newest_partition}
-        return {**FilePlan.facts(self), **newest, OPTIONS: dict(self.options)}
+        facts: dict[str, Any] = {NEWEST_PARTITION: self.newest_partition, WAITING_FROM: self._waiting_from_ms()}
+        told = {name: value for name, value in facts.items() if value is not None}
+        return {**FilePlan.facts(self), **told, OPTIONS: dict(self.options)}
+
+    def _waiting_from_ms(self) -> int | None:
+        if self.over is None or not len(self.over[1]):
+            return None
+        files, rows = self.over
+        return int(files.times_ms[rows].min())
 
 
 class FileSource:
@@ -203,7 +211,7 @@ class FileSource:
         is_touched = self._touched(ledger, listing)
         chosen = self._select(found, ledger, listing, verdicts, is_touched)
         sequenced = self._follow_sequence(found, chosen, verdicts != Known.NEW)
-        self._leave_by_age(chosen, ledger, look)
+        self._leave_by_age(chosen, ledger, look, found.facts.get(WAITING_FROM))
         chosen.note(EXPIRED, ledger.forgotten(listing))
         files = chosen.files()
         types = {}
@@ -247,19 +255,17 @@ class FileSource:
         is_touched: npt.NDArray[np.bool_],
     ) -> Selection:
         """Choose from what is new or changed; each rule leaves files out under a reason of its own."""
-        is_changed = verdicts == Known.CHANGED
-        is_read_again = self._read_again(listing, is_changed)
+        is_new, is_changed = verdicts == Known.NEW, verdicts == Known.CHANGED
         is_again = is_touched if self._options.on_touch == "reprocess" else np.zeros(len(listing), np.bool_)
-        chosen = Selection(listing, (verdicts == Known.NEW) | is_read_again | is_again)
-        chosen.note(OVERWRITTEN, is_changed & ~is_read_again)
+        is_held = _held(ledger, listing, is_new | is_changed | is_again)
+        # An overwrite that can't be parsed is in quarantine, and no overwrite to decide on.
+        is_read_again = self._read_again(listing, is_changed & ~is_held)
+        chosen = Selection(listing, is_new | is_read_again | is_again | is_held)
+        chosen.note(OVERWRITTEN, is_changed & ~is_held & ~is_read_again)
         chosen.note(TOUCHED, is_touched & ~is_again)
         if found.position is None:
             chosen.leave(BEFORE_START, found.start.before(listing.times_ms), is_stored=True)
-        if len(ledger.quarantine):
-            wanted = np.flatnonzero(chosen.wanted)
-            is_held = np.zeros(len(listing), np.bool_)
-            is_held[wanted] = ledger.quarantine.holds(listing.take(wanted))
-            chosen.leave(QUARANTINED, is_held)
+        chosen.leave(QUARANTINED, is_held)
         return chosen
 
     def _touched(self, ledger: Ledger, listing: Listing) -> npt.NDArray[np.bool_]:
@@ -318,16 +324,20 @@ class FileSource:
             )
         return is_changed if self._options.on_overwrite == "reprocess" else np.zeros(len(listing), np.bool_)
 
-    def _leave_by_age(self, chosen: Selection, ledger: Ledger, look: Look) -> None:
-        """Leave out what is too old or too young, and note what the ledger need not remember."""
+    def _leave_by_age(self, chosen: Selection, ledger: Ledger, look: Look, waiting_from_ms: int | None) -> None:
+        """Leave out what is too old or too young, and note what the ledger need not remember.
+
+        What a bound has left over in the run before, or is as young, is not late.
+        """
         now = _milliseconds(look.listed_at)
         margin, settle = self._options.late_after_ms, self._options.settle_ms
         if margin is not None:
             newest = _newest(ledger, look.listing, now + _CLOCKS_DIFFER_BY // _MILLISECOND)
             if newest is not None:
-                chosen.leave(LATE, chosen.listing.times_ms < newest - margin, is_stored=True)
+                waiting = newest if waiting_from_ms is None else waiting_from_ms
+                chosen.leave(LATE, chosen.listing.times_ms < min(newest - margin, waiting), is_stored=True)
                 # Twice the bound, so that late files are told from those that were read for as long again.
-                self._forget_before_ms = newest - 2 * margin
+                self._forget_before_ms = min(newest - 2 * margin, waiting)
         if settle is not None:
             chosen.leave(SETTLING, chosen.listing.times_ms > now - settle, is_stored=True)
 
@@ -396,6 +406,15 @@ def _newest(ledger: Ledger, listing: Listing, limit_ms: int) -> int | None:
     listed = listing.times_ms[listing.times_ms <= limit_ms]
     times = [ledger.newest_until(limit_ms), int(listed.max()) if len(listed) else None]
     return max((time for time in times if time is not None), default=None)
+
+
+def _held(ledger: Ledger, listing: Listing, is_asked: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Return which of the files that are asked for are in quarantine, in the version that is listed."""
+    is_held = np.zeros(len(listing), np.bool_)
+    if len(ledger.quarantine):
+        rows = np.flatnonzero(is_asked)
+        is_held[rows] = ledger.quarantine.holds(listing.take(rows))
+    return is_held
 
 
 def _rows_of_whole(

@@ -33,6 +33,12 @@ def reads_again(value: str) -> bool:
     return value != NOW and not value.startswith(RETRY)
 
 
+def is_retried(path: str, value: str) -> bool:
+    """Whether a quarantined file is let out by "retry:<path>" or "retry:*"."""
+    named = value.removeprefix(RETRY)
+    return named == "*" or bare_name(path) == bare_name(named)
+
+
 def files_at(store: StateReader, found: Found, plan: FilePlan, value: str) -> Position:
     """Return the ledger with which what is there "now", or what is not newer than a time, counts as read.
 
@@ -46,7 +52,7 @@ def files_at(store: StateReader, found: Found, plan: FilePlan, value: str) -> Po
         OptionError: the value is none of these, or no such file is in quarantine.
     """
     if value.startswith(RETRY):
-        return _retried(found, value.removeprefix(RETRY))
+        return _retried(found, value)
     listing, before = _listing(plan.roots), found.watermark
     if value == NOW:
         present = Ledger.empty() if found.position is None else Ledger.from_root(found.position, found.load)
@@ -64,16 +70,18 @@ def files_at(store: StateReader, found: Found, plan: FilePlan, value: str) -> Po
     return Position(ledger.root(), watermark, ledger.unsaved())
 
 
-def _retried(found: Found, path: str) -> Position:
+def _retried(found: Found, value: str) -> Position:
     ledger = Ledger.empty() if found.position is None else Ledger.from_root(found.position, found.load)
     held = [file.path for file in ledger.quarantine]
-    wanted = held if path == "*" else [one for one in held if bare_name(one) == bare_name(path)]
+    wanted = [path for path in held if is_retried(path, value)]
+    if not held:
+        raise OptionError(f"{value}: nothing of this context is in quarantine. Nothing was changed.")
     if not wanted:
-        shown = ", ".join(map(repr, held[:_SHOWN])) or "nothing"
+        shown = ", ".join(map(repr, held[:_SHOWN]))
         more = f" and {len(held) - _SHOWN} more" if len(held) > _SHOWN else ""
         raise OptionError(
-            f"{RETRY}{path}: no such file of this context is in quarantine; there is {shown}{more}. Nothing was "
-            f"changed. Name one of these, or all: {RETRY}*."
+            f"{value}: no such file of this context is in quarantine; there is {shown}{more}. Nothing was changed. "
+            f"Name one of these by its whole path, or all: {RETRY}*."
         )
     after = replace(ledger, quarantine=ledger.quarantine.without(wanted))
     return Position(after.root(), found.watermark, after.unsaved(), keeps_watermark=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.bound import WAITING_FROM
 from airflow_bookmarks.core.glob import Exclusions, Glob, NamePattern
 from airflow_bookmarks.core.partition_time import NEWEST_PARTITION, PartitionTime, newest_allowed
 from airflow_bookmarks.core.predicate import Predicate
@@ -61,11 +62,14 @@ class Reach:
         """
         if self.options.partition_time is None:
             return None
+        before = found.facts.get(NEWEST_PARTITION)
+        if before is not None and WAITING_FROM in found.facts:
+            return datetime.fromisoformat(before)  # what a bound has left over must not grow too old by waiting
         time, limit = PartitionTime.parse(self.options.partition_time), newest_allowed(now)
         starts = [_newest_start(files, place, time, limit) for place in self.places()]
-        before = found.facts.get(NEWEST_PARTITION)
         starts += [] if before is None else [datetime.fromisoformat(before)]
-        return max((start for start in starts if start is not None), default=None)
+        # What a clock that was ahead has let in before is taken back: later partitions would never be listed.
+        return max((start for start in starts if start is not None and start <= limit), default=None)
 
     def scope(self, found: Found, newest: datetime | None) -> Scope:
         """Return what of the places is listed."""

@@ -5,11 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.glob import Exclusions, NamePattern
 from airflow_bookmarks.core.job import check_name
+from airflow_bookmarks.core.partition import is_partition
+from airflow_bookmarks.files.input import is_hidden
+from airflow_bookmarks.sources.scope import Names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from airflow_bookmarks.lifecycle.manifest import Manifests
+    from airflow_bookmarks.sources.file_options import FileOptions
     from airflow_bookmarks.sources.scope import Place
 
 
@@ -49,6 +55,24 @@ class Inputs:
                     "else."
                 )
 
+    def check_manifests(
+        self, manifests: Manifests | None, ctx: str, places: Sequence[Place], options: FileOptions
+    ) -> None:
+        """Make sure that the manifests of this run don't lie where a context reads; before it is planned.
+
+        Raises:
+            OptionError: each run would read those of the run before it.
+        """
+        if manifests is None:
+            return
+        for place in places:
+            if _lists(place, manifests.path(ctx), options):
+                raise OptionError(
+                    f"job {self._job!r}: the manifests below {manifests.folder!r} lie in the source {place.root!r} of "
+                    f"context {ctx!r}: each run would read those of the run before it. Nothing was read or changed. "
+                    "Let manifest_uri be somewhere else, or in a folder whose name begins with an underscore."
+                )
+
     def until(self, key: str, given: int | None) -> int | None:
         """Return up to which run an upstream is to be read: what the script says, else the operator; None: no bound.
 
@@ -78,3 +102,21 @@ class Inputs:
                 "from it."
             )
         self._read.add(job)
+
+
+def _lists(place: Place, path: str, options: FileOptions) -> bool:
+    """Whether the manifest at a path, or that of another run id beside it, is input of a place."""
+    job_folder = path.rsplit("/", 2)[0]
+    if place.glob is None and f"{place.root}/".startswith(f"{job_folder}/"):
+        return True
+    if not place.holds(path):
+        return False
+    below = place.below(path)
+    folders, depth = below.split("/")[:-1], 0 if place.glob is None else place.glob.depth
+    if any(map(is_hidden, folders[:-1])) or (place.glob is not None and place.glob.matched(below) is None):
+        return False
+    names = Names(
+        None if options.name_pattern is None else NamePattern.of(options.name_pattern),
+        Exclusions.of(options.exclusions) if options.exclusions else None,
+    )
+    return (options.recursive or all(map(is_partition, folders[depth:]))) and not names.excludes(below)

@@ -242,7 +242,8 @@ class BookmarkedJob:
                     yield batch
                     run = batch._ended_run()
                     if not run.goes_on:
-                        log.info("bookmark %s: drained in %d batches", batch.name, count)
+                        batches_made = "1 batch" if count == 1 else f"{count} batches"
+                        log.info("bookmark %s: drained in %s", batch.name, batches_made)
                         return
                     batch, count = batch._batch(batches, run), count + 1
             finally:
@@ -282,7 +283,7 @@ class BookmarkedJob:
             return
         from airflow_bookmarks.spark.reference import References  # imports pyspark
 
-        self._references = References()
+        self._references = References("loop")
         try:
             yield
         finally:
@@ -490,9 +491,10 @@ class BookmarkedJob:
             max_rows: of an upstream alone, whose runs know their rows.
             window: read what falls into one window of this length, aligned to the clock (UTC): the oldest that has
                 anything new; by the time of files, or by when an upstream has committed. Several bounds all hold.
-            on_corrupt: of files that can't be parsed: Spark's error stops the run ("error"), or they are left out,
-                counted and recorded ("quarantine") until their context is set to "retry:<path>". This costs one pass
-                more over what is new. What is quarantined stays so whatever this option says later.
+            on_corrupt: of files that can't be parsed: what Spark does with them ("error": it stops, but gives NULLs for CSV
+                and JSON unless their mode is FAILFAST), or they are left out, counted and recorded ("quarantine") until
+                their context is set to "retry:<path>". This costs one pass more over what is new. What is quarantined
+                stays so whatever this option says later.
             watermark_column: of files: the greatest value of this column among the rows read is the watermark of the
                 context, and not the newest file time. A timestamp, date, integer or decimal; NULL is no value. It is
                 observed by the first action of the script that reads the frame; where none does, it stays what it was.
@@ -513,7 +515,8 @@ class BookmarkedJob:
                 "partition", so that all files of one partition are read by one shard. It can't be changed later.
             on_schema_change: columns went, or have another type than in the run before: "fail" (nothing is committed,
                 the error names each column), "accept" (go on with the new ones) or "reset" (read all from the beginning
-                with the new ones). A column that was added, or has a wider type, passes and is reported.
+                with the new ones; refused under a bound). A column that was added, or has a wider type, passes and is
+                reported.
             infer_schema: of files without .schema(...): which are looked at for columns: a "sample" of more than 100
                 (1,000 for formats that carry their schema), "all", or none ("last": the columns of the last run; what
                 is new besides is not read).
@@ -581,7 +584,7 @@ class BookmarkedJob:
         from airflow_bookmarks.spark.reference import ReferenceReader, References  # imports pyspark
 
         if self._references is None:
-            self._references = References()
+            self._references = References("run")
             self._session_conf.callback(self._references.release)
         return ReferenceReader(self.name, name, self.spark, self._references)
 
@@ -746,7 +749,7 @@ class BookmarkedJob:
         return count.of(frame)
 
     def check_target(self, target: str, *, overwrites: bool) -> None:
-        """Make sure that an output doesn't lie where this run reads, nor replaces what other shards wrote.
+        """Make sure that an output doesn't lie where this run reads, nor replaces what others of its loop wrote.
 
         Raises:
             OptionError: it does.
@@ -755,6 +758,11 @@ class BookmarkedJob:
             raise OptionError(
                 f"job {self.name!r}: mode 'overwrite' of {target!r} by a shard would delete what the others wrote. "
                 "Nothing was written or committed. Append."
+            )
+        if overwrites and self._batches is not None:
+            raise OptionError(
+                f"job {self.name!r}: mode 'overwrite' of {target!r} by a batch would delete what the batches before it "
+                "wrote. Nothing was written or committed. Append, or read all in one run."
             )
         self.inputs.check_target(target, overwrites=overwrites)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.option import check_choice
 from airflow_bookmarks.core.schema import InferSchema
 from airflow_bookmarks.core.shard import ShardBy, check_shard_by
@@ -30,7 +31,7 @@ class ReadOptions:
     """The keywords of `BookmarkedJob.read`, which says what each of them does; `files` are those of the source itself.
 
     Raises:
-        OptionError: a choice that is none.
+        OptionError: a choice that is none; to start over at other columns, and to read but a part.
     """
 
     files: FileOptions
@@ -52,6 +53,19 @@ class ReadOptions:
         check_choice("on_missing", self.on_missing, OnMissing)
         check_choice("on_upstream_rewind", self.on_upstream_rewind, OnRewind)
         check_choice("on_source_change", self.on_source_change, OnSourceChange)
+        self._check_ends()
+
+    def _check_ends(self) -> None:
+        """Refuse to start over in parts: after a part with the old columns the new ones would start it over again."""
+        if self.files.on_schema_change != "reset" or not self.files.bound.is_given:
+            return
+        given = ", ".join(name.removesuffix("_ms") for name in self.files.bound.facts())
+        raise OptionError(
+            f"on_schema_change='reset' with a bound ({given}, of the read or of its loop): each run reads a part, so "
+            "old files and new ones would start it over by turns, without end. Nothing was read or changed. Read with "
+            "on_schema_change='fail'; where that stops, reset the job by hand (airflow-bookmarks reset) and drain it "
+            "with the new columns in .schema(...), or with 'accept'. Or read without a bound."
+        )
 
 
 @dataclass(frozen=True, slots=True)

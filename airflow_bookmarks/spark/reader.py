@@ -16,7 +16,7 @@ from airflow_bookmarks.core.option import check_choice
 from airflow_bookmarks.core.reason import OTHER_SHARDS
 from airflow_bookmarks.core.until import until_of
 from airflow_bookmarks.files.filesystem import FileSystem, open_one_filesystem, paths_and_patterns
-from airflow_bookmarks.lifecycle.archive import Disposal
+from airflow_bookmarks.lifecycle.archive import Disposal, danger_of
 from airflow_bookmarks.lifecycle.naming import key_of
 from airflow_bookmarks.lifecycle.shards import is_sharded, upstream_of_shard
 from airflow_bookmarks.sources.files import FileSource, left_out
@@ -176,6 +176,7 @@ class BookmarkedReader:
         fmt = Format(self._label, self._format, self._options, self._schema, self._files.recursive)
         if self._wanted.on_corrupt == "quarantine":
             self._check_can_judge(fmt)
+        self._job.inputs.check_manifests(run.manifests, self._ctx, source.places, self._files)
         if not self._wanted.disposal.is_kept:
             run.dispose(self._ctx, self._checked_disposal(source.folders))
         plan = run.plan(
@@ -208,7 +209,7 @@ class BookmarkedReader:
             column = self._watermark_of(frame)
         except BaseException as error:
             if not plan.is_empty:  # what was planned would count as read, where the script goes on
-                run.set_failed(self._ctx, f"{type(error).__name__}: {error}")
+                run.set_failed(self._ctx, f"{type(error).__name__}: {error}".rstrip("."))
             raise
         return self._finish(plan, frame, change, column)
 
@@ -267,7 +268,7 @@ class BookmarkedReader:
         """Return what becomes of read files, with its folder in the one spelling that paths have.
 
         Raises:
-            OptionError: the archive lies on another file system, or where this context reads; the job is sharded.
+            OptionError: the archive lies on another file system, in or above what is read; the job is sharded.
         """
         if self._share.shard is not None:
             raise self._refused(
@@ -280,13 +281,9 @@ class BookmarkedReader:
             self._wanted.disposal.archive_to
         )
         for root in roots:
-            below = archive[len(root) :].strip("/").split("/") if archive.startswith(f"{root.rstrip('/')}/") else []
-            is_hidden = any(folder.startswith((".", "_")) and "=" not in folder for folder in below)
-            if archive == root or (below and not is_hidden):
-                raise self._refused(
-                    f"archive_to={archive!r} lies in {root!r}, which this context reads: what is archived would be new "
-                    "again. Archive beside it, or in a folder whose name begins with an underscore"
-                )
+            danger = danger_of(archive, root)
+            if danger is not None:
+                raise self._refused(f"archive_to={archive!r} {danger}")
         return Disposal(self._wanted.disposal.on_published, archive)
 
     def _known_schema(self, plan: FilePlan, files: FileSystem, fmt: Format) -> str | None:

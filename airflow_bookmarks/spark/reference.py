@@ -38,11 +38,39 @@ class Definition:
         reader = reader.options(**dict(self.options))
         return reader.load(list(self.paths)) if self.paths else reader.load()
 
+    def difference(self, other: Definition) -> str:
+        """Say in words what `other` has that this one has not; of options the names alone: a value may be a secret."""
+        if self.table != other.table:
+            return f"{self._what()}, and now {other._what()}"
+        told = [
+            f"{name} {_shown(mine)}, and now {_shown(its)}"
+            for name, mine, its in (("format", self.format, other.format), ("paths", self.paths, other.paths))
+            if mine != its
+        ]
+        told += ["another schema"] if self.schema != other.schema else []
+        options = sorted({name for name, _ in set(self.options) ^ set(other.options)})
+        told += [f"other values of the options {', '.join(options)}"] if options else []
+        return "; ".join(told)
+
+    def _what(self) -> str:
+        return _shown(self.paths) if self.table is None else f"table {self.table!r}"
+
+
+def _shown(value: str | tuple[str, ...] | None) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(repr, value)) or "no path"
+    return "the default" if value is None else repr(value)
+
 
 class References:
-    """The references of one loop, or of one run: each is read when it is first used, and kept until `release`."""
+    """The references of one loop, or of one run: each is read when it is first used, and kept until `release`.
 
-    def __init__(self) -> None:
+    Args:
+        span: how long that is, for the log: "loop" or "run".
+    """
+
+    def __init__(self, span: str) -> None:
+        self._span = span
         self._kept: dict[str, tuple[Definition, DataFrame]] = {}
 
     def frame(self, job: str, name: str, definition: Definition, spark: SparkSession) -> DataFrame:
@@ -52,13 +80,13 @@ class References:
             MisuseError: the name is that of something else.
         """
         if name not in self._kept:
-            log.info("bookmark %s, reference %s: read once, and kept for this loop", job, name)
+            log.info("bookmark %s, reference %s: read once, and kept for this %s", job, name, self._span)
             self._kept[name] = definition, definition.frame(spark).persist()
         known, frame = self._kept[name]
         if known != definition:
             raise MisuseError(
-                f"job {job!r}: reference {name!r} is {known} by now, and is asked for as {definition}. Nothing was "
-                "read or changed. Give each reference a name of its own."
+                f"job {job!r}: reference {name!r} was read before, and is asked for with something else: "
+                f"{known.difference(definition)}. Nothing was read or changed. Give each reference a name of its own."
             )
         return frame
 

@@ -67,6 +67,10 @@ def _is_size_or_none(value: object) -> bool:
     return value is None or is_size(value)
 
 
+def _is_whole_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def _is_flag(value: object) -> bool:
     return isinstance(value, bool)
 
@@ -117,6 +121,7 @@ _FACTS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "options": (_is_map, "no map"),
     "gaps": (_is_gaps, "no gaps"),
     "newest_partition": _TEXT,
+    "waiting_from_ms": (_is_whole_number, "no whole number"),
     "mode": _TEXT,
     "format": _TEXT,
     "starts_from": _TEXT_OR_NONE,

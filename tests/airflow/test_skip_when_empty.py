@@ -11,8 +11,11 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from airflow_bookmarks.core.errors import JobBusyError, OptionError
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
+from airflow_bookmarks.sources.file_options import FileOptions
+from airflow_bookmarks.sources.files import FileSource
 from tests.airflow.conftest import World
 from tests.airflow.test_operator import JOB, caller, context, drive, operator, play, refuse
+from tests.lifecycle.shop import FILES
 
 
 @pytest.fixture
@@ -114,6 +117,66 @@ def test_skipping_without_looking_is_a_contradiction() -> None:
         operator(on_empty="skip")
     with pytest.raises(OptionError, match="'succeed' or 'skip'"):
         operator(skip_when_empty=True, on_empty="stop")
+
+
+# ---- what the script decides anew each day
+
+
+def read_by(world: World, options: FileOptions) -> list[str]:
+    """Make a run whose script reads by such options; return the names of the files it read."""
+    run = world.shop.begin(JOB)
+    plan = run.plan("raw", FileSource(FILES, [str(world.shop.raw)], options))
+    run.commit()
+    return [path.rpartition("/")[2] for path in plan.files.paths]
+
+
+BY_THE_SCRIPT = [
+    (FileOptions(partition_filter="dt = '2026-11-01'"), "1 partitions are pruned, and partition_filter was"),
+    (FileOptions(exclusions=["dt=2026-11-02/*"]), "1 files are excluded"),
+    (FileOptions(name_pattern="*01.csv"), "1 files are excluded"),
+    (FileOptions(sequence=r"f(?P<day>01)", on_unmatched="skip"), "1 files are unmatched"),
+]
+
+
+@pytest.mark.parametrize("on_empty", ["succeed", "skip"])
+@pytest.mark.parametrize(("options", "why"), BY_THE_SCRIPT)
+def test_what_the_script_may_let_in_today_starts_spark(
+    world: World, options: FileOptions, why: str, on_empty: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.shop.put("dt=2026-11-01/f01.csv", "one")
+    assert read_by(world, options) == ["f01.csv"]
+    world.shop.put("dt=2026-11-02/f02.csv", "two")
+    read: list[str] = []
+
+    with caplog.at_level("INFO"):
+        task = operator(skip_when_empty=True, on_empty=on_empty)
+        play(task, context(), Scripted(world, FileOptions(), read))
+
+    assert read == ["f02.csv"]
+    [line] = [line for line in caplog.messages if "Spark is started" in line]
+    assert why in line
+
+
+class Scripted:
+    """A submit whose script reads by other options than the run before."""
+
+    def __init__(self, world: World, options: FileOptions, read: list[str]) -> None:
+        self.world, self.options, self.read = world, options, read
+
+    def __call__(self, _: Any) -> None:
+        shop = self.world.shop
+        run = ActiveRun.begin(self.world.store, JOB, caller(), shop.machine)
+        plan = run.plan("raw", FileSource(FILES, [str(shop.raw)], self.options))
+        self.read += [path.rpartition("/")[2] for path in plan.files.paths]
+        run.commit()
+
+
+@pytest.mark.parametrize(("options", "_"), BY_THE_SCRIPT)
+def test_options_that_leave_nothing_out_start_no_spark(world: World, options: FileOptions, _: str) -> None:
+    world.shop.put("dt=2026-11-01/f01.csv", "one")
+    read_by(world, options)
+
+    assert play(operator(skip_when_empty=True), context(), refuse)["is_empty"]
 
 
 # ---- resources that follow the input

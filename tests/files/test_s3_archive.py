@@ -78,7 +78,7 @@ def test_files_are_archived_by_copies_in_the_bucket(shop: Shop, ground: S3Ground
     ground.put("raw/a.csv", b"tuesday")
     run(shop, ground, Disposal("archive", ground.path("done")))
 
-    assert names(ground) == ["done/a.csv", "done/run-2.a.csv"]
+    assert names(ground) == ["done/a.csv", "done/run-2.2.copy.a.csv"]
 
 
 def test_copy_whose_source_was_left_is_not_archived_twice(shop: Shop, ground: S3Ground) -> None:

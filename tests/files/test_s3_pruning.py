@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from airflow_bookmarks.core.bound import WAITING_FROM
 from airflow_bookmarks.core.partition_time import NEWEST_PARTITION
 from airflow_bookmarks.files.s3 import S3FileSystem
 from airflow_bookmarks.sources.file_options import FileOptions
@@ -216,6 +217,27 @@ def test_partition_that_is_dated_in_the_future_does_not_move_the_line(s3: StandI
     assert below(plan.files.paths)[0] == "dt=2013-01-08/a.csv"
     assert below(plan.files.paths)[-1] == "dt=2113-01-01/a.csv"
     assert plan.facts()[NEWEST_PARTITION] == "2013-01-10T00:00:00"
+
+
+def test_line_that_a_clock_ahead_has_left_is_taken_back(s3: StandIn, files: S3FileSystem) -> None:
+    s3.hold(f"raw/dt=2013-01-{day:02d}/a.csv" for day in range(1, 11))
+    by_time = source(files, datetime(2013, 1, 10, tzinfo=UTC), partition_time="dt", late_after=timedelta(days=2))
+
+    plan = by_time.plan(Found(facts={NEWEST_PARTITION: "2113-01-01T00:00:00"}))
+
+    assert below(plan.files.paths)[0] == "dt=2013-01-08/a.csv"
+    assert plan.facts()[NEWEST_PARTITION] == "2013-01-10T00:00:00"
+
+
+def test_folder_in_which_a_file_waits_behind_a_bound_is_listed_when_its_turn_comes(
+    s3: StandIn, files: S3FileSystem
+) -> None:
+    s3.hold([*(f"raw/dt=2013-01-{day:02d}/a.csv" for day in range(1, 11)), "raw/dt=2013-01-30/a.csv"])
+    by_time = source(files, datetime(2013, 1, 31, tzinfo=UTC), partition_time="dt", late_after=timedelta(days=2))
+    waiting = {NEWEST_PARTITION: "2013-01-10T00:00:00", WAITING_FROM: 0}
+
+    assert below(by_time.plan(Found(facts=waiting)).files.paths)[0] == "dt=2013-01-08/a.csv"
+    assert below(by_time.plan(Found()).files.paths) == ["dt=2013-01-30/a.csv"]
 
 
 def test_partition_without_a_time_is_listed(s3: StandIn, files: S3FileSystem) -> None:

@@ -18,7 +18,9 @@ from airflow_bookmarks.lifecycle.change import reset, rewind
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.replay import ReplayRun
-from tests.lifecycle.shop import Shop
+from airflow_bookmarks.sources.file_options import FileOptions
+from airflow_bookmarks.sources.files import FileSource
+from tests.lifecycle.shop import FILES, Shop
 
 DELETE = Disposal("delete")
 
@@ -89,7 +91,7 @@ def test_archived_file_is_not_replaced_by_a_later_one_of_its_name(shop: Shop) ->
     shop.put("export.txt", "tuesday", seconds=1_700_000_500)
     run(shop, to_archive)
 
-    assert there(shop, "done") == {"export.txt": "monday\n", "run-2.export.txt": "tuesday\n"}
+    assert there(shop, "done") == {"export.txt": "monday\n", "run-2.2.copy.export.txt": "tuesday\n"}
 
 
 def test_file_that_is_overwritten_after_the_commit_stays_and_is_read_again(shop: Shop) -> None:
@@ -301,12 +303,146 @@ def test_single_file_as_root_is_archived_by_its_name() -> None:
 def test_file_that_was_archived_and_left_by_a_copying_store_is_not_archived_twice() -> None:
     class Store(LocalFileSystem):
         def stat(self, paths: Any) -> list[FileInfo | None]:
-            return [FileInfo(path, 1, 1, "etag") for path in paths]
+            return [None if "run-7.9.copy.b" in path else FileInfo(path, 1, 1, "etag") for path in paths]
 
-    ground = archive._Ground(Store(), ["/raw"], Disposal("archive", "/done"), 7, archive._Tally())
+    ground = archive._Ground(Store(), ["/raw"], Disposal("archive", "/done"), "run-7.9.copy", archive._Tally())
 
     same, other = FileInfo("/raw/a", 1, 1, "etag"), FileInfo("/raw/b", 1, 1, "another")
-    assert ground.targets([same, other]) == {"/raw/a": None, "/raw/b": "/done/run-7.b"}
+    assert ground.targets([same, other]) == {"/raw/a": None, "/raw/b": "/done/run-7.9.copy.b"}
+
+
+def archive_all(shop: Shop, folders: str, *, job: str = "copy", to: str = "done", recursive: bool = False) -> None:
+    """Make one run that reads some folders of raw, each under a context of its own where a bar is between them."""
+    run = shop.begin(job)
+    for number, names in enumerate(folders.split("|")):
+        run.dispose(f"c{number}", Disposal("archive", str(shop.root / to)))
+        roots = [str(shop.raw / name) for name in names.split()]
+        run.plan(f"c{number}", FileSource(FILES, roots, FileOptions(recursive=recursive)))
+    run.commit()
+
+
+def contents(shop: Shop) -> list[str]:
+    return sorted(text.strip() for text in there(shop, "done").values())
+
+
+@pytest.mark.parametrize("folders", ["a b c d", "a b|c d", "a|b|c|d"])
+def test_files_of_one_name_are_all_kept_in_the_archive(shop: Shop, folders: str) -> None:
+    for day in (1, 2):
+        for name in "abcd":
+            shop.put(f"{name}/export.csv", f"{day}{name}", seconds=1_700_000_000 + day)
+        archive_all(shop, folders)
+
+    assert contents(shop) == sorted(f"{day}{name}" for day in (1, 2) for name in "abcd")
+    assert there(shop) == {}
+
+
+def test_jobs_that_share_an_archive_keep_all_files(shop: Shop) -> None:
+    for name in "xyz":
+        shop.put(f"{name}/export.csv", name)
+        archive_all(shop, name, job=name)
+
+    assert sorted(there(shop, "done")) == ["export.csv", "run-1.1.y.export.csv", "run-1.1.z.export.csv"]
+
+
+@pytest.mark.parametrize("name", ["run-1.1.copy.export.csv", "x" * 255])
+def test_name_that_is_chosen_is_free_and_fits_a_file_system(shop: Shop, name: str) -> None:
+    for folder in "abc":
+        shop.put(f"{folder}/export.csv", folder)
+        shop.put(f"{folder}/{name}", f"{folder}2")
+
+    archive_all(shop, "a b c")
+
+    assert contents(shop) == ["a", "a2", "b", "b2", "c", "c2"]
+
+
+class Remote(LocalFileSystem):
+    """Stands for a store that is no disk."""
+
+
+@pytest.mark.parametrize("is_disk", [True, False])
+def test_name_that_another_job_takes_meanwhile_is_not_taken_from_it(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, is_disk: bool
+) -> None:
+    targets = archive._Ground.targets
+
+    def race(ground: archive._Ground, part: Any) -> dict[str, str | None]:
+        found = targets(ground, part)
+        (shop.root / "done").mkdir()
+        (shop.root / "done" / "a.txt").write_text("theirs\n")
+        return found
+
+    shop.put("a.txt", "ours")
+    with monkeypatch.context() as patch:
+        patch.setattr(archive._Ground, "targets", race)
+        if not is_disk:
+            patch.setattr(archive, "LocalFileSystem", Remote)  # and what is opened is none
+        run(shop, Disposal("archive", str(shop.root / "done")))
+    assert there(shop, "done") == {"a.txt": "theirs\n"}
+    assert "could not be put away" in caplog.text
+
+    run(shop, Disposal("archive", str(shop.root / "done")))
+    assert contents(shop) == ["ours", "theirs"]
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_name_that_is_held_for_a_move_that_fails_is_given_back(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, is_gone: bool
+) -> None:
+    def fail(_files: LocalFileSystem, source: str, _target: str) -> bool:
+        if is_gone:
+            return False
+        raise PermissionError(13, "not yours", source)
+
+    shop.put("a.txt", "a")
+    monkeypatch.setattr(LocalFileSystem, "move", fail)
+    archive_all(shop, ".")
+
+    assert there(shop, "done") == {}
+
+
+def test_file_that_would_be_new_again_in_the_archive_is_left(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    shop.put("raw/a.txt", "a")
+    shop.put("raw/_x/raw/b.txt", "never read")
+    shop.put("c.txt", "c")
+
+    with caplog.at_level(logging.INFO):
+        archive_all(shop, ".", to="", recursive=True)
+
+    assert sorted(there(shop)) == ["raw/_x/raw/b.txt", "raw/a.txt"]
+    assert (shop.root / "c.txt").exists()
+    assert "1 left, because they would be new again" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("folder", "root", "danger"),
+    [
+        ("/lake", "/lake/raw", "lies above"),
+        ("/", "/lake/raw", "lies above"),
+        ("/lake/raw", "/lake/raw/a.csv", "lies above"),
+        ("s3a://lake", "s3a://lake/raw", "lies above"),
+        ("/lake/raw/_done", "/lake/raw/_done/again", "lies above"),
+        ("/lake/raw", "/lake/raw", "lies in"),
+        ("/lake/raw/done", "/lake/raw", "lies in"),
+        ("/lake/raw/day=1/_x=1", "/", "lies in"),
+        ("/lake/raw/_done/x", "/lake/raw", None),
+        ("/lake/ra", "/lake/raw", None),
+        ("/lake/raw2", "/lake/raw", None),
+    ],
+)
+def test_archive_is_neither_in_what_is_read_nor_above(folder: str, root: str, danger: str | None) -> None:
+    found = archive.danger_of(folder, root)
+
+    assert (found or "").startswith(danger or "")
+    assert (found is None) == (danger is None)
+
+
+def test_single_file_is_not_archived_onto_itself(shop: Shop) -> None:
+    """Where etags tell that the file is there already, its source would go: and that is the file."""
+    ground = archive._Ground(
+        LocalFileSystem(), ["/raw/a.csv"], Disposal("archive", "/raw"), "run-1.1.copy", archive._Tally()
+    )
+
+    assert ground.targets([FileInfo("/raw/a.csv", 1, 1, "etag")]) == {}
 
 
 @pytest.mark.parametrize(

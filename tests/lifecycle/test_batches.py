@@ -22,15 +22,17 @@ import pytest
 
 from airflow_bookmarks.core.bound import Bound
 from airflow_bookmarks.core.errors import FencedError, MisuseError, OptionError
-from airflow_bookmarks.core.reason import OVER_BOUND
+from airflow_bookmarks.core.reason import BEFORE_START, OVER_BOUND, QUARANTINED
 from airflow_bookmarks.core.start import Start
 from airflow_bookmarks.files.filesystem import Listed
 from airflow_bookmarks.files.local import LocalFileSystem
+from airflow_bookmarks.lifecycle.change import rewind
 from airflow_bookmarks.lifecycle.doctor import examine
-from airflow_bookmarks.lifecycle.finish import Outcome, outcome
+from airflow_bookmarks.lifecycle.finish import Outcome, last_summary, outcome
 from airflow_bookmarks.lifecycle.pending import pending
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.replay import ReplayRun
+from airflow_bookmarks.sources.backlog import Backlog
 from airflow_bookmarks.sources.file_options import FileOptions
 from airflow_bookmarks.sources.files import FileSource
 from airflow_bookmarks.sources.upstream import UpstreamSource
@@ -529,3 +531,111 @@ def test_rows_that_were_not_counted_are_refused(shop: Shop) -> None:
     run.commit()
     with pytest.raises(OptionError, match="has not counted the rows"):
         read_upstream(shop, Bound(max_rows=5))
+
+
+# ---- what is told of a whole loop
+
+
+def told(shop: Shop, run_id: str = "task") -> Mapping[str, Any]:
+    """Return what the summary of a loop says of the context."""
+    return last_summary(shop.store, "copy", shop.store.look("copy", run_id)).contexts["raw"]
+
+
+def drain_odd(
+    shop: Shop,
+    options: FileOptions,
+    attempt: int = 1,
+    corrupt: Sequence[str] = (),
+    changes: Mapping[int, Any] | None = None,
+    limit: int = 99,
+    start: Start | None = None,
+) -> None:
+    """Make batches, some files of which can't be parsed, and some of which see another schema: by their number."""
+    run = shop.begin("copy", "task", attempt, in_batches=True, **({} if start is None else {"start": start}))
+    backlog = Backlog()
+    for number in range(1, limit + 1):
+        plan = run.plan("raw", FileSource(FILES, [str(shop.raw)], options, backlog=backlog))
+        bad = {path: "bad" for path in plan.files.paths if path.rpartition("/")[2] in corrupt}
+        if bad:
+            run.quarantine("raw", bad)
+        run.set_schema("raw", "{}", (changes or {}).get(number))
+        run.commit()
+        if not run.goes_on:
+            return
+        if number < limit:
+            run = run.following()
+    run.leave()
+
+
+BY_TWO = FileOptions(bound=Bound(max_files=2))
+
+
+@pytest.mark.parametrize(
+    "corrupt", [["f0000.txt"], ["f0000.txt", "f0002.txt"], ["f0000.txt", "f0001.txt", "f0005.txt"]]
+)
+def test_files_that_any_batch_has_quarantined_are_told(shop: Shop, corrupt: list[str]) -> None:
+    put_many(shop, 6)
+    drain_odd(shop, BY_TWO, corrupt=corrupt)
+    facts = told(shop)
+    assert (facts["files"], facts["skipped"]) == (6 - len(corrupt), {QUARANTINED: len(corrupt)})
+
+
+def test_files_that_were_in_quarantine_before_are_told_once_over_batches_and_tries(shop: Shop) -> None:
+    shop.put("before.txt", "b", seconds=1)
+    run = shop.begin()
+    plan = run.plan("raw", FileSource(FILES, [str(shop.raw)]))
+    run.quarantine("raw", dict.fromkeys(plan.files.paths, "bad"))
+    run.commit()
+    put_many(shop, 6)
+    drain_odd(shop, BY_TWO, corrupt=["f0000.txt"], limit=1)
+    drain_odd(shop, BY_TWO, attempt=2, corrupt=["f0003.txt"])
+    facts = told(shop)
+    assert (facts["files"], facts["skipped"]) == (4, {QUARANTINED: 3})
+
+
+def test_files_before_the_start_are_told(shop: Shop) -> None:
+    put_many(shop, 2, seconds=100)
+    for name in ("x", "y"):
+        shop.put(name, name, seconds=200)
+    drain_odd(shop, FileOptions(bound=Bound(max_files=1)), start=Start.of("1970-01-01T00:03:00Z"))
+    assert told(shop)["skipped"] == {BEFORE_START: 2}
+
+
+def test_partitions_are_told(shop: Shop) -> None:
+    for day in range(4):
+        shop.put(f"d={day}/a", "x")
+    drain_odd(shop, FileOptions(bound=Bound(max_files=1), partition_filter="d > 1"))
+    assert told(shop)["partitions"] == {"listed": 2, "pruned": 2, "skipped": 0}
+
+
+def test_schema_changes_of_all_batches_are_told(shop: Shop) -> None:
+    put_many(shop, 6)
+    drain_odd(shop, BY_TWO, changes={1: {"added": ["a: int"]}, 2: {"added": ["b: int"], "widened": ["c: long"]}})
+    assert told(shop)["schema_change"] == {"added": ["a: int", "b: int"], "widened": ["c: long"]}
+
+
+def test_what_each_batch_leaves_out_again_is_counted_once(shop: Shop) -> None:
+    shop.put("old", "o", seconds=1)
+    put_many(shop, 4)
+    drain_odd(shop, FileOptions(bound=Bound(max_files=1), late_after=timedelta(days=1)))
+    assert told(shop)["skipped"] == {"late": 1}
+
+
+def test_summary_covers_the_tries_before_another_execution(shop: Shop) -> None:
+    put_many(shop, 4)
+    drain_odd(shop, BY_TWO, limit=1)
+    shop.run(run_id="other")
+    drain_odd(shop, BY_TWO, attempt=2)
+    summary = last_summary(shop.store, "copy", shop.store.look("copy", "task"))
+    assert (summary.first_run_number, summary.run_number, summary.is_empty) == (1, 3, False)
+    assert summary.contexts["raw"]["files"] == 2
+
+
+def test_summary_leaves_out_batches_that_were_undone_between_two_tries(shop: Shop) -> None:
+    put_many(shop, 6)
+    drain_odd(shop, BY_TWO, limit=2)
+    rewind(shop.store, "copy", 1, reason="a test", who="me")
+    drain_odd(shop, BY_TWO, attempt=2)
+    summary = last_summary(shop.store, "copy", shop.store.look("copy", "task"))
+    assert (summary.first_run_number, summary.run_number) == (1, 4)
+    assert summary.contexts["raw"]["files"] == 6

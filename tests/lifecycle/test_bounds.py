@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from airflow_bookmarks.core.bound import Bound
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.ledger import Ledger
 from airflow_bookmarks.core.plan import FilePlan
@@ -66,6 +67,19 @@ def test_newest_file_that_was_read_counts_also_when_it_is_gone(shop: Shop) -> No
     put(shop, "late", -3 * HOUR)
     names, summary = run(shop, late_after=LATE_AFTER)
     assert (names, skipped(summary)) == ([], {"late": 1})
+
+
+def test_file_that_a_bound_has_left_over_is_not_late_when_its_turn_comes(shop: Shop) -> None:
+    bounded: dict[str, Any] = {"late_after": LATE_AFTER, "bound": Bound(max_files=1)}
+    for hour in (0, 1, 2):
+        put(shop, f"waits{hour}", hour * HOUR)
+    assert run(shop, **bounded)[0] == ["waits0"]
+    put(shop, "new", 30 * HOUR)
+    put(shop, "late", -HOUR)
+    read = [run(shop, 30 * HOUR, **bounded) for _ in range(3)]
+    assert [names for names, _ in read] == [["waits1"], ["waits2"], ["new"]]
+    assert skipped(read[0][1]) == {"late": 1, "over_bound": 2}
+    assert run(shop, 30 * HOUR, late_after=LATE_AFTER)[0] == []
 
 
 def test_late_files_are_listed_on_the_stored_plan(shop: Shop) -> None:

@@ -12,6 +12,7 @@ from airflow_bookmarks.lifecycle.doctor import examine
 from airflow_bookmarks.lifecycle.empty_run import commit_empty
 from airflow_bookmarks.lifecycle.pending import pending
 from airflow_bookmarks.lifecycle.summary import Summary
+from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.lifecycle.shop import Shop
 
@@ -115,3 +116,17 @@ def test_empty_run_that_can_not_be_committed_leaves_the_job_free(shop: Shop, mon
         empty(shop)
 
     assert (shop.store.head("copy").lease, shop.store.head("copy").run_number) == (None, 1)
+
+
+def test_columns_of_the_last_read_stay_known_behind_an_empty_run(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    reader = shop.begin("after")
+    reader.plan("in", UpstreamSource(shop.store, "after", "copy"))
+    reader.set_schema("in", '{"fields":[]}')
+    reader.commit()
+    shop.run()  # an empty run of the upstream, which moves the position of its consumer
+    assert commit_empty(shop.store, "after", shop.caller(), shop.machine) is not None
+    following = shop.begin("after")
+    following.plan("in", UpstreamSource(shop.store, "after", "copy"))
+    assert following.schema_before("in") == '{"fields":[]}'

@@ -168,8 +168,17 @@ def test_further_runs_of_an_execution_have_their_number_in_the_name(shop: Shop, 
 
     assert {name: len(files[0]["files"]) for name, files in written(uri).items()} == {
         "partitionlisting/copy/1/raw.input-files.json": 1,
-        "partitionlisting/copy/1/raw.run-2.input-files.json": 1,
+        "partitionlisting/copy/1/raw@run-2.input-files.json": 1,
     }
+
+
+def test_context_that_is_named_like_a_further_run_has_manifests_of_its_own(uri: str) -> None:
+    manifests = Manifests.of(uri, "copy", "1")
+
+    paths = [manifests.write(ctx, plan_of(), part) for ctx in ("raw", "raw.run-2") for part in (None, "run-2")]
+
+    assert len(written(uri)) == len(set(paths)) == 4
+    assert [path.rpartition("/")[2] for path in paths[::2]] == ["raw.input-files.json", "raw.run-2.input-files.json"]
 
 
 def test_replay_writes_down_the_stored_plan(shop: Shop, uri: str) -> None:

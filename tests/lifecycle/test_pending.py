@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from airflow_bookmarks.core.errors import RunUnknownError, SourceError
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.lifecycle.change import reset, rewind, set_position, undo, unlock
+from airflow_bookmarks.lifecycle.empty_run import commit_empty
 from airflow_bookmarks.lifecycle.pending import Pending, pending
 from airflow_bookmarks.lifecycle.place import Mode
 from airflow_bookmarks.lifecycle.point import Point
@@ -470,3 +471,64 @@ def test_clean_that_is_due_is_pending(shop: Shop) -> None:
     (shop.raw / "a.txt").unlink()
     found = pending(shop.store, "copy")
     assert (found.is_empty, found.is_cleaning, found.contexts[0].files) == (False, True, 0)
+
+
+# ---- what is up to the script
+
+
+def read_by(shop: Shop, options: FileOptions = FileOptions(), globs: Sequence[str] = ()) -> None:  # noqa: B008
+    run = shop.begin()
+    run.plan("raw", FileSource(FILES, [] if globs else [str(shop.raw)], options, globs=globs))
+    run.commit()
+
+
+def test_pattern_is_up_to_the_script_though_nothing_new_matches_it(shop: Shop) -> None:
+    shop.put("a-1.txt", "a")
+    read_by(shop, globs=[f"{shop.raw}/a-*"])
+    shop.put("b-1.txt", "b")
+
+    found = pending(shop.store, "copy")
+
+    assert found.is_empty
+    assert "it reads by pattern" in str(found.contexts[0].up_to_script)
+    assert commit_empty(shop.store, "copy", shop.caller(), shop.machine) is None
+
+
+def test_partitions_that_are_too_old_are_not_up_to_the_script(shop: Shop) -> None:
+    by_age = FileOptions(partition_time="dt", late_after=timedelta(days=2))
+    for day in (1, 20):
+        shop.put(f"dt=2023-11-{day:02}/a.txt", "a")
+    read_by(shop, by_age)
+
+    found = pending(shop.store, "copy")
+
+    [context] = found.contexts
+    assert context.plan is not None
+    assert context.plan.partitions is not None
+    assert (context.plan.partitions.pruned, context.up_to_script) == (1, None)
+    assert commit_empty(shop.store, "copy", shop.caller(), shop.machine) is not None
+
+
+def test_file_that_is_left_out_after_the_first_look_is_up_to_the_script(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    read_by(shop, FileOptions(exclusions=["*.bak"]))
+    assert pending(shop.store, "copy").contexts[0].up_to_script is None
+    shop.put("b.bak", "b")
+
+    assert commit_empty(shop.store, "copy", shop.caller(), shop.machine) is None
+
+    [failed] = [run for run in shop.store.runs("copy") if run.error]
+    assert "1 files are excluded, which the script decides" in str(failed.error)
+    assert shop.store.head("copy").lease is None
+
+
+def test_job_whose_filter_is_made_from_the_day_reads_each_day(shop: Shop) -> None:
+    for day in ("2026-11-01", "2026-11-02", "2026-11-03"):
+        shop.put(f"dt={day}/a.txt", day)
+        if shop.store.look("copy").head is not None:
+            assert commit_empty(shop.store, "copy", shop.caller(), shop.machine) is None
+        run = shop.begin()
+        options = FileOptions(partition_filter=f"dt = '{day}'")
+        plan = run.plan("raw", FileSource(FILES, [str(shop.raw)], options))
+        run.commit()
+        assert [Path(path).parent.name for path in plan.files.paths] == [f"dt={day}"]

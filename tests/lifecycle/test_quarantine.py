@@ -187,7 +187,7 @@ def test_record_goes_with_export_and_import(shop: Shop, tmp_path: Path) -> None:
     assert held(other) == ["b.txt"]
 
 
-def test_retry_is_previewed_as_what_reads_nothing_again_and_audited(shop: Shop) -> None:
+def test_retry_is_previewed_by_the_files_that_it_lets_out_and_audited(shop: Shop) -> None:
     shop.put("a.txt", "a")
     broken = shop.put("b.txt", "b")
     run(shop, "b.txt")
@@ -196,7 +196,7 @@ def test_retry_is_previewed_as_what_reads_nothing_again_and_audited(shop: Shop) 
     seen = preview(shop.store, "copy", Change("set", ctx="raw", value=value))
     set_position(shop.store, "copy", "raw", value, reason="mended", who="ada", expected_version=seen.version)
 
-    assert (seen.files, seen.undone, seen.twice) == (0, (), ())
+    assert (seen.files, seen.bytes, seen.undone, seen.twice) == (1, 2, (), ())
     assert [event["value"] for event in shop.store.events("copy")] == [value]
     assert pending(shop.store, "copy").contexts[0].files == 1
     assert run(shop) == ["b.txt"]
@@ -230,7 +230,7 @@ def test_retry_with_an_empty_quarantine_says_so(shop: Shop) -> None:
     shop.put("a.txt", "a")
     run(shop)
 
-    with pytest.raises(OptionError, match="there is nothing"):
+    with pytest.raises(OptionError, match="nothing of this context is in quarantine"):
         set_position(shop.store, "copy", "raw", "retry:*", reason="r", who="ada")
 
 
@@ -281,3 +281,16 @@ def test_output_of_a_run_without_the_broken_file_is_published(shop: Shop) -> Non
 
     assert shop.target_lines() == {"a": 1}
     assert shop.store.head("copy").data_run_number == 1
+
+
+def test_overwrite_that_is_in_quarantine_is_none_that_stops_a_run(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    run(shop)
+    shop.put("a.txt", "broken now", seconds=2_000_000_000)
+    run(shop, "a.txt")
+
+    refusing = FileSource(FILES, [str(shop.raw)], FileOptions(on_overwrite="error"))
+    driver = shop.begin()
+    assert len(driver.plan("raw", refusing)) == 0
+    driver.commit()
+    assert held(shop.store) == ["a.txt"]

@@ -20,6 +20,7 @@ from airflow_bookmarks.core.errors import (
     SourceChangedError,
     UpstreamReplayedError,
 )
+from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.change import Change, reset, rewind
 from airflow_bookmarks.lifecycle.finish import Outcome, finish, outcome
@@ -27,7 +28,8 @@ from airflow_bookmarks.lifecycle.place import Mode
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.lifecycle.summary import Summary
-from tests.lifecycle.shop import Shop, short_lease
+from airflow_bookmarks.sources.files import FileSource
+from tests.lifecycle.shop import FILES, Shop, short_lease
 
 REASON: dict[str, Any] = {"reason": "test", "who": "test"}
 
@@ -439,3 +441,17 @@ def test_change_that_looked_before_a_replay_committed_does_not_drop_its_publish(
 def _die_when_committed(point: Point) -> None:
     if point is Point.COMMITTED:
         raise KeyboardInterrupt
+
+
+def test_replay_reads_no_file_that_was_left_to_a_later_run(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    gone = shop.put("b.txt", "b")
+    first = shop.begin(run_id="one")
+    assert len(first.plan("raw", FileSource(FILES, [str(shop.raw)]), on_missing="skip")) == 2
+    gone.unlink()
+    first.commit()
+    stored = shop.store.committed_run("copy", 1)
+    assert stored is not None
+    plan = FilePlan.decode(shop.store.blobs.get(stored.plans["raw"].body))
+    assert [path.rpartition("/")[2] for path in plan.files.paths] == ["a.txt"]
+    assert stored.plans["raw"].facts["skipped"] == {"missing": 1}

@@ -687,3 +687,13 @@ def test_execution_is_not_finished_by_the_publish_of_an_earlier_attempts_run(
 
 def _killed(*args: object) -> int:
     raise KeyboardInterrupt
+
+
+def test_job_that_is_busy_says_how_to_wait_and_a_command_that_is_complete(shop: Shop) -> None:
+    run = shop.begin(run_id="first")
+    with pytest.raises(JobBusyError) as caught:
+        shop.begin(run_id="second")
+    said = str(caught.value)
+    for way in ("(..., on_conflict='wait')", "bookmark_on_conflict='wait'", 'unlock copy --reason "..."\''):
+        assert way in said
+    run.abort("stopped")

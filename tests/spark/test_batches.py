@@ -249,3 +249,14 @@ def test_renamed_job_is_resolved_once(lake: Lake) -> None:
     lake.put("more.txt", "more")
     assert drain(lake, "new", max_files=1) == [["more"]]
     assert lake.head("old").run_number == 3
+
+
+def test_overwrite_in_a_loop_is_refused_and_leaves_the_target(lake: Lake) -> None:
+    put_many(lake, 2)
+    for batch in lake.job().batches(max_files=1):
+        writer = batch.begin().write(lake.read(batch), "out").mode("overwrite")
+        with pytest.raises(OptionError, match="by a batch"):
+            writer.parquet(lake.path("copy"))
+        batch.abort("refused")
+        break
+    assert drain(lake, max_files=1) == [["line 0"], ["line 1"]]

@@ -10,7 +10,12 @@ import pytest
 
 from airflow_bookmarks.cli import main
 from airflow_bookmarks.core.errors import ManifestError, OptionError
+from airflow_bookmarks.core.glob import Glob
+from airflow_bookmarks.lifecycle.manifest import Manifests
+from airflow_bookmarks.sources.file_options import FileOptions
+from airflow_bookmarks.sources.scope import Place
 from airflow_bookmarks.spark import BookmarkedJob
+from airflow_bookmarks.spark.inputs import Inputs
 from airflow_bookmarks.store import blob, bookmark_store
 from tests.spark.lake import Lake, lines_of
 
@@ -99,8 +104,8 @@ def test_each_batch_has_a_manifest_of_its_own(lake: Lake, uri: str, option: str)
     part = "run" if option == "enable" else "batch"
     assert manifests(uri) == {
         "1/raw.input-files.json": ["a.txt"],
-        f"1/raw.{part}-2.input-files.json": ["b.txt"],
-        f"1/raw.{part}-3.input-files.json": ["c.txt"],
+        f"1/raw@{part}-2.input-files.json": ["b.txt"],
+        f"1/raw@{part}-3.input-files.json": ["c.txt"],
     }
 
 
@@ -117,6 +122,56 @@ def test_shards_write_each_under_its_own_name(lake: Lake, uri: str) -> None:
 def test_relative_manifest_uri_is_refused_before_the_job_is_taken(lake: Lake) -> None:
     with pytest.raises(OptionError, match="Nothing was read or changed"):
         lake.job(manifest_uri="temp")
+
+
+def test_manifests_in_the_source_are_refused_before_anything_is_planned_or_written(lake: Lake) -> None:
+    lake.put("a.json", '{"x": 1}')
+
+    with (
+        pytest.raises(OptionError, match="Nothing was read or changed"),
+        lake.job(manifest_uri=lake.path("raw")) as job,
+    ):
+        job.read("raw").schema("x INT").option("recursiveFileLookup", True).json(lake.path("raw"))
+
+    assert [path.name for path in Path(lake.path("raw")).iterdir()] == ["a.json"]
+    assert lake.head().version == 0
+
+
+FOLDER = "/lake/m/partitionlisting/copy"
+
+
+@pytest.mark.parametrize(
+    ("root", "options", "is_refused"),
+    [
+        ("/lake", FileOptions(recursive=True), True),
+        ("/lake/m", FileOptions(), False),  # a folder in it is no partition
+        ("/lake/n", FileOptions(recursive=True), False),
+        (FOLDER, FileOptions(), True),  # the next run id may look like a partition
+        (f"{FOLDER}/r1", FileOptions(), True),
+        (f"{FOLDER}/r0", FileOptions(), True),
+        ("/lake/m/partitionlisting/other", FileOptions(recursive=True), False),
+        ("/lake/*", FileOptions(), False),
+        ("/lake/*", FileOptions(recursive=True), True),
+        ("/lake/2013-*", FileOptions(recursive=True), False),
+        ("/lake/m/*/copy/*/*.json", FileOptions(), True),
+        ("/lake/m/*/copy/*/*.csv", FileOptions(), False),
+        ("/lake", FileOptions(recursive=True, name_pattern="*.csv"), False),
+        ("/lake", FileOptions(recursive=True, exclusions=["m/**"]), False),
+    ],
+)
+def test_manifests_are_refused_where_they_would_be_listed(root: str, options: FileOptions, is_refused: bool) -> None:
+    places = [Place(glob.root, glob if glob.depth else None) for glob in Glob.expand(root)]
+
+    def check(uri: str) -> None:
+        Inputs("copy", (), {}).check_manifests(Manifests.of(uri, "copy", "r1"), "raw", places, options)
+
+    if is_refused:
+        with pytest.raises(OptionError, match="manifest_uri"):
+            check("/lake/m")
+    else:
+        check("/lake/m")
+    if not root.startswith("/lake/m"):
+        check("/lake/x/_m")
 
 
 def test_files_of_any_run_are_listed_as_text_and_as_json(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, DataFrameReader
 
-from airflow_bookmarks.core.errors import OptionError, QuarantineFullError, SchemaChangedError
+from airflow_bookmarks.core.errors import OptionError, QuarantineFullError, SchemaChangedError, SchemaUnknownError
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.change import rewind, set_position
@@ -295,6 +295,95 @@ def test_run_that_finds_only_broken_files_is_empty_and_keeps_their_record(lake: 
     assert list(held(lake)) == ["b.csv"]
     assert lake.head().data_run_number == 1
     assert lake.visible("out") == []
+
+
+# ---- a first run that has nothing else
+
+
+def drained(lake: Lake, name: str, **kwargs: Any) -> list[int]:
+    """Read one file a run without a schema; return the rows of each."""
+    counts = []
+    for batch in lake.job().batches(max_files=1):
+        with batch:
+            frame = batch.read("raw", **kwargs).format(name).load(lake.path("raw"))
+            counts.append(frame.count())
+            batch.write(frame, "out").parquet(lake.path("out"))
+    return counts
+
+
+@pytest.mark.parametrize("name", ["json", "parquet"])
+def test_first_run_with_but_broken_files_takes_columns_from_what_waits_over_its_bound(lake: Lake, name: str) -> None:
+    lake.put("a").write_bytes(b"{broken" * 20)
+    lake.put("b").write_bytes(b"{broken" * 20)
+    os.utime(lake.root / "raw" / "a", (1, 1))
+    os.utime(lake.root / "raw" / "b", (2, 2))
+    lake.put("c").write_bytes(b'{"id": 1}' if name == "json" else parquet_of(lake))
+
+    assert drained(lake, name, on_corrupt="quarantine") == [0, 0, 1 if name == "json" else 2]
+    assert set(held(lake)) == {"a", "b"}
+
+
+def test_columns_are_those_that_the_next_run_will_read(lake: Lake) -> None:
+    for at, (name, ddl) in enumerate([("b", "id INT"), ("c", "id INT, new INT")], 2):
+        folder = lake.root / f"{name}.made"
+        lake.spark.createDataFrame([(1, 1)[: at - 1]], ddl).coalesce(1).write.parquet(str(folder))
+        [part] = folder.glob("part*.parquet")
+        os.utime(part.rename(lake.root / "raw" / name), (at, at))
+    (lake.root / "raw" / "a").write_bytes(b"no parquet at all")
+    os.utime(lake.root / "raw" / "a", (1, 1))
+
+    assert drained(lake, "parquet", on_corrupt="quarantine") == [0, 1, 1]  # no column went
+
+
+def test_first_run_with_an_empty_file_takes_columns_from_what_waits_over_its_bound(lake: Lake) -> None:
+    lake.put("a.json")
+    lake.put("b.json", '{"id": 1}')
+
+    assert drained(lake, "json") == [0, 1]
+
+
+def test_store_that_refuses_is_not_taken_for_a_file_without_columns(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.put("a.json")
+    lake.put("b.json", '{"id": 1}')
+    load = DataFrameReader.load
+
+    def refusing(reader: DataFrameReader, path: Any = None, **options: Any) -> DataFrame:
+        if str(path).endswith("b.json"):
+            raise session.SPARK_ERRORS[0]("java.nio.file.AccessDeniedException: b.json: getFileStatus: 403")
+        return load(reader, path, **options)
+
+    monkeypatch.setattr(DataFrameReader, "load", refusing)
+    with pytest.raises(session.SPARK_ERRORS[0], match="403"):
+        drained(lake, "json")
+
+
+def test_message_says_that_all_was_left_out(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
+    lake.put("a.json", "{broken")
+
+    named = r"no file is left to read at .* \(1 quarantined\).*no schema is known.*Nothing was committed"
+    with caplog.at_level(logging.INFO), pytest.raises(SchemaUnknownError, match=named):
+        drained(lake, "json", on_corrupt="quarantine")
+    assert "1 file can't be parsed" in caplog.text
+
+
+def test_message_says_that_what_waits_tells_no_columns_either(lake: Lake) -> None:
+    lake.put("a.json", "{broken")
+    lake.put("b.json", "{broken")
+
+    with pytest.raises(SchemaUnknownError, match=r"1 over_bound, 1 quarantined|1 quarantined, 1 over_bound") as raised:
+        drained(lake, "json", on_corrupt="quarantine")
+    assert "of the files that are left out for now 1 tell none either" in str(raised.value)
+
+
+def test_broken_record_of_text_stops_a_run_that_fails_fast_alone(lake: Lake) -> None:
+    lake.put("a.csv", "x,a")
+
+    with pytest.raises(session.SPARK_ERRORS, match=r"a\.csv|FAILFAST"), lake.job() as job:
+        job.read("raw").schema(SCHEMA).option("mode", "FAILFAST").csv(lake.path("raw")).collect()
+    with lake.job() as job:
+        assert rows_of(job.read("raw").schema(SCHEMA).csv(lake.path("raw"))) == [(None, "a")]
 
 
 def test_another_version_of_the_file_is_read_and_ends_its_record(lake: Lake) -> None:

@@ -12,6 +12,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from airflow_bookmarks.core.errors import MisuseError, OptionError, SchemaChangedError
+from airflow_bookmarks.lifecycle.change import reset
 from airflow_bookmarks.spark.readers import schema as readers_schema
 from tests.spark.lake import Lake, columns_of, rows_of
 
@@ -96,6 +97,15 @@ def test_field_that_no_value_sets_is_null_and_is_no_change(lake: Lake, caplog: p
     assert "2 columns are null in all files" in caplog.text
 
 
+def test_one_field_that_no_value_sets_is_counted_as_one(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
+    put(lake, "a", {"a": 1, "b": 1})
+    run(lake)
+    put(lake, "b", {"a": 2})
+    with caplog.at_level(logging.INFO, "airflow_bookmarks"):
+        run(lake)
+    assert "1 column is null in all files: b" in caplog.text
+
+
 @pytest.mark.parametrize("source", ["json", "csv"])
 def test_values_that_look_narrower_are_read_in_the_recorded_type(lake: Lake, source: str) -> None:
     def add(name: str, d: float, s: str, n: int | None) -> None:
@@ -157,7 +167,7 @@ def test_error_that_is_caught_does_not_let_the_run_commit(lake: Lake) -> None:
     run(lake)
     put(lake, "b", {"a": "x"})
     before = lake.state()
-    refusal = r"'raw' was planned and not read: SchemaChangedError.*Nothing was committed"
+    refusal = r"'raw' was planned and not read: SchemaChangedError.*[^.]\. Nothing was committed: what"
     with pytest.raises(MisuseError, match=refusal), lake.job() as job, pytest.raises(SchemaChangedError):
         job.read("raw").json(lake.path("raw"))
     assert lake.state() == before
@@ -197,15 +207,30 @@ def test_reset_that_fails_leaves_the_bookmark_where_it_was(lake: Lake) -> None:
     assert run(lake, on_schema_change="reset")[1] == [("1",), ("x",)]
 
 
-def test_reset_in_bounded_runs_comes_to_an_end(lake: Lake) -> None:
+def test_reset_in_bounded_runs_would_never_end_and_is_refused_before_anything_is_read(lake: Lake) -> None:
+    put_parquet(lake, "a", "a INT, b INT", (1, 1))
+    run(lake, "parquet")
+    put_parquet(lake, "b", "a INT, c INT", (2, 2))
+    before = lake.state()
+    with pytest.raises(OptionError, match=r"with a bound \(max_files.*Nothing was read"):
+        run(lake, "parquet", on_schema_change="reset", max_files=1)
+    with pytest.raises(OptionError, match=r"with a bound \(max_files"):
+        for batch in lake.job().batches(max_files=1):
+            with batch:
+                batch.read("raw", on_schema_change="reset").parquet(lake.path("raw"))
+    assert lake.state() == before
+
+
+def test_source_that_was_reset_by_hand_is_drained_in_bounded_runs(lake: Lake) -> None:
     for i in range(3):
         put(lake, f"a{i}", {"a": i})
     run(lake)
     put(lake, "b", {"a": "x"})
+    reset(lake.store, "copy", reason="r", who="ada")
     seen = []
     for batch in lake.job().batches(max_files=2):
         with batch:
-            seen += rows_of(batch.read("raw", on_schema_change="reset").json(lake.path("raw")))
+            seen += rows_of(batch.read("raw").schema("a STRING").json(lake.path("raw")))
     assert seen == [("0",), ("1",), ("2",), ("x",)]
 
 
@@ -307,7 +332,10 @@ def test_column_that_only_a_later_file_has_is_not_lost(lake: Lake, way: Any) -> 
 def test_files_that_can_not_be_read_together_are_an_error_that_names_one_of_each(lake: Lake) -> None:
     put_parquet(lake, "a", "a INT", (1,))
     put_parquet(lake, "b", "a STRING", ("x",))
-    with pytest.raises(SchemaChangedError, match=r"a: int -> string.*a\.parquet.*b\.parquet.*Nothing was committed"):
+    with pytest.raises(
+        SchemaChangedError,
+        match=r"^job 'copy', context 'raw': .*a: int -> string.*a\.parquet.*b\.parquet.*Nothing was committed",
+    ):
         run(lake, "parquet")
     assert lake.state()[1] == 0
 
@@ -333,6 +361,18 @@ def test_csv_columns_in_another_order_within_a_run_are_an_error(lake: Lake) -> N
     with pytest.raises(SchemaChangedError, match="by position, so values would end up under the wrong name"):
         run(lake, "csv")
     assert lake.state()[1] == 0
+
+
+def test_csv_headers_that_differ_are_told_with_the_job_and_a_file_of_each(lake: Lake) -> None:
+    lake.put("a.csv", "a", "1")
+    lake.put("b.csv", "a,b", "1,x")
+    lake.put("c.csv", "a,b", "1,x")
+    lake.put("d.csv", "a,c", "1,x")
+    named = (
+        r"^job 'copy', context 'raw': .*'b' in some and 'c' in others.*some is '[^']*/b\.csv'.*others '[^']*/d\.csv'"
+    )
+    with pytest.raises(SchemaChangedError, match=named):
+        run(lake, "csv")
 
 
 # ---- how many files are looked at

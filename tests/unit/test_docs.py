@@ -22,6 +22,7 @@ import pytest
 
 from airflow_bookmarks.cli import identity, main
 from airflow_bookmarks.cli.command import STORE_VARIABLE, VERBS, _parser
+from airflow_bookmarks.core import reason
 from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.point import Point
@@ -145,6 +146,14 @@ def words_of(command: str) -> tuple[list[str], list[str]]:
     words = shlex.split(command, comments=True)[1:]
     end = next((at for at, word in enumerate(words) if word in ("|", ">")), len(words))
     return words[:end], words[end:]
+
+
+# ---- reasons
+
+
+def test_table_of_what_is_left_out_has_each_reason_and_no_other() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|", (_ROOT / "docs" / "left_out.md").read_text(), flags=re.MULTILINE)
+    assert rows == [word for name, word in vars(reason).items() if name.isupper()]
 
 
 # ---- console blocks

@@ -138,7 +138,7 @@ class _Search:
         except SPARK_ERRORS as error:
             text = str(error)
             there = self._left_of(paths, text)
-            if there is None and (not _UNREADABLE.search(text) or _WAY_TO_IT.search(text)):
+            if there is None and (not _UNREADABLE.search(text) or is_of_the_way(text)):
                 raise
         if there is not None:
             self._in_parts(there, 1)
@@ -196,6 +196,11 @@ def _corrupt_field() -> StructField:
 
 
 # ---- what Spark says
+
+
+def is_of_the_way(text: str) -> bool:
+    """Whether an error of Spark's is not about the content of a file but about the way to it, or that it went."""
+    return _WAY_TO_IT.search(text) is not None
 
 
 def _misfits(bad: int, rows: int) -> str:

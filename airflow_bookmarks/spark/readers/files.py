@@ -34,11 +34,13 @@ from pyspark.sql.types import (
 
 from airflow_bookmarks.core.errors import SchemaUnknownError, SourceChangedError
 from airflow_bookmarks.core.partition import root_of
-from airflow_bookmarks.core.reason import BEFORE_START, EXCLUDED, LATE, NESTED, SPECIAL
+from airflow_bookmarks.core.reason import BEFORE_START, EXCLUDED, LATE, NESTED, OVER_BOUND, SPECIAL
+from airflow_bookmarks.sources.files import left_out
 from airflow_bookmarks.sources.scope import Below
-from airflow_bookmarks.spark.readers.format import Format, case_rule, reader_of
+from airflow_bookmarks.spark.readers.corrupt import is_of_the_way
+from airflow_bookmarks.spark.readers.format import Format, case_rule, corrupt_column, reader_of
 from airflow_bookmarks.spark.readers.schema import MOST_CONTENTS, Columns, columns_of
-from airflow_bookmarks.spark.session import LISTING_CONF, changed_conf, is_connect
+from airflow_bookmarks.spark.session import LISTING_CONF, SPARK_ERRORS, changed_conf, is_connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -52,6 +54,7 @@ Way = Literal["paths", "directory"]
 
 _FEW_FILES = 500
 _MAX_EXCLUDED = 200  # a longer list makes Spark's pruning dear
+_MOST_TRIED = 10  # files at either end, where columns come from what is left out
 _TYPES: Mapping[str, DataType] = {
     "int": IntegerType(),
     "bigint": LongType(),
@@ -116,12 +119,14 @@ def read_plan(
         # Those that were looked at have no content, and others may have.
         return read_plan(spark, files, plan, replace(fmt, infer="all"), known_schema, way, recorded)
     known = known_schema()
-    if known is None:
+    schema = _schema_of_left_out(spark, files, plan, fmt) if known is None else StructType.fromJson(json.loads(known))
+    if schema is None:
         raise SchemaUnknownError(
             f"{fmt.reader}: {len(plan)} file(s) at {', '.join(plan.roots)} have no content to take columns from, none "
-            "were given, and no earlier run recorded them. Nothing was committed. Give them with .schema(...)."
+            f"were given, and no earlier run recorded them{_in_vain(plan)}. Nothing was committed. Give them with "
+            ".schema(...)."
         )
-    return read_plan(spark, files, plan, replace(fmt, schema=StructType.fromJson(json.loads(known))), known_schema, way)
+    return read_plan(spark, files, plan, replace(fmt, schema=schema), known_schema, way)
 
 
 def _without_missing(files: FileSystem, plan: FilePlan, fmt: Format, error: AnalysisException) -> FilePlan | None:
@@ -289,16 +294,60 @@ def _empty_schema(
         return StructType.fromJson(json.loads(known_schema))
     if fmt.name == "text":
         return _with_partitions(spark, StructType([StructField("value", StringType())]), plan, keep_given=False)
-    unread = [file for reason in (LATE, BEFORE_START) for file in plan.unread.get(reason, ()) if file.size_bytes]
-    if unread:
-        # A first run that reads nothing of what is there: the newest file tells the columns, as a first read would.
-        newest = reader_of(spark, fmt).load(files.pattern(unread[-1].path)).schema
-        return _with_partitions(spark, newest, plan, keep_given=False)
+    found = _schema_of_left_out(spark, files, plan, fmt)
+    if found is not None:
+        return found
+    left = ", ".join(f"{count} {reason}" for reason, count in plan.skipped.items() if count)
+    but = f" ({left})" if left else ""
     raise SchemaUnknownError(
-        f"{fmt.reader}: nothing is there to read at {', '.join(plan.roots) or 'this source'}, and no schema is known: "
-        "none was given, and no earlier run recorded one. Nothing was read or changed. Give one with .schema(...), so "
-        "that an empty increment has columns."
+        f"{fmt.reader}: no file is left to read at {', '.join(plan.roots) or 'this source'}{but}, and no schema is "
+        f"known: none was given, and no earlier run recorded one{_in_vain(plan)}. Nothing was committed. Give one with "
+        ".schema(...), so that an empty increment has columns."
     )
+
+
+def _schema_of_left_out(spark: SparkSession, files: FileSystem, plan: FilePlan, fmt: Format) -> StructType | None:
+    """Return the columns of the first file that tells any, of those that a first run leaves out; None where none does.
+
+    Raises:
+        SPARK_ERRORS: the store refuses, or does not answer.
+    """
+    corrupt = corrupt_column(spark, fmt)
+    for path in _left_to_ask(plan):
+        try:
+            fields = reader_of(spark, fmt).load(files.pattern(path)).schema.fields
+        except SPARK_ERRORS as error:
+            if is_of_the_way(str(error)) and files.stat([path]) != [None]:
+                raise
+            log.info("bookmark, %s: %s tells no columns", fmt.reader, path)
+            continue
+        told = [field for field in fields if field.name != corrupt]
+        if told:
+            log.info("bookmark, %s: columns are those of %s, which this run does not read", fmt.reader, path)
+            return _with_partitions(spark, StructType(told), plan, keep_given=False)
+    return None
+
+
+def _left_to_ask(plan: FilePlan) -> list[str]:
+    """Return which files with content tell the columns, where the plan has none that does.
+
+    First those that wait over the bound, in the order in which the next runs read them: columns that only later files
+    have would be missing from the next. Then, from the newest on, the last of these, and what is not read at all.
+    """
+    named, first, last = left_out(plan), [], []
+    for reason in (OVER_BOUND, LATE, BEFORE_START):
+        listing = named.get(reason)
+        rows = [] if listing is None else np.flatnonzero(listing.sizes > 0).tolist()
+        if listing is not None and reason == OVER_BOUND:
+            first, rows = [listing.paths[row] for row in rows[:_MOST_TRIED]], rows[_MOST_TRIED:]
+        last += [] if listing is None else [listing.paths[row] for row in reversed(rows[-_MOST_TRIED:])]
+    return [*first, *last]
+
+
+def _in_vain(plan: FilePlan) -> str:
+    """Say that files which are left out were asked as well, if there were any."""
+    asked = len(_left_to_ask(plan))
+    return f"; of the files that are left out for now {asked} tell none either" if asked else ""
 
 
 def _nullable(schema: StructType) -> StructType:

@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from airflow_bookmarks.core.errors import SchemaChangedError
 from airflow_bookmarks.core.schema import Merge, Type, add_missing, by_position, compare, typed_as, widest, without
 from airflow_bookmarks.spark.readers.format import Format, case_rule, corrupt_column, reader_of
 from airflow_bookmarks.spark.readers.head import avro_schema, by_head, first_line
@@ -78,7 +79,10 @@ def columns_of(
         log.info("bookmark, %s: columns are those of the last run; no file is looked at for others", fmt.reader)
         return Columns(replace(_by_header(fmt), schema=_struct(before)))
     look = _Look(spark, files, fmt, fold, _looked_at(plan.files, fmt))
-    now, frame = look.columns()
+    try:
+        now, frame = look.columns()
+    except SchemaChangedError as error:
+        raise SchemaChangedError(f"{fmt.reader}: {error}") from error
     merged = now if before is None else look.merged(before, now)
     _log_sample(fmt, len(look.listing), len(plan))
     data = without(merged, list(plan.partition_types), fold)
@@ -186,7 +190,8 @@ class _Look:
         absent = [change.name for change in compare(seen, merged, self.fold).added]
         if absent:
             shown = ", ".join(absent[:_SHOWN])
-            log.info("bookmark, %s: %d columns are null in all files: %s", self.fmt.reader, len(absent), shown)
+            are = "1 column is" if len(absent) == 1 else f"{len(absent)} columns are"
+            log.info("bookmark, %s: %s null in all files: %s", self.fmt.reader, are, shown)
         return merged
 
     def _without_nulls(self, before: Type, now: Type) -> Type:
@@ -213,7 +218,28 @@ def _widest(schemas: Sequence[tuple[str, Type]], fold: Callable[[str], str]) -> 
 
 
 def _by_position(schemas: Sequence[tuple[str, Type]], fold: Callable[[str], str]) -> Type:
-    return by_position([schema for _, schema in schemas], fold)
+    """Return one schema for CSV files, of which the first of each header is given with its path.
+
+    Raises:
+        SchemaChangedError: two headers differ; it names a file of each.
+    """
+    try:
+        return by_position([schema for _, schema in schemas], fold)
+    except SchemaChangedError as error:
+        some, others = _first_of_each(schemas, fold)
+        named = f"The first of some is {some!r}, the first of the others {others!r}."
+        raise SchemaChangedError(f"{error} {named}") from error
+
+
+def _first_of_each(schemas: Sequence[tuple[str, Type]], fold: Callable[[str], str]) -> tuple[str, str]:
+    """Return the file with the longest of headers that differ, and the first whose header does not begin it."""
+    longest = max(schemas, key=lambda each: len(_struct(each[1])))
+    for path, schema in schemas:
+        try:
+            by_position([longest[1], schema], fold)
+        except SchemaChangedError:
+            return longest[0], path
+    raise ValueError("the headers do not differ")
 
 
 def _is_conflict(error: Exception) -> bool:
