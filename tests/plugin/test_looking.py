@@ -298,7 +298,7 @@ def test_files_of_a_run(site: Site, world: World, dags: object) -> None:
 
     assert told["total"] == 3
     assert [each["path"].rpartition("/")[2] for each in told["files"]] == ["5.txt", "6.txt"]
-    assert {"ctx", "path", "bytes", "modified_at"} == told["files"][0].keys()
+    assert {"ctx", "path", "bytes", "modified_at", "state"} == told["files"][0].keys()
     assert site.as_user("vera").get(f"{API}/jobs/{job}/runs/9/files").json()["error"] == "RunUnknownError"
     assert site.as_user("vera").get(f"{API}/jobs/{job}/runs/0/files").status_code == 422
 
