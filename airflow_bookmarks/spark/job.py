@@ -491,10 +491,10 @@ class BookmarkedJob:
             max_rows: of an upstream alone, whose runs know their rows.
             window: read what falls into one window of this length, aligned to the clock (UTC): the oldest that has
                 anything new; by the time of files, or by when an upstream has committed. Several bounds all hold.
-            on_corrupt: of files that can't be parsed: Spark does what it does ("error": it stops; of CSV and JSON it makes
-                NULLs, unless their mode is FAILFAST), or they are left out, counted and recorded ("quarantine") until
-                their context is set to "retry:<path>". This costs one pass more over what is new. What is quarantined
-                stays so whatever this option says later.
+            on_corrupt: of files that can't be parsed: Spark does what it does ("error": it stops; of CSV and JSON it
+                makes NULLs, unless their mode is FAILFAST), or they are left out, counted and recorded ("quarantine")
+                until their context is set to "retry:<path>". This costs one pass more over what is new. What is
+                quarantined stays so whatever this option says later.
             watermark_column: of files: the greatest value of this column among the rows read is the watermark of the
                 context, and not the newest file time. A timestamp, date, integer or decimal; NULL is no value. It is
                 observed by the first action of the script that reads the frame; where none does, it stays what it was.
