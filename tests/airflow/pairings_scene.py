@@ -164,7 +164,14 @@ class Scene:
 
 
 def wait_for_end(pid: int) -> None:
-    """Wait for a process that is no child of this one."""
+    """Wait for a process. The exit code of a child of this one is left to who started it: nobody else gets it then."""
+    try:
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    except ChildProcessError:
+        _wait_for_stranger(pid)
+
+
+def _wait_for_stranger(pid: int) -> None:
     try:
         psutil.Process(pid).wait(_LIMIT_S)
     except psutil.NoSuchProcess:

@@ -104,9 +104,12 @@ def _there(known: Known) -> st.SearchStrategy[dict[str, Any]]:
 def _go_there(case: Any, there: dict[str, Any]) -> None:
     """Let a request be about something that there is, unless it would be a good one then, and is meant to be a bad one.
 
-    A login that is wrong makes none bad here: in its place comes a real one.
+    A login that is wrong makes none bad here: in its place comes a real one. Where something else is meant to be wrong
+    too, that alone is judged.
     """
     wrong = {where for where, part in case.meta.components.items() if part.mode.is_negative}
+    if wrong - {ParameterLocation.HEADER}:
+        case.meta.components.pop(ParameterLocation.HEADER, None)
     is_bad = case.meta.generation.mode.is_negative
     if ParameterLocation.PATH not in wrong and (
         not is_bad or wrong & {ParameterLocation.QUERY, ParameterLocation.BODY}
