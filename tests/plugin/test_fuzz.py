@@ -110,6 +110,8 @@ def _go_there(case: Any, there: dict[str, Any]) -> None:
     wrong = {where for where, part in case.meta.components.items() if part.mode.is_negative}
     if wrong - {ParameterLocation.HEADER}:
         case.meta.components.pop(ParameterLocation.HEADER, None)
+        done = case.meta.phase.data
+        done.mutations = tuple(one for one in done.mutations if one.parameter_location is not ParameterLocation.HEADER)
     is_bad = case.meta.generation.mode.is_negative
     if ParameterLocation.PATH not in wrong and (
         not is_bad or wrong & {ParameterLocation.QUERY, ParameterLocation.BODY}
