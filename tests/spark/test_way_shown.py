@@ -23,7 +23,9 @@ def test_way_is_chosen_from_the_counts_and_stands_in_the_log(
             lake.put(f"{name}.txt", name)
         with caplog.at_level(logging.INFO, "airflow_bookmarks"):
             assert lake.run() == list(names)
-        said += [record.getMessage().partition(": ")[2] for record in caplog.records if "reading by" in record.getMessage()]
+        said += [
+            record.getMessage().partition(": ")[2] for record in caplog.records if "reading by" in record.getMessage()
+        ]
         caplog.clear()
     assert said == [
         "reading by directory, 4 files of 4 listed, 0 left out by name",
