@@ -17,6 +17,7 @@ from airflow_bookmarks.core.bound import Bound
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.core.ledger import Ledger
 from airflow_bookmarks.core.listing import FileInfo, Listing
+from airflow_bookmarks.core.segment import ENTRY_BYTES
 from airflow_bookmarks.core.start import BEGINNING
 from airflow_bookmarks.files.filesystem import Listed
 from airflow_bookmarks.files.local import LocalFileSystem
@@ -96,7 +97,7 @@ def state(store: str, files: int) -> Iterator[Play]:
             "seconds": seconds,
             "files": planned,
             "runs": bookmarks.head(JOB).run_number,
-            "ledger": _ledger_bytes(bookmarks),
+            **_ledger_bytes(bookmarks),
             "items": items,
             "stored": stored,
             "written": sum(one.written_bytes for one in sent),
@@ -108,13 +109,18 @@ def state(store: str, files: int) -> Iterator[Play]:
     table.close()
 
 
-def _ledger_bytes(bookmarks: BookmarkStore) -> int:
-    """Return the bytes of the ledger that the head has now: its root, and the segments outside of that."""
+def _ledger_bytes(bookmarks: BookmarkStore) -> Mapping[str, int]:
+    """Return the bytes of the ledger that the head has now: `ledger` is its entries, one a file, `around` the rest.
+
+    Around them are the root, and the header and checksum of each segment outside of that: they grow with the tiers.
+    """
     found = ContextReader(bookmarks, JOB, bookmarks.head(JOB), BEGINNING).found(CONTEXT)
     if found.position is None:
-        return 0
-    segments = found.load(Ledger.from_root(found.position, found.load).segment_ids())
-    return len(found.position) + sum(map(len, segments.values()))
+        return {"ledger": 0, "around": 0}
+    ledger = Ledger.from_root(found.position, found.load)
+    segments = found.load(ledger.segment_ids())
+    entries = ENTRY_BYTES * len(ledger)
+    return {"ledger": entries, "around": len(found.position) + sum(map(len, segments.values())) - entries}
 
 
 def _stored(table: Table) -> tuple[Mapping[str, int], Mapping[str, int]]:

@@ -105,7 +105,7 @@ class NotCommittedError(BookmarkError):
 
 
 class PublishError(BookmarkError):
-    """Raised when what a run staged can't be made visible; the run stays committed and its publish stays due."""
+    """Raised when what a run staged can't be made visible; a committed run stays committed, its publish due."""
 
 
 class ManifestError(BookmarkError):

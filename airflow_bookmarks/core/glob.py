@@ -131,16 +131,17 @@ class Exclusions:
         """Read patterns, at least one.
 
         Raises:
-            OptionError: one is empty, no text, not closed, or no path below the root.
+            OptionError: one is empty, no text, not closed, has a range that runs backwards, or is no path below the
+                root.
         """
-        return cls(re.compile("|".join(f"(?:{_excluding(pattern)})" for pattern in patterns), re.DOTALL))
+        return cls(re.compile("|".join(f"(?:{_excluding(pattern).pattern})" for pattern in patterns), re.DOTALL))
 
     def matches(self, path: str) -> bool:
         """Whether a file is excluded, by its path below the root."""
         return self._regex.fullmatch(path) is not None
 
 
-def _excluding(pattern: object) -> str:
+def _excluding(pattern: object) -> re.Pattern[str]:
     if not isinstance(pattern, str) or not pattern:
         raise OptionError(
             f"exclusions: {pattern!r} is no pattern. {_NOTHING} Give texts such as '**/tmp/**' or '*.bak'."
@@ -150,16 +151,16 @@ def _excluding(pattern: object) -> str:
             f"exclusions: {pattern!r} is no path below the folder that is loaded. {_NOTHING} Patterns are relative to "
             "that folder: '2013/tmp/**', or '**/tmp/**' at any depth."
         )
-    return _regex_of(f"{pattern}**" if pattern.endswith("/") else pattern, pattern, crosses=True)
+    return _compiled(f"{pattern}**" if pattern.endswith("/") else pattern, pattern, crosses=True)
 
 
 # ---- from a pattern to a regular expression
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str, whole: str) -> re.Pattern[str]:
+def _compiled(pattern: str, whole: str, *, crosses: bool = False) -> re.Pattern[str]:
     try:
-        return re.compile(_regex_of(pattern, whole, crosses=False), re.DOTALL)
+        return re.compile(_regex_of(pattern, whole, crosses=crosses), re.DOTALL)
     except re.error as error:  # a range that runs backwards
         raise _broken(whole, str(error)) from error
 

@@ -34,7 +34,20 @@ def partition_values(path: str, root: str) -> dict[str, str]:
     """
     folders = path[len(root) :].strip("/").split("/")[:-1] if path.startswith(root) else []
     pairs = (folder.split("=", 1) for folder in folders if is_partition(folder))
-    return {unquote(name): unquote(value) for name, value in pairs}
+    return {unescaped(name): unescaped(value) for name, value in pairs}
+
+
+def unescaped(text: str) -> str:
+    """Return the name of a column, or a value, as it stands in the name of a folder, decoded as Spark does.
+
+    Spark takes each escape for one character (`ExternalCatalogUtils.unescapePathName`), never for a byte of UTF-8. It
+    escapes no letters itself, so what it has written is the same either way; what others have written is not.
+
+    Example:
+        >>> unescaped("a%2Fb"), unescaped("%FF"), unescaped("S%C3%A3o"), unescaped("São")
+        ('a/b', 'ÿ', 'SÃ£o', 'São')
+    """
+    return unquote(text, "latin-1")
 
 
 def is_partition(folder: str) -> bool:
@@ -50,14 +63,41 @@ def root_of(path: str, roots: Sequence[str], *, recursive: bool = False) -> str:
         >>> root_of("/d/raw/month=1/f", ["/d", "/d/raw"])
         '/d/raw'
     """
-    below = [root for root in roots if path == root or path.startswith(root.rstrip("/") + "/")]
+    return root_among(path, placed(roots), recursive=recursive)
+
+
+def root_among(path: str, place_of: Mapping[str, int], *, recursive: bool = False) -> str:
+    """Return what `root_of` does, of roots with their places in the list: made once, for many files of many roots."""
+    below = roots_above(path, place_of)
     for root in below:
         folders = path[len(root) :].strip("/").split("/")[:-1]
         if recursive or all(is_partition(folder) for folder in folders):
             return root
     if not below:
-        raise ValueError(f"{path!r} lies below none of {list(roots)}")
+        raise ValueError(f"{path!r} lies below none of {list(place_of)}")
     return below[0]  # planned by a run that looked into all folders
+
+
+def placed(roots: Sequence[str]) -> dict[str, int]:
+    """Return the place of each root in the list: its first, where it is named twice."""
+    return {root: at for at, root in reversed(list(enumerate(roots)))}
+
+
+def roots_above(path: str, place_of: Mapping[str, int]) -> list[str]:
+    """Return the roots that are the file `path` or that it lies below, in the order of their places.
+
+    As many look-ups as the path has names: there may be as many roots as files, each of them named.
+
+    Example:
+        >>> roots_above("/d/raw/f", {"/d/raw": 0, "/d/raw/g": 1, "/": 2, "/d": 3})
+        ['/d/raw', '/', '/d']
+    """
+    above, found = path, [root for root in ("/",) if root in place_of and path.startswith("/")]
+    while above:
+        if above in place_of and above not in found:
+            found.append(above)
+        above = above.rpartition("/")[0]
+    return sorted(found, key=place_of.__getitem__)
 
 
 def settle_types(

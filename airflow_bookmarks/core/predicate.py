@@ -324,6 +324,14 @@ class _Both(_Node):
         return _joined(first, self.other.outcome(cells), self.decided_by)
 
 
+def _balanced(nodes: Sequence[_Node], decided_by: Outcome) -> _Node:
+    """Join nodes, at least one, in their order: a thousand of them are ten deep, and no recursion too many."""
+    while len(nodes) > 1:
+        pairs = [_Both(one, other, decided_by) for one, other in zip(nodes[::2], nodes[1::2], strict=False)]
+        nodes = [*pairs, *nodes[len(pairs) * 2 :]]
+    return nodes[0]
+
+
 def _joined(one: Outcome, other: Outcome, decided_by: Outcome) -> Outcome:
     found = Outcome(0)
     for a, b in product(_each(one), _each(other)):
@@ -374,6 +382,8 @@ _TESTS: Mapping[str, Callable[[Sequence[Value]], Outcome]] = {
     ">=": _Comparison(ge),
     "<=>": _same,
 }
+# As in Spark's `unescapeSQLString`: \u00e3, \U0001F600, \101 (octal), and a backslash before any one character.
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([01][0-7]{2})|(.))", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _DEEPEST = 100
 
@@ -419,16 +429,16 @@ class _Parser:
     # ---- the grammar
 
     def _either(self) -> _Node:
-        node = self._all()
+        nodes = [self._all()]
         while self._took("OR"):
-            node = _Both(node, self._all(), Outcome.TRUE)
-        return node
+            nodes.append(self._all())
+        return _balanced(nodes, Outcome.TRUE)
 
     def _all(self) -> _Node:
-        node = self._negation()
+        nodes = [self._negation()]
         while self._took("AND"):
-            node = _Both(node, self._negation(), Outcome.FALSE)
-        return node
+            nodes.append(self._negation())
+        return _balanced(nodes, Outcome.FALSE)
 
     def _negation(self) -> _Node:
         self._depth += 1
@@ -495,7 +505,7 @@ class _Parser:
         if token.kind in ("number", "sign") and token.text != "(":
             return self._signed(token)
         if token.kind == "text":
-            return Value(Kind.STRING, _unquoted(token.text))
+            return Value(Kind.STRING, self._unquoted(token))
         if token.kind == "date":
             return self._date_literal()
         if token.text == "NULL" and token.kind == "key":
@@ -513,7 +523,7 @@ class _Parser:
     def _date_literal(self) -> Value:
         token = self._take()
         try:
-            return Value(Kind.DATE, _date(_unquoted(token.text)))
+            return Value(Kind.DATE, _date(self._unquoted(token)))
         except _NotComparableError as error:
             raise self._broken(token.at, str(error)) from error
 
@@ -522,8 +532,8 @@ class _Parser:
         if token.kind != "text":
             raise self._unexpected("a text in quotes", token)
         if self._took("ESCAPE"):
-            escape = _unquoted(self._take().text)
-        regex, at, text = "", 0, _unquoted(token.text)
+            escape = self._escape_sign()
+        regex, at, text = "", 0, self._unquoted(token)
         while at < len(text):
             if text[at] == escape:
                 at += 1
@@ -534,6 +544,22 @@ class _Parser:
                 regex += {"%": ".*", "_": "."}.get(text[at]) or re.escape(text[at])
             at += 1
         return re.compile(regex, re.DOTALL)
+
+    def _escape_sign(self) -> str:
+        token = self._take()
+        sign = self._unquoted(token) if token.kind == "text" else ""
+        if len(sign) != 1:
+            raise self._unexpected("one character in quotes", token)
+        return sign
+
+    def _unquoted(self, token: _Token) -> str:
+        """Return what a text in quotes stands for."""
+        try:
+            text = _ESCAPE.sub(_character, token.text[1:-1])
+        except (ValueError, OverflowError) as error:  # chr's, beyond \U0010FFFF
+            raise self._broken(token.at, "an escape in it names no character") from error
+        # Two halves of a character beyond 16 bits are one, as in Java.
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
     # ---- tokens
 
@@ -567,5 +593,7 @@ class _Parser:
         )
 
 
-def _unquoted(text: str) -> str:
-    return re.sub(r"\\(.)", lambda match: _ESCAPED.get(match[1], match[1]), text[1:-1], flags=re.DOTALL)
+def _character(escape: re.Match[str]) -> str:
+    if code := escape[1] or escape[2]:
+        return chr(int(code, 16))
+    return chr(int(escape[3], 8)) if escape[3] else _ESCAPED.get(escape[4], escape[4])

@@ -3,8 +3,9 @@
 A rule takes a value from the path of a file below its root. Values of digits alone are numbers, and come in the order
 of numbers, before any other; all others are text, and come in the order of text:
 
-    2 < 9 < 10 < 0011 < "10a" < "9a"
+    2 < 9 < 10 < 0011 < "-3" < "10a" < "9a"
 
+Of a sequence by path all values are text, those of digits alone too.
 This order never depends on what else is there, so a value that stood above another always does.
 """
 
@@ -17,9 +18,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.partition import placed, roots_above
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -30,7 +32,7 @@ BY_PATH = "path"  # the rule that takes the whole path below the root, as text
 Rank: TypeAlias = tuple[int, int, str]  # (0, number, "") or (1, 0, text)
 
 _MOST_DIGITS = 18  # more don't fit 64 bits: they are text
-_NUMBER = re.compile(r"-?0*[0-9]{1,18}", re.ASCII)
+_NUMBER = re.compile(r"0*[0-9]{1,18}", re.ASCII)
 _MARK_LENGTH = 256  # characters of a watermark: the head of a job has 4 KB for everything
 
 
@@ -72,16 +74,16 @@ class SequenceRule:
 
     def value_of(self, path: str, roots: Sequence[str]) -> str | None:
         """Return the value of the file `path`; None where its name does not match."""
-        return self._value(_below(path, roots))
+        return self._value(_below(path, placed(roots)))
 
     def values_of(self, paths: Sequence[str], roots: Sequence[str]) -> list[str | None]:
         """Return the value of each path; None where its name does not match."""
-        value = self._value
+        value, place_of = self._value, placed(roots)
         if len(roots) != 1:
-            return [value(_below(path, roots)) for path in paths]
+            return [value(_below(path, place_of)) for path in paths]
         folder = roots[0].rstrip("/") + "/"
         start = len(folder)  # of nearly all sources, and a million files, one root is all there is
-        return [value(path[start:] if path.startswith(folder) else _below(path, roots)) for path in paths]
+        return [value(path[start:] if path.startswith(folder) else _below(path, place_of)) for path in paths]
 
     def _value(self, below: str) -> str | None:
         if self._pattern is None:
@@ -101,10 +103,10 @@ def _refused(text: object, why: str) -> OptionError:
     )
 
 
-def _below(path: str, roots: Sequence[str]) -> str:
+def _below(path: str, place_of: Mapping[str, int]) -> str:
     """Return the path of a file below the first root that it lies under; the name, where the root is the file."""
-    for root in roots:
-        if len(path) > len(root) and path.startswith(root) and (root.endswith("/") or path[len(root)] == "/"):
+    for root in roots_above(path, place_of):
+        if root != path:
             return path[len(root) :].lstrip("/")
     return path.rpartition("/")[2]
 
@@ -125,7 +127,7 @@ def number_of(value: str) -> int | None:
 
 
 def rank_of(value: str) -> Rank:
-    """Return what a value is ordered by.
+    """Return what a value of a sequence that is not by path is ordered by.
 
     Example:
         >>> sorted(["10", "9", "9a", "10a"], key=rank_of)
@@ -141,9 +143,13 @@ def numbers_among(values: Iterable[str | None]) -> npt.NDArray[np.int64]:
     return np.fromiter((number for number in numbers if number is not None), np.int64)
 
 
-def dense_ranks(values: Sequence[str | None]) -> npt.NDArray[np.int64]:
-    """Return for each value its place among them all, equal ones the same; what is None comes last."""
-    numbers = [None if value is None else number_of(value) for value in values]
+def dense_ranks(values: Sequence[str | None], *, is_text: bool = False) -> npt.NDArray[np.int64]:
+    """Return for each value its place among them all, equal ones the same; what is None comes last.
+
+    Args:
+        is_text: whether digits are text as well, as in paths.
+    """
+    numbers = [None if value is None or is_text else number_of(value) for value in values]
     is_number = np.array([number is not None for number in numbers], np.bool_)
     sorted_numbers, places = np.unique([n for n in numbers if n is not None], return_inverse=True)
     texts = sorted({v for v, n in zip(values, numbers, strict=True) if n is None and v is not None})
@@ -169,20 +175,24 @@ class SequenceStart:
     def after(self, roots: Sequence[str], *read: Listing) -> str | None:
         """Return the watermark once the files of `read` are read: the highest, which never goes down."""
         rule = SequenceRule.of(self.rule)
-        return highest([self.before, *(value for files in read for value in rule.values_of(files.paths, roots))])
+        values = (value for files in read for value in rule.values_of(files.paths, roots))
+        return highest([self.before, *values], is_text=rule.is_by_path)
 
 
-def highest(values: Iterable[str | None]) -> str | None:
+def highest(values: Iterable[str | None], *, is_text: bool = False) -> str | None:
     """Return the highest value as a watermark: numbers without leading zeros, text of up to 256 characters.
 
+    Args:
+        is_text: whether digits are text as well, as in paths.
+
     Example:
-        >>> highest(["0009", None, "0010"])
-        '10'
+        >>> highest(["0009", None, "0010"]), highest(["0009", None, "0010"], is_text=True)
+        ('10', '0010')
     """
     numbers: list[int] = []
     texts: list[str] = []
     for value in values:
-        number = None if value is None else number_of(value)
+        number = None if value is None or is_text else number_of(value)
         if number is not None:
             numbers.append(number)
         elif value is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import tempfile
 from collections.abc import Mapping
 from functools import lru_cache
@@ -57,7 +58,14 @@ class AbfsFileSystem(HadoopFileSystem):
         with tempfile.TemporaryDirectory(prefix="bookmark-abfs-") as folder:
             kept = str(Path(folder) / "file")
             self._ask(here, lambda fs: fs.get_file(self.inner(here), kept))
-            self._ask(there, lambda fs: fs.put_file(kept, self.inner(there), overwrite=True))
+            # Writing needs no source. A publisher that slept here while another one moved the file, and a later run
+            # replaced it, would bring it back; so this raises FileNotFoundError where the source went.
+            self._info(here)
+            self.put(there, kept)
+
+    def put(self, at: Place, local: str) -> None:
+        """Write a file of this machine; adlfs replaces nothing that it is not told to."""
+        self._ask(at, lambda fs: fs.put_file(local, self.inner(at), overwrite=True))
 
     def other_errors(self) -> tuple[type[Exception], ...]:
         """Return what Azure's library raises."""
@@ -68,3 +76,7 @@ class AbfsFileSystem(HadoopFileSystem):
 def open_abfs(scheme: str) -> AbfsFileSystem:
     """Return Azure's file system, with its connections."""
     return AbfsFileSystem(scheme)
+
+
+# A child has connections of its own: on those of its parent their answers would be mixed up.
+os.register_at_fork(after_in_child=open_abfs.cache_clear)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -55,3 +56,7 @@ class GcsFileSystem(HadoopFileSystem):
 def open_gs() -> GcsFileSystem:
     """Return the one Google Cloud Storage, with its connections."""
     return GcsFileSystem()
+
+
+# A child has connections of its own: on those of its parent their answers would be mixed up.
+os.register_at_fork(after_in_child=open_gs.cache_clear)

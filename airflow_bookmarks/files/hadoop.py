@@ -193,7 +193,11 @@ class HadoopFileSystem(ABC):
         with self._telling(f"{path!r} can't be written"), tempfile.NamedTemporaryFile(prefix="bookmark-") as kept:
             shutil.copyfileobj(content, kept)
             kept.flush()
-            self._ask(at, lambda fs: fs.put_file(kept.name, self.inner(at)))
+            self.put(at, kept.name)
+
+    def put(self, at: Place, local: str) -> None:
+        """Write a file of this machine, in the place of what is there."""
+        self._ask(at, lambda fs: fs.put_file(local, self.inner(at)))
 
     def move(self, source: str, target: str) -> bool:
         """Copy one file, then delete the source; see `FileSystem.move`."""

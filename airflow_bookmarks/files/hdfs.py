@@ -175,11 +175,21 @@ class HdfsFileSystem(HadoopFileSystem):
             try:
                 # By one request, to the data node that keeps the first block: HDFS knows when it has all of it.
                 session.put(there, data=content, headers=_BYTES).raise_for_status()
-                self._rename(part, at)
+                if not self._rename(part, at):
+                    raise FileSystemError(
+                        f"{path!r} can't be written: {str(part)!r}, which was to get its name, is gone. What was there "
+                        "before is there still. Look who removes files in that folder, and run again."
+                    )
             except BaseException:
-                # No error where it never came to be. Where the connection broke it may do so yet: then it stays hidden.
-                self._ask(at, lambda fs: fs.rm_file(part.path))
+                self._remove_part(part)
                 raise
+
+    def _remove_part(self, part: Place) -> None:
+        # No error where it never came to be. Where the connection broke it may do so yet: then it stays hidden.
+        try:
+            self._ask(part, lambda fs: fs.rm_file(part.path))
+        except self._errors as error:  # what ended the write is told, and not this
+            log.warning("bookmark: %s, which was not written whole, is left: remove it (%s)", part, error)
 
     def move(self, source: str, target: str) -> bool:
         """Move one file by one rename; see `FileSystem.move`."""

@@ -93,7 +93,7 @@ class LocalFileSystem:
         try:
             with os.scandir(root) as entries:
                 return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):  # in a file there are none either
             return []
 
     def remove(self, root: str) -> None:
@@ -164,7 +164,9 @@ def _move_across(source: str, target: str) -> bool:
                 shutil.copyfileobj(staged, part)
                 part.flush()
                 os.fsync(part.fileno())
-            shutil.copystat(source, part.name)  # as a rename does: time and size tell this content from another
+            # As a rename does: time and size tell this content from another. And a last look at the source: a publisher
+            # that slept while another one moved the file, and a later run replaced it, would bring it back.
+            shutil.copystat(source, part.name)
         except FileNotFoundError:
             os.unlink(part.name)
             return False

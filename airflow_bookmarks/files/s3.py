@@ -45,6 +45,7 @@ _LARGEST_COPY_BYTES = 5 * 1024**3  # of one request
 _PART_BYTES = 512 * 1024**2
 _MOST_PARTS = 10_000
 _KEPT_HEADERS = ("ContentType", "ContentEncoding", "ContentLanguage", "ContentDisposition", "CacheControl", "Metadata")
+_KEPT_IN_BUCKET = ("ServerSideEncryption", "SSEKMSKeyId", "BucketKeyEnabled", "StorageClass")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,7 @@ class S3FileSystem:
         """Copy one file in S3, then delete the source; see `FileSystem.move`.
 
         The copy keeps the etag: one of several parts is copied by the same parts. (Under SSE-KMS each copy has another,
-        whatever one does.)
+        whatever one does.) Within a bucket it keeps encryption and storage class as well.
         """
         here, there = _object(source), _object(target)
         head = self._head(here)
@@ -177,20 +178,34 @@ class S3FileSystem:
         with telling(f"{source!r} can't be moved to {target!r}"):
             client = self._clients.of(there.bucket)
             try:
-                self._copy(client, here, there, head)
+                is_copied = self._copy(client, here, there, head)
             except aws.ClientError as error:
                 if code_of(error) == "NoSuchKey":  # another publisher was faster
                     return False
                 raise
-            self._clients.of(here.bucket).delete_object(Bucket=here.bucket, Key=here.key)
-        return True
+            if is_copied:
+                self._clients.of(here.bucket).delete_object(Bucket=here.bucket, Key=here.key)
+        return is_copied
 
-    def _copy(self, client: S3Client, here: _Object, there: _Object, head: HeadObjectOutputTypeDef) -> None:
+    def _copy(self, client: S3Client, here: _Object, there: _Object, head: HeadObjectOutputTypeDef) -> bool:
+        """Copy an object; False where the source went meanwhile, and nothing was made of it."""
         part_bytes = self._part_bytes(here, head)
+        kept = _kept(head, _KEPT_IN_BUCKET) if here.bucket == there.bucket else {}
         if part_bytes is None:
-            client.copy_object(Bucket=there.bucket, Key=there.key, CopySource={"Bucket": here.bucket, "Key": here.key})
-            return
-        kept: dict[str, Any] = {name: head[name] for name in _KEPT_HEADERS if head.get(name)}  # type: ignore[literal-required]
+            source: Any = {"Bucket": here.bucket, "Key": here.key}
+            client.copy_object(Bucket=there.bucket, Key=there.key, CopySource=source, **kept)
+            return True
+        return self._copy_parts(client, here, there, head, part_bytes, kept | _kept(head, _KEPT_HEADERS))
+
+    def _copy_parts(
+        self,
+        client: S3Client,
+        here: _Object,
+        there: _Object,
+        head: HeadObjectOutputTypeDef,
+        part_bytes: int,
+        kept: dict[str, Any],
+    ) -> bool:
         upload = client.create_multipart_upload(Bucket=there.bucket, Key=there.key, **kept)["UploadId"]
         of_upload: dict[str, Any] = {"Bucket": there.bucket, "Key": there.key, "UploadId": upload}
 
@@ -208,11 +223,29 @@ class S3FileSystem:
         is_whole = False
         try:
             parts = self._each_part(copy_part, head["ContentLength"], part_bytes)
-            client.complete_multipart_upload(**of_upload, MultipartUpload=cast("Any", {"Parts": parts}))
-            is_whole = True
+            # The last step needs no source. A publisher that slept here while another one moved the file, and a later
+            # run replaced it, would bring it back.
+            if self._is_still(here, head):
+                client.complete_multipart_upload(**of_upload, MultipartUpload=cast("Any", {"Parts": parts}))
+                is_whole = True
         finally:
-            if not is_whole:  # its parts would be paid for, and seen by nobody
-                client.abort_multipart_upload(**of_upload)
+            if not is_whole:
+                _abort(client, of_upload)
+        return is_whole
+
+    def _is_still(self, at: _Object, head: HeadObjectOutputTypeDef) -> bool:
+        """Whether an object of which a copy is about to be made is there.
+
+        Raises:
+            FileSystemError: another one has its name.
+        """
+        now = self._head(at)
+        if now is not None and now.get("ETag") != head.get("ETag"):
+            raise FileSystemError(
+                f"{str(at)!r} was replaced while it was copied. It was left where it is, and no copy was made. Run the "
+                "job again."
+            )
+        return now is not None
 
     def _each_part(
         self, copy_part: Callable[[int, int, int], dict[str, Any]], size: int, part_bytes: int
@@ -244,15 +277,17 @@ class S3FileSystem:
         return True
 
     def folders(self, root: str) -> Sequence[str]:
-        """Return the names of the folders directly in `root`; see `FileSystem.folders`."""
+        """Return the names of the folders directly in `root`, none where its bucket is gone; see the protocol."""
         at = _object(root)
         with telling(f"{root!r} can't be listed"):
             fetch = _Requests(self._clients.of(at.bucket), at.bucket)
-            names = [
-                folder[len(at.inside) : -1]
-                for page in _pages(fetch, at.inside, delimiter="/")
-                for folder in page.folders
-            ]
+            try:
+                pages = [*_pages(fetch, at.inside, delimiter="/")]
+            except aws.ClientError as error:
+                if code_of(error) == "NoSuchBucket":
+                    return []
+                raise
+        names = [folder[len(at.inside) : -1] for page in pages for folder in page.folders]
         return [name for name in names if name]
 
     def remove(self, root: str) -> None:
@@ -298,6 +333,22 @@ class S3FileSystem:
             self._clients.of(at.bucket).put_object(Bucket=at.bucket, Key=at.key, Body=content)
 
 
+def _kept(head: HeadObjectOutputTypeDef, names: Sequence[str]) -> dict[str, Any]:
+    return {name: head[name] for name in names if head.get(name)}  # type: ignore[literal-required]
+
+
+def _abort(client: S3Client, of_upload: Mapping[str, Any]) -> None:
+    """Give an upload up: its parts would be paid for, and seen by nobody."""
+    try:
+        client.abort_multipart_upload(**of_upload)
+    except (aws.ClientError, aws.BotoCoreError) as error:  # what ended the upload is told, and not this
+        log.warning(
+            "bookmark: the unfinished upload %(UploadId)s of s3a://%(Bucket)s/%(Key)s is left, and paid for until a "
+            "rule of the bucket's lifecycle ends it: %(error)s",
+            {**of_upload, "error": error},
+        )
+
+
 def _object(path: str) -> _Object:
     scheme, sign, rest = path.partition("://")
     bucket, _, key = rest.partition("/")
@@ -331,7 +382,8 @@ class _Requests:
         if delimiter:
             wanted["Delimiter"] = delimiter
         # By URL encoding: keys may hold characters that XML has no way to say.
-        page = page_of(self._client.list_objects_v2(Bucket=self._bucket, EncodingType="url", **wanted))
+        answer = self._client.list_objects_v2(Bucket=self._bucket, EncodingType="url", **wanted)
+        page = page_of(answer).without_passed(after)
         page.check(prefix, after)
         return page
 

@@ -6,7 +6,7 @@ reads a page straight into columns; signing, retries and errors stay botocore's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import lt
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_plus
@@ -27,6 +27,7 @@ DAMAGED = "DamagedListing"  # the code of an answer that was cut off
 _PARSED = "BookmarkPage"
 _NOTHING_LEFT = b"<ListBucketResult/>"
 _HEAD_BYTES = 200
+_LAST_CHARACTER = "\U0010ffff"  # its UTF-8 comes after that of any other
 
 
 class PageError(Exception):
@@ -51,9 +52,17 @@ class Page:
     def end(self) -> str:
         """What the next page comes after: the last key, or all that is in the last folder; empty for an empty page."""
         last_key = self.keys[-1] if self.keys else ""
-        # "0" follows "/": what comes after it lies behind the whole folder.
-        last_folder = f"{self.folders[-1][:-1]}0" if self.folders else ""
+        # Not "0", which follows "/": a key may be called so ("b0" beside the folder "b/"), and would be left out.
+        last_folder = _end_of(self.folders[-1]) if self.folders else ""
         return max(last_key, last_folder)
+
+    def without_passed(self, after: str) -> Page:
+        """Return the page without the folders that an earlier one has shown.
+
+        S3 shows a folder once more where a key in it begins with the last character of all.
+        """
+        folders = [folder for folder in self.folders if _end_of(folder) > after]
+        return self if len(folders) == len(self.folders) else replace(self, folders=folders)
 
     def first(self, count: int) -> Page:
         """Return the page without what comes after so many of its keys."""
@@ -78,6 +87,11 @@ class Page:
                 raise PageError(f"it holds keys that do not begin with {prefix!r}")
         if self.is_truncated and not self.keys and not self.folders:
             raise PageError("it is empty and says that there is more")
+
+
+def _end_of(folder: str) -> str:
+    """Return what all keys in a folder come before, and all that lie behind it after."""
+    return f"{folder}{_LAST_CHARACTER}"
 
 
 def parse_instead(response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: object) -> None:

@@ -32,7 +32,7 @@ from airflow_bookmarks.lifecycle.lease import Machine, Renewer
 from airflow_bookmarks.lifecycle.manifest import WritesManifests
 from airflow_bookmarks.lifecycle.place import STAGED_SINKS, Place, Staged, place_entry
 from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.lifecycle.publish import publish_run, sweep
+from airflow_bookmarks.lifecycle.publish import publish_run, sweep, sweep_after_mark
 from airflow_bookmarks.lifecycle.quarantine import log_corrupt, without_corrupt
 from airflow_bookmarks.lifecycle.reading import ContextReader, ReadsContexts
 from airflow_bookmarks.lifecycle.recheck import OnMissing, recheck_plan
@@ -48,7 +48,7 @@ from airflow_bookmarks.sources.upstream import RewindWanted
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, Commit, Holding
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.sources.source import OnSourceChange, Source
@@ -258,6 +258,11 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         """Whether this run may leave planned files out because they can't be parsed."""
         return True
 
+    @property
+    def compares_columns(self) -> bool:
+        """Whether the columns of a read are held against those of the run before."""
+        return True
+
     def quarantine(self, ctx: str, corrupt: Mapping[str, str]) -> FilePlan:
         """Leave planned files that can't be parsed out of the plan of a context; return what is left of it.
 
@@ -439,7 +444,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
             self._renewer.stop()
         self._is_marked = True
         self._machine.at(Point.MARKED)
-        sweep(self._staging, self._holding.fence)
+        sweep_after_mark(self._staging, self._holding.fence)
         self._machine.at(Point.SWEPT)
         return Summary.of(run, self._store.namespace, self.job)
 
@@ -480,20 +485,11 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         self._give_back()
 
     def _check_staged(self) -> None:
-        unfinished = sorted(set(self._outputs) - set(self._staged))
-        if unfinished:
-            raise MisuseError(
-                f"job {self.job!r}: outputs {unfinished} were placed and not written. Nothing was committed."
-            )
+        check_staged(self.job, self._outputs, self._staged, "committed")
 
     def _check_read(self) -> None:
         failed = {ctx: context.failure for ctx, context in self._contexts.items() if context.failure is not None}
-        if failed:
-            told = "; ".join(f"{ctx!r} was planned and not read: {error}" for ctx, error in failed.items())
-            raise MisuseError(
-                f"job {self.job!r}: {told}. "
-                "Nothing was committed: what was planned would count as read. Let the error end the run, and mend it."
-            )
+        check_read(self.job, failed, "committed")
 
     def _rechecked(self) -> dict[str, FilePlan]:
         plans: dict[str, FilePlan] = {}
@@ -683,6 +679,31 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
 
 def _is_empty(plans: Mapping[str, FilePlan]) -> bool:
     return bool(plans) and all(plan.is_empty for plan in plans.values())
+
+
+def check_staged(job: str, placed: Collection[str], staged: Collection[str], done: str) -> None:
+    """Make sure that each output that was placed was written; `done` is what else the run would be: "committed".
+
+    Raises:
+        MisuseError: one was not.
+    """
+    unfinished = sorted(set(placed) - set(staged))
+    if unfinished:
+        raise MisuseError(f"job {job!r}: outputs {unfinished} were placed and not written. Nothing was {done}.")
+
+
+def check_read(job: str, failed: Mapping[str, str], done: str) -> None:
+    """Make sure that each context that was planned was read; `failed` has the errors of those that were not.
+
+    Raises:
+        MisuseError: one was not, also where the script caught its error.
+    """
+    if failed:
+        told = "; ".join(f"{ctx!r} was planned and not read: {error}" for ctx, error in failed.items())
+        raise MisuseError(
+            f"job {job!r}: {told}. "
+            f"Nothing was {done}: what was planned would count as read. Let the error end the run, and mend it."
+        )
 
 
 def is_over_bound(plans: Mapping[str, FilePlan]) -> bool:

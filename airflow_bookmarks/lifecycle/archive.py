@@ -13,6 +13,7 @@ import hashlib
 import logging
 import os
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
@@ -42,6 +43,7 @@ OnPublished = Literal["keep", "delete", "archive"]
 ON_PUBLISHED = "on_published"  # among the facts of a plan: what is to become of its files
 LOOKED_BACK = 20  # runs whose plans are asked whose leftovers lie there
 _AT_A_TIME = 100  # files between two looks at the job, and between the look at a file and its end
+_GONE = "gone already"  # what became of a file that somebody else removed
 _LONGEST_NAME = 255  # bytes of one name that a file system takes
 _TAIL = 100  # bytes at the end of a name that is too long, which are kept
 
@@ -210,7 +212,7 @@ class _Ground:
             if now is not None and now.version == file.version:
                 same.append(file)
             else:
-                self.tally.note("gone already" if now is None else "changed since and left")
+                self.tally.note(_GONE if now is None else "changed since and left")
         return same
 
     def targets(self, part: Sequence[FileInfo]) -> dict[str, str | None]:
@@ -254,20 +256,23 @@ class _Ground:
         is_deleted = self.disposal.on_published == "delete"
         targets = dict.fromkeys([file.path for file in part], None) if is_deleted else self.targets(part)
 
-        def request(file: FileInfo) -> OSError | None:
+        def request(file: FileInfo) -> str | OSError:
+            """Return what became of a file, in a word, or why it was left."""
             try:
                 target = targets[file.path]
                 if target is None:
                     self.files.delete(file.path)
-                else:
-                    _move_to_free(self.files, file.path, target)
+                elif not _move_to_free(self.files, file.path, target):
+                    return _GONE
             except OSError as error:
                 return error
-            return None
+            return "deleted" if is_deleted else "archived"
 
-        def note(file: FileInfo, error: OSError | None) -> None:
-            done = "deleted" if is_deleted else "archived"
-            self.tally.note(done if error is None else "failed and left", error)
+        def note(file: FileInfo, became: str | OSError) -> None:
+            if isinstance(became, OSError):
+                self.tally.note("failed and left", became)
+            else:
+                self.tally.note(became)
 
         self.files.pace.each(request, [file for file in part if file.path in targets], note)
 
@@ -292,8 +297,10 @@ def _other_names(target: str, mark: str) -> Iterator[str]:
         yield f"{folder}/{own}"
 
 
-def _move_to_free(files: FileSystem, source: str, target: str) -> None:
+def _move_to_free(files: FileSystem, source: str, target: str) -> bool:
     """Move a file to a name that was free when it was looked at, and may have been taken since by another job.
+
+    Returns False where the file went meanwhile.
 
     A disk gives a name to one job alone: an empty file holds it until the move. A store is asked again just before.
 
@@ -303,8 +310,7 @@ def _move_to_free(files: FileSystem, source: str, target: str) -> None:
     if not isinstance(files, LocalFileSystem):
         if files.stat([target])[0] is not None:
             raise FileExistsError(f"{target!r} was taken by another job at the same time")
-        files.move(source, target)
-        return
+        return files.move(source, target)
     os.makedirs(os.path.dirname(target), exist_ok=True)
     with open(target, "xb"):
         pass
@@ -312,8 +318,10 @@ def _move_to_free(files: FileSystem, source: str, target: str) -> None:
     try:
         is_moved = files.move(source, target)
     finally:
-        if not is_moved and os.path.getsize(target) == 0:
-            os.unlink(target)
+        with suppress(OSError):  # what the move says is told, and not this
+            if not is_moved and os.path.getsize(target) == 0:
+                os.unlink(target)
+    return is_moved
 
 
 def _dispose_all(ground: _Ground, files: Sequence[FileInfo], is_current: Callable[[], bool]) -> None:

@@ -300,6 +300,7 @@ def apply(
             )
         if change.clean and head.lease is not None:
             # Whoever still holds a run-out lease could plan or stage after the list of what to clean is made.
+            change.turn(store, job, head, {})  # what is refused is refused before anybody is fenced
             event: Attributes = {"kind": "unlock", "who": who, "why": f"{change.kind} with clean: {reason}"}
             event["held_by"] = head.lease.run_id
             fenced = store.break_lease(job, head, event)

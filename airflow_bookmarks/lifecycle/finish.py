@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import JobBusyError, MisuseError, NotCommittedError, PublishError, StateCorruptError
 from airflow_bookmarks.lifecycle.execution_summary import batches_until, joined
-from airflow_bookmarks.lifecycle.publish import publish_run, sweep
+from airflow_bookmarks.lifecycle.publish import publish_run, sweep_after_mark
 from airflow_bookmarks.lifecycle.summary import Summary
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def publish_due(store: BookmarkStore, job: str, caller: Caller, machine: Machine
     except PublishError:
         store.release(holding)  # nobody has to wait for the end of a lease that nobody works under
         raise
-    sweep(holding.base.staging, due.key.fence)
+    sweep_after_mark(holding.base.staging, due.key.fence)
 
 
 def _due_run(store: BookmarkStore, job: str, seen: Snapshot) -> Run | None:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from airflow_bookmarks.core.errors import ManifestError, OptionError, SourceError
-from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.files.filesystem import open_filesystem, store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -144,7 +144,7 @@ def check_manifest_uri(manifest_uri: str) -> str:
     Raises:
         OptionError: it is empty, relative or a pattern, holds credentials, or has a scheme that is not known here.
     """
-    if not manifest_uri.strip() or "@" in manifest_uri.partition("://")[2].partition("/")[0]:
+    if not manifest_uri.strip() or _may_hold_credentials(manifest_uri):
         # The text is not repeated in the message: it holds what may be a password.
         raise OptionError(
             "manifest_uri is empty, or holds a user or password. Nothing was read or changed. Right is, for example, "
@@ -152,6 +152,12 @@ def check_manifest_uri(manifest_uri: str) -> str:
         )
     open_filesystem(manifest_uri).canonical(manifest_uri)
     return manifest_uri
+
+
+def _may_hold_credentials(uri: str) -> bool:
+    before, sign, _ = uri.partition("://")[2].partition("/")[0].rpartition("@")
+    is_container = store_of(uri) == "abfss" and ":" not in before  # abfss://container@account.dfs.core.windows.net
+    return bool(sign) and not is_container
 
 
 def _pieces(plan: FilePlan) -> Iterator[bytes]:

@@ -10,9 +10,10 @@ sweep                                             staging of this fence and lowe
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import PublishError
+from airflow_bookmarks.core.errors import OptionError, PublishError, SourceError
 from airflow_bookmarks.core.plan import decode_moves, decode_paths
 from airflow_bookmarks.files.filesystem import FileSystem, open_filesystem
 from airflow_bookmarks.lifecycle.point import Point
@@ -29,6 +30,26 @@ log = logging.getLogger(__name__)
 STAGING_FOLDER = "_bookmarks"
 _PROGRESS_EVERY = 1000
 _PROGRESS_EVERY_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """How the message of a publish that failed ends: what stays as it is, and what to do.
+
+    `failed` is said where a file can't be moved or deleted, `lost` where what was staged is gone.
+    """
+
+    failed: str
+    lost: str
+
+
+COMMITTED = Closing(
+    failed="The run stays committed and its publish stays due: what was moved stays, the rest is still staged. Mend "
+    "the cause (disk, rights); the next run of the job, or a retry of this one, finishes it.",
+    lost="A committed run stays committed and its publish stays due, unless the job was rewound or taken over "
+    "meanwhile. Somebody else removed staged files: put them back, or rewind the job to before this run so that it is "
+    "done again.",
+)
 
 
 def publish_run(store: BookmarkStore, holding: Holding, run: Run, machine: Machine) -> int:
@@ -54,13 +75,19 @@ def publish_run(store: BookmarkStore, holding: Holding, run: Run, machine: Machi
         total += move_all(files, what, moves, machine)
         if deletes:
             store.check_held(holding, f"delete what run {run.key} replaced")
-            _delete_all(files, what, deletes, machine)
+            delete_all(files, what, deletes, machine)
     machine.at(Point.PUBLISHED)
     return total
 
 
-def move_all(files: FileSystem, what: str, moves: Sequence[tuple[str, str]], machine: Machine) -> int:
-    """Move each staged file to its name in the target; return how many there are. `what` names the run for messages.
+def move_all(
+    files: FileSystem, what: str, moves: Sequence[tuple[str, str]], machine: Machine, closing: Closing = COMMITTED
+) -> int:
+    """Move each staged file to its name in the target; return how many there are.
+
+    Args:
+        what: names the run for messages.
+        closing: how these end; default: as befits a run that is committed.
 
     Raises:
         PublishError: a file is neither staged nor published, or can't be moved.
@@ -77,16 +104,14 @@ def move_all(files: FileSystem, what: str, moves: Sequence[tuple[str, str]], mac
     try:
         files.pace.each(lambda move: files.move(*move), moves, note)
     except OSError as error:
-        raise _unpublished(what, error) from error
+        raise PublishError(f"{what}: {error}. {closing.failed}") from error
     # A source that is gone was moved by an earlier try: its target must be there then.
     found = files.stat([target for _, target in gone])
     lost = [source for (source, _), info in zip(gone, found, strict=True) if info is None]
     if lost:
         raise PublishError(
             f"{what}: {len(lost)} of {len(moves)} staged files are gone and were not published, the first: "
-            f"{lost[0]!r}. Nothing was deleted. A committed run stays committed and its publish stays due, unless the "
-            "job was rewound or taken over meanwhile. Somebody else removed staged files: put them back, or rewind the "
-            "job to before this run so that it is done again."
+            f"{lost[0]!r}. Nothing was deleted. {closing.lost}"
         )
     return len(moves)
 
@@ -108,19 +133,19 @@ class _Progress:
             log.info("bookmark: %s: %d of %d files", self._what, self._done, self._total)
 
 
-def _delete_all(files: FileSystem, what: str, paths: Sequence[str], machine: Machine) -> None:
+def delete_all(
+    files: FileSystem, what: str, paths: Sequence[str], machine: Machine, closing: Closing = COMMITTED
+) -> None:
+    """Delete what a run has replaced, once all that it staged is moved; arguments as of `move_all`.
+
+    Raises:
+        PublishError: a file can't be deleted.
+    """
     progress = _Progress(f"deleting what {what} replaced", len(paths), machine)
     try:
         files.pace.each(files.delete, paths, lambda path, was_there: progress.one_more())
     except OSError as error:
-        raise _unpublished(what, error) from error
-
-
-def _unpublished(what: str, error: OSError) -> PublishError:
-    return PublishError(
-        f"{what}: {error}. The run stays committed and its publish stays due: what was moved stays, the rest is still "
-        "staged. Mend the cause (disk, rights); the next run of the job, or a retry of this one, finishes it."
-    )
+        raise PublishError(f"{what}: {error}. {closing.failed}") from error
 
 
 def sweep(staging: Iterable[str], fence: int) -> int:
@@ -137,6 +162,18 @@ def sweep(staging: Iterable[str], fence: int) -> int:
                 files.remove(f"{root}/{folder}")
                 removed += 1
     return removed
+
+
+def sweep_after_mark(staging: Iterable[str], fence: int) -> None:
+    """Sweep each root that can be reached: the run is published, so what stays anywhere is rubbish, and no failure.
+
+    The sweep of the next begin takes it, which does not go on without: see `ActiveRun.begin`.
+    """
+    for root in staging:
+        try:
+            sweep([root], fence)
+        except (OptionError, SourceError, OSError) as error:
+            log.warning("bookmark: what was staged in %r is left, and the next run sweeps it: %s", root, error)
 
 
 def staging_root(target: str, staging: str | None, namespace: str, job: str) -> str:

@@ -106,6 +106,20 @@ class ReplayRun(ActiveRun):
         return False
 
     @property
+    def compares_columns(self) -> bool:
+        """No: what later runs have made of the columns says nothing of this one."""
+        return False
+
+    def known_schema(self, ctx: str) -> str | None:
+        """Return the schema (JSON) with which the run that is made again read a context, not that of the newest run."""
+        payload = self._run.schemas.get(ctx)
+        return None if payload is None else self._store.blobs.get(payload).decode()
+
+    def schema_before(self, ctx: str) -> str | None:
+        """Return the schema with which the run read the context, so that its columns come out as they did then."""
+        return self.known_schema(ctx)
+
+    @property
     def token(self) -> str:
         """What tells this revision's output from that of any other run or revision."""
         h = self._holding
@@ -190,12 +204,13 @@ class ReplayRun(ActiveRun):
         """Commit the revision, publish, mark, sweep.
 
         Raises:
-            MisuseError: over already, or not all that the run read and wrote was read and written again.
+            MisuseError: over already, a read failed, or not all that the run read and wrote was read and written again.
             SourceChangedError: planned input changed. ChangeRefusedError: a later run has the same partitions.
             FencedError, ChangedMeanwhileError: nothing was committed.
             PublishError: committed; the publish stays due and is finished by whoever begins next.
         """
         self._check_running("commit")
+        self._check_read()
         self._check_whole()
         for ctx, context in self._contexts.items():
             self._check_unchanged(ctx, context.source, context.plan)

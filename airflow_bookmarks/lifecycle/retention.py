@@ -29,11 +29,18 @@ from __future__ import annotations
 
 import logging
 import re
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.errors import BookmarkError, ChangedMeanwhileError, OptionError, StateCorruptError
+from airflow_bookmarks.core.errors import (
+    BookmarkError,
+    ChangedMeanwhileError,
+    OptionError,
+    SourceError,
+    StateCorruptError,
+)
 from airflow_bookmarks.core.instant import to_text, utc_now
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.files.filesystem import open_filesystem
@@ -257,7 +264,7 @@ def _collect_job(store: BookmarkStore, name: str, now: datetime, retention: time
             sides, folders = _side_leftovers(store, job, now - retention, now)
             if not dry_run:
                 collection.remove_sides(store, name, sides)
-                _remove_folders(folders)
+                folders = _remove_folders(folders)
             return _collected(job, until, held_by, gone, sides, folders)
     raise ChangedMeanwhileError(
         f"job {name!r} kept changing while its history was collected. What was removed nobody needs; the rest is still "
@@ -381,8 +388,9 @@ def _side_leftovers(store: BookmarkStore, job: _Job, cutoff: datetime, now: date
     folders: list[str] = []
     for root in job.head.staging:
         side = f"{root}{SIDE_FOLDER}"
-        made = {name: ulid_time(name) for name in open_filesystem(root).folders(side)}
-        folders += [f"{side}/{name}" for name, at in made.items() if at is not None and at < cutoff]
+        with _telling(f"bookmark {job.name}: {side!r}, where killed pause and disable runs staged, is not looked into"):
+            made = {name: ulid_time(name) for name in open_filesystem(root).folders(side)}
+            folders += [f"{side}/{name}" for name, at in made.items() if at is not None and at < cutoff]
     return expired, folders
 
 
@@ -401,9 +409,26 @@ def ulid_time(ulid: str) -> datetime | None:
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
-def _remove_folders(folders: Iterable[str]) -> None:
+def _remove_folders(folders: Iterable[str]) -> list[str]:
+    """Remove folders; return those that could be."""
+    removed: list[str] = []
     for folder in folders:
-        open_filesystem(folder).remove(folder)
+        with _telling(f"{folder!r}, which a killed pause or disable run left, is not removed"):
+            open_filesystem(folder).remove(folder)
+            removed.append(folder)
+    return removed
+
+
+@contextmanager
+def _telling(what: str) -> Iterator[None]:
+    """Log a refusal of a store of files and go on; `what` says what is left undone.
+
+    A job may have staged in a bucket that is gone, or where this process has no rights: that must not keep history.
+    """
+    try:
+        yield
+    except (OptionError, SourceError, OSError) as error:
+        log.warning("%s, and the next collection tries again: %s", what, error)
 
 
 # ---- blobs
@@ -425,8 +450,8 @@ def _collect_blobs(store: BookmarkStore, done: Sequence[JobCollected], now: date
     objects = store.blobs.objects()
     found = collection.stored_blobs(store)
     young = min([now, *_held_since(store)]) - BLOB_GRACE
-    named_objects = {blob.uri for blob in found}
-    orphans = [uri for uri in objects if uri not in named_objects and _is_put_before(uri, young)]
+    named_objects = {object_name_in(blob.uri) for blob in found if blob.uri is not None}
+    orphans = [uri for uri in objects if object_name_in(uri) not in named_objects and _is_put_before(uri, young)]
     if not dry_run:
         for uri in orphans:
             store.blobs.delete_object(uri)
@@ -440,9 +465,18 @@ def _collect_blobs(store: BookmarkStore, done: Sequence[JobCollected], now: date
     return _BlobsGone(tuple(blob.sha256 for blob in gone), tuple(orphans), tuple(foreign))
 
 
+def object_name_in(uri: str) -> str:
+    """Return the name of an object, which no other put has.
+
+    By it, and not by the URI, objects are told from another: a folder has many spellings (`s3a://` beside `s3://`,
+    `file:///x` beside `/x`), and the item that names an object has the one of its day.
+    """
+    return uri.rpartition("/")[2]
+
+
 def _is_put_before(uri: str, moment: datetime) -> bool:
     """Whether an object was put before `moment`, by the clock of who put it; not so of what has another name."""
-    ulid = ulid_of(uri.rpartition("/")[2])
+    ulid = ulid_of(object_name_in(uri))
     put_at = None if ulid is None else ulid_time(ulid)
     return put_at is not None and put_at < moment
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.errors import MisuseError, SourceChangedError, UpstreamRewoundError
+from airflow_bookmarks.core.errors import BookmarkError, MisuseError, SourceChangedError, UpstreamRewoundError
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job import Caller, check_name
 from airflow_bookmarks.core.option import Choice, Option
@@ -22,12 +22,12 @@ from airflow_bookmarks.core.plan import FilePlan, union
 from airflow_bookmarks.core.reason import QUARANTINED
 from airflow_bookmarks.core.start import BEGINNING, Start
 from airflow_bookmarks.files.filesystem import open_filesystem
-from airflow_bookmarks.lifecycle.active_run import is_over_bound
+from airflow_bookmarks.lifecycle.active_run import check_read, check_staged, is_over_bound
 from airflow_bookmarks.lifecycle.expectation import Expects
 from airflow_bookmarks.lifecycle.job_state import JobStates, KeepsState
 from airflow_bookmarks.lifecycle.manifest import WritesManifests
 from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.lifecycle.publish import move_all, staging_root
+from airflow_bookmarks.lifecycle.publish import Closing, delete_all, move_all, staging_root
 from airflow_bookmarks.lifecycle.quarantine import log_corrupt
 from airflow_bookmarks.lifecycle.reading import ContextReader, ReadsContexts
 from airflow_bookmarks.lifecycle.recheck import OnMissing, recheck_plan, without
@@ -109,6 +109,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         self._greatest: dict[str, Greatest] = {}
         self._places: dict[str, tuple[Place, str]] = {}
         self._staged: dict[str, Staged] = {}
+        self._failures: dict[str, str] = {}
         self._is_over = False
 
     @classmethod
@@ -176,6 +177,11 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests):
     @property
     def may_quarantine(self) -> bool:
         """Whether planned files that can't be parsed may be left out: yes, and nothing is recorded."""
+        return True
+
+    @property
+    def compares_columns(self) -> bool:
+        """Whether the columns of a read are held against those of the run before, where `schema_before` knows them."""
         return True
 
     @property
@@ -280,9 +286,12 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests):
 
     def start_over(self, ctx: str) -> FilePlan:
         """Plan a context again, from its beginning."""
+        self._check_running(f"read {ctx!r} from the beginning")
         source, _, on_missing = self._sources[ctx]
-        self._found[ctx] = found = Found()
-        plan = source.plan(found)
+        with self._stopwatch.measure("plan"):
+            self._found[ctx] = found = Found()
+            plan = source.plan(found)
+            self._write_manifest(ctx, plan)
         self._sources[ctx] = (source, plan, on_missing)
         log_planned(log, self._job, ctx, plan)
         return plan
@@ -291,7 +300,8 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         """Keep nothing: no later run reads what a side run left."""
 
     def set_failed(self, ctx: str, error: str) -> None:
-        """Keep nothing: no position of a side run moves."""
+        """Keep that a planned context could not be read: this run can't publish, also where the error is caught."""
+        self._failures[ctx] = error
 
     def set_rows(self, ctx: str, rows: int | None) -> None:
         """Keep how many rows were read from a context (None: not known)."""
@@ -317,22 +327,26 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         """Publish what was staged, and leave the side record; the bookmark does not move.
 
         Raises:
-            SourceChangedError: planned input changed; nothing was published.
+            MisuseError: it is over already, a read failed, or an output was placed and not written.
+            SourceChangedError: planned input changed. In these cases nothing was published.
+            PublishError: an output can't be moved; what was not moved is gone.
         """
         self._check_running("commit")
+        check_read(self._job, self._failures, "published")
+        check_staged(self._job, self._places, self._staged, "published")
         plans = {
             ctx: recheck_plan(self._job, ctx, source, plan, on_missing)
             for ctx, (source, plan, on_missing) in self._sources.items()
         }
         self._is_over = True
         is_empty = bool(plans) and all(plan.is_empty for plan in plans.values())
-        self._move_on(plans)
-        outputs = {name: self._publish(name, is_empty) for name in self._staged}
-        contexts = {ctx: {**plan.facts(), "rows": self._rows.get(ctx)} for ctx, plan in plans.items()}
-        for ctx, found in self._greatest.items():
-            contexts[ctx] |= {"watermark_column": found.column, "greatest": found.value}
-        self._leave_record(contexts, outputs)
-        self._sweep()
+        try:
+            outputs = {name: self._publish(name, is_empty) for name in self._staged}
+            self._move_on(plans)
+            contexts = self._facts_of(plans)
+            self._leave_record(contexts, outputs)
+        finally:
+            self._sweep()  # nobody comes back for what a side run has staged
         return Summary(
             job=self._job,
             namespace=self._store.namespace,
@@ -344,6 +358,12 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests):
             outputs=outputs,
             seconds=self._stopwatch.seconds(),
         )
+
+    def _facts_of(self, plans: Mapping[str, FilePlan]) -> dict[str, dict[str, Any]]:
+        contexts = {ctx: {**plan.facts(), "rows": self._rows.get(ctx)} for ctx, plan in plans.items()}
+        for ctx, found in self._greatest.items():
+            contexts[ctx] |= {"watermark_column": found.column, "greatest": found.value}
+        return contexts
 
     # ---- batches
 
@@ -384,11 +404,22 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         staged = self._staged[name]
         if is_empty:
             return {"rows": staged.rows, "files": 0, "bytes": 0, "discarded_files": len(staged.moves)}
-        files = open_filesystem(place.target)
-        move_all(files, f"job {self._job!r}, {self.option.value} run, output {name!r}", staged.moves, self._machine)
-        for path in staged.deletes:
-            files.delete(path)
+        files, what = open_filesystem(place.target), f"job {self._job!r}, {self.option.value} run, output {name!r}"
+        closing = self._closing()
+        move_all(files, what, staged.moves, self._machine, closing)
+        delete_all(files, what, staged.deletes, self._machine, closing)
         return {"rows": staged.rows, "files": len(staged.moves), "bytes": staged.bytes}
+
+    def _closing(self) -> Closing:
+        stays = (
+            "The bookmark is where it was. What of this run was moved before stays in the targets, by names with "
+            f"{self.file_token!r}; the rest of it is removed."
+        )
+        again = "run it again; of an append remove those files first, an overwrite replaces them."
+        return Closing(
+            failed=f"{stays} Mend the cause (disk, rights) and {again}",
+            lost=f"{stays} Somebody else removed staged files: see to that and {again}",
+        )
 
     def _leave_record(self, contexts: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         record: dict[str, Any] = {
@@ -407,7 +438,18 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests):
 
     def _sweep(self) -> None:
         for place, folder in self._places.values():
-            open_filesystem(place.target).remove(folder.rpartition("/")[0])
+            staging = folder.rpartition("/")[0]
+            try:
+                open_filesystem(place.target).remove(staging)
+            except (BookmarkError, OSError) as error:
+                # How the run ended is what the user has to see, not this.
+                log.warning(
+                    "bookmark %s: what the %s run staged could not be removed: %s. Readers don't see it; remove %s",
+                    self._job,
+                    self.option.value,
+                    error,
+                    staging,
+                )
 
     def abort(self, error: str) -> None:
         """Remove what was staged; nothing else was changed."""

@@ -17,6 +17,7 @@ import numpy as np
 
 from airflow_bookmarks.core.ledger import Ledger
 from airflow_bookmarks.core.listing import Listing
+from airflow_bookmarks.core.partition import placed, roots_above
 from airflow_bookmarks.core.segment import PathHashes, blake2b_64
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Rest:
     rows: npt.NDArray[np.intp]
     read: int = 0
     _collided: Listing | None = field(default=None, init=False)
+    _place_of: Mapping[str, int] | None = field(default=None, init=False)
 
     def among(self, files: Listing) -> Listing:
         """Return of the whole listing what a ledger needs to know to tell these files from all others.
@@ -54,6 +56,15 @@ class Rest:
         if not len(self._collided):
             return files
         return Listing.of({file.path: file for part in (self._collided, files) for file in part}.values())
+
+    def bases_of(self, files: Listing) -> tuple[str, ...]:
+        """Return those bases of the whole plan that these of its files lie below, in its order."""
+        if self._place_of is None:
+            self._place_of = placed(self.whole.bases)
+        folders = files.in_folders().in_use()
+        bases = {base for folder in folders for base in roots_above(folder, self._place_of)}
+        bases.update(path for path in files.paths if path in self._place_of)  # a file is its own base
+        return tuple(sorted(bases, key=self._place_of.__getitem__))
 
 
 class Backlog:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
@@ -97,9 +98,10 @@ class FileOptions:
         self._check_scope()
 
     def _check_scope(self) -> None:
-        if isinstance(self.exclusions, str):
+        if isinstance(self.exclusions, str) or not isinstance(self.exclusions, Iterable):
             raise OptionError(
-                f"exclusions={self.exclusions!r}: expected a list of patterns. Nothing was read or changed."
+                f"exclusions={self.exclusions!r}: expected a list of patterns; an empty one excludes nothing. Nothing "
+                "was read or changed."
             )
         object.__setattr__(self, "exclusions", tuple(self.exclusions))  # a value that can be compared
         if self.exclusions:

@@ -65,6 +65,7 @@ class _RecordedPlan(FilePlan):
 
     `rows` are those of `listing` that were left out for reasons of which the stored plan has but the count. `over` is
     what is over the bound: these rows of these files. `known_rows` are those of `listing` that were read before.
+    `told_before` names by reason files that the stored plan of the first batch names: this one has but their count.
     """
 
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -73,6 +74,7 @@ class _RecordedPlan(FilePlan):
     over: tuple[Listing, npt.NDArray[np.intp]] | None = None
     known_rows: npt.NDArray[np.intp] | None = None
     newest_partition: str | None = None
+    told_before: Mapping[str, Listing] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
         facts: dict[str, Any] = {NEWEST_PARTITION: self.newest_partition, WAITING_FROM: self._waiting_from_ms()}
@@ -181,10 +183,15 @@ class FileSource:
         is_taken = self._options.bound.takes(files, rest.rows)
         taken, rest.rows = rest.rows[is_taken], rest.rows[~is_taken]
         skipped = {**plan.skipped, OVER_BOUND: len(rest.rows)} if len(rest.rows) else plan.skipped
-        return replace(plan, files=files.take(taken), skipped=skipped, over=(files, rest.rows))
+        part = files.take(taken)
+        bases = rest.bases_of(part) if plan.bases else ()
+        return replace(plan, files=part, skipped=skipped, over=(files, rest.rows), bases=bases)
 
     def _next_part(self, rest: Rest, found: Found) -> FilePlan:
-        """Return the plan of a later batch: what was left out stays so, and what batches have read is known."""
+        """Return the plan of a later batch: what was left out stays so, and what batches have read is known.
+
+        What it stores is in proportion to what it reads, however much is left, and however much is left out.
+        """
         whole = rest.whole
         if not isinstance(whole, _RecordedPlan) or self._backlog is None:
             raise MisuseError("the backlog of a file source holds the plan of another source")
@@ -193,7 +200,8 @@ class FileSource:
             whole,
             known=whole.known + passed + rest.read,
             skipped={reason: count for reason, count in whole.skipped.items() if reason != BEFORE_START},
-            unread={reason: files for reason, files in whole.unread.items() if reason != BEFORE_START},
+            unread={},
+            told_before={reason: files for reason, files in whole.unread.items() if reason != BEFORE_START},
             partitions=None,  # the first batch has told of them, and has put away what earlier runs had left
             known_rows=None,
             sequence=None if whole.sequence is None else continued(whole.sequence, found),
@@ -348,8 +356,8 @@ class FileSource:
             look = self._looks.at(self._reach.key(found), lambda: self._list(found))
         if look.unmatched and found.position is None:
             raise SourceMissingError(
-                f"nothing below {look.unmatched[0]!r} matches {', '.join(map(repr, self._reach.globs))}. Nothing was "
-                "read or changed. Check the pattern; names that begin with '_' or '.' are never matched."
+                f"nothing matches {', '.join(map(repr, look.unmatched))}. Nothing was read or changed. Check the "
+                "pattern; names that begin with '_' or '.' are never matched."
             )
         return look
 
@@ -445,6 +453,8 @@ def left_out(plan: FilePlan) -> dict[str, Listing]:
     Hidden and nested ones are only counted. A plan that was stored names fewer than one that was just made.
     """
     named = dict(plan.unread)
+    if isinstance(plan, _RecordedPlan):
+        named |= plan.told_before
     if isinstance(plan, _RecordedPlan) and plan.listing is not None:
         named |= {reason: plan.listing.take(rows) for reason, rows in plan.rows.items() if len(rows)}
     if isinstance(plan, _RecordedPlan) and plan.over is not None and len(plan.over[1]):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from airflow_bookmarks.core.errors import SourceMissingError
 from airflow_bookmarks.core.listing import Listing
 from airflow_bookmarks.core.virtual_shard import virtual_shards
 from airflow_bookmarks.files.progress import Progress
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.sequence import SequenceRule
     from airflow_bookmarks.core.shard import ShardBy, VirtualShard
     from airflow_bookmarks.files.filesystem import FileSystem
-    from airflow_bookmarks.sources.scope import Place, Scope
+    from airflow_bookmarks.sources.scope import Found, Place, Scope
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +30,7 @@ class Look:
     """One look at some folders: what was listed, under which root each file was found, what was left out, and when.
 
     The root of a file that a pattern found is the folder below which Spark takes folders for partitions. `unmatched`
-    are roots of patterns that match nothing, `pruned` counts the partitions that were left out, `partition_values`
+    are patterns that match nothing, `pruned` counts the partitions that were left out, `partition_values`
     holds what theirs and all others say, by column.
     """
 
@@ -97,20 +98,20 @@ def look_at(
     A listing that takes long says by `monotonic`, which returns seconds, how far it is.
 
     Raises:
-        SourceError: a root is not there, or can't be listed: a part is never taken for the whole.
+        SourceError: a root is not there, or can't be listed: a part is never taken for the whole. Of the alternatives
+            of one pattern, which are a union, one has to be there.
         OptionError: the scope can't judge what it was asked to.
     """
     parts: list[Listing] = []
     root_of: list[str] = []
     skipped: dict[str, int] = {}
-    unmatched: list[str] = []
     first_root = places[0].root
     progress = Progress(first_root if len(places) == 1 else f"{first_root} and more", monotonic=monotonic)
-    for place in places:
-        there = scope.list(files, place, progress.saw)
+    found = [scope.list(files, place, progress.saw) for place in places]
+    unmatched = _unmatched(places, found)
+    for there in found:
         parts.append(there.files)
         root_of += there.base_of
-        unmatched += [] if there.is_there else [place.root]
         for reason, count in there.skipped.items():
             skipped[reason] = skipped.get(reason, 0) + count
     listing = Listing.joined(parts)
@@ -127,3 +128,20 @@ def look_at(
         listing, root_of = listing.take(rows), [root_of[i] for i in rows.tolist()]
     values = {} if scope.rule is None else scope.rule.seen
     return Look(listing, root_of, skipped, listed_at, unmatched, scope.pruned, values, newest_partition)
+
+
+def _unmatched(places: Sequence[Place], found: Sequence[Found]) -> list[str]:
+    """Return the patterns of which no place holds anything that matches.
+
+    Raises:
+        SourceMissingError: of one, not even the root of any of its places is there.
+    """
+    found_of: dict[str, list[Found]] = {}
+    for place, there in zip(places, found, strict=True):
+        if place.pattern is not None:
+            found_of.setdefault(place.pattern, []).append(there)
+    for pattern, all_of_it in found_of.items():
+        missing = [there.missing for there in all_of_it if there.missing is not None]
+        if len(missing) == len(all_of_it):
+            raise SourceMissingError(f"nothing matches {pattern!r}, whose folders are all missing: {missing[0]}")
+    return [pattern for pattern, all_of_it in found_of.items() if not any(there.is_there for there in all_of_it)]

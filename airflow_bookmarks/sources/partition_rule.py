@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.partition import NULL_VALUE, is_partition, narrowest
+from airflow_bookmarks.core.partition import NULL_VALUE, is_partition, narrowest, unescaped
 from airflow_bookmarks.core.predicate import Outcome, Predicate, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime, timedelta
+    from datetime import timedelta
 
     from airflow_bookmarks.core.partition_time import PartitionTime
 
@@ -27,8 +27,11 @@ class Line:
 
     @property
     def before(self) -> datetime:
-        """The line itself."""
-        return self.newest - self.late_after
+        """The line itself; the beginning of time, where `late_after` reaches back beyond it."""
+        try:
+            return self.newest - self.late_after
+        except OverflowError:
+            return datetime.min  # noqa: DTZ901 (partitions have no zone)
 
     def is_before(self, values: Mapping[str, str]) -> bool:
         """Whether a partition with these values lies wholly before the line."""
@@ -140,7 +143,7 @@ def values_in(names: Sequence[str]) -> dict[str, str] | None:
     """Return what folders say of partition columns, decoded; None where one of them is no partition."""
     if not all(map(is_partition, names)):
         return None
-    return {unquote(name): unquote(value) for name, _, value in (folder.partition("=") for folder in names)}
+    return {unescaped(name): unescaped(value) for name, _, value in (folder.partition("=") for folder in names)}
 
 
 def _lower(values: Mapping[str, str]) -> dict[str, str]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.errors import OptionError, SourceMissingError
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.ledger import Known, Ledger
 from airflow_bookmarks.core.listing import Listing, instant
@@ -17,8 +17,13 @@ from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.segment import bare_name
 from airflow_bookmarks.core.sequence import SequenceStart
 from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.sources.file_options import FileOptions
+from airflow_bookmarks.sources.reach import Reach
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from airflow_bookmarks.core.listing import FileInfo
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.sources.source import Found
     from airflow_bookmarks.store.state_reader import StateReader
@@ -50,10 +55,11 @@ def files_at(store: StateReader, found: Found, plan: FilePlan, value: str) -> Po
 
     Raises:
         OptionError: the value is none of these, or no such file is in quarantine.
+        SourceError: a root is not there, or can't be listed.
     """
     if value.startswith(RETRY):
         return _retried(found, value)
-    listing, before = _listing(plan.roots), found.watermark
+    listing, before = _listing(plan.roots, _optional(found)), found.watermark
     if value == NOW:
         present = Ledger.empty() if found.position is None else Ledger.from_root(found.position, found.load)
         unread = listing.take(np.flatnonzero(present.classify(listing) != Known.KNOWN))
@@ -87,9 +93,23 @@ def _retried(found: Found, value: str) -> Position:
     return Position(after.root(), found.watermark, after.unsaved(), keeps_watermark=True)
 
 
-def _listing(roots: tuple[str, ...]) -> Listing:
+def _optional(found: Found) -> Collection[str]:
+    """Return which roots may be missing, by the patterns that the run which led here was told."""
+    options: Mapping[str, Any] = found.facts.get("options", {})
+    return Reach(tuple(options.get("roots", ())), tuple(options.get("globs", ())), FileOptions()).optional
+
+
+def _listing(roots: tuple[str, ...], optional: Collection[str]) -> Listing:
     # Folders that a plain read leaves out count as read as well: of what is there now, nothing is to come later.
-    files = {file.path: file for root in roots for file in open_filesystem(root).list(root, recursive=True).files}
+    files: dict[str, FileInfo] = {}
+    missing = 0
+    for root in roots:
+        try:
+            files |= {file.path: file for file in open_filesystem(root).list(root, recursive=True).files}
+        except SourceMissingError:
+            missing += 1
+            if root not in optional or missing == len(roots):
+                raise
     return Listing.of(files.values())
 
 

@@ -44,15 +44,22 @@ class Reach:
 
     def places(self) -> Sequence[Place]:
         """Return what is to be listed, in the order in which files that lie below several belong to them."""
-        expanded = [glob for pattern in self.globs for glob in Glob.expand(pattern)]
-        # Of a pattern in which everything is escaped nothing is left to match: it is a path.
-        matching = [Place(glob.root, glob if glob.depth else None) for glob in expanded]
-        return [*(Place(root) for root in self.roots), *matching]
+        return [*(Place(root) for root in self.roots), *(place for each in self.globs for place in _places_of(each))]
+
+    @property
+    def optional(self) -> frozenset[str]:
+        """Those of `folders` that may be missing: all that loads them are alternatives of a pattern."""
+        places = self.places()
+        needed = {place.root for place in places if not place.is_alternative}
+        return frozenset(place.root for place in places if place.root not in needed)
 
     def key(self, found: Found) -> Hashable:
         """Return what two sources have in common whose looks are the same."""
         types = tuple(sorted(self._types(found).items()))
-        known = types, found.facts.get(NEWEST_PARTITION) if self.options.partition_time else None
+        # All that `newest_partition` goes by: where files wait behind a bound, the line stands still for that source
+        # alone, and the look of another one would leave their partitions out.
+        line = (found.facts.get(NEWEST_PARTITION), WAITING_FROM in found.facts) if self.options.partition_time else None
+        known = types, line
         return (self.roots, self.globs, repr(self.options), known if self.narrows else None)
 
     def newest_partition(self, files: FileSystem, found: Found, now: datetime) -> datetime | None:
@@ -106,6 +113,12 @@ class Reach:
     def _types(self, found: Found) -> dict[str, str]:
         given = [*found.partition_types.items(), *self.named.items()]
         return {name.lower(): type_name for name, type_name in given}
+
+
+def _places_of(pattern: str) -> list[Place]:
+    expanded = Glob.expand(pattern)
+    # Of a pattern in which everything is escaped nothing is left to match: it is a path.
+    return [Place(glob.root, glob if glob.depth else None, pattern, len(expanded) > 1) for glob in expanded]
 
 
 def _newest_start(files: FileSystem, place: Place, time: PartitionTime, limit: datetime) -> datetime | None:

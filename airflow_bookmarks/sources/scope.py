@@ -33,10 +33,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What is loaded: a folder or file, or, with a pattern, what matches below that folder."""
+    """What is loaded: a folder or file, or, with a glob, what matches below that folder.
+
+    `pattern` is what it was made of, where that was a pattern. One with alternatives that have slashes in them makes
+    several places: of such a place, `is_alternative`, the root may be missing, since for Hadoop they are one union.
+    """
 
     root: str
     glob: Glob | None = None
+    pattern: str | None = None
+    is_alternative: bool = False
 
     def below(self, path: str) -> str:
         """Return a path without the root; empty for the root itself."""
@@ -47,7 +53,7 @@ class Place:
         if not self.holds(folder):
             return False
         if self.glob is None:
-            return folder == self.root or recursive
+            return folder == self.root or recursive or all(map(is_partition, self.below(folder).split("/")))
         names = self.below(folder)
         level = len(names.split("/")) if names else 0
         is_read = level >= self.glob.depth - 1 if recursive else level in (self.glob.depth - 1, self.glob.depth)
@@ -84,13 +90,14 @@ class Names:
 class Found:
     """What a place holds: the files that are input, below which folder Spark reads each, and what was left out.
 
-    `is_there` tells whether a pattern matched anything.
+    `is_there` tells whether a pattern matched anything; `missing` is the error of an alternative that has no root.
     """
 
     files: Listing
     base_of: Sequence[str]
     skipped: dict[str, int]
     is_there: bool = True
+    missing: SourceMissingError | None = None
 
 
 @dataclass(slots=True)
@@ -116,17 +123,20 @@ class Scope:
         """List one place. What partitions it holds is judged by `judge`, once all places are listed.
 
         Raises:
-            SourceError: it is not there, or can't be listed. OptionError: the rule can't judge a partition.
+            SourceError: it can't be listed, or it is not there and no alternative.
+            OptionError: the rule can't judge a partition.
         """
         entrance = _Entrance(place.glob, self.rule)
         is_open = place.glob is None and self.rule is None
         recursive = self.recursive or place.glob is not None
         try:
             listed = files.list(place.root, recursive=recursive, enters=None if is_open else entrance, saw=saw)
-        except SourceMissingError:
-            if not self.may_be_gone or store_of(place.root) == store_of("/"):  # a local folder outlives its files
+        except SourceMissingError as error:
+            if self.may_be_gone and store_of(place.root) != store_of("/"):  # a local folder outlives its files
+                return Found(Listing.of([]), [], {})
+            if not place.is_alternative:
                 raise
-            return Found(Listing.of([]), [], {})
+            return Found(Listing.of([]), [], {}, is_there=False, missing=error)
         self.pruned += entrance.pruned
         skipped = dict(listed.skipped)
         found, base_of = listed.files, [place.root] * len(listed.files)

@@ -54,7 +54,8 @@ class Sequenced:
             values = rule.values_of([paths[row] for row in rows.tolist()], roots)
             return cls(rule, rows, values, SequenceStart(text, found.watermark), is_whole=False)
         values = rule.values_of(paths, roots)
-        before = highest(values[row] for row in np.flatnonzero(is_read & ~chosen.wanted).tolist())
+        read = (values[row] for row in np.flatnonzero(is_read & ~chosen.wanted).tolist())
+        before = highest(read, is_text=rule.is_by_path)
         return cls(rule, np.arange(len(paths)), values, SequenceStart(text, before), is_whole=True)
 
     def arrange(self, chosen: Selection, on_unmatched: OnUnmatched) -> None:
@@ -64,7 +65,7 @@ class Sequenced:
             UnmatchedError: there are some, and `on_unmatched` is "error".
         """
         ranks = np.zeros(len(chosen.listing), np.int64)
-        ranks[self.rows] = dense_ranks(self.values)
+        ranks[self.rows] = dense_ranks(self.values, is_text=self.rule.is_by_path)
         has_none = np.zeros(len(chosen.listing), np.bool_)
         has_none[self.rows] = [value is None for value in self.values]
         rows = np.flatnonzero(chosen.wanted & has_none)

@@ -6,6 +6,8 @@ what was consumed, up to the first that is committed and not yet published.
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,6 +19,7 @@ from airflow_bookmarks.core.errors import (
     MisuseError,
     OptionError,
     SourceChangedError,
+    SourceError,
     SourceMissingError,
     SourceSwitchedError,
     StateCorruptError,
@@ -30,6 +33,7 @@ from airflow_bookmarks.core.plan import FilePlan, UpstreamWindow, decode_moves
 from airflow_bookmarks.core.position import Position, UpstreamPosition
 from airflow_bookmarks.core.reason import OVER_BOUND
 from airflow_bookmarks.core.run import OutputEntry, Run, RunState
+from airflow_bookmarks.core.schema import compare
 from airflow_bookmarks.files.filesystem import open_one_filesystem
 from airflow_bookmarks.sources.files import recheck_files
 from airflow_bookmarks.sources.source import Found, Recheck
@@ -40,9 +44,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.schema import Fold
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
+log = logging.getLogger(__name__)
+
 OnRewind = Literal["fail", "rewind", "ignore"]
+Alike = Literal["any", "layout", "columns"]
 
 
 class RewindWanted(Exception):
@@ -64,6 +72,16 @@ class _Selected:
     deleting: list[Run]
 
 
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What is to be read of one run: how it was written, and which of its files are there and not replaced."""
+
+    number: int
+    entry: OutputEntry
+    paths: tuple[str, ...]
+    replaced: int = 0
+
+
 class UpstreamSource:
     """The published, not yet consumed output of another job.
 
@@ -75,6 +93,11 @@ class UpstreamSource:
         on_rewind: what to do when runs that were consumed are undone or replayed: "fail", "rewind" along, or "ignore".
         until: read up to and including this run and no further, though more is published.
         bound: how much of it one run reads: whole published runs, at least up to the first that has anything.
+        alike: what the runs of one window have in common: nothing ("any"), the layout, which is format, options and
+            partition columns ("layout"), or the columns as well, so that the next run meets as a change that one went
+            or has another type ("columns"). One frame has one of each: who makes one asks for it, and the window ends
+            before the first run that was written otherwise. The rest is counted as left over by a bound.
+        fold: what makes two spellings of a column's name one.
     """
 
     kind = "upstream"
@@ -89,12 +112,16 @@ class UpstreamSource:
         on_rewind: OnRewind = "fail",
         until: int | None = None,
         bound: Bound = UNBOUND,
+        alike: Alike = "any",
+        fold: Fold = str.lower,
     ) -> None:
         if upstream == consumer:
             raise OptionError(f"job {consumer!r} can't be its own upstream. Nothing was read or changed.")
         self._store, self._consumer, self._upstream = store, consumer, upstream
         self._wanted_output, self._on_rewind = output, on_rewind
         self._until, self._bound = until, bound
+        self._alike, self._fold = alike, fold
+        self._planned: tuple[UpstreamWindow, OutputEntry | None] | None = None
         self._before: UpstreamPosition | None = None
         self.last_published: int | None = None  # the last run there is to read, found by `plan`
 
@@ -109,7 +136,10 @@ class UpstreamSource:
         self._check_output(before, output)
         self.last_published = selected.window[-1].key.number if selected.window else before.run_number
         selected, left = self._bounded(selected, output)
-        files, replaced, roots = self._files(selected, output)
+        selected, written, beyond = self._cut(selected, output)
+        left += beyond
+        files, roots = self._files(written)
+        replaced = sum(each.replaced for each in written)
         until = selected.window[-1].key.number if selected.window else before.run_number
         runs = tuple((run.key.number, run.revision) for run in selected.window)
         window = UpstreamWindow(
@@ -117,6 +147,7 @@ class UpstreamSource:
         )
         skipped = {reason: count for reason, count in (("replaced", replaced), (OVER_BOUND, left)) if count}
         self._before = before
+        self._planned = (window, _newest(written)) if written else None
         return FilePlan(files, roots, len(files) + replaced + left, 0, skipped, {}, window)
 
     def _bounded(self, selected: _Selected, output: str) -> tuple[_Selected, int]:
@@ -260,25 +291,73 @@ class UpstreamSource:
                 self._consumer, "", f"{self.fingerprint()}:{before.output}", f"{self.fingerprint()}:{output}"
             )
 
-    def _files(self, selected: _Selected, output: str) -> tuple[Listing, int, tuple[str, ...]]:
+    def _cut(self, selected: _Selected, output: str) -> tuple[_Selected, list[_Written], int]:
+        """Keep the runs before the first that was written otherwise; return as well how many files are left over."""
+        written = self._written(selected, output)
+        broken = self._break(written)
+        if broken is None:
+            return selected, written, 0
+        number, why = broken
+        log.warning(
+            "bookmark %s: %s. One run reads what is alike: this one ends before run %d, and the next goes on with that",
+            self._consumer,
+            why,
+            number,
+        )
+        window = [run for run in selected.window if run.key.number < number]
+        left = sum(len(each.paths) for each in written if each.number >= number)
+        return _Selected(window, selected.deleting), [each for each in written if each.number < number], left
+
+    def _written(self, selected: _Selected, output: str) -> list[_Written]:
         deleted_by = _deletions(self._store, selected.deleting)
-        paths: list[str] = []
-        roots: dict[str, None] = {}
-        replaced = 0
+        written: list[_Written] = []
         for run in selected.window:
-            entry = run.outputs.get(output)
+            entry, number = run.outputs.get(output), run.key.number
             if entry is None or entry.publish is None:
                 continue
-            roots[entry.target] = None
-            for _, path in decode_moves(self._store.blobs.get(entry.publish)):
-                if deleted_by.get(path, 0) > run.key.number:
-                    replaced += 1
-                else:
-                    paths.append(path)
+            paths = [path for _, path in decode_moves(self._store.blobs.get(entry.publish))]
+            kept = tuple(path for path in paths if deleted_by.get(path, 0) <= number)
+            written.append(_Written(number, entry, kept, len(paths) - len(kept)))
+        return written
+
+    def _break(self, written: Sequence[_Written]) -> tuple[int, str] | None:
+        """Return the first run that was written otherwise than those before it, and how; None where all are alike.
+
+        A run of which no file is left has nothing that could be read wrongly.
+        """
+        if self._alike == "any":
+            return None
+        last: _Written | None = None
+        for each in written:
+            if not each.paths:
+                continue
+            change = None if last is None else self._change(last.entry, each.entry)
+            if last is not None and change is not None:
+                runs = f"run {each.number} of upstream {self._upstream!r} was written otherwise than run {last.number}"
+                return each.number, f"{runs}: {change}"
+            last = each
+        return None
+
+    def _change(self, one: OutputEntry, other: OutputEntry) -> str | None:
+        """Say what keeps two outputs from being read as one, None where nothing does."""
+        was, now = _layout(one), _layout(other)
+        changed = [f"{name} {was[name]!r}, then {now[name]!r}" for name in was if was[name] != now[name]]
+        if changed:
+            return "; ".join(changed)
+        if self._alike == "layout" or one.schema is None or other.schema is None or one.schema == other.schema:
+            return None
+        before, after = (self._store.blobs.get(schema) for schema in (one.schema, other.schema))
+        if not before or not after:
+            return None
+        difference = compare(json.loads(before), json.loads(after), self._fold)
+        return None if difference.is_compatible else difference.in_words()
+
+    def _files(self, written: Sequence[_Written]) -> tuple[Listing, tuple[str, ...]]:
+        roots = tuple(dict.fromkeys(each.entry.target for each in written))
         if not roots:
-            return Listing.of([]), replaced, ()
-        found = open_one_filesystem(tuple(roots)).stat(paths)
-        return Listing.of(self._present(paths, found)), replaced, tuple(roots)
+            return Listing.of([]), ()
+        paths = [path for each in written for path in each.paths]
+        return Listing.of(self._present(paths, open_one_filesystem(roots).stat(paths))), roots
 
     def _present(self, paths: Sequence[str], found: Sequence[FileInfo | None]) -> list[FileInfo]:
         gone = [path for path, info in zip(paths, found, strict=True) if info is None]
@@ -291,19 +370,52 @@ class UpstreamSource:
         return [info for info in found if info is not None]
 
     def entry_of(self, plan: FilePlan) -> OutputEntry | None:
-        """Return how the newest run of a plan's window with that output wrote it: format, partitions, schema.
+        """Return how the newest run that a plan reads wrote that output: format, partitions, schema.
 
         For an empty plan: how the newest run with data did. None where the upstream never wrote the output.
+
+        Raises:
+            SourceError: the runs that a stored plan reads, or several of them together, were not written alike.
         """
         window = plan.upstream
         if window is None:
             return None
+        if self._planned is not None and self._planned[0] is window:
+            return self._planned[1]
+        return self._entry_of_stored(plan, window)
+
+    def _entry_of_stored(self, plan: FilePlan, window: UpstreamWindow) -> OutputEntry | None:
+        written = self._written_of(plan, window)
+        broken = self._break(written)
+        if broken is not None:
+            raise SourceError(
+                f"job {self._consumer!r} is to read again what it has read of upstream {self._upstream!r}, and "
+                f"{broken[1]}. One frame can't read both. Nothing was read or changed. Read it in parts: a pause "
+                "between runs of this job (from, to) that have read the one or the other."
+            )
+        if written:
+            return _newest(written)
         until = window.until if window.runs else self._upstream_head().data_run_number
         for run in self._store.runs(self._upstream, until=until, reverse=True):
             entry = next((e for name, e in run.outputs.items() if window.output in ("", name)), None)
             if run.state.is_committed and entry is not None and entry.schema is not None:
                 return entry
         return None
+
+    def _written_of(self, plan: FilePlan, window: UpstreamWindow) -> list[_Written]:
+        """Return the runs of which a plan reads files, oldest first; a file tells its run by being on its list."""
+        wanted, written = set(plan.files.paths), list[_Written]()
+        for run in self._store.runs(self._upstream, until=window.until, reverse=True) if wanted else ():
+            for name, entry in run.outputs.items():
+                if window.output not in ("", name) or not run.state.is_committed or entry.publish is None:
+                    continue
+                paths = {path for _, path in decode_moves(self._store.blobs.get(entry.publish))} & wanted
+                if paths:
+                    written.append(_Written(run.key.number, entry, tuple(paths)))
+                    wanted -= paths
+            if not wanted:
+                break
+        return written[::-1]
 
     def advance(self, plan: FilePlan) -> Position | None:
         """Return the position after the window; also an empty window notes a new epoch. See `Source.advance`."""
@@ -331,6 +443,17 @@ class UpstreamSource:
             if now.get(number) != revision:
                 return f"run {number} of upstream {self._upstream!r} was replayed"
         return None
+
+
+def _newest(written: Sequence[_Written]) -> OutputEntry:
+    """Return how the newest of these runs that has anything to read was written."""
+    return next((each for each in reversed(written) if each.paths), written[-1]).entry
+
+
+def _layout(entry: OutputEntry) -> Mapping[str, Any]:
+    facts = entry.facts
+    options = {key.lower(): value for key, value in dict(facts.get("options", {})).items()}
+    return {"format": facts.get("format"), "partitionBy": list(facts.get("partition_by", ())), "options": options}
 
 
 def advance_upstream(plan: FilePlan, found: Found) -> Position | None:

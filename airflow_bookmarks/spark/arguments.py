@@ -74,7 +74,7 @@ class Arguments:
         """
         check_versions(settings.version, __version__)
         key = check_name("job", _required(_one("name", name, "job", settings.job)))
-        chosen = _one("option", option, "option", settings.option)
+        chosen = _one("option", _option(option), "option", _option(settings.option))
         choice = Choice.of(
             chosen or Option.ENABLE,
             _one("from_run", _text(from_run), "from", settings.from_run),
@@ -113,6 +113,11 @@ def _one(argument: str, given: str | None, setting: str, travelled: str | None) 
             "read or changed. Leave one of them out."
         )
     return given if given is not None else travelled
+
+
+def _option(text: str | None) -> str | None:
+    """Return an option in our spelling, so that Glue's of the one place is no contradiction to ours of the other."""
+    return Option.parse(text).value if text else None
 
 
 def _required(name: str | None) -> str:
@@ -165,6 +170,14 @@ def _replay(text: str | None, choice: Choice) -> int | None:
 
 def _open(given: str | BookmarkStore | None, travelled: str | None, state_uri: str | None) -> BookmarkStore:
     if isinstance(given, BookmarkStore):
+        if travelled is not None:
+            # An open store has no address that could be compared; a test, or a notebook, hands it over on purpose.
+            log.warning(
+                "bookmark: the script gives an open store, of namespace %r; the one of the operator (%sstore) is not "
+                "looked at. Leave out one of them if they are not the same",
+                given.namespace,
+                PREFIX,
+            )
         if state_uri is not None and check_state_uri(state_uri) != given.blobs.state_uri:
             raise OptionError(
                 f"state_uri={state_uri!r} is given beside an open store, whose state_uri is {given.blobs.state_uri!r}. "

@@ -9,14 +9,13 @@ from airflow_bookmarks.core.glob import Exclusions, NamePattern
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.partition import is_partition
 from airflow_bookmarks.files.input import is_hidden
-from airflow_bookmarks.sources.scope import Names
+from airflow_bookmarks.sources.scope import Names, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from airflow_bookmarks.lifecycle.manifest import Manifests
     from airflow_bookmarks.sources.file_options import FileOptions
-    from airflow_bookmarks.sources.scope import Place
 
 
 class Inputs:
@@ -31,6 +30,8 @@ class Inputs:
         self._job, self._upstreams, self._untils = job, tuple(upstreams), untils
         self._read: set[str] = set()
         self._places: list[tuple[Place, bool]] = []
+        self._published: dict[str, Place] = {}
+        self._targets: dict[str, bool] = {}
 
     @property
     def unread_upstreams(self) -> Sequence[str]:
@@ -38,21 +39,55 @@ class Inputs:
         return [job for job in (*self._upstreams, *self._untils) if job not in self._read]
 
     def note_source(self, places: Sequence[Place], *, recursive: bool) -> None:
-        """Remember a source of files that this run reads, to keep its outputs out of it."""
-        self._places += [(place, recursive) for place in places]
+        """Remember a source of files that this run reads, to keep its outputs out of it; before it is planned.
+
+        Raises:
+            OptionError: an output that was written already lies in it.
+        """
+        sources = [(place, recursive) for place in places]
+        for target, overwrites in self._targets.items():
+            self._check_sources(sources, target, overwrites=overwrites)
+        self._places += sources
+
+    def note_upstream(self, roots: Sequence[str]) -> None:
+        """Remember where an upstream publishes what this run reads, so that no output replaces it.
+
+        An append beside it does no harm: of an upstream those files are read that its runs list.
+
+        Raises:
+            OptionError: an output that was written already replaces it.
+        """
+        published = {root: Place(root) for root in roots}
+        for target, overwrites in self._targets.items():
+            self._check_upstreams(published.values(), target, overwrites=overwrites)
+        self._published |= published
 
     def check_target(self, target: str, *, overwrites: bool) -> None:
-        """Make sure that an output doesn't lie where this run reads.
+        """Make sure that an output doesn't lie where this run reads, by now or later.
 
         Raises:
             OptionError: the next run would read its own output, or the overwrite would delete the source.
         """
-        for place, recursive in self._places:
+        self._check_sources(self._places, target, overwrites=overwrites)
+        self._check_upstreams(self._published.values(), target, overwrites=overwrites)
+        self._targets[target] = overwrites or self._targets.get(target, False)
+
+    def _check_sources(self, sources: Iterable[tuple[Place, bool]], target: str, *, overwrites: bool) -> None:
+        for place, recursive in sources:
             if place.reads(target, recursive=recursive) or (overwrites and place.lies_in(target)):
                 raise OptionError(
                     f"job {self._job!r}: the target {target!r} and the source {place.root!r} lie within each other: "
-                    "the job would read, or replace, its own input. Nothing was written or committed. Write somewhere "
-                    "else."
+                    "the job would read, or replace, its own input. Nothing was published or committed. Write "
+                    "somewhere else."
+                )
+
+    def _check_upstreams(self, published: Iterable[Place], target: str, *, overwrites: bool) -> None:
+        for place in published if overwrites else ():
+            if place.reads(target, recursive=False) or place.lies_in(target):
+                raise OptionError(
+                    f"job {self._job!r}: the target {target!r} is to be overwritten, and an upstream that this run "
+                    f"reads publishes to {place.root!r}: the job would delete the output of another job. Nothing was "
+                    "published or committed. Write somewhere else, or append."
                 )
 
     def check_manifests(

@@ -394,8 +394,10 @@ class BookmarkedJob:
         """Give the job back without a commit: state and targets stay as they were."""
         if self._run is not None:
             self._is_aborted = True
-            self._run.abort(reason)
-            self._session_conf.close()
+            try:
+                self._run.abort(reason)
+            finally:
+                self._session_conf.close()  # the session is the user's, who may go on with it
 
     def __enter__(self) -> BookmarkedJob:
         is_over = self._summary is not None or self._is_aborted

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import ParseException
 from pyspark.sql.types import StructType
 
-from airflow_bookmarks.core.errors import OptionError, SchemaUnknownError, SourceMissingError
+from airflow_bookmarks.core.errors import OptionError, SchemaUnknownError, SourceError, SourceMissingError
 from airflow_bookmarks.core.listing import Listing
 from airflow_bookmarks.core.option import check_choice
-from airflow_bookmarks.core.reason import OTHER_SHARDS
+from airflow_bookmarks.core.partition import placed, roots_above
+from airflow_bookmarks.core.reason import OTHER_SHARDS, OVER_BOUND
 from airflow_bookmarks.core.until import until_of
 from airflow_bookmarks.files.filesystem import FileSystem, open_one_filesystem, paths_and_patterns
 from airflow_bookmarks.lifecycle.archive import Disposal, danger_of
@@ -22,6 +23,7 @@ from airflow_bookmarks.lifecycle.shards import is_sharded, upstream_of_shard
 from airflow_bookmarks.sources.files import FileSource, left_out
 from airflow_bookmarks.sources.shard import ShardedUpstream
 from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.spark.by_format import ByFormat, set_option
 from airflow_bookmarks.spark.readers.change import ColumnRule
 from airflow_bookmarks.spark.readers.corrupt import find_corrupt
 from airflow_bookmarks.spark.readers.files import Way, read_plan
@@ -50,10 +52,11 @@ _REFUSED = {
     "modifiedafter": "the bookmark decides what is new",
     "ignoremissingfiles": "use job.read(ctx, on_missing='skip'), which counts them",
     "ignorecorruptfiles": "it would drop files without a word",
+    "ignoreextension": "it would drop files without a word; use pathGlobFilter or exclusions, which count them",
 }
 
 
-class BookmarkedReader:
+class BookmarkedReader(ByFormat):
     """Reads what one context has not read yet. Made by `BookmarkedJob.read`."""
 
     def __init__(
@@ -127,12 +130,6 @@ class BookmarkedReader:
             set_option(self._options, key, value)
         return self
 
-    def options(self, **options: Any) -> BookmarkedReader:
-        """Set several options of the format."""
-        for key, value in options.items():
-            self.option(key, value)
-        return self
-
     def load(
         self,
         path: str | Sequence[str],
@@ -177,12 +174,12 @@ class BookmarkedReader:
         if self._wanted.on_corrupt == "quarantine":
             self._check_can_judge(fmt)
         self._job.inputs.check_manifests(run.manifests, self._ctx, source.places, self._files)
+        self._job.inputs.note_source(source.places, recursive=self._files.recursive)
         if not self._wanted.disposal.is_kept:
             run.dispose(self._ctx, self._checked_disposal(source.folders))
         plan = run.plan(
             self._ctx, source, on_missing=self._wanted.on_missing, on_source_change=self._wanted.on_source_change
         )
-        self._job.inputs.note_source(source.places, recursive=self._files.recursive)
         judged = partial(self._parsable, files, fmt)
         return self._settled(plan, partial(self._frame_of_files, files, self._format), judged)
 
@@ -197,21 +194,39 @@ class BookmarkedReader:
         `read` takes a plan, the schema (JSON) of the run before, and a schema to read it with; `judged` leaves out of a
         plan what can't be parsed.
         """
-        run, rule = self._job.active_run, self._column_rule(plan)
+        run, starts_over = self._job.active_run, False
         try:
+            rule = self._column_rule(plan)
             plan = judged(plan)
             before = run.schema_before(self._ctx)
             frame = read(plan, before, None)
-            change = rule.judge(before, frame.schema.json())
-            if not change.is_compatible and rule.on_change == "reset":
-                plan = judged(run.start_over(self._ctx))
+            change = rule.judge(before if run.compares_columns else None, frame.schema.json())
+            starts_over = not change.is_compatible and rule.on_change == "reset"
+            if starts_over:
+                plan = run.start_over(self._ctx)
+                self._check_starts_over_whole(plan)
+                plan = judged(plan)
                 frame = read(plan, None, frame.schema)
-            column = self._watermark_of(frame)
+            return self._finish(plan, frame, change, self._watermark_of(frame))
         except BaseException as error:
-            if not plan.is_empty:  # what was planned would count as read, where the script goes on
+            # What was planned would count as read, where the script goes on.
+            if starts_over or not plan.is_empty:
                 run.set_failed(self._ctx, f"{type(error).__name__}: {error}".rstrip("."))
             raise
-        return self._finish(plan, frame, change, column)
+
+    def _check_starts_over_whole(self, plan: FilePlan) -> None:
+        """Make sure that a plan from the beginning goes to the end.
+
+        Raises:
+            SourceError: it does not: the next run would find other columns again, and start over without end.
+        """
+        if plan.skipped.get(OVER_BOUND):
+            raise SourceError(
+                f"{self._label}: the columns have changed, on_schema_change='reset' reads all from the beginning, and "
+                "that can't be done in one run: the upstream has changed the format, its options or the partitions of "
+                "its output on the way (the log says with which run). Nothing was committed. Read on with "
+                "on_schema_change='accept'; or let the upstream make its output anew, and reset this job."
+            )
 
     def _watermark_of(self, frame: DataFrame) -> WatermarkColumn | None:
         name = self._wanted.watermark_column
@@ -291,7 +306,13 @@ class BookmarkedReader:
         known = self._job.active_run.known_schema(self._ctx)
         if known is not None or self._schema is not None:
             return known
-        others = [file for file in left_out(plan).get(OTHER_SHARDS, ()) if file.size_bytes]
+        # Of a pattern, what other shards read below folders of their own: which Spark would take as roots is not known.
+        place_of = placed(plan.read_below)
+        others = [
+            file
+            for file in left_out(plan).get(OTHER_SHARDS, ())
+            if file.size_bytes and roots_above(file.path, place_of)
+        ]
         if not others:
             return None
         newest = max(others, key=lambda file: file.modified_ms)
@@ -343,6 +364,7 @@ class BookmarkedReader:
         self, job: str, source: UpstreamSource, plan: FilePlan, recorded: str | None, _schema: StructType | None
     ) -> DataFrame:
         entry = source.entry_of(plan)
+        self._job.inputs.note_upstream([*plan.roots, *([entry.target] if entry else [])])
         written = self._written_schema(entry)
         known = None if written is not None else self._job.active_run.known_schema(self._ctx)
         partitions = tuple(entry.facts.get("partition_by", ())) if entry else ()
@@ -402,6 +424,9 @@ class BookmarkedReader:
             on_rewind=self._wanted.on_upstream_rewind,
             until=bound,
             bound=self._files.bound,
+            # A reset reads all with the newest columns, and who gives columns with these.
+            alike="columns" if self._schema is None and self._files.on_schema_change != "reset" else "layout",
+            fold=case_rule(self._job.spark),
         )
         if shard is None or own is not None:
             return source, source
@@ -425,30 +450,6 @@ class BookmarkedReader:
             return None
         return StructType.fromJson(json.loads(self._job.store.blobs.get(entry.schema)))
 
-    def csv(self, path: str | Sequence[str], schema: StructType | str | None = None, **options: Any) -> DataFrame:
-        """Read CSV files; see `load`."""
-        return self.load(path, "csv", schema, **options)
-
-    def json(self, path: str | Sequence[str], schema: StructType | str | None = None, **options: Any) -> DataFrame:
-        """Read JSON files; see `load`."""
-        return self.load(path, "json", schema, **options)
-
-    def text(self, path: str | Sequence[str], **options: Any) -> DataFrame:
-        """Read text files by line; see `load`."""
-        return self.load(path, "text", **options)
-
-    def parquet(self, *paths: str, **options: Any) -> DataFrame:
-        """Read Parquet files; see `load`."""
-        return self.load(paths, "parquet", **options)
-
-    def orc(self, path: str | Sequence[str], **options: Any) -> DataFrame:
-        """Read ORC files; see `load`."""
-        return self.load(path, "orc", **options)
-
-    def xml(self, path: str | Sequence[str], schema: StructType | str | None = None, **options: Any) -> DataFrame:
-        """Read XML files, one row for each element that `rowTag` names; see `load`."""
-        return self.load(path, "xml", schema, **options)
-
     def _refused(self, what: str) -> OptionError:
         return OptionError(f"{self._label}: {what}. Nothing was read or changed.")
 
@@ -461,15 +462,6 @@ class BookmarkedReader:
             run.set_rows(self._ctx, 0)
             return frame
         return self._job.counted(self._ctx, frame, column) if self._wanted.count_rows or column is not None else frame
-
-
-def set_option(options: dict[str, str], key: str, value: Any) -> None:
-    """Set an option as Spark does: names in any case are one option, the last wins, None says nothing."""
-    if value is None:
-        return
-    for name in [name for name in options if name.lower() == key.lower()]:
-        del options[name]
-    options[key] = str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _with_missing(given: StructType, written: StructType | None, partitions: Sequence[str]) -> StructType:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import MisuseError
-from airflow_bookmarks.spark.reader import set_option
+from airflow_bookmarks.spark.by_format import ByFormat, set_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,7 +98,7 @@ class References:
 
 
 @dataclass(slots=True)
-class ReferenceReader:
+class ReferenceReader(ByFormat):
     """Reads a lookup, with the method names of `spark.read`. Made by `BookmarkedJob.reference`."""
 
     job: str
@@ -124,12 +124,6 @@ class ReferenceReader:
         set_option(self._options, key, value)
         return self
 
-    def options(self, **options: Any) -> ReferenceReader:
-        """Set several options of the format."""
-        for key, value in options.items():
-            self.option(key, value)
-        return self
-
     def load(
         self,
         path: str | Sequence[str] | None = None,
@@ -153,26 +147,6 @@ class ReferenceReader:
     def table(self, name: str) -> DataFrame:
         """Return a frame over a table of Spark's catalog; see `load`."""
         return self._kept(replace(self._definition(), table=name, schema=None))
-
-    def csv(self, path: str | Sequence[str], schema: StructType | str | None = None, **options: Any) -> DataFrame:
-        """Read CSV files; see `load`."""
-        return self.load(path, "csv", schema, **options)
-
-    def json(self, path: str | Sequence[str], schema: StructType | str | None = None, **options: Any) -> DataFrame:
-        """Read JSON files; see `load`."""
-        return self.load(path, "json", schema, **options)
-
-    def text(self, path: str | Sequence[str], **options: Any) -> DataFrame:
-        """Read text files by line; see `load`."""
-        return self.load(path, "text", **options)
-
-    def parquet(self, *paths: str, **options: Any) -> DataFrame:
-        """Read Parquet files; see `load`."""
-        return self.load(paths, "parquet", **options)
-
-    def orc(self, path: str | Sequence[str], **options: Any) -> DataFrame:
-        """Read ORC files; see `load`."""
-        return self.load(path, "orc", **options)
 
     def _definition(self) -> Definition:
         options = sorted((key.lower(), value) for key, value in self._options.items())

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.lifecycle.place import Mode
-from airflow_bookmarks.spark.reader import set_option
+from airflow_bookmarks.spark.by_format import set_option
 from airflow_bookmarks.spark.readers.format import FORMATS, check_format
 from airflow_bookmarks.spark.sinks.files import FileSink
 

@@ -20,6 +20,7 @@ import fsspec
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.files.abfs import AbfsFileSystem
 from airflow_bookmarks.files.filesystem import (
     FileSystemError,
     open_filesystem,
@@ -190,6 +191,34 @@ def test_write_that_breaks_off_leaves_what_was_there(ground: HdfsGround) -> None
     assert ground.names() == ["a.csv"]
 
 
+def test_clean_up_that_fails_does_not_hide_what_ended_the_write(
+    ground: HdfsGround, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise ConnectionError("the name node went as well")
+
+    class Broken(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            raise OSError("the disk it comes from is gone")
+
+    monkeypatch.setattr(fsspec.get_filesystem_class("webhdfs"), "rm_file", refuse)
+
+    with pytest.raises(FileSystemError, match="the disk it comes from is gone"):
+        ground.files.write(ground.path("a.csv"), Broken(b"a part"))
+
+    assert "which was not written whole, is left: remove it (the name node went as well)" in caplog.text
+
+
+def test_write_whose_part_is_removed_by_somebody_is_an_error(
+    ground: HdfsGround, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A gateway says so; the name node itself raises FileNotFoundError.
+    monkeypatch.setattr(HdfsFileSystem, "_rename", lambda *_: False)
+
+    with pytest.raises(FileSystemError, match=r"can't be written.*is gone"):
+        ground.files.write(ground.path("a.csv"), io.BytesIO(b"whole"))
+
+
 # ---- HDFS: how it is reached
 
 
@@ -286,6 +315,54 @@ def test_folder_of_somebody_else_is_refused_with_the_reason(hdfs: HdfsCluster) -
         stranger.move(ground.put("a.csv"), ground.path("b.csv"))
 
     assert ground.names() == ["a.csv"]
+
+
+# ---- Azure and Google, as far as it goes without their packages
+
+
+class ByDisk(MemoryFileSystem):
+    """A store whose files are copied by way of this machine's disk, as Azure's."""
+
+    copy = AbfsFileSystem.copy
+    put = AbfsFileSystem.put
+
+
+def test_publisher_that_sleeps_in_a_copy_by_disk_brings_no_replaced_file_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    ground = MemoryGround(ByDisk(), f"memory://test/{uuid.uuid4().hex}")
+    path = ground.put("_bookmarks/a.csv")
+    memory: Any = fsspec.get_filesystem_class("memory")
+    get_file = memory.get_file
+
+    def sleeps(fs: Any, source: str, kept: str) -> None:
+        get_file(fs, source, kept)
+        ground.files.delete(path)  # another has moved it, and a later run replaced it
+
+    monkeypatch.setattr(memory, "get_file", sleeps)
+
+    assert not ground.files.move(path, ground.path("a.csv"))
+    assert ground.files.stat([ground.path("a.csv")]) == [None]
+
+
+def test_file_that_is_written_again_in_azure_replaces_the_former(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, Any]] = []
+    memory: Any = fsspec.get_filesystem_class("memory")
+    # adlfs replaces nothing that it is not told to; what is in memory replaces in any case.
+    monkeypatch.setattr(memory, "put_file", lambda fs, kept, inner, **how: asked.append(how))
+
+    MemoryGround(ByDisk(), "memory://test/x").files.write("memory://test/x/a.csv", io.BytesIO(b"new"))
+
+    assert asked == [{"overwrite": True}]
+
+
+@pytest.mark.parametrize("opener", ["gs.open_gs()", "abfs.open_abfs('abfss')"])
+def test_forked_child_has_connections_of_its_own(opener: str) -> None:
+    script = (
+        "import os; from airflow_bookmarks.files import abfs, gs; gs.GcsFileSystem = lambda: object(); "
+        f"abfs.AbfsFileSystem = lambda scheme: object(); mine = {opener}; assert mine is {opener}; child = os.fork(); "
+        f"child or os._exit({opener} is mine); assert os.waitpid(child, 0)[1] == 0"
+    )
+
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 # ---- what is opened, and what it lacks

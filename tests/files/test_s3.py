@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import boto3.session
 import pytest
+from botocore.exceptions import ClientError
 from mypy_boto3_s3.type_defs import CompletedPartTypeDef
 
 from airflow_bookmarks.core.errors import OptionError, SourceError, SourceMissingError
@@ -24,12 +27,13 @@ def ground(moto_settings: S3Settings, aws_session: boto3.session.Session) -> S3G
     return s3_ground(client_for(aws_session, moto_settings), moto_settings, uuid.uuid4().hex)
 
 
-def put_in_parts(ground: S3Ground, name: str, *parts: bytes) -> str:
+def put_in_parts(ground: S3Ground, name: str, *parts: bytes, **how: Any) -> str:
     """Write a file by a multipart upload, as s3a does from some size on; return its path."""
     path = ground.path(name)
     key = path.removeprefix(f"s3a://{BUCKET}/")
     client = ground.client
-    made = client.create_multipart_upload(Bucket=BUCKET, Key=key, ContentType="text/csv", Metadata={"by": "s3a"})
+    what: Any = {"ContentType": "text/csv", "Metadata": {"by": "s3a"}, **how}
+    made = client.create_multipart_upload(Bucket=BUCKET, Key=key, **what)
     upload = made["UploadId"]
     listed: list[CompletedPartTypeDef] = []
     for number, part in enumerate(parts, 1):
@@ -170,8 +174,101 @@ def test_object_that_is_too_large_for_one_copy_is_copied_in_parts(
     assert target.size_bytes == 11 * MIB
     assert target.etag is not None
     assert target.etag.endswith("-3")
+    assert unfinished(ground) == []
+
+
+def unfinished(ground: S3Ground) -> list[str]:
+    """Return the keys of uploads that nobody finished."""
     uploads = ground.client.list_multipart_uploads(Bucket=BUCKET).get("Uploads", [])
-    assert [u for u in uploads if u["Key"].startswith(ground.root.removeprefix(f"s3a://{BUCKET}/"))] == []
+    return [u["Key"] for u in uploads if u["Key"].startswith(ground.root.removeprefix(f"s3a://{BUCKET}/"))]
+
+
+def when_parts_are_copied(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Let something happen once, between the last part of a copy and its end."""
+    copy_parts = S3FileSystem._each_part
+
+    def sleeps(files: S3FileSystem, *args: Any) -> Sequence[dict[str, Any]]:
+        parts = copy_parts(files, *args)
+        monkeypatch.setattr(S3FileSystem, "_each_part", copy_parts)
+        act()
+        return parts
+
+    monkeypatch.setattr(S3FileSystem, "_each_part", sleeps)
+
+
+def test_publisher_that_sleeps_in_a_copy_by_parts_brings_no_replaced_file_back(
+    ground: S3Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, target = put_in_parts(ground, "_bookmarks/a.csv", b"a" * 5 * MIB, b"b"), ground.path("a.csv")
+
+    def another_moves_it_and_a_later_run_replaces_it() -> None:
+        assert ground.files.move(path, target)
+        assert ground.files.delete(target)
+
+    when_parts_are_copied(monkeypatch, another_moves_it_and_a_later_run_replaces_it)
+
+    assert not ground.files.move(path, target)
+
+    assert ground.files.stat([path, target]) == [None, None]
+    assert unfinished(ground) == []
+
+
+def test_file_that_is_replaced_while_its_parts_are_copied_stays(
+    ground: S3Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put_in_parts(ground, "a.csv", b"a" * 5 * MIB, b"b")
+    when_parts_are_copied(monkeypatch, lambda: ground.put("a.csv", b"new"))
+
+    with pytest.raises(FileSystemError, match="was replaced while it was copied"):
+        ground.files.move(path, ground.path("done/a.csv"))
+
+    assert ground.content("a.csv") == b"new"
+    assert ground.files.stat([ground.path("done/a.csv")]) == [None]
+
+
+def test_upload_that_can_not_be_given_up_hides_nothing(
+    ground: S3Ground, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = put_in_parts(ground, "_bookmarks/a.csv", b"a" * 5 * MIB, b"b")
+    when_parts_are_copied(monkeypatch, lambda: ground.files.move(path, ground.path("a.csv")))
+    events = ground.files._clients.of(BUCKET).meta.events  # type: ignore[attr-defined]
+
+    def refuse(**_: Any) -> None:
+        raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "AbortMultipartUpload")
+
+    events.register("before-call.s3.AbortMultipartUpload", refuse)
+    try:
+        assert not ground.files.move(path, ground.path("a.csv"))
+    finally:
+        events.unregister("before-call.s3.AbortMultipartUpload", refuse)
+
+    assert ground.names() == ["a.csv"]
+    assert re.search(r"unfinished upload \S+ of s3a://lake/\S+/a.csv is left.*AccessDenied", caplog.text)
+
+
+@pytest.mark.parametrize("in_parts", [False, True], ids=["at once", "in parts"])
+def test_file_keeps_the_encryption_and_storage_class_that_it_was_written_with(ground: S3Ground, in_parts: bool) -> None:
+    how: Any = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": "of-flights", "StorageClass": "STANDARD_IA"}
+    path, target = ground.path("_bookmarks/a.csv"), ground.path("a.csv")
+    if in_parts:
+        put_in_parts(ground, "_bookmarks/a.csv", b"a" * 5 * MIB, b"b", **how)
+    else:
+        ground.client.put_object(Bucket=BUCKET, Key=path.removeprefix(f"s3a://{BUCKET}/"), Body=b"a", **how)
+
+    assert ground.files.move(path, target)
+
+    head: Any = ground.client.head_object(Bucket=BUCKET, Key=target.removeprefix(f"s3a://{BUCKET}/"))
+    assert {name: head.get(name) for name in how} == how
+
+
+def test_other_bucket_encrypts_by_its_own_default(ground: S3Ground) -> None:
+    other = f"of-its-own-{uuid.uuid4().hex[:8]}"
+    ground.client.create_bucket(Bucket=other)
+    path = put_in_parts(ground, "a.csv", b"a", ServerSideEncryption="aws:kms", SSEKMSKeyId="of-flights")
+
+    assert ground.files.move(path, f"s3a://{other}/a.csv")
+
+    assert "SSEKMSKeyId" not in ground.client.head_object(Bucket=other, Key="a.csv")
 
 
 def test_folder_of_several_pages_is_removed_whole(ground: S3Ground, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,11 +298,10 @@ def test_missing_bucket_is_told_from_missing_folder(ground: S3Ground) -> None:
     [
         lambda files, path: files.move(path.replace("no-such-bucket-here", BUCKET), path),
         lambda files, path: files.delete(path),
-        lambda files, path: files.folders(path),
         lambda files, path: files.remove(path),
         lambda files, path: files.open(path),
     ],
-    ids=["move", "delete", "folders", "remove", "open"],
+    ids=["move", "delete", "remove", "open"],
 )
 def test_refusal_is_an_error_of_the_system_as_on_a_disk(
     ground: S3Ground, call: Callable[[FileSystem, str], object]
@@ -214,6 +310,10 @@ def test_refusal_is_an_error_of_the_system_as_on_a_disk(
 
     with pytest.raises(OSError, match="no such bucket"):
         call(ground.files, path)
+
+
+def test_bucket_that_is_gone_has_no_folders(ground: S3Ground) -> None:
+    assert ground.files.folders("s3a://no-such-bucket-here/raw") == []
 
 
 def test_failed_move_leaves_the_source(ground: S3Ground) -> None:

@@ -85,3 +85,13 @@ def test_page_that_was_not_asked_for_is_refused(keys: list[str], prefix: str, af
 
     with pytest.raises(PageError):
         Page(keys, numbers, numbers, [None] * len(keys), [], False).check(prefix, after)
+
+
+def test_folder_that_is_shown_once_more_is_left_out() -> None:
+    none = np.zeros(0, np.int64)
+    first = Page([], none, none, [], ["a/", "b/"], True)
+
+    again = Page([], none, none, [], ["b/", "c/"], True)  # "b/" holds a key that begins with the last character of all
+
+    assert again.without_passed(first.end).folders == ["c/"]
+    assert again.without_passed("").folders == ["b/", "c/"]

@@ -84,6 +84,17 @@ def test_more_folders_than_a_page_holds_are_all_entered(s3: StandIn, files: S3Fi
     assert len(s3.seen) == 4 + 230  # 3,500 entries, and the folders that were entered
 
 
+def test_key_is_listed_once_though_a_page_ends_in_a_folder_whose_name_it_follows(
+    s3: StandIn, files: S3FileSystem
+) -> None:
+    s3.hold(f"raw/a{i:04d}" for i in range(999))
+    s3.hold(["raw/b/x", "raw/b0", "raw/b0z"])  # "0" follows "/"
+
+    listed = files.list(ROOT, recursive=True, enters=lambda folder: True)
+
+    assert sorted(listed.files.paths) == [f"s3a://lake/{key}" for key in s3.keys]
+
+
 class WholeYears:
     """Enters some years, and all that is in them."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -382,6 +383,34 @@ def test_name_that_another_job_takes_meanwhile_is_not_taken_from_it(
 
     run(shop, Disposal("archive", str(shop.root / "done")))
     assert contents(shop) == ["ours", "theirs"]
+
+
+@pytest.mark.parametrize("is_disk", [True, False])
+def test_file_that_went_is_not_counted_as_archived(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, is_disk: bool
+) -> None:
+    shop.put("a.txt", "a")
+    monkeypatch.setattr(LocalFileSystem, "move", lambda *_: False)
+    if not is_disk:
+        monkeypatch.setattr(archive, "LocalFileSystem", Remote)  # and what is opened is none
+    with caplog.at_level(logging.INFO, "airflow_bookmarks"):
+        archive_all(shop, ".")
+
+    assert "files read: 1 gone already" in caplog.text
+
+
+def test_move_that_fails_tells_why_also_where_the_name_it_held_is_gone(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_files: LocalFileSystem, source: str, target: str) -> bool:
+        Path(target).unlink()
+        raise PermissionError(13, "not yours", source)
+
+    shop.put("a.txt", "a")
+    monkeypatch.setattr(LocalFileSystem, "move", fail)
+    archive_all(shop, ".")
+
+    assert "not yours" in caplog.text
 
 
 @pytest.mark.parametrize("is_gone", [True, False])

@@ -22,7 +22,8 @@ import pytest
 
 from airflow_bookmarks.core.bound import Bound
 from airflow_bookmarks.core.errors import FencedError, MisuseError, OptionError
-from airflow_bookmarks.core.reason import BEFORE_START, OVER_BOUND, QUARANTINED
+from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.reason import BEFORE_START, LATE, OVER_BOUND, QUARANTINED
 from airflow_bookmarks.core.start import Start
 from airflow_bookmarks.files.filesystem import Listed
 from airflow_bookmarks.files.local import LocalFileSystem
@@ -34,7 +35,8 @@ from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.sources.backlog import Backlog
 from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.sources.files import FileSource, left_out
+from airflow_bookmarks.sources.source import Found
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.sqlite import SqliteTable
@@ -299,6 +301,29 @@ def test_folders_are_listed_once_for_all_batches(shop: Shop) -> None:
     files = CountingFiles()
     assert len(drain(shop, files=files, max_files=1)) == 12
     assert files.listings == 1
+
+
+def test_stored_plan_of_a_batch_is_in_proportion_to_what_it_reads(shop: Shop) -> None:
+    for day in range(6):
+        shop.put(f"{day}/a.txt", "a", seconds=1_700_000_000 + day)
+        shop.put(f"{day}/late.txt", "late", seconds=1_600_000_000)
+    shop.put("whole.txt", "w", seconds=1_700_000_006)
+    options = FileOptions(bound=Bound(max_files=2), late_after=timedelta(days=1))
+    backlog, found, bases, named = Backlog(), Found(), [], []
+    for _ in range(4):
+        globs = [f"{shop.root}/{{raw/[0-5],raw/whole.txt}}"]
+        source = FileSource(FILES, [], options, globs=globs, backlog=backlog)
+        plan = source.plan(found)
+        position = source.advance(plan)
+        assert position is not None
+        found = Found(position.body, found.load, watermark=position.watermark, facts=plan.facts())
+        stored = FilePlan.decode(plan.encode())
+        bases.append([base.removeprefix(f"{shop.raw}/") for base in stored.bases])
+        named.append(len(stored.unread.get(LATE, ())))
+        assert (plan.skipped[LATE], len(left_out(plan)[LATE])) == (6, 6)
+
+    assert bases == [["0", "1"], ["2", "3"], ["4", "5"], ["whole.txt"]]
+    assert named == [6, 0, 0, 0]  # once for all batches of the loop
 
 
 def test_each_batch_asks_the_store_the_same_and_of_the_ledger_nothing_twice(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from airflow_bookmarks.core.errors import (
     OptionError,
     ProtectedError,
     PublishError,
+    RunUnknownError,
     UpstreamRewoundError,
 )
 from airflow_bookmarks.core.run import RunState
@@ -122,6 +123,19 @@ def test_forced_clean_fences_the_holder_before_it_lists(shop: Shop) -> None:
     with pytest.raises(FencedError):
         run.commit()
     assert lines_of_next_run(shop) == ["a1", "b1", "c1", "d1"]
+    assert shop.target_lines() == Counter(["a1", "b1", "c1", "d1"])
+
+
+def test_forced_clean_that_is_refused_fences_nobody(shop: Shop) -> None:
+    three_runs(shop)
+    shop.put("d.txt", "d1")
+    run = shop.begin()
+    shop.copy(run)
+
+    with pytest.raises(RunUnknownError):
+        rewind(shop.store, "copy", 77, clean=True, force=True, **REASON)
+
+    run.commit()
     assert shop.target_lines() == Counter(["a1", "b1", "c1", "d1"])
 
 

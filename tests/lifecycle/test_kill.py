@@ -16,6 +16,7 @@ from airflow_bookmarks.lifecycle.finish import Outcome, finish, outcome
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.place import Mode
 from airflow_bookmarks.lifecycle.point import FAULT_VARIABLE, Point, fault_from_environment, no_fault
+from airflow_bookmarks.store.table import Update, Value
 from tests.lifecycle.shop import Shop
 
 ROOT = Path(__file__).parents[2]
@@ -59,6 +60,20 @@ def test_worker_publishes_what_a_dead_driver_committed(shop: Shop, point: Point)
     assert shop.target_lines() == {"a": 1, "b": 1}
     assert shop.staged_files() == []
     assert outcome(shop.store, "copy", "task")[0] is Outcome.FINISHED
+
+
+def test_worker_has_published_though_an_old_staging_root_can_not_be_reached(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop.put("a.txt", "a")
+    assert drive(shop, 1, Mode.APPEND, f"{Point.COMMITTED}@1") == -signal.SIGKILL
+    staging: list[Value] = ["gopher://old", *shop.store.head("copy").staging]
+    shop.store.table.transact([Update(shop.store.keys("copy").head, set={"staging": staging})])
+
+    assert finish(shop.store, "copy", Caller("task", 1), Machine()).is_published
+
+    assert (shop.target_lines(), shop.staged_files()) == ({"a": 1}, [])
+    assert "what was staged in 'gopher://old' is left" in caplog.text
 
 
 def test_fault_kills_only_the_attempt_it_names() -> None:

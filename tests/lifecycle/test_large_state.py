@@ -13,7 +13,7 @@ from airflow_bookmarks.core.instant import utc_now
 from airflow_bookmarks.lifecycle.change import reset, rewind
 from airflow_bookmarks.lifecycle.doctor import examine
 from airflow_bookmarks.lifecycle.history import files_of
-from airflow_bookmarks.lifecycle.retention import RETENTION, collect
+from airflow_bookmarks.lifecycle.retention import BLOB_GRACE, RETENTION, collect
 from airflow_bookmarks.lifecycle.transfer import export, import_
 from airflow_bookmarks.store import blob, bookmark_store
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -113,6 +113,19 @@ def test_doctor_names_objects_that_are_gone_changed_or_out_of_reach(shop: Shop, 
     shutil.rmtree(state)
     state.write_text("no folder any more")
     assert {"blob-unreachable", "objects-unreachable"} <= codes(shop)
+
+
+def test_object_that_an_item_names_is_no_orphan_however_state_uri_is_spelled(
+    shop: Shop, state: Path, tmp_path: Path
+) -> None:
+    shop.run()
+    before = objects(state)
+    shop.store = BookmarkStore(SqliteTable(tmp_path / "bookmarks.db"), "test", state_uri=f"file://{state}")
+
+    assert codes(shop) == set()
+    collected = collect(shop.store, clock=lambda: utc_now() + BLOB_GRACE + timedelta(days=1))
+
+    assert (collected.objects, objects(state)) == ((), before)
 
 
 def test_doctor_tells_of_an_object_that_nothing_names(shop: Shop, state: Path) -> None:

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from airflow_bookmarks.core.errors import ManifestError, OptionError
 from airflow_bookmarks.core.listing import Listing
 from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.files import filesystem
+from airflow_bookmarks.files.abfs import AbfsFileSystem
 from airflow_bookmarks.files.filesystem import use_s3_settings
 from airflow_bookmarks.files.s3_settings import S3Settings
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
@@ -104,6 +106,19 @@ def test_manifest_is_written_with_pause_and_disable_alike(shop: Shop, uri: str, 
 
     (entry,) = written(uri)["partitionlisting/copy/manual%2F1/raw.input-files.json"]
     assert entry["files"] == [f"file://{shop.raw}/a.txt"]
+
+
+def test_manifest_of_a_paused_run_that_starts_over_lists_what_it_reads(shop: Shop, uri: str) -> None:
+    shop.put("a.txt", "line")
+    shop.run()
+    shop.put("b.txt", "line")
+    run = shop.side(option="pause")
+    plan(run, shop, uri)
+
+    run.start_over("raw")
+
+    (entry,) = next(found for name, found in written(uri).items() if "raw" in name)
+    assert entry["files"] == [f"file://{shop.raw}/a.txt", f"file://{shop.raw}/b.txt"]
 
 
 def test_manifest_is_there_before_anything_is_read_and_after_the_plan_is_stored(shop: Shop, uri: str) -> None:
@@ -225,12 +240,27 @@ def test_texts_that_differ_have_parts_that_differ_and_fit_a_file_name(one: str, 
         assert 0 < len(part) <= 200
 
 
-@pytest.mark.parametrize("uri", ["", " ", "temp", "s3://key:secret@bucket/temp", "gopher://x/y", "/temp/*"])
+@pytest.mark.parametrize(
+    "uri",
+    ["", " ", "temp", "s3://key:secret@bucket/temp", "abfss://key:secret@account/temp", "gopher://x/y", "/temp/*"],
+)
 def test_what_is_no_folder_is_refused(uri: str) -> None:
     with pytest.raises(OptionError, match="Nothing was read or changed") as raised:
         check_manifest_uri(uri)
 
     assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("scheme", ["abfs", "abfss"])
+def test_container_of_azure_is_no_user(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Azure(AbfsFileSystem):
+        def __init__(self) -> None:  # without adlfs
+            self._scheme = scheme
+
+    monkeypatch.setitem(filesystem._OPENERS, scheme, Azure)
+    uri = f"{scheme}://lake@store.dfs.core.windows.net/glue"
+
+    assert check_manifest_uri(uri) == uri
 
 
 def test_manifest_lies_in_s3(moto_url: str, aws_session: boto3.session.Session) -> None:

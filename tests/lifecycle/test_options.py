@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_bookmarks.core.errors import JobUnknownError, OptionError, RunUnknownError, SourceChangedError
+from airflow_bookmarks.core.errors import (
+    JobUnknownError,
+    MisuseError,
+    OptionError,
+    PublishError,
+    RunUnknownError,
+    SourceChangedError,
+)
 from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.finish import side_summary
+from airflow_bookmarks.lifecycle.place import Mode, Place
 from airflow_bookmarks.store.table import Key
 from tests.lifecycle.shop import Shop
 
@@ -154,3 +163,74 @@ def test_summary_of_a_side_run_says_what_its_record_says(shop: Shop) -> None:
     assert (summary.is_published, summary.run_number) == (True, None)
     assert (summary.contexts["raw"]["files"], summary.outputs["out"]["rows"]) == (1, 2)
     assert not side_summary(shop.store, "copy", Caller("another", 1), "disable").is_published
+
+
+# ---- side runs that fail
+
+
+def deny(*_: object) -> None:
+    raise PermissionError("denied")
+
+
+@pytest.mark.parametrize("option", ["pause", "disable"])
+def test_side_run_that_can_not_publish_leaves_nothing_staged_and_claims_no_commit(
+    shop: Shop, option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.put("a.txt", "a")
+    run = shop.side(option=option)
+    shop.copy(run)
+    monkeypatch.setattr(LocalFileSystem, "move", deny)
+    with pytest.raises(
+        PublishError, match=rf"{option} run, output 'out': denied\. The bookmark is where it was.*{run.file_token}"
+    ):
+        run.commit()
+    assert (shop.staged_files(), shop.target_lines(), shop.store.sides("copy")) == ([], {}, [])
+
+
+def test_side_run_that_can_not_delete_what_it_replaces_says_so(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.mode = Mode.OVERWRITE
+    shop.put("a.txt", "a")
+    shop.run()
+    run = shop.side(option="disable")
+    shop.copy(run)
+    monkeypatch.setattr(LocalFileSystem, "delete", deny)
+    with pytest.raises(PublishError, match=r"denied\. The bookmark is where it was"):
+        run.commit()
+    assert shop.staged_files() == []
+
+
+@pytest.mark.parametrize("ends_by", ["commit", "abort"])
+def test_side_run_whose_staging_can_not_be_removed_ends_as_it_would_have(
+    shop: Shop, ends_by: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop.put("a.txt", "a")
+    run = shop.side()
+    shop.copy(run)
+    monkeypatch.setattr(LocalFileSystem, "remove", deny)
+    if ends_by == "commit":
+        assert run.commit().is_published
+    else:
+        run.abort("an error of the script")
+    assert "what the pause run staged could not be removed: denied" in caplog.text
+
+
+def test_side_run_of_which_a_read_failed_publishes_nothing(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    run = shop.side(option="disable")
+    shop.copy(run)
+    run.set_failed("raw", "OSError: no answer")
+    with pytest.raises(MisuseError, match=r"not read: OSError: no answer\. Nothing was published"):
+        run.commit()
+    run.abort("misuse")
+    assert (shop.staged_files(), shop.target_lines()) == ([], {})
+
+
+def test_side_run_with_an_output_that_was_never_written_publishes_nothing(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    run = shop.side()
+    shop.copy(run)
+    run.place("more", Place("files", str(shop.root / "more")))
+    with pytest.raises(MisuseError, match=r"\['more'\] were placed and not written\. Nothing was published"):
+        run.commit()
+    run.abort("misuse")
+    assert shop.target_lines() == {}

@@ -208,6 +208,35 @@ def test_replay_that_leaves_an_output_out_is_refused(shop: Shop) -> None:
     assert shop.target_lines() == Counter(["a1", "a2", "b1"])
 
 
+def test_replay_of_which_a_read_failed_is_refused_also_where_the_error_was_caught(shop: Shop) -> None:
+    two_runs(shop)
+    run = begin_replay(shop, 1)
+    shop.copy(run)
+    run.set_failed("raw", "OSError: no answer")
+
+    with pytest.raises(
+        MisuseError, match=r"'raw' was planned and not read: OSError: no answer\. Nothing was committed"
+    ):
+        run.commit()
+    run.abort("misuse")
+    assert shop.target_lines() == Counter(["a1", "a2", "b1"])
+
+
+def test_replay_knows_the_columns_of_the_run_that_it_makes_again_and_compares_none(shop: Shop) -> None:
+    for name in "ab":
+        shop.put(f"{name}.txt", name)
+        run = shop.begin()
+        shop.copy(run)
+        run.set_schema("raw", f'{{"of": "{name}"}}')
+        run.commit()
+    again = begin_replay(shop, 1)
+    again.plan("raw", FileSource(FILES, [str(shop.raw)]))
+
+    assert again.known_schema("raw") == again.schema_before("raw") == '{"of": "a"}'
+    assert not again.compares_columns
+    again.abort("enough")
+
+
 def test_replay_recovers_first(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     two_runs(shop)
     shop.put("c.txt", "c1")

@@ -21,6 +21,9 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.instant import utc_now
 from airflow_bookmarks.core.line import Line
 from airflow_bookmarks.core.run import RunKey
+from airflow_bookmarks.files import filesystem
+from airflow_bookmarks.files.filesystem import FileSystemError
+from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle import retention
 from airflow_bookmarks.lifecycle.change import reset, rewind, set_position, undo
 from airflow_bookmarks.lifecycle.doctor import examine
@@ -632,6 +635,44 @@ def test_folder_that_a_killed_side_run_left_goes_after_the_retention(shop: Shop)
     (folder,) = of(collect(shop.store, clock=in_days(91))).folders
     assert left.is_relative_to(folder)
     assert not left.exists()
+
+
+class OutOfReach(LocalFileSystem):
+    """A store that is not there any more, or in which this process has no rights."""
+
+    def folders(self, root: str) -> Sequence[str]:
+        raise FileSystemError(f"{root!r} can't be listed")
+
+    def remove(self, root: str) -> None:
+        raise FileSystemError(f"{root!r} can't be removed")
+
+
+def test_staging_root_that_can_not_be_reached_keeps_no_history(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(filesystem._OPENERS, "far", OutOfReach)
+    runs(shop, 2)
+    runs(shop, 2, "other")
+    shop.store.table.transact([Update(shop.store.keys("copy").head, set={"staging": ["far://old", "gopher://old"]})])
+
+    done = collect(shop.store, clock=in_days(100))
+
+    assert (of(done).runs, of(done, "other").runs) == (("1.1",), ("1.1",))
+    assert "'far://old.side'" in caplog.text
+    assert "'gopher://old.side'" in caplog.text
+
+
+def test_folder_of_a_side_run_that_can_not_be_removed_is_not_counted(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    runs(shop, 1)
+    shop.put("b.txt", "b")
+    shop.copy(shop.side(option="pause"))  # killed here
+    monkeypatch.setattr(LocalFileSystem, "remove", OutOfReach.remove)
+
+    assert of(collect(shop.store, clock=in_days(91))).folders == ()
+
+    assert "is not removed" in caplog.text
 
 
 def test_side_records_go_when_they_expired(shop: Shop) -> None:

@@ -26,6 +26,7 @@ from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.listing import FileInfo, Listing
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.finish import Outcome, outcome
 from airflow_bookmarks.lifecycle.history import history
 from airflow_bookmarks.lifecycle.lease import Machine
@@ -49,6 +50,25 @@ def test_file_added_after_the_plan_is_read_by_the_next_run(shop: Shop) -> None:
     lines, _ = shop.run(between=lambda: shop.put("b.txt", "b"))
     assert lines == ["a"]
     assert shop.run()[0] == ["b"]
+
+
+def test_staging_that_can_not_be_removed_does_not_fail_a_run_that_is_published(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def deny(*_: object) -> None:
+        raise PermissionError("denied")
+
+    shop.put("a.txt", "a")
+    run = shop.begin()
+    shop.copy(run)
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalFileSystem, "remove", deny)
+        assert run.commit().is_published
+    head = shop.store.head("copy")
+    assert (head.published, head.publishing, head.lease) == (1, None, None)
+    assert "denied" in caplog.text
+    shop.run()
+    assert shop.staged_files() == []
 
 
 def test_without_a_commit_nothing_moved(shop: Shop) -> None:

@@ -16,6 +16,7 @@ from airflow_bookmarks.core.errors import OptionError, SourceMissingError
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.shard import VirtualShard
 from airflow_bookmarks.lifecycle.bookmark import bookmark
+from airflow_bookmarks.lifecycle.change import set_position
 from airflow_bookmarks.lifecycle.doctor import Finding, examine
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.pending import pending
@@ -162,6 +163,13 @@ def test_time_of_partitions_that_have_no_such_column_is_an_error(shop: Shop) -> 
         plan_now(shop, source(shop, **DAYS))
 
 
+def test_file_that_is_loaded_by_its_name_has_no_partition_with_a_time(shop: Shop) -> None:
+    put(shop, "a.txt")
+
+    with pytest.raises(OptionError, match="these folders have no partition columns"):
+        FileSource(FILES, [f"{shop.raw}/a.txt"], FileOptions(**DAYS)).plan(Found())
+
+
 def test_folder_that_is_no_number_stops_a_comparison_with_one(shop: Shop) -> None:
     put(shop, "year=2013/a.txt", "year=latest/a.txt")
 
@@ -185,6 +193,48 @@ def test_pattern_that_matches_nothing_is_an_error_at_first(shop: Shop) -> None:
 
 
 # ---- patterns
+
+
+def test_alternatives_of_a_pattern_are_one_union_of_what_is_there(shop: Shop) -> None:
+    put(shop, "new/a.txt", "empty/b.csv")
+
+    assert plan_now(shop, source(shop, ["{new,old/new}/*.txt"])) == ["new/a.txt"]
+    assert plan_now(shop, source(shop, ["{old/new,empty/none,new}/*.txt"])) == ["new/a.txt"]
+    assert plan_now(shop, source(shop, ["{old/new,new}"])) == ["new/a.txt"]
+    with pytest.raises(SourceMissingError, match=r"nothing matches '.*/\{old/empty,empty\}/\*.txt'\. Nothing was read"):
+        plan_now(shop, source(shop, ["new/*.txt", "{old/empty,empty}/*.txt"]))
+
+
+def test_alternatives_of_which_none_is_there_are_an_error_in_every_run(shop: Shop) -> None:
+    put(shop, "new/a.txt")
+    either = source(shop, ["{new,old/new}/*.txt"])
+    assert run(shop, either) == ["new/a.txt"]
+    (shop.raw / "new").rename(shop.raw / "gone")
+
+    with pytest.raises(SourceMissingError, match=r"nothing matches .*all missing: .*/new' does not exist"):
+        run(shop, either)
+
+
+def test_root_that_is_loaded_by_its_name_as_well_has_to_be_there(shop: Shop) -> None:
+    put(shop, "new/a.txt")
+    both = FileSource(FILES, [f"{shop.raw}/old"], globs=[f"{shop.root}/{{raw/new,raw/old}}"])
+
+    with pytest.raises(SourceMissingError, match="/old' does not exist"):
+        both.plan(Found())
+
+
+def test_context_is_set_to_now_where_an_alternative_is_missing(shop: Shop) -> None:
+    put(shop, "new/a.txt")
+    either = ["{new,old/new}/*.txt"]
+    run(shop, source(shop, either))
+    put(shop, "new/b.txt")
+
+    set_position(shop.store, "copy", "raw", "now", reason="over", who="ada")
+
+    assert run(shop, source(shop, either)) == []
+    (shop.raw / "new").rename(shop.raw / "gone")
+    with pytest.raises(SourceMissingError, match="does not exist"):
+        set_position(shop.store, "copy", "raw", "now", reason="over", who="ada")
 
 
 def test_file_below_several_patterns_is_planned_once(shop: Shop) -> None:
@@ -256,6 +306,18 @@ def test_shards_share_a_look_only_where_they_select_the_same(shop: Shop) -> None
 
     assert planned("k = 1") == {"k=1"}
     assert planned("k = 2") == {"k=2"}
+
+
+def test_files_that_wait_in_one_shard_are_not_pruned_by_the_look_of_another(shop: Shop) -> None:
+    put(shop, "dt=2013-01-01/a.txt", "dt=2013-01-31/a.txt")
+    options, looks, before = FileOptions(**DAYS), Looks(), {"newest_partition": "2013-01-01T00:00:00"}
+    first, second = (FileSource(FILES, [str(shop.raw)], options, clock=lambda: NOON, looks=looks) for _ in range(2))
+
+    drained = first.plan(Found(facts=before))
+    waiting = second.plan(Found(facts=before | {"waiting_from_ms": int(NOON.timestamp() * 1000)}))
+
+    assert below(shop, drained.files.paths) == ["dt=2013-01-31/a.txt"]
+    assert below(shop, waiting.files.paths) == ["dt=2013-01-01/a.txt", "dt=2013-01-31/a.txt"]
 
 
 # ---- the time of partitions

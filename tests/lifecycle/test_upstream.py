@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.errors import MisuseError, OptionError, SourceMissingError, UpstreamRewoundError
+from airflow_bookmarks.core.bound import Bound
+from airflow_bookmarks.core.errors import (
+    MisuseError,
+    OptionError,
+    SourceError,
+    SourceMissingError,
+    UpstreamRewoundError,
+)
+from airflow_bookmarks.core.reason import OVER_BOUND
+from airflow_bookmarks.core.schema import struct
 from airflow_bookmarks.core.until import until_of
 from airflow_bookmarks.lifecycle.change import reset, rewind
-from airflow_bookmarks.lifecycle.place import Mode
+from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
 from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.sources.files import FileSource
 from airflow_bookmarks.sources.upstream import OnRewind, UpstreamSource
-from tests.lifecycle.shop import Shop
+from tests.lifecycle.shop import FILES, Shop
 
 
 class Stopped(BaseException):
@@ -250,3 +264,118 @@ def test_last_run_to_read_that_was_undone_follows_the_policy_on_rewinds(shop: Sh
 def test_last_run_to_read_has_to_be_one_of_that_upstream(shop: Shop, until: object) -> None:
     with pytest.raises(OptionError, match="until="):
         until_of(until, "up")  # type: ignore[arg-type]  # as wrong as a test wants it
+
+
+# ---- runs that were not written alike
+
+
+def written(shop: Shop, name: str, *columns: str, form: str = "text", by: tuple[str, ...] = (), **options: str) -> None:
+    """Make one run of the upstream that writes one file in this format, with these columns."""
+    shop.put(f"{name}.txt", name)
+    run = shop.begin("up")
+    run.plan("raw", FileSource(FILES, [str(shop.raw)]))
+    facts = {"format": form, "partition_by": list(by), "options": options}
+    folder = Path(run.place("out", Place("files", str(shop.root / "up"), facts=facts)))
+    part = folder / f"file={name}" / "part-0.txt"
+    part.parent.mkdir(parents=True)
+    part.write_text(name)
+    schema = json.dumps(struct(**dict.fromkeys(columns, "string")))
+    run.staged(
+        "out",
+        collect_staged(FILES, str(folder), str(shop.root / "up"), run.file_token, shop.mode, rows=1, schema=schema),
+    )
+    run.commit()
+
+
+def consumed(shop: Shop, **options: Any) -> tuple[list[str], int]:
+    """Make one run of the consumer; return what it read, and how many files it left to the next."""
+    run = shop.begin("down")
+    plan = run.plan("up", UpstreamSource(shop.store, "down", "up", **{"alike": "columns", **options}))
+    run.commit()
+    return sorted(Path(path).read_text() for path in plan.files.paths), plan.skipped.get(OVER_BOUND, 0)
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"form": "csv"}, "format 'text', then 'csv'"),
+        ({"by": ("month",)}, r"partitionBy \[\], then \['month'\]"),
+        ({"sep": ";"}, "options {}, then {'sep': ';'}"),
+    ],
+)
+def test_window_ends_before_a_run_that_was_written_in_another_layout(
+    shop: Shop, other: dict[str, Any], said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    written(shop, "a", "x")
+    written(shop, "b", "x")
+    written(shop, "c", "x", **other)
+    written(shop, "d", "x", **other)
+    assert consumed(shop) == (["a", "b"], 2)
+    assert re.search(f"run 3 of upstream 'up' was written otherwise than run 2: {said}", caplog.text)
+    assert consumed(shop) == (["c", "d"], 0)
+    assert consumed(shop) == ([], 0)
+
+
+def test_window_ends_before_a_run_that_lacks_a_column_but_not_before_one_that_has_more(shop: Shop) -> None:
+    written(shop, "a", "x")
+    written(shop, "b", "x", "y")
+    written(shop, "c", "X")
+    assert consumed(shop) == (["a", "b"], 1)
+    assert consumed(shop) == (["c"], 0)
+
+
+def test_window_goes_on_where_the_columns_are_not_those_of_the_runs(shop: Shop) -> None:
+    written(shop, "a", "x", "y")
+    written(shop, "b", "x")
+    assert consumed(shop, alike="layout") == (["a", "b"], 0)
+
+
+def test_who_makes_no_frame_is_told_all_that_is_published(shop: Shop) -> None:
+    written(shop, "a", "x")
+    written(shop, "b", "x", form="csv")
+    assert consumed(shop, alike="any") == (["a", "b"], 0)
+
+
+def test_names_that_differ_in_case_alone_are_one_column_unless_case_means_something(shop: Shop) -> None:
+    written(shop, "a", "x")
+    written(shop, "b", "X")
+    assert consumed(shop, fold=lambda name: name) == (["a"], 1)
+
+
+def test_run_without_files_that_are_left_says_nothing_of_the_layout(shop: Shop) -> None:
+    shop.mode = Mode.OVERWRITE
+    written(shop, "a", "x")
+    written(shop, "b", "x", by=("month",))
+    assert consumed(shop) == (["b"], 0)
+
+
+def test_bound_and_another_layout_are_both_left_over(shop: Shop) -> None:
+    for name in "abcd":
+        written(shop, name, "x", form="text" if name < "c" else "csv")
+    assert consumed(shop, bound=Bound.of(max_files=3)) == (["a", "b"], 2)
+    assert consumed(shop, bound=Bound.of(max_files=1)) == (["c"], 1)
+
+
+def test_loop_of_batches_reads_on_behind_another_layout(shop: Shop) -> None:
+    written(shop, "a", "x")
+    written(shop, "b", "x", form="csv")
+    run = shop.begin("down", in_batches=True)
+    run.plan("up", UpstreamSource(shop.store, "down", "up", alike="columns"))
+    run.commit()
+    assert run.goes_on
+    following = run.following()
+    plan = following.plan("up", UpstreamSource(shop.store, "down", "up", alike="columns"))
+    following.commit()
+    assert [Path(path).read_text() for path in plan.files.paths] == ["b"]
+
+
+def test_stored_plans_that_were_not_written_alike_are_not_read_together_again(shop: Shop) -> None:
+    for name, form in (("a", "text"), ("b", "csv")):
+        written(shop, name, "x", form=form)
+        consumed(shop)
+    source = UpstreamSource(shop.store, "down", "up", alike="columns")
+    with pytest.raises(SourceError, match=r"run 2 of upstream 'up' was written otherwise.*a pause between"):
+        source.entry_of(shop.side("down", "pause", "0", "2").plan("up", source))
+    entry = source.entry_of(shop.side("down", "pause", "0", "1").plan("up", source))
+    assert entry is not None
+    assert entry.facts["format"] == "text"

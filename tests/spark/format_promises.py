@@ -183,6 +183,20 @@ def test_avro_is_looked_at_by_its_heads_and_one_file_of_each_kind(lake: Lake, mo
     assert asked == [1, 1]
 
 
+def test_avro_file_of_another_name_is_read_though_hadoop_says_otherwise(lake: Lake) -> None:
+    add(lake, "avro", ("AA", 1))
+    (part,) = (lake.root / "raw").glob("*.avro")
+    part.rename(part.with_suffix(".dat"))
+    hadoop = lake.spark._jsc.hadoopConfiguration()
+    hadoop.set("avro.mapred.ignore.inputs.without.extension", "true")
+    try:
+        with lake.job() as job:
+            frame = job.read("raw").format("avro").schema("carrier STRING, delay INT").load(lake.path("raw"))
+            assert rows_of(frame) == [("AA", 1)]
+    finally:
+        hadoop.unset("avro.mapred.ignore.inputs.without.extension")
+
+
 def test_file_that_is_no_avro_is_told_by_spark(lake: Lake) -> None:
     put_avro(lake, "a", "carrier STRING", ("AA",))
     Path(lake.path("raw", "b.avro")).write_bytes(b"Obj\x01\x02")

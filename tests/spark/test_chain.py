@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,8 +10,10 @@ from pyspark.sql import DataFrame
 
 from airflow_bookmarks.core.errors import (
     OptionError,
+    SchemaChangedError,
     SchemaUnknownError,
     SourceChangedError,
+    SourceError,
     SourceMissingError,
     UpstreamRewoundError,
 )
@@ -212,3 +215,49 @@ def test_overwritten_files_are_not_read_and_are_counted(lake: Lake) -> None:
         assert rows_of(job.read("flights").upstream("clean")) == [("one", "y"), ("two", "x")]
     assert job.summary is not None
     assert job.summary["contexts"]["flights"]["skipped"] == {"replaced": 1}
+
+
+# ---- runs that were not written alike
+
+
+def publish_json(lake: Lake, row: dict[str, Any], *columns: str, by: str | None = None) -> None:
+    """Make one run of the upstream `up`, which writes these columns of a row (default: all)."""
+    lake.put(f"{row['id']}.json", json.dumps(row))
+    with lake.job("up") as job:
+        frame = job.read("raw").json(lake.path("raw"))
+        writer = job.write(frame.select(*columns) if columns else frame, "out")
+        (writer if by is None else writer.partitionBy(by)).parquet(lake.path("up"))
+
+
+def consume_all(lake: Lake, name: str = "down", **kwargs: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
+    with lake.job(name) as job:
+        frame = job.read("up", **kwargs).upstream("up")
+        return frame.columns, rows_of(frame)
+
+
+@pytest.mark.parametrize(("first", "then"), [(None, "month"), ("month", None)])
+def test_upstream_that_changes_its_partitions_is_read_in_two_runs(lake: Lake, first: Any, then: Any) -> None:
+    publish_json(lake, {"id": 1, "month": 1}, by=first)
+    publish_json(lake, {"id": 2, "month": 2}, by=then)
+    assert [consume_all(lake) for _ in range(2)] == [(["id", "month"], [(1, 1)]), (["id", "month"], [(2, 2)])]
+
+
+def test_column_that_only_older_runs_have_is_read_and_then_on_schema_change_decides(lake: Lake) -> None:
+    publish_json(lake, {"id": 1, "tail": "x"})
+    publish_json(lake, {"id": 2, "tail": "y"}, "id")
+    assert consume_all(lake) == (["id", "tail"], [(1, "x")])
+    with pytest.raises(SchemaChangedError, match="removed tail: string -> not there"):
+        consume_all(lake)
+    assert consume_all(lake, on_schema_change="accept") == (["id"], [(2,)])
+    assert consume_all(lake, "other", on_schema_change="reset") == (["id"], [(1,), (2,)])
+
+
+def test_start_from_the_beginning_that_can_not_go_to_the_end_is_an_error(lake: Lake) -> None:
+    publish_json(lake, {"id": 1, "month": 1, "tail": "x"})
+    assert consume_all(lake)[1] == [(1, 1, "x")]
+    publish_json(lake, {"id": 2, "month": 2, "tail": "y"}, "id", "month", by="month")
+    before = lake.state("down")
+    with pytest.raises(SourceError, match=r"can't be done in one run.*Nothing was committed.*'accept'"):
+        consume_all(lake, on_schema_change="reset")
+    assert lake.state("down") == before
+    assert consume_all(lake, on_schema_change="accept") == (["id", "month"], [(2, 2)])

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import functions as F
 
-from airflow_bookmarks.core.errors import FencedError, JobBusyError, MisuseError
+from airflow_bookmarks.core.errors import FencedError, JobBusyError, MisuseError, StoreUnavailableError
 from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.files.local import LocalFileSystem
+from airflow_bookmarks.lifecycle.side_run import SideRun
 from airflow_bookmarks.spark import BookmarkedJob
-from tests.spark.lake import Lake, lines_of, rows_of
+from tests.spark.lake import LISTING_KEY, Lake, lines_of, rows_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -132,6 +134,35 @@ def test_notebook_begins_commits_and_aborts_by_hand(lake: Lake) -> None:
     job = lake.job().begin()
     job.abort("looked enough")
     assert (lake.head().run_number, lake.head().lease) == (1, None)
+
+
+@pytest.mark.parametrize("option", ["enable", "pause"])
+def test_error_of_the_script_is_what_is_raised_though_the_staging_can_not_be_removed(
+    lake: Lake, option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def deny(*_: object) -> None:
+        raise PermissionError("denied")
+
+    lake.put("a.txt", "a")
+    before = lake.spark.conf.get(LISTING_KEY)
+    monkeypatch.setattr(LocalFileSystem, "remove", deny)
+    with pytest.raises(ZeroDivisionError), lake.job(option=option) as job:
+        job.write(lake.read(job), "out").text(lake.path("copy"))
+        raise ZeroDivisionError
+    assert lake.spark.conf.get(LISTING_KEY) == before
+
+
+def test_session_is_as_it_was_also_where_the_end_of_the_run_fails(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise StoreUnavailableError("no answer")
+
+    closed: list[str] = []
+    job = lake.job(option="pause").begin()
+    job._session_conf.callback(closed.append, "closed")
+    monkeypatch.setattr(SideRun, "abort", fail)
+    with pytest.raises(StoreUnavailableError):
+        job.abort("a test")
+    assert closed == ["closed"]
 
 
 def test_block_goes_on_with_a_job_that_was_begun_or_committed_or_aborted_by_hand(lake: Lake) -> None:

@@ -144,6 +144,17 @@ def test_script_and_operator_that_agree_are_good(lake: Lake) -> None:
         assert job.name == "copy"
 
 
+def test_option_in_the_spelling_of_glue_is_the_same_option(lake: Lake) -> None:
+    lake.spark.conf.set("spark.bookmarks.option", "pause")
+    assert lake.job(option="job-bookmark-pause").option == "pause"
+
+
+def test_open_store_beside_that_of_the_operator_is_told(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
+    lake.spark.conf.set("spark.bookmarks.store", "sqlite:////x/a.db")
+    assert lake.job().store is lake.store
+    assert "the script gives an open store, of namespace 'test'; the one of the operator" in caplog.text
+
+
 def test_window_ends_may_come_one_by_argument_and_one_by_conf(lake: Lake) -> None:
     for name in "ab":
         lake.put(f"{name}.txt", name)

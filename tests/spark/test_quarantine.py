@@ -461,6 +461,17 @@ def test_replay_reads_what_the_run_has_read(lake: Lake) -> None:
     assert list(held(lake)) == ["b.csv"]
 
 
+@pytest.mark.parametrize("column", ["_corrupt_record", "broken"])
+@pytest.mark.parametrize(("name", "good", "bad"), [("csv", "1,a", "x,b"), ("json", '{"id": 1, "name": "a"}', "{")])
+def test_column_for_broken_records_in_the_schema_is_none_of_the_file(
+    lake: Lake, name: str, good: str, bad: str, column: str
+) -> None:
+    lake.put("good", good)
+    lake.put("bad", bad)
+    assert run(lake, name, f"{SCHEMA}, {column} STRING", columnNameOfCorruptRecord=column) == [(1, "a", None)]
+    assert list(held(lake)) == ["bad"]
+
+
 def test_csv_without_a_schema_is_refused_before_anything_is_planned(lake: Lake) -> None:
     lake.put("a.csv", "1,a")
 

@@ -96,8 +96,8 @@ def test_batches_share_one_frame_and_another_definition_is_refused(lake: Lake, n
 
 def test_methods_are_those_of_a_spark_reader(lake: Lake, names: Path) -> None:
     frame = lake.spark.createDataFrame([("a",)], "value STRING")
-    for kind in ("json", "parquet", "orc", "text"):
-        frame.write.format(kind).save(lake.path("reference", kind))
+    for kind in ("json", "parquet", "orc", "text", "xml"):
+        frame.write.format(kind).options(rowTag="row").save(lake.path("reference", kind))
     frame.createOrReplaceTempView("lookup")
     with lake.job() as job:
         read = [
@@ -105,10 +105,11 @@ def test_methods_are_those_of_a_spark_reader(lake: Lake, names: Path) -> None:
             job.reference("parquet").parquet(lake.path("reference", "parquet")),
             job.reference("orc").orc(lake.path("reference", "orc")),
             job.reference("text").text(lake.path("reference", "text")),
+            job.reference("xml").xml(lake.path("reference", "xml"), rowTag="row"),
             job.reference("table").table("lookup"),
             job.reference("schema").schema("value STRING").load([lake.path("reference", "json")], "json"),
         ]
-        assert [lines_of(each) for each in read] == [["a"]] * 6
+        assert [lines_of(each) for each in read] == [["a"]] * 7
 
 
 def test_reference_outside_of_a_run_is_refused(lake: Lake, names: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException
 
-from airflow_bookmarks.core.errors import MisuseError, OptionError, SchemaChangedError
+from airflow_bookmarks.core.errors import MisuseError, OptionError, SchemaChangedError, SourceError
 from airflow_bookmarks.lifecycle.change import reset
 from airflow_bookmarks.spark.readers import schema as readers_schema
 from tests.spark.lake import Lake, columns_of, rows_of
@@ -205,6 +205,30 @@ def test_reset_that_fails_leaves_the_bookmark_where_it_was(lake: Lake) -> None:
         raise InterruptedError
     assert lake.state() == before
     assert run(lake, on_schema_change="reset")[1] == [("1",), ("x",)]
+
+
+def test_reset_that_finds_nothing_new_and_fails_does_not_let_the_run_commit(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(job: Any, schema: str) -> Any:
+        reader = job.read("raw", on_corrupt="quarantine", on_schema_change="reset")
+        return rows_of(reader.schema(schema).csv(lake.path("raw")))
+
+    def refuse(*_: object) -> None:
+        raise PermissionError("denied")
+
+    lake.put("a.csv", "1")
+    with lake.job() as job:
+        read(job, "a INT")
+    before = lake.state()
+    with monkeypatch.context() as patch:
+        patch.setattr("airflow_bookmarks.spark.reader.find_corrupt", refuse)
+        refused = pytest.raises(MisuseError, match="'raw' was planned and not read: PermissionError")
+        with refused, lake.job() as job, pytest.raises(PermissionError):
+            read(job, "a STRING")
+    assert lake.state() == before
+    with lake.job() as job:
+        assert read(job, "a STRING") == [("1",)]
 
 
 def test_reset_in_bounded_runs_would_never_end_and_is_refused_before_anything_is_read(lake: Lake) -> None:
@@ -405,6 +429,46 @@ def test_columns_of_many_files_come_from_a_sample_that_the_log_names(
     assert "infer_schema='all'" in caplog.text
 
 
+def put_csv(lake: Lake, count: int, header: str, odd: str) -> None:
+    """Write so many CSV files of one header, and one, which a sample of 2 does not look at, of another."""
+    for i in range(count):
+        lake.put(f"{i}.csv", odd if i == 1 else header, "2,1")
+
+
+@pytest.fixture
+def small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let only 2 files be looked at for columns."""
+    monkeypatch.setattr(readers_schema, "MOST_CONTENTS", 2)
+
+
+@pytest.mark.usefixtures("small_sample")
+def test_csv_that_the_sample_leaves_out_is_not_read_under_the_wrong_names(lake: Lake) -> None:
+    put_csv(lake, 4, "dep,arr", odd="arr,dep")
+    with pytest.raises(Exception, match="CSV header does not conform"):
+        run(lake, "csv")
+    assert lake.state()[1] == 0
+
+
+@pytest.mark.usefixtures("small_sample")
+def test_csv_headers_that_spark_can_not_compare_are_read_of_all_files(lake: Lake) -> None:
+    put_csv(lake, 4, ",arr", odd="arr,")
+    with pytest.raises(SchemaChangedError, match=r"different headers.*[01]\.csv'.*[01]\.csv'"):
+        run(lake, "csv")
+    lake.put("1.csv", ",arr", "3,1")
+    assert run(lake, "csv") == ([("_c0", "int"), ("arr", "int")], [(2, 1), (2, 1), (2, 1), (3, 1)])
+
+
+@pytest.mark.usefixtures("small_sample")
+def test_csv_column_that_the_sample_shows_in_some_files_alone_is_held_against_all(lake: Lake) -> None:
+    for i, header in enumerate(["dep,arr", "dep,arr", "dep,arr,on"]):
+        lake.put(f"{i}.csv", header, "2,1" if i < 2 else "2,1,3")
+    assert run(lake, "csv")[1] == [(2, 1, 3), (2, 1, None), (2, 1, None)]
+    put_csv(lake, 2, "dep,arr", odd="arr,dep")
+    lake.put("4.csv", "dep,arr,on", "2,1,3")
+    with pytest.raises(SchemaChangedError, match="different headers"):
+        run(lake, "csv")
+
+
 def test_all_files_are_looked_at_where_asked(lake: Lake, looks: list[int]) -> None:
     for i in range(101):
         put(lake, f"{i:03}", {"a": i} if i != 77 else {"a": i, "b": 1})
@@ -462,3 +526,10 @@ def test_error_of_spark_stays_what_it_is(lake: Lake) -> None:
     put(lake, "a", {"a": 1})
     with pytest.raises(AnalysisException), lake.job() as job:
         job.read("raw").json(lake.path("raw"), mode="NONSENSE").select("nothing")
+
+
+def test_column_of_csv_that_folders_give_as_well_shifts_no_values(lake: Lake) -> None:
+    lake.put("month=1/a.csv", "id,month,v", "7,99,x")
+    with pytest.raises(SourceError, match=r"of \['month'\]"):
+        run(lake, "csv")
+    assert run(lake, "csv", "id INT, month_inside INT, v STRING")[1] == [(7, 99, "x", 1)]

@@ -63,6 +63,11 @@ PATTERNS = [
     "2013-0[1-2]/a*",
     "[2-2]013-01/a.csv",
     "{2013-01,m/2013-03}",
+    "{2013-01,nothing/2013-03}",
+    "{nothing/deep,m/2013-03}/*.csv",
+    "{2013-01,m/2013-03}/b*",
+    "{nothing/deep,nothing/else}/*.csv",
+    "{2013-01,m/2013-03}/nothing*",
     "2013-{01,02}/{a,b}.*",
     "{2012-12/a,2013-01/*}.csv",
     "*.csv",
@@ -131,6 +136,16 @@ def test_pattern_is_read_exactly_in_both_ways(lake: Lake, way: Way) -> None:
         reader = job.read("raw", read_by=way).format("text")
         frame = reader.load(lake.path("raw", "2013-*/*.csv"))
         assert lines_of(frame) == ["2013-01/a.csv", "2013-02/a.csv"]
+
+
+@pytest.mark.parametrize("way", ["paths", "directory"])
+def test_alternatives_are_read_in_both_ways_where_one_is_missing(lake: Lake, way: Way) -> None:
+    put(lake.root / "raw", "2013-01/a.csv", "m/2013-02/a.csv")
+
+    with lake.job() as job:
+        reader = job.read("raw", read_by=way).format("text")
+        frame = reader.load(lake.path("raw", "{2013-01,m/2013-02,old/2013-03}"))
+        assert lines_of(frame) == ["2013-01/a.csv", "m/2013-02/a.csv"]
 
 
 @pytest.mark.parametrize("way", ["paths", "directory"])
@@ -275,6 +290,8 @@ SAMPLES = {
     "texts": (
         *(f"region={r}/code={c}" for r in ("eu", "EU", "u%2Fs", "x_y", "__HIVE_DEFAULT_PARTITION__") for c in "ab"),
         "region=100%25/code=c",
+        "region=%FF/code=c",
+        "region=S%C3%A3o/code=c",
         "region=it's/code=c",
     ),
     "dates": tuple(f"day={d}" for d in ("2013-01-31", "2012-12-31", "2013-02-01", "__HIVE_DEFAULT_PARTITION__")),
@@ -332,6 +349,14 @@ PREDICATES = {
         "region is null",
         "region <=> 'eu'",
         "region = 'it\\'s'",
+        "region = 'ÿ'",
+        "region = 'São'",
+        "region = 'SÃ£o'",
+        "region > 'z'",
+        "region in ('\\u00ff', '\\145u', '\\u0045\\U00000055')",
+        "region like 'S\\u00c3\\243o'",
+        "region like 'S\\303\\u0025'",
+        "region like 'S\\u00C3\\u0025'",
         "code between 'a' and 'b'",
         "code < region",
     ],

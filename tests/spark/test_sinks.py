@@ -1,5 +1,7 @@
 """Promises SINK-1, SINK-2, SINK-3, SINK-6: staged out of sight, visible after the commit, under the run's token."""
 
+# ruff: noqa: PT012 - what raises here is often the end of a block
+
 from __future__ import annotations
 
 import re
@@ -248,7 +250,7 @@ def test_failed_write_leaves_target_and_bookmark_as_they_were(lake: Lake) -> Non
     lake.copy()
     lake.put("b.txt", "b")
     before = (lake.state(), lake.visible())
-    with pytest.raises(Exception, match="b is no number"), lake.job() as job:  # noqa: PT012
+    with pytest.raises(Exception, match="b is no number"), lake.job() as job:
         wrong = F.raise_error(F.concat("value", F.lit(" is no number"))).cast("string")
         job.write(lake.read(job).select(wrong.alias("value")), "out").text(lake.path("copy"))
     assert (lake.state(), lake.visible()) == before
@@ -264,3 +266,46 @@ def test_overwrite_leaves_what_is_hidden_in_the_target(lake: Lake) -> None:
     days(lake, 2)
     write_days(lake, "overwrite")
     assert Path(lake.path("copy", "_note")).read_text() == "keep"
+
+
+# ---- outputs keep out of inputs
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_output_in_a_partition_of_the_source_is_refused(lake: Lake, mode: str) -> None:
+    days(lake, 1)
+    with pytest.raises(OptionError, match="its own input"), lake.job() as job:
+        job.write(lake.read(job), "out").mode(mode).text(lake.path("raw", "day=9"))
+    with lake.job() as job:
+        job.write(lake.read(job), "out").mode(mode).text(lake.path("raw", "nested"))
+    assert len(lake.visible("raw")) == 2
+
+
+def test_source_in_which_an_output_was_written_before_is_refused(lake: Lake) -> None:
+    days(lake, 1)
+    with pytest.raises(OptionError, match=r"its own input.*Nothing was published"), lake.job() as job:
+        job.write(lake.read(job), "out").text(lake.path("copy"))
+        job.read("copy").text(lake.path("copy"))
+    assert lake.visible() == []
+
+
+@pytest.mark.parametrize("target", ["up", ".", "up/day=1"])
+@pytest.mark.parametrize("is_new", [True, False])
+def test_overwrite_of_what_an_upstream_publishes_is_refused_and_an_append_is_not(
+    lake: Lake, target: str, is_new: bool
+) -> None:
+    days(lake, 1)
+    lake.copy("up")
+    path = str((lake.root / target).resolve())
+    if not is_new:
+        with lake.job("down") as job:
+            job.read("up").upstream("up")
+    with pytest.raises(OptionError, match="output of another job"), lake.job("down") as job:
+        job.write(job.read("up").upstream("up"), "out").mode("overwrite").text(path)
+    with pytest.raises(OptionError, match="output of another job"), lake.job("down") as job:
+        job.write(lake.spark.createDataFrame([], "value STRING"), "out").mode("overwrite").text(path)
+        job.read("up").upstream("up")
+    before = lake.visible("up")
+    with lake.job("down") as job:
+        job.write(job.read("up").upstream("up"), "out").text(path)
+    assert set(before) <= set(lake.visible("up"))

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ from pyspark.sql import DataFrame
 
 import airflow_bookmarks.spark.job
 from airflow_bookmarks.core.errors import SchemaChangedError, SourceChangedError
-from airflow_bookmarks.core.listing import Listing
+from airflow_bookmarks.core.listing import FileInfo, Listing
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.lifecycle.point import FaultHook, Point
-from airflow_bookmarks.spark.readers.files import Way, choose_way
+from airflow_bookmarks.spark.readers.files import Way, choose_way, paths_by_root
+from airflow_bookmarks.spark.readers.format import Format
 from tests.spark.lake import Lake, columns_of, lines_of, rows_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -259,6 +261,24 @@ def test_plan_that_is_large_and_most_of_its_folder_is_read_by_directory(
 ) -> None:
     files = Listing([f"/d/{i}" for i in range(planned)], np.zeros(planned, np.int64), np.zeros(planned, np.int64))
     assert choose_way(FilePlan(files, ("/d",), listed, 0), connect) == way
+
+
+class Counted(tuple[str, ...]):
+    """Roots that count how often they are gone through."""
+
+    passes = 0
+
+    def __iter__(self) -> Iterator[str]:
+        Counted.passes += 1
+        return super().__iter__()
+
+
+def test_many_files_that_are_named_are_not_compared_with_each_other() -> None:
+    paths = [f"/raw/{number}.txt" for number in range(100)]
+    plan = FilePlan(Listing.of([FileInfo(path, 1, 1) for path in paths]), Counted(paths), 100, 0)
+
+    assert paths_by_root(plan, Format("copy", "text", {}, None)) == {path: [path] for path in paths}
+    assert Counted.passes == 1
 
 
 # ---- files that go or change while they are read

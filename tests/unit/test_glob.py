@@ -80,7 +80,7 @@ def test_exclusions_match_paths_below_the_root(pattern: str, matching: list[str]
     assert [path for path in (*matching, *others) if exclusions.matches(path)] == matching
 
 
-@pytest.mark.parametrize("pattern", ["", "/lake/*.bak", "s3://lake/*.bak", "[a", "{a", 7])
+@pytest.mark.parametrize("pattern", ["", "/lake/*.bak", "s3://lake/*.bak", "[a", "{a", "[z-a].csv", 7])
 def test_exclusion_that_could_match_nothing_is_an_error(pattern: object) -> None:
     with pytest.raises(OptionError, match="Nothing was read or changed"):
         Exclusions.of([pattern])  # type: ignore[list-item]

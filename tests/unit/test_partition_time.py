@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.partition_time import PartitionTime
 from airflow_bookmarks.sources.file_options import FileOptions
+from airflow_bookmarks.sources.partition_rule import Line
 
 
 @pytest.mark.parametrize(
@@ -53,8 +54,16 @@ def test_partition_time_needs_a_line_and_folders_that_are_partitions() -> None:
         FileOptions(partition_time="year", late_after=timedelta(1), recursive=True)
     with pytest.raises(OptionError, match="recursiveFileLookup"):
         FileOptions(partition_filter="year = 2013", recursive=True)
-    with pytest.raises(OptionError, match="expected a list"):
-        FileOptions(exclusions="*.bak")
+    for exclusions in ("*.bak", None, 7):
+        with pytest.raises(OptionError, match="expected a list"):
+            FileOptions(exclusions=exclusions)  # type: ignore[arg-type]
+
+
+def test_line_before_the_beginning_of_time_leaves_nothing_out() -> None:
+    line = Line(PartitionTime.parse("year"), datetime(2013, 1, 1), late_after=timedelta(days=10**6))  # noqa: DTZ001
+
+    assert not line.is_before({"year": "0001"})
+    assert not line.is_passed("/lake/year=0001/a", "/lake", datetime.now(UTC))
 
 
 def test_options_of_selection_are_told_and_read_back() -> None:

@@ -30,6 +30,11 @@ def cells(**types_and_texts: tuple[str, str | None]) -> Cells:
         ("region rlike 'e'", "character 8"),
         ("region like 7", "character 13: expected a text in quotes"),
         ("region like 'a\\\\b'", "the escape stands before neither"),
+        ("region like 'a' escape '!!'", "character 24: expected one character in quotes, found \"'!!'\""),
+        ("region like 'a' escape ''", "character 24: expected one character in quotes"),
+        ("region like 'a' escape 7", "character 24: expected one character in quotes, found '7'"),
+        ("region = '\\U00110000'", "character 10: an escape in it names no character"),
+        ("region = '\\UFFFFFFFF'", "character 10: an escape in it names no character"),
         ("region = r'eu'", "character 10"),
         ("region = 'it''s'", "character 10"),
         ("region = 'eu", "character 10"),
@@ -91,6 +96,28 @@ def test_folder_that_is_none_of_the_users_type_is_an_error() -> None:
         values_of("year", "latest", "int")
     with pytest.raises(OptionError, match=r"timestamp.*\.where"):
         values_of("year", "2013", "timestamp")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r"\u00e3", "ã"),
+        (r"\U0001F600", "😀"),
+        (r"\ud83d\ude00", "😀"),  # as Java writes it
+        (r"\101\0608", "A08"),  # octal: three digits, the first of them 0 or 1
+        (r"\201\18", "20118"),
+        (r"\u00g0\'\n", "u00g0'\n"),
+    ],
+)
+def test_escapes_of_a_text_are_those_of_spark(text: str, value: str) -> None:
+    assert Predicate.parse(f"region = '{text}'").outcome(cells(region=(value, "string"))) == Outcome.TRUE
+
+
+@pytest.mark.parametrize(("word", "outcome"), [("or", Outcome.TRUE), ("and", Outcome.FALSE)])
+def test_thousands_of_conditions_are_one_predicate(word: str, outcome: Outcome) -> None:
+    text = f" {word} ".join(f"day = '{day}'" for day in range(5000))
+
+    assert Predicate.parse(text).outcome(cells(day=("4999", "string"))) == outcome
 
 
 def test_columns_are_those_that_are_asked_for_once_each() -> None:

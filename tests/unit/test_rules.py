@@ -21,10 +21,11 @@ from airflow_bookmarks.core.instant import from_text, to_text
 from airflow_bookmarks.core.job import check_name, check_run_id
 from airflow_bookmarks.core.listing import FileInfo, Listing
 from airflow_bookmarks.core.option import Choice, Option
-from airflow_bookmarks.core.partition import partition_values, settle_types
+from airflow_bookmarks.core.partition import partition_values, root_of, settle_types
 from airflow_bookmarks.core.plan import FilePlan, UpstreamWindow, decode_moves, encode_moves, union
 from airflow_bookmarks.core.run import Execution
 from airflow_bookmarks.core.settings import Settings, check_versions
+from airflow_bookmarks.sources.partition_rule import values_in
 
 NOW = datetime(2013, 1, 1, tzinfo=UTC)
 
@@ -187,6 +188,29 @@ def test_files_with_different_partition_columns_are_an_error() -> None:
 
 def test_partition_values_are_decoded() -> None:
     assert partition_values("/d/a=x%20y/b=1/f", "/d") == {"a": "x y", "b": "1"}
+
+
+def test_partition_values_are_decoded_character_by_character_as_spark_does() -> None:
+    path = "/d/a=%FF/b=S%C3%A3o/c=São%41/f"
+
+    assert partition_values(path, "/d") == {"a": "ÿ", "b": "SÃ£o", "c": "SãoA"}
+    assert values_in(path.split("/")[2:-1]) == partition_values(path, "/d")
+
+
+ROOTS = st.lists(st.sampled_from(["/", "/d", "/d/x=1", "/d/x", "/d/x=1/f", "/dd", "s3a://b", "s3a://b/d"]))
+PATHS = st.sampled_from(["/d/x=1/f", "/d/x/f", "/d/f", "/dd/f", "/f", "s3a://b/d/f", "s3a://bb/f"])
+
+
+@given(PATHS, ROOTS, st.booleans())
+def test_root_of_a_file_is_the_first_that_holds_it(path: str, roots: list[str], recursive: bool) -> None:
+    above = [root for root in roots if path == root or path.startswith(f"{root.rstrip('/')}/")]
+    if not above:
+        with pytest.raises(ValueError, match="lies below none"):
+            root_of(path, roots, recursive=recursive)
+        return
+    folders = {root: path.removeprefix(root).strip("/").split("/")[:-1] for root in above}
+    plain = [root for root in above if recursive or all("=" in folder for folder in folders[root])]
+    assert root_of(path, roots, recursive=recursive) == (plain or above)[0]
 
 
 # ---- plans

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,8 @@ PARTS = r"part-(?P<seq>\w+)"
         ("path", "/raw/day=1/a.csv", ["/raw"], "day=1/a.csv"),
         ("path", "/raw/a.csv", ["/raw/a.csv"], "a.csv"),
         ("path", "/a", ["/"], "a"),
+        ("path", "/raw/day=1/a", ["/raw/day=1/a", "/raw", "/"], "day=1/a"),  # the first that it lies below
+        ("path", "/raw/day=1/a", ["/", "/raw"], "raw/day=1/a"),
     ],
 )
 def test_value_is_told_from_the_path_below_the_root(rule: str, path: str, roots: list[str], value: str | None) -> None:
@@ -50,7 +53,41 @@ def test_value_is_told_from_the_path_below_the_root(rule: str, path: str, roots:
 
 def test_digits_come_in_the_order_of_numbers_and_before_any_text() -> None:
     values = ["10a", "0011", "10", "9a", "2", "-3", "9", "٣", "1" * 19]
-    assert sorted(values, key=rank_of) == ["-3", "2", "9", "10", "0011", "10a", "1" * 19, "9a", "٣"]
+    assert sorted(values, key=rank_of) == ["2", "9", "10", "0011", "-3", "10a", "1" * 19, "9a", "٣"]
+
+
+def test_dash_before_a_number_is_no_sign_of_it() -> None:
+    rule = SequenceRule.of(r"part(?P<seq>.*)\.csv")
+    values = rule.values_of([f"/raw/part-{number}.csv" for number in ("0001", "0002")], ["/raw"])
+
+    assert (dense_ranks(values).tolist(), highest(values)) == ([0, 1], "-0002")
+
+
+def test_paths_of_digits_alone_are_text() -> None:
+    files = Listing.of([FileInfo(f"/raw/{name}", 1, 1) for name in ("9", "0042", "10")])
+
+    assert dense_ranks(["9", "0042", "10"], is_text=True).tolist() == [2, 0, 1]
+    assert SequenceStart("path").after(["/raw"], files) == "9"
+    assert SequenceStart("path").after(["/raw"], files.take(np.array([1]))) == "0042"
+    assert SequenceStart("path", "9").after(["/raw"], files.take(np.array([1]))) == "9"
+
+
+class Counted(list[str]):
+    """A list of roots that counts how often it is gone through."""
+
+    passes = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.passes += 1
+        return super().__iter__()
+
+
+def test_many_roots_are_gone_through_once_for_all_files() -> None:
+    paths = [f"/raw/part-{number}.csv" for number in range(100)]
+    roots = Counted(paths)
+
+    assert SequenceRule.of(PARTS).values_of(paths, roots) == [str(number) for number in range(100)]
+    assert roots.passes == 1
 
 
 def test_leading_zeros_make_no_other_number() -> None:
@@ -64,7 +101,8 @@ def test_leading_zeros_make_no_other_number() -> None:
         ([None, None], None),
         (["0009", "0010"], "10"),
         (["9", "10", "x"], "x"),
-        (["-0"], "0"),
+        (["-0"], "-0"),
+        (["-7", "9"], "-7"),
         (["z" * 300], "z" * 256),
         (["00000000000000000042"], "42"),
         (["20130131060000123456"], "20130131060000123456"),

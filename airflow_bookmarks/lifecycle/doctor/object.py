@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import StoreAccessError
 from airflow_bookmarks.lifecycle.doctor.finding import Finding, Severity
+from airflow_bookmarks.lifecycle.retention import object_name_in
 from airflow_bookmarks.store.collection import stored_blobs
 
 if TYPE_CHECKING:
@@ -24,8 +25,9 @@ def examine_objects(store: BookmarkStore) -> Iterator[Finding]:
     except StoreAccessError as error:
         yield Finding("objects-unreachable", "", Severity.WARNING, str(error), str(store.blobs.state_uri), _REACH)
         return
-    named = {blob.uri for blob in stored_blobs(store)} if uris else set()
+    blobs = stored_blobs(store) if uris else []
+    named = {object_name_in(blob.uri) for blob in blobs if blob.uri is not None}
     for uri in uris:
-        if uri not in named:
+        if object_name_in(uri) not in named:
             what = f"the object {uri} is named by no item of the table"
             yield Finding("object-orphaned", "", Severity.NOTICE, what, uri, _LEFT)

@@ -20,6 +20,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from airflow_bookmarks.core.errors import QuarantineFullError
 from airflow_bookmarks.core.quarantine import MAX_BYTES, MAX_FILES
+from airflow_bookmarks.spark.readers.format import corrupt_column
 from airflow_bookmarks.spark.session import LISTING_CONF, SPARK_ERRORS, changed_conf
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def find_corrupt(spark: SparkSession, files: FileSystem, plan: FilePlan, fmt: Fo
         QuarantineFullError: they are more than a quarantine is meant for.
         SPARK_ERRORS: Spark can't read, for a reason that is not the content of a file.
     """
-    parser = _Parser(spark, files, fmt, _own_fields(plan, fmt))
+    parser = _Parser(spark, files, fmt, _own_fields(plan, fmt, corrupt_column(spark, fmt)))
     paths, search = plan.files.paths, _Search(parser.parse, files)
     with changed_conf(spark, LISTING_CONF):
         for start in range(0, len(paths), _FILES_AT_A_TIME):
@@ -179,15 +180,20 @@ def _unchanged(files: FileSystem, plan: FilePlan, errors: dict[str, str]) -> dic
     }
 
 
-def _own_fields(plan: FilePlan, fmt: Format) -> tuple[StructField, ...] | None:
-    """Return the columns that the files themselves have, as the user gives them: without those of their folders."""
+def _own_fields(plan: FilePlan, fmt: Format, corrupt: str) -> tuple[StructField, ...] | None:
+    """Return the columns that the files themselves have, as the user gives them: without those of their folders.
+
+    Without that for records that can't be parsed (`corrupt`) either: as a column of the data it would be missing in
+    each record, and each would count as broken.
+    """
     if fmt.schema is None:
         return None
     of_folders = {name.lower() for name in plan.partition_types}
+    of_spark = corrupt if fmt.name in BY_RECORD else None
     return tuple(
         StructField(field.name, field.dataType, True, field.metadata)
         for field in fmt.schema.fields
-        if field.name.lower() not in of_folders
+        if field.name.lower() not in of_folders and field.name != of_spark
     )
 
 

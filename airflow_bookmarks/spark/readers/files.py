@@ -33,7 +33,7 @@ from pyspark.sql.types import (
 )
 
 from airflow_bookmarks.core.errors import SchemaUnknownError, SourceChangedError
-from airflow_bookmarks.core.partition import root_of
+from airflow_bookmarks.core.partition import placed, root_among, roots_above
 from airflow_bookmarks.core.reason import BEFORE_START, EXCLUDED, LATE, NESTED, OVER_BOUND, SPECIAL
 from airflow_bookmarks.sources.files import left_out
 from airflow_bookmarks.sources.scope import Below
@@ -147,7 +147,7 @@ def _without_missing(files: FileSystem, plan: FilePlan, fmt: Format, error: Anal
 
 
 def _read(spark: SparkSession, files: FileSystem, plan: FilePlan, found: Columns, way: Way) -> DataFrame:
-    fmt, paths_of = found.fmt, _paths_by_root(plan, found.fmt)
+    fmt, paths_of = found.fmt, paths_by_root(plan, found.fmt)
     schema = _with_partitions(spark, fmt.schema or StructType(), plan, keep_given=True)
     if way == "directory" and not _is_only_by_paths(plan):
         frame = _by_directory(spark, files, plan, fmt, schema, paths_of)
@@ -167,23 +167,13 @@ def _is_only_by_paths(plan: FilePlan) -> bool:
     return is_odd or is_pruned or plan.skipped.get(EXCLUDED, 0) > _MAX_EXCLUDED
 
 
-def _paths_by_root(plan: FilePlan, fmt: Format) -> dict[str, list[str]]:
+def paths_by_root(plan: FilePlan, fmt: Format) -> dict[str, list[str]]:
     """Return the planned files of each root that has some; one that lies below several belongs to the first."""
     paths_of: dict[str, list[str]] = {}
-    order = {root: at for at, root in enumerate(plan.read_below)}
+    place_of = placed(plan.read_below)
     for path in plan.files.paths:
-        roots = _roots_above(path, order) if plan.bases else plan.roots
-        paths_of.setdefault(root_of(path, roots, recursive=fmt.recursive), []).append(path)
+        paths_of.setdefault(root_among(path, place_of, recursive=fmt.recursive), []).append(path)
     return paths_of
-
-
-def _roots_above(path: str, order: Mapping[str, int]) -> Sequence[str]:
-    """Return which of many roots a file lies below, in their order: a pattern may have found thousands."""
-    above, roots = path, []
-    while above:
-        roots += [above] if above in order else []
-        above = above.rpartition("/")[0]
-    return sorted([*roots, *({"/"} & order.keys())], key=order.__getitem__)
 
 
 def _by_paths(
@@ -261,7 +251,10 @@ def _all_below(files: FileSystem, plan: FilePlan, roots: Sequence[str]) -> Seque
     """Return all files below some roots, once each; those that a pattern found are listed together."""
     if len(roots) == 1:
         return files.list(roots[0], recursive=True).files.paths
-    listed = [files.list(root, recursive=True, enters=Below(root, roots)).files.paths for root in plan.roots]
+    # A root that no planned file lies below may be missing: one of several alternatives of a pattern.
+    place_of = placed(plan.roots)
+    above = dict.fromkeys(root for each in roots for root in roots_above(each, place_of))
+    listed = [files.list(root, recursive=True, enters=Below(root, roots)).files.paths for root in above]
     return list(dict.fromkeys(path for paths in listed for path in paths))
 
 

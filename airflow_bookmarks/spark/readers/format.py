@@ -54,6 +54,8 @@ def reader_of(spark: SparkSession, fmt: Format, base_path: str | None = None) ->
         "ignoreCorruptFiles": "false",
         "ignoreMissingFiles": "true" if fmt.skips_missing else "false",  # the look before the commit counts them
     }
+    if fmt.name == "avro":
+        options["ignoreExtension"] = "true"  # Hadoop's avro.mapred.ignore.inputs.without.extension would drop files too
     if fmt.recursive:
         options["recursiveFileLookup"] = "true"
     elif base_path is not None:

@@ -3,7 +3,7 @@
 Who says it   formats          looked at            how
 the files     parquet, orc     1,000 at most        Spark merges their footers, in one job
 the files     avro             1,000 at most        one file of each schema that the heads name
-the values    csv, json, xml   100 at most          Spark guesses; of csv with a header, one file of each header more
+the values    csv, json, xml   100 at most          Spark guesses; the headers of csv are compared, of all files
 the format    text             none
 
 Where there are more files, a sample is looked at: the oldest, the newest, and between them evenly by time.
@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from airflow_bookmarks.core.errors import SchemaChangedError
+from airflow_bookmarks.core.errors import SchemaChangedError, SourceError
 from airflow_bookmarks.core.schema import Merge, Type, add_missing, by_position, compare, typed_as, widest, without
 from airflow_bookmarks.spark.readers.format import Format, case_rule, corrupt_column, reader_of
 from airflow_bookmarks.spark.readers.head import avro_schema, by_head, first_line
@@ -29,8 +29,6 @@ from airflow_bookmarks.spark.session import SPARK_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    _Together = Callable[[Sequence[tuple[str, Type]], Callable[[str], str]], Type]
 
     from airflow_bookmarks.core.listing import Listing
     from airflow_bookmarks.core.plan import FilePlan
@@ -67,6 +65,7 @@ def columns_of(
 
     Raises:
         SchemaChangedError: the planned files can't be read together.
+        SourceError: files of CSV have a column that the names of their folders give as well.
         AnalysisException: Spark finds no columns, or a file is not there.
     """
     if fmt.schema is not None:
@@ -78,20 +77,32 @@ def columns_of(
     if fmt.infer == "last" and before is not None:
         log.info("bookmark, %s: columns are those of the last run; no file is looked at for others", fmt.reader)
         return Columns(replace(_by_header(fmt), schema=_struct(before)))
-    look = _Look(spark, files, fmt, fold, _looked_at(plan.files, fmt))
+    look = _Look(spark, files, fmt, fold, _looked_at(plan.files, fmt), plan.files)
     try:
-        now, frame = look.columns()
+        seen = look.columns()
     except SchemaChangedError as error:
         raise SchemaChangedError(f"{fmt.reader}: {error}") from error
+    now, fmt = seen.columns, _by_header(fmt) if seen.is_held else fmt
     merged = now if before is None else look.merged(before, now)
     _log_sample(fmt, len(look.listing), len(plan))
     data = without(merged, list(plan.partition_types), fold)
-    is_whole = frame is not None and data == now and len(look.listing) == len(plan)
-    return Columns(replace(fmt, schema=_struct(data)), frame if is_whole else None)
+    if fmt.name == "csv" and data != merged:
+        raise _doubled(fmt, plan)
+    is_whole = data == now and look.is_at_all
+    return Columns(replace(fmt, schema=_struct(data)), seen.frame if is_whole else None)
+
+
+def _doubled(fmt: Format, plan: FilePlan) -> SourceError:
+    # Without that column all values after it would land one column too far left: Spark applies a schema by position.
+    return SourceError(
+        f"{fmt.reader}: the files have a column that the names of their folders give as well, of "
+        f"{list(plan.partition_types)}. Nothing was read or committed. Read the folders as data: give .schema(...) "
+        "with the columns of the files in their order, that one under another name."
+    )
 
 
 def _by_header(fmt: Format) -> Format:
-    """Let Spark hold the header of each CSV file against the columns of the last run, which it applies by position."""
+    """Let Spark hold the header of each CSV file against the columns that are known, which it applies by position."""
     if fmt.name != "csv" or not fmt.is_set("header") or fmt.option("enforceSchema") is not None:
         return fmt
     return replace(fmt, options={**fmt.options, "enforceSchema": "false"})
@@ -123,44 +134,85 @@ def _log_sample(fmt: Format, looked_at: int, planned: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class _Seen:
+    """The columns of some files, and a frame over all of them that has these, where looking has made one.
+
+    `is_held`: of CSV files that were not looked at Spark has to hold the headers against these columns.
+    """
+
+    columns: Type
+    frame: DataFrame | None = None
+    is_held: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class _Look:
-    """One look at some files of one format, for their columns."""
+    """One look at some of the `planned` files of one format, those of `listing`, for their columns."""
 
     spark: SparkSession
     files: FileSystem
     fmt: Format
     fold: Callable[[str], str]
     listing: Listing
+    planned: Listing
 
-    def columns(self) -> tuple[Type, DataFrame | None]:
-        """Return the columns of the files, and a frame over all of them that has these."""
+    @property
+    def is_at_all(self) -> bool:
+        """Whether all planned files are looked at."""
+        return len(self.listing) == len(self.planned)
+
+    def columns(self) -> _Seen:
+        """Return the columns of the files."""
         if self.fmt.name == "avro" and self.fmt.option("avroSchema") is None:
-            return self._of_each(by_head(self.files, self.listing.paths, avro_schema), _widest)
+            return self._by_schema()
         # Of a header that goes over lines only Spark knows where it ends.
         if self.fmt.name == "csv" and self.fmt.is_set("header") and not self.fmt.is_set("multiLine"):
-            return self._of_each(by_head(self.files, self.listing.paths, first_line), _by_position)
+            return self._by_headers()
         if self.fmt.name in ("orc", "parquet") and self.fmt.option("mergeSchema") is None:
             return self._merged_by_spark()
-        return self._seen(self.listing.paths)
+        return _Seen(*self._seen(self.listing.paths))
 
     def _seen(self, paths: Sequence[str], **options: str) -> tuple[Type, DataFrame]:
         frame = reader_of(self.spark, self.fmt).options(**options).load([self.files.pattern(path) for path in paths])
         return json.loads(frame.schema.json()), frame
 
-    def _of_each(self, groups: list[list[str]], together: _Together) -> tuple[Type, DataFrame | None]:
-        """Return the columns of files that are alike in groups. The values of CSV count, so all of a group are read."""
+    def _by_schema(self) -> _Seen:
+        groups = by_head(self.files, self.listing.paths, avro_schema)
         if len(groups) == 1:
-            return self._seen(groups[0])
-        looked = [group if self.fmt.name == "csv" else group[:1] for group in groups]
-        return together([(paths[0], self._seen(paths)[0]) for paths in looked], self.fold), None
+            return _Seen(*self._seen(groups[0]))
+        return _Seen(widest([(paths[0], self._seen(paths[:1])[0]) for paths in groups], self.fold))
 
-    def _merged_by_spark(self) -> tuple[Type, DataFrame | None]:
+    def _by_headers(self) -> _Seen:
+        """Return the columns of CSV files, one by one for each header; the values count, so all of a group are read.
+
+        Spark reads by position whatever a header says. Where not all files are looked at, it has to compare the headers
+        of the others, which costs nothing; or, where it can't, their first lines are read here.
+        """
+        groups = by_head(self.files, self.listing.paths, first_line)
+        seen = [(paths[0], *self._seen(paths)) for paths in groups]
+        schemas = [(path, columns) for path, columns, _ in seen]
+        is_held = False
+        if not self.is_at_all and self.fmt.option("enforceSchema") is None:
+            is_held = _is_one_header([columns for _, columns in schemas], self.fold)
+            schemas += [] if is_held else [(path, self._seen([path])[0]) for path in self._of_other_headers()]
+        if len(schemas) == 1:
+            return _Seen(schemas[0][1], seen[0][2], is_held)
+        return _Seen(_by_position(schemas, self.fold), is_held=is_held)
+
+    def _of_other_headers(self) -> list[str]:
+        """Return of each header that none of the files looked at has the first file."""
+        with_content = self.planned.take(np.flatnonzero(self.planned.sizes > 0))
+        looked_at = set(self.listing.paths)
+        groups = by_head(self.files, list(dict.fromkeys([*looked_at, *with_content.paths])), first_line)
+        return [paths[0] for paths in groups if looked_at.isdisjoint(paths)]
+
+    def _merged_by_spark(self) -> _Seen:
         try:
-            return self._seen(self.listing.paths, mergeSchema="true")
+            return _Seen(*self._seen(self.listing.paths, mergeSchema="true"))
         except SPARK_ERRORS as error:
             if not _is_conflict(error):
                 raise
-        return widest(self._in_parts(self.listing.paths), self.fold), None
+        return _Seen(widest(self._in_parts(self.listing.paths), self.fold))
 
     def _in_parts(self, paths: Sequence[str]) -> list[tuple[str, Type]]:
         """Return schemas that together are those of all the files: Spark merges no widths, so halve where it fails."""
@@ -213,8 +265,15 @@ class _Look:
         return typed_as(now, before, [name for name, n in zip(top, counts or (), strict=True) if n == 0], self.fold)
 
 
-def _widest(schemas: Sequence[tuple[str, Type]], fold: Callable[[str], str]) -> Type:
-    return widest(schemas, fold)
+def _is_one_header(schemas: Sequence[Type], fold: Callable[[str], str]) -> bool:
+    """Whether files of text have one header, and columns that are called as it says.
+
+    Spark calls a column without a name `_c3`, and one whose name is there twice `delay3`, by its place from 0. These
+    are not what stands in the header, so Spark would refuse each file if it had to compare. A real name may look like
+    one of them: that costs a look, no more.
+    """
+    headers = {tuple(fold(name) for name in _struct(schema).names) for schema in schemas}
+    return len(headers) == 1 and not any(name.endswith(str(place)) for place, name in enumerate(headers.pop()))
 
 
 def _by_position(schemas: Sequence[tuple[str, Type]], fold: Callable[[str], str]) -> Type:

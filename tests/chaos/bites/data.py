@@ -43,14 +43,14 @@ def discarded_instead_of_swept() -> None:
 
     put(BookmarkStore, "abandon", discard)
     put(active_run, "sweep", lambda staging, fence: 0)
-    put(finish, "sweep", lambda staging, fence: 0)
+    put(publish, "sweep", lambda staging, fence: 0)
 
 
 @bite("a sweep removes no staging of a higher fence")
 def sweep_of_higher_fences() -> None:
     sweep = take(publish, "sweep")
     put(active_run, "sweep", lambda staging, fence: sweep(staging, fence + 1_000_000))
-    put(finish, "sweep", lambda staging, fence: sweep(staging, fence + 1_000_000))
+    put(publish, "sweep", lambda staging, fence: sweep(staging, fence + 1_000_000))
 
 
 @bite("a place is stored before the write starts")
