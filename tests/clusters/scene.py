@@ -28,7 +28,10 @@ from airflow_bookmarks.store.bookmark_store import BookmarkStore
 DAG_ID, TASK_ID = "clusters", "copy"
 JOB = f"{DAG_ID}.{TASK_ID}"
 SCRIPT = Path(__file__).with_name("copy_job.py")
-full_only = pytest.mark.skipif(os.environ.get("CHAOS") != "full", reason="with CHAOS=full only")
+full_only = pytest.mark.skipif(
+    os.environ.get("CHAOS") != "full",
+    reason="each is a Spark application of its own on a cluster: CHAOS=full plays them",
+)
 LIMIT_S = 300.0  # for what takes seconds: the machine may be busy with other tests
 _LOOK_EVERY_S = 0.5
 

@@ -28,7 +28,9 @@ CELLS = [Cell(point, path, tries) for path in CommitPath for tries in Tries for 
 
 RANDOM_KILLS = 10
 LONGEST_S = 4.0  # about what a driver takes once its session is there
-full_only = pytest.mark.skipif(not IS_FULL, reason="with CHAOS=full only")
+full_only = pytest.mark.skipif(
+    not IS_FULL, reason="each starts a Spark of its own, minutes in all: CHAOS=full plays them"
+)
 
 pytestmark = [
     pytest.mark.chaos,
