@@ -10,6 +10,7 @@ publish          the new files, then the former ones of that run are deleted; co
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -27,17 +28,18 @@ from airflow_bookmarks.core.line import last_common_run
 from airflow_bookmarks.core.plan import FilePlan, decode_moves, encode_moves, encode_paths
 from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
 from airflow_bookmarks.core.settings import PREFIX
+from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.lifecycle.active_run import ActiveRun, Planned
 from airflow_bookmarks.lifecycle.job_state import JobStates
 from airflow_bookmarks.lifecycle.place import STAGED_SINKS, Mode, place_entry
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.summary import Summary, log_planned
 from airflow_bookmarks.sources.source import Found
-from airflow_bookmarks.store.collection import check_own, check_uncollected
+from airflow_bookmarks.store.collection import check_own, check_uncollected, collected_until
 from airflow_bookmarks.store.output import paths_replaced
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.job import Caller
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 log = logging.getLogger(__name__)
+
+_PUBLISHED = re.compile(r"run-(\d+)\.\d+-")  # how the names of published files begin: `ActiveRun.file_token`
 
 
 class ReplayRun(ActiveRun):
@@ -273,7 +277,15 @@ class ReplayRun(ActiveRun):
         """The new revision of an overwrite may not write where a later run wrote: that run has replaced it there."""
         target = self._outputs[name].target
         mine = {path.rpartition("/")[0] for _, path in staged.moves}
-        for later in _later_runs(self._store, self.job, self._holding.base.epoch, self._run):
+        epoch = self._holding.base.epoch
+        left = _left_by_undone(self._store, self.job, epoch, self._run, target, mine)
+        left = left or _left_by_collected(self._store, self.job, self._run, staged.deletes)
+        if left is not None:
+            raise ChangeRefusedError(
+                f"job {self.job!r}: the replay of run {self.run_number} can't be committed: {left}. Nothing was "
+                "committed. Rewind instead."
+            )
+        for later in _later_runs(self._store, self.job, epoch, self._run):
             for output in later.outputs.values():
                 if output.target != target or output.publish is None:
                     continue
@@ -342,7 +354,7 @@ def _checked(store: BookmarkStore, job: str, head: Head, number: int) -> Run:
     elif any(output.facts.get("mode") == Mode.OVERWRITE for output in run.outputs.values()):
         why = None if head.data_run_number == number or run.is_empty else "a later run has overwritten its output"
     if why is None:
-        why = _replaced_by(store, job, head.epoch, run)
+        why = _replaced_by(store, job, head.epoch, run) or _covered_by(store, job, head.epoch, run)
     if why is not None:
         raise ChangeRefusedError(
             f"job {job!r}: run {number} can't be replayed: {why}. Nothing was changed. Rewind the job to before that "
@@ -359,6 +371,47 @@ def _replaced_by(store: BookmarkStore, job: str, epoch: int, run: Run) -> str | 
             if published & set(paths_replaced(store.blobs, output)):
                 return f"run {later.key.number} has replaced some of its files since"
     return None
+
+
+def _covered_by(store: BookmarkStore, job: str, epoch: int, run: Run) -> str | None:
+    """Say which undone run has written where this one overwrites: both would lie there after the replay."""
+    for output in run.outputs.values():
+        mode = output.facts.get("mode", Mode.APPEND)
+        if mode == Mode.APPEND or output.publish is None:
+            continue
+        published = decode_moves(store.blobs.get(output.publish))
+        folders = None if mode == Mode.OVERWRITE else {path.rpartition("/")[0] for _, path in published}
+        left = _left_by_undone(store, job, epoch, run, output.target, folders)
+        if left is not None:
+            return left
+    return None
+
+
+def _left_by_undone(
+    store: BookmarkStore, job: str, epoch: int, run: Run, target: str, folders: set[str] | None
+) -> str | None:
+    """Say which later run, undone since, still has files in a target; in these of its folders, None: in any."""
+    living = store.ancestry(job, epoch)
+    for later in store.runs(job, after=run.key.number):
+        if not later.state.is_committed or living.is_living(later.key.number, later.epoch):
+            continue
+        lists = [output.publish for output in later.outputs.values() if output.publish is not None]
+        published = (path for body in lists for _, path in decode_moves(store.blobs.get(body)))
+        below = [path for path in published if path.startswith(f"{target}/")]
+        there = [path for path in below if folders is None or path.rpartition("/")[0] in folders]
+        if any(info is not None for info in open_filesystem(target).stat(there)):
+            return f"output of run {later.key.number}, which was undone, still lies in its target"
+    return None
+
+
+def _left_by_collected(store: BookmarkStore, job: str, run: Run, present: Sequence[str]) -> str | None:
+    """Say which later run of those that are collected has a file among the present ones; its name says so."""
+    gone = collected_until(store, job)
+    numbers = {int(found[1]) for path in present if (found := _PUBLISHED.match(path.rpartition("/")[2]))}
+    left = [number for number in numbers if run.key.number < number <= gone]
+    kept = {later.key.number for later in store.runs(job, after=run.key.number, until=gone)} if left else set()
+    collected = sorted(set(left) - kept)
+    return f"output of run {collected[0]}, which was collected, still lies in its target" if collected else None
 
 
 def _later_runs(store: BookmarkStore, job: str, epoch: int, run: Run) -> list[Run]:

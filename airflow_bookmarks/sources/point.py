@@ -23,6 +23,7 @@ from airflow_bookmarks.sources.reach import Reach
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.listing import FileInfo
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.sources.source import Found
@@ -136,13 +137,17 @@ def upstream_at(store: StateReader, found: Found, plan: FilePlan, value: str) ->
     if window is None:
         raise OptionError("the plan of an upstream context names no upstream. Nothing was changed.")
     head = store.head(window.job)
-    number = _newest(store, window.job) if value == NOW else _number(store, window.job, value)
+    while True:
+        number = _newest(store, window.job, head) if value == NOW else _number(store, window.job, head, value)
+        again = store.head(window.job)
+        if (again.epoch, again.changes) == (head.epoch, head.changes):
+            break
+        head = again  # a run of one epoch noted with another would be taken for one that was undone
     after = UpstreamPosition(window.job, window.output, number, head.epoch, head.changes)
     return Position(after.encode(), str(number))
 
 
-def _newest(store: StateReader, job: str) -> int:
-    head = store.head(job)
+def _newest(store: StateReader, job: str, head: Head) -> int:
     living = store.ancestry(job, head.epoch)
     for run in store.runs(job, until=head.published, reverse=True):
         if run.state is RunState.PUBLISHED and living.is_living(run.key.number, run.epoch):
@@ -150,12 +155,12 @@ def _newest(store: StateReader, job: str) -> int:
     return 0
 
 
-def _number(store: StateReader, job: str, value: str) -> int:
+def _number(store: StateReader, job: str, head: Head, value: str) -> int:
     if value.isascii() and value.isdigit() and len(value) <= 10:
         number = int(value)
         if number == 0:
             return 0
-        run, head = store.committed_run(job, number), store.head(job)
+        run = store.committed_run(job, number)
         is_there = run is not None and run.state is RunState.PUBLISHED
         if run is not None and is_there and store.ancestry(job, head.epoch).is_living(number, run.epoch):
             return number

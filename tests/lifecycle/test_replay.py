@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from airflow_bookmarks.core.errors import (
     SourceChangedError,
     UpstreamReplayedError,
 )
+from airflow_bookmarks.core.instant import utc_now
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.change import Change, reset, rewind
@@ -27,6 +29,7 @@ from airflow_bookmarks.lifecycle.finish import Outcome, finish, outcome
 from airflow_bookmarks.lifecycle.place import Mode
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.replay import ReplayRun
+from airflow_bookmarks.lifecycle.retention import collect
 from airflow_bookmarks.lifecycle.summary import Summary
 from airflow_bookmarks.sources.files import FileSource
 from tests.lifecycle.shop import FILES, Shop, short_lease
@@ -173,6 +176,88 @@ def test_overwritten_partitions_can_be_replayed_until_a_later_run_writes_them(sh
     shop.run()
     with pytest.raises(ChangeRefusedError, match="run 3 has replaced"):
         begin_replay(shop, 1)
+
+
+def test_overwrite_can_not_be_replayed_while_what_an_undone_run_wrote_lies_in_its_target(shop: Shop) -> None:
+    shop.mode = Mode.OVERWRITE
+    two_runs(shop)
+    rewind(shop.store, "copy", 1, **REASON)
+
+    with pytest.raises(ChangeRefusedError, match="run 2, which was undone, still lies in its target"):
+        begin_replay(shop, 1)
+    assert shop.target_lines() == Counter(["b1"])
+
+
+def test_overwrite_can_be_replayed_once_what_later_runs_wrote_was_cleaned(shop: Shop) -> None:
+    shop.mode = Mode.OVERWRITE
+    two_runs(shop)
+    rewind(shop.store, "copy", 1, clean=True, **REASON)
+
+    replay(shop, 1)
+
+    assert shop.target_lines() == Counter(["a1", "a2"])
+
+
+def test_overwritten_partition_can_not_be_replayed_while_what_an_undone_run_wrote_lies_there(shop: Shop) -> None:
+    shop.mode = Mode.OVERWRITE_PARTITIONS
+    shop.put("day=1/a.txt", "a1")
+    shop.run()
+    shop.put("day=2/b.txt", "b1")
+    shop.run()
+    shop.put("day=1/c.txt", "c1")
+    shop.run()
+    rewind(shop.store, "copy", 1, **REASON)
+
+    with pytest.raises(ChangeRefusedError, match="run 3, which was undone, still lies in its target"):
+        begin_replay(shop, 1)
+    assert shop.target_lines() == Counter(["c1", "b1"])
+
+
+def test_overwrite_can_not_be_replayed_beside_what_a_collected_run_left_in_its_target(shop: Shop) -> None:
+    shop.mode = Mode.OVERWRITE
+    two_runs(shop)
+    shop.raw.joinpath("b.txt").unlink()
+    for _ in range(2):  # what the last one took back is kept, for its undo
+        rewind(shop.store, "copy", 1, **REASON)
+        shop.run()  # empty
+    later = utc_now() + timedelta(days=91)
+    assert collect(shop.store, retention=timedelta(days=90), clock=lambda: later).jobs[0].runs
+
+    run = begin_replay(shop, 1)
+    shop.copy(run)
+    with pytest.raises(ChangeRefusedError, match="run 2, which was collected, still lies in its target"):
+        run.commit()
+    run.abort("refused")
+    assert shop.target_lines() == Counter(["b1"])
+
+
+def test_partition_beside_what_an_undone_run_wrote_can_be_replayed(shop: Shop) -> None:
+    shop.mode = Mode.OVERWRITE_PARTITIONS
+    shop.put("day=1/a.txt", "a1")
+    shop.run()
+    shop.put("day=2/b.txt", "b1")
+    shop.run()
+    rewind(shop.store, "copy", 1, **REASON)
+
+    replay(shop, 1)
+
+    assert shop.target_lines() == Counter(["a1", "b1"])
+
+
+def test_replay_that_moves_into_the_partition_of_an_undone_run_commits_nothing(shop: Shop) -> None:
+    shop.mode = Mode.OVERWRITE_PARTITIONS
+    shop.put("day=1/a.txt", "a1")
+    shop.run()
+    shop.put("day=2/b.txt", "b1")
+    shop.run()
+    rewind(shop.store, "copy", 1, **REASON)
+    run = begin_replay(shop, 1)
+    shop.copy(run, between=lambda: _rename_staged(shop, "day=1", "day=2"))
+
+    with pytest.raises(ChangeRefusedError, match="run 2, which was undone, still lies in its target"):
+        run.commit()
+    run.abort("refused")
+    assert shop.target_lines() == Counter(["a1", "b1"])
 
 
 def test_append_whose_files_a_later_run_replaced_can_not_be_replayed(shop: Shop) -> None:
@@ -465,6 +550,11 @@ def test_change_that_looked_before_a_replay_committed_does_not_drop_its_publish(
 
     assert shop.store.begin_line("copy", seen, turn) is None
     assert str(rewind(shop.store, "copy", 1, force=True, **REASON).after.publishing) == "1.1"
+
+
+def _rename_staged(shop: Shop, partition: str, name: str) -> None:
+    (folder,) = (shop.root / "copy" / "_bookmarks").rglob(partition)
+    folder.rename(folder.with_name(name))
 
 
 def _die_when_committed(point: Point) -> None:

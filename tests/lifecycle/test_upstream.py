@@ -21,7 +21,7 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.reason import OVER_BOUND
 from airflow_bookmarks.core.schema import struct
 from airflow_bookmarks.core.until import until_of
-from airflow_bookmarks.lifecycle.change import reset, rewind
+from airflow_bookmarks.lifecycle.change import reset, rewind, set_position
 from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.sources.files import FileSource
@@ -64,6 +64,34 @@ def test_edge_moves_with_the_commit_and_says_what_was_seen(shop: Shop) -> None:
     edge = shop.store.edge("up", "down")
     assert edge is not None
     assert (edge.run_number, edge.epoch, edge.changes, edge.contexts) == (1, 1, 0, {"raw": 1})
+
+
+def test_consumer_set_to_now_while_its_upstream_goes_back_is_told_of_no_rewind(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.put("a.txt", "a")
+    shop.run("up")
+    shop.run("down", upstream="up")
+    shop.put("b.txt", "b")
+    shop.run("up")
+    head, races = shop.store.head, ["one"]
+
+    def seen_just_before_a_rewind(job: str) -> Any:
+        found = head(job)
+        if job == "up" and races:
+            races.clear()
+            rewind(shop.store, "up", 1, reason="test", who="test")
+            shop.run("up")
+        return found
+
+    monkeypatch.setattr(shop.store, "head", seen_just_before_a_rewind)
+    set_position(shop.store, "down", "raw", "now", reason="test", who="test")
+
+    assert not races
+    assert shop.run("down", upstream="up")[0] == []
+    edge = shop.store.edge("up", "down")
+    assert edge is not None
+    assert (edge.run_number, edge.epoch) == (3, 2)
 
 
 def test_consumer_that_failed_reads_the_same_again(shop: Shop) -> None:

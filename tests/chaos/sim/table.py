@@ -206,13 +206,18 @@ def _within(prefix: str, after: str | None, until: str | None) -> Callable[[str]
 class FaultyTable:
     """A table whose requests are points to switch at, and may fail, be lost, come late or twice."""
 
-    def __init__(self, table: SimTable, scheduler: Scheduler) -> None:
-        self._table, self._scheduler = table, scheduler
+    def __init__(self, table: SimTable, scheduler: Scheduler, told: Callable[[Sequence[Key]], None]) -> None:
+        self._table, self._scheduler, self._told = table, scheduler, told
 
     def get(self, keys: Sequence[Key]) -> dict[Key, Attributes]:
         """See `Table.get`."""
+
+        def look() -> dict[Key, Attributes]:
+            self._told(keys)
+            return self._table.get(keys)
+
         what = f"get {', '.join(_short(key) for key in keys)}"
-        return self._scheduler.call(what, lambda: self._table.get(keys), _unavailable, changes=False)
+        return self._scheduler.call(what, look, _unavailable, changes=False)
 
     def query(
         self,

@@ -7,7 +7,7 @@ the package decides; it only says what no decision may lead to.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,6 +54,14 @@ class State:
     living: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True)
+class Look:
+    """What a process saw of another job when it read its head: what lives, in which revision, and what is published."""
+
+    revisions: Mapping[str, str]
+    published: frozenset[int]
+
+
 @dataclass
 class Reading:
     """What one run item read from one context, of which listing."""
@@ -94,6 +102,12 @@ class JobWitness:
     def state(self) -> State:
         return self.states[self.version]
 
+    def look(self) -> Look:
+        """Return how it stands for those who read it."""
+        living = self.state.living
+        published = {n for n in living if self.run_states.get(self.committed[n]) == "PUBLISHED"}
+        return Look({str(n): str(self.revisions.get(n, 0)) for n in living}, frozenset(published))
+
 
 class Witness:
     """Looks at everything, and keeps what must not be."""
@@ -103,6 +117,7 @@ class Witness:
         self.jobs: dict[str, JobWitness] = {}
         self.violations: list[str] = []
         self.side_rows: dict[str, Counter[str]] = {}
+        self._written: Written = {}
         table.on_write = self.on_write
         files.on_move = self.on_move
 
@@ -119,6 +134,14 @@ class Witness:
         if process is not None:
             seen = {file.path: (file.version, file.modified_ms) for file in listed.files}
             process.notes.setdefault("listed", {})[root] = seen
+
+    def on_got(self, keys: Sequence[Key]) -> None:
+        """Keep how the jobs stand whose heads a process reads."""
+        process = self._scheduler.process
+        for key in keys if process is not None else ():
+            job = key.pk.removeprefix(f"{NAMESPACE}#JOB#")
+            if key.sk == "HEAD" and job in self.jobs and process is not None:
+                process.notes.setdefault("looks", {})[job] = self.jobs[job].look()
 
     def planned(self, job: str, number: int, fence: int, ctx: str, plan: FilePlan, process: Process) -> None:
         """Keep what a run is about to read; its plan must be stored by now."""
@@ -171,6 +194,7 @@ class Witness:
 
     def on_write(self, written: Written) -> None:
         """Look at one transaction."""
+        self._written = written
         jobs = dict.fromkeys(key.pk.split("#", 2)[2] for key in written if key.pk.startswith(f"{NAMESPACE}#JOB#"))
         for job in jobs:
             if job in self.jobs:
@@ -350,11 +374,7 @@ class Witness:
     def _set(self, job: str, witness: JobWitness, base: State, intent: Intent) -> Mapping[str, str]:
         upstream = witness.upstreams.get(intent.ctx)
         if upstream is not None:
-            other = self.jobs[upstream]
-            runs = {n: other.committed[n] for n in other.state.living}
-            published = [n for n, key in runs.items() if other.run_states.get(key) == "PUBLISHED"]
-            top = max(published, default=0) if intent.value == "now" else int(intent.value)
-            return {str(n): str(other.revisions.get(n, 0)) for n in other.state.living if n <= top}
+            return self._set_upstream(job, upstream, intent)
         process = self._scheduler.process
         listed = {} if process is None else process.notes.get("listed", {})
         seen = {path: entry for rows in listed.values() for path, entry in rows.items()}
@@ -362,6 +382,20 @@ class Witness:
             return {**base.known.get(intent.ctx, {}), **{path: version for path, (version, _) in seen.items()}}
         limit_ms = int(intent.value)
         return {path: version for path, (version, at_ms) in seen.items() if at_ms <= limit_ms}
+
+    def _set_upstream(self, job: str, upstream: str, intent: Intent) -> Mapping[str, str]:
+        """What is published "now" is what was when the change looked, and not when its transaction took effect."""
+        process = self._scheduler.process
+        look: Look = (process.notes if process is not None else {}).get("looks", {})[upstream]
+        edge: Any = self._written.get(Key(f"{NAMESPACE}#JOB#{upstream}", f"DOWN#{job}"), (None, None))[1]
+        top: int = edge["run_number"]
+        still = look.published & self.jobs[upstream].look().published
+        wanted = (
+            {max(still, default=0), max(look.published, default=0)} if intent.value == "now" else {int(intent.value)}
+        )
+        if not min(wanted) <= top <= max(wanted):
+            self.say(f"{job} is set to {intent.value} of {upstream}, which was {sorted(wanted)}, and stands at {top}")
+        return {number: revision for number, revision in look.revisions.items() if int(number) <= top}
 
     def _look_at_run(
         self,

@@ -140,7 +140,7 @@ class World:
         self.sinks = {spec.name: RowSink(spec.name, self.scheduler) for spec in settings.jobs}
         self.witness = Witness(self.table, self.files, self.scheduler, self.sinks)
         self.witness.jobs |= {spec.name: JobWitness(spec.upstreams) for spec in settings.jobs}
-        self.faulty_table = FaultyTable(self.table, self.scheduler)
+        self.faulty_table = FaultyTable(self.table, self.scheduler, self.witness.on_got)
         self.faulty_files = FaultyFiles(self.files, self.scheduler, self.witness.on_listed)
         self.scheduler.stop = lambda: bool(self.witness.violations)
         self.serial = 0
