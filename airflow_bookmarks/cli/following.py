@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.lifecycle.pending import Pending
 
-_PENDING_COLUMNS = ("ctx", "files", "bytes", "oldest", "newest", "runs", "rows", "skipped", "source")
+_PENDING_COLUMNS = ("ctx", "files", "bytes", "oldest", "newest", "runs", "rows", "read_again", "skipped", "source")
 _SKIPPED_COLUMNS = ("ctx", "reason", "path", "bytes", "modified_at")
 _LAG_COLUMNS = ("job", "source", "state", "consumed", "published", "runs", "files", "bytes", "seconds", "why")
 _TEXT, _MERMAID = "text", "mermaid"

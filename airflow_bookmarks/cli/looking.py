@@ -18,6 +18,7 @@ _HISTORY_COLUMNS = (
     "state",
     "revision",
     "files",
+    "read_again",
     "rows",
     "rows_written",
     "watermark",

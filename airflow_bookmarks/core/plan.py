@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _FORMAT = 1
 
+READ_AGAIN = "read_again"  # of a plan's facts: how many of its files were read before
+
 
 @dataclass(frozen=True, slots=True)
 class UpstreamWindow:
@@ -62,7 +64,8 @@ class FilePlan:
     log and metrics; not stored with the plan). `unread` names, for some of the reasons of `skipped`, the files.
     `sequence` is by what the files are ordered, where that is not their time; `seen` what was ever listed of a sequence
     or of a column of days, where gaps are looked for (among the facts; not stored with the plan). `quarantined` are
-    files that this run found it can't parse.
+    files that this run found it can't parse. `again` names the planned files that were read before, and `companions`
+    those of them that are as they were: they are read because something else of their group is new or changed.
     """
 
     files: Listing
@@ -78,6 +81,8 @@ class FilePlan:
     seen: Seen | None = None
     quarantined: tuple[QuarantinedFile, ...] = ()
     bases: tuple[str, ...] = ()
+    again: frozenset[str] = frozenset()
+    companions: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(self.files)
@@ -91,6 +96,11 @@ class FilePlan:
     def is_empty(self) -> bool:
         """Whether there is nothing to read."""
         return len(self.files) == 0
+
+    @property
+    def read_again(self) -> int:
+        """How many of the files were read before."""
+        return sum(path in self.again for path in self.files.paths) if self.again else 0
 
     @property
     def sequence_watermark(self) -> str | None:
@@ -112,6 +122,7 @@ class FilePlan:
             "listed": self.listed,
             "known": self.known,
             "skipped": dict(self.skipped),
+            READ_AGAIN: self.read_again,
         }
         if self.partition_types:
             facts["partition_types"] = dict(self.partition_types)
@@ -140,7 +151,8 @@ class FilePlan:
         (the longest common prefix of the paths), and the columns `path` (rest after base), `size`, `time` (ms), `etag`
         or null. `unread` holds, where there are any, per reason the same five (from `base`) of files that are not read;
         `sequence`, where there is one, its `rule` and the watermark `before`, or null; `quarantined`, where there are
-        any, per file path, version, size, time (ms), error and run number; `bases`, where there are any.
+        any, per file path, version, size, time (ms), error and run number; `bases`, where there are any; `again` and
+        `companions`, where there are any, as rows of the files.
         """
         document: dict[str, Any] = {
             "v": _FORMAT,
@@ -156,6 +168,10 @@ class FilePlan:
             document["unread"] = {reason: _columns(files) for reason, files in self.unread.items()}
         if self.bases:
             document["bases"] = list(self.bases)
+        for name, paths in (("again", self.again), ("companions", self.companions)):
+            rows = [row for row, path in enumerate(self.files.paths) if path in paths] if paths else []
+            if rows:
+                document[name] = rows
         if self.quarantined:
             document["quarantined"] = Quarantine().add(self.quarantined).rows()
         if self.sequence is not None:
@@ -176,8 +192,9 @@ class FilePlan:
                     f"a stored plan has format {document['v']}, this version knows {_FORMAT}; upgrade"
                 )
             window, sequence = document["upstream"], document.get("sequence")
+            files = _listing(document)
             return cls(
-                _listing(document),
+                files,
                 tuple(document["roots"]),
                 document["listed"],
                 document["known"],
@@ -188,8 +205,10 @@ class FilePlan:
                 sequence=None if sequence is None else SequenceStart(**sequence),
                 quarantined=tuple(Quarantine.parse(document.get("quarantined", ()))),
                 bases=tuple(document.get("bases", ())),
+                again=frozenset(files.paths[row] for row in document.get("again", ())),
+                companions=frozenset(files.paths[row] for row in document.get("companions", ())),
             )
-        except (zlib.error, ValueError, KeyError, TypeError) as error:
+        except (zlib.error, ValueError, LookupError, TypeError) as error:
             raise StateCorruptError(f"a stored plan can't be read ({error}); nothing was changed") from error
 
 

@@ -37,6 +37,7 @@ from airflow_bookmarks.lifecycle.quarantine import log_corrupt, without_corrupt
 from airflow_bookmarks.lifecycle.reading import ContextReader, ReadsContexts
 from airflow_bookmarks.lifecycle.recheck import OnMissing, recheck_plan
 from airflow_bookmarks.lifecycle.recover import STARTS_FROM, STARTS_OVER, CommittingSink, recover, starts_from
+from airflow_bookmarks.lifecycle.repetition import warn_of_repetition
 from airflow_bookmarks.lifecycle.rewind import rewind_along
 from airflow_bookmarks.lifecycle.start import OtherReaders, log_start, position_at_start
 from airflow_bookmarks.lifecycle.stopwatch import Stopwatch
@@ -413,6 +414,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         self._stopwatch.measure_since("read_write", "plan")
         with self._stopwatch.measure("commit"):
             plans = self._rechecked() if self._landing is None else self._landing
+            warn_of_repetition(self.job, plans, self._outputs)
             commit = self._commit_of(plans)
             self._machine.at(Point.BEFORE_COMMIT)
             run = self._store.commit(self._holding, commit)

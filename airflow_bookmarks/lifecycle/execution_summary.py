@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.plan import READ_AGAIN
 from airflow_bookmarks.core.reason import BEFORE_START, MISSING, QUARANTINED
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 # What each batch leaves out by itself. The other reasons each batch tells again, and the last one tells them best.
 _OF_ONE_BATCH = (BEFORE_START, MISSING)
+_COUNTS = ("rows", "files", "bytes")
 
 
 def batches_until(store: BookmarkStore, job: str, last: Run, first_run: int | None) -> list[Run]:
@@ -78,14 +80,14 @@ def _by_name(
     return {name: merge([part[name] for part in parts if name in part]) for name in names}
 
 
-def _sums(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _sums(facts: Sequence[Mapping[str, Any]], counts: Sequence[str] = _COUNTS) -> dict[str, Any]:
     """Return what the last one says, with the sum of each count; None where one of them is not known."""
-    columns = {key: [each.get(key) for each in facts] for key in ("rows", "files", "bytes")}
+    columns = {key: [each.get(key) for each in facts] for key in counts}
     return {**facts[-1], **{key: None if None in numbers else sum(numbers) for key, numbers in columns.items()}}
 
 
 def _context(facts: Sequence[Mapping[str, Any]], summed: Sequence[str]) -> dict[str, Any]:
-    merged = {**_sums(facts), "known": facts[0].get("known")}
+    merged = {**_sums(facts, (*_COUNTS, READ_AGAIN)), "known": facts[0].get("known")}
     left = [each.get("skipped") or {} for each in facts]
     sums = {reason: sum(each.get(reason, 0) for each in left) for reason in summed}
     merged["skipped"] = {**left[-1], **{reason: count for reason, count in sums.items() if count}}

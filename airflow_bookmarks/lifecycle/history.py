@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.instant import to_text
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.plan import READ_AGAIN, FilePlan
 from airflow_bookmarks.core.run import RunState, watermarks
 from airflow_bookmarks.lifecycle.rewind import is_number, resolve_run
 from airflow_bookmarks.store.attribute import run_key_of
@@ -68,6 +68,7 @@ def row(run: Run, living: Ancestry) -> dict[str, Any]:
         "is_empty": run.is_empty,
         "files": sum(facts.get("files", 0) for facts in contexts.values()),
         "bytes": sum(facts.get("bytes", 0) for facts in contexts.values()),
+        READ_AGAIN: _sum([facts.get(READ_AGAIN) for facts in contexts.values()]),
         "rows": _sum([facts.get("rows") for facts in contexts.values()]),
         "rows_written": _sum([output.facts.get("rows") for output in run.outputs.values()]),
         "watermark": watermarks(run.contexts),

@@ -14,6 +14,7 @@ from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.listing import instant
+from airflow_bookmarks.core.plan import READ_AGAIN
 from airflow_bookmarks.core.reason import EXCLUDED, UNMATCHED
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.reading import ContextReader
@@ -85,6 +86,7 @@ class PendingContext:
             "oldest": None if self.oldest is None else to_text(self.oldest),
             "newest": None if self.newest is None else to_text(self.newest),
             "skipped": {} if plan is None else dict(plan.skipped),
+            READ_AGAIN: None if plan is None else plan.read_again,
             "unknown": self.unknown,
         }
         if plan is not None and plan.upstream is not None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.gap import shown_gaps
 from airflow_bookmarks.core.partition_time import NEWEST_PARTITION
+from airflow_bookmarks.core.plan import READ_AGAIN
 
 if TYPE_CHECKING:
     import logging
@@ -65,7 +66,7 @@ class Summary:
         parts = [f"run {self.run_number}" if self.run_number is not None else f"a {self.option} run"]
         if self.first_run_number is not None:
             parts = [f"runs {self.first_run_number} to {self.run_number}"]
-        parts += [f"{ctx}: {facts['files']} files" for ctx, facts in self.contexts.items()]
+        parts += [f"{ctx}: {_files_in_words(facts)}" for ctx, facts in self.contexts.items()]
         parts += [f"{name}: {facts['rows']} rows written" for name, facts in self.outputs.items()]
         return ", ".join(parts)
 
@@ -92,13 +93,18 @@ class Summary:
 
 
 def _context_facts(facts: Mapping[str, Any], state: ContextState | None) -> dict[str, Any]:
-    kept = {key: facts.get(key) for key in ("files", "bytes", "rows", "listed", "known", "skipped")}
+    kept = {key: facts.get(key) for key in ("files", "bytes", "rows", "listed", "known", READ_AGAIN, "skipped")}
     before = facts.get("watermark_before")
     after = before if state is None else state.watermark
     where_any = {key: facts[key] for key in _WHERE_ANY if key in facts}
     if (gaps := shown_gaps(facts)) is not None:
         where_any["gaps"] = gaps
     return {**kept, **where_any, "watermark_from": before, "watermark_to": after}
+
+
+def _files_in_words(facts: Mapping[str, Any]) -> str:
+    again = facts.get(READ_AGAIN)
+    return f"{facts['files']} files{f' ({again} read again)' if again else ''}"
 
 
 def _text(number: int | None) -> str | None:
@@ -149,7 +155,7 @@ def log_planned(log: logging.Logger, job: str, ctx: str, plan: FilePlan) -> None
         log.warning("bookmark %s, context %s: %s", job, ctx, plan.seen.in_words())
     left = "".join(f", {count} {reason}" for reason, count in sorted(plan.skipped.items()))
     log.info(
-        "bookmark %s, context %s: processing %d of %d files (%.2f%%), %d bytes%s; %d known%s",
+        "bookmark %s, context %s: processing %d of %d files (%.2f%%), %d bytes%s; %d known%s%s",
         job,
         ctx,
         len(plan),
@@ -158,6 +164,7 @@ def log_planned(log: logging.Logger, job: str, ctx: str, plan: FilePlan) -> None
         plan.files.total_bytes,
         window,
         plan.known,
+        f", {again} read again" if (again := plan.read_again) else "",
         left,
     )
 

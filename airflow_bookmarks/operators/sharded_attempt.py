@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import BookmarkError, ChangeRefusedError, NotCommittedError
+from airflow_bookmarks.core.plan import READ_AGAIN
 from airflow_bookmarks.core.reason import OTHER_SHARDS
 from airflow_bookmarks.core.shard import shard_name
 from airflow_bookmarks.lifecycle.finish import Outcome, finish, outcome, side_summary
@@ -186,7 +187,7 @@ def _context(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
                 skipped[reason] = skipped.get(reason, 0) + count
     listed = [each["listed"] for each in facts if each.get("listed") is not None]
     return {
-        **_sums(facts, ("files", "bytes", "rows", "known")),
+        **_sums(facts, ("files", "bytes", "rows", "known", READ_AGAIN)),
         "listed": max(listed, default=None),  # the shards share one listing
         "skipped": skipped,
         **next(({"gaps": each["gaps"]} for each in reversed(facts) if "gaps" in each), {}),

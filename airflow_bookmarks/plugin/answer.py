@@ -201,6 +201,7 @@ class RunRow(Answer):
     is_empty: bool | None = None
     files: int | None = None
     bytes: int | None = None
+    read_again: int | None = None
     rows: int | None = None
     rows_written: int | None = None
     watermark: Watermarks = {}
@@ -288,6 +289,7 @@ class PendingRow(Answer):
     oldest: str | None
     newest: str | None
     skipped: dict[str, int]
+    read_again: int | None
     unknown: str | None
     upstream: str | None = None
     runs: list[int] | None = None

@@ -252,6 +252,7 @@ class FileSource:
             known_rows=known_rows if mine is None else mine[known_rows],
             bases=_bases(files, look) if self._reach.globs else (),
             newest_partition=None if look.newest_partition is None else look.newest_partition.isoformat(),
+            again=_paths_of(listing, chosen.wanted & ((verdicts == Known.CHANGED) | is_touched)),
         )
 
     def _select(
@@ -434,6 +435,10 @@ def _rows_of_whole(
     is_other = np.ones(listed, np.bool_)
     is_other[mine] = False
     return {reason: mine[own] for reason, own in chosen.rows.items()} | {OTHER_SHARDS: np.flatnonzero(is_other)}
+
+
+def _paths_of(listing: Listing, is_meant: npt.NDArray[np.bool_]) -> frozenset[str]:
+    return frozenset(listing.paths[row] for row in np.flatnonzero(is_meant).tolist())
 
 
 def _partitions(listing: Listing, planned: Listing, pruned: int) -> PartitionCounts:

@@ -108,6 +108,7 @@ _FACTS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "bytes": _SIZE,
     "listed": _SIZE,
     "known": _SIZE,
+    "read_again": _SIZE,
     "deleted_files": _SIZE,
     "quarantined": _SIZE,
     "watermark_column": _TEXT,

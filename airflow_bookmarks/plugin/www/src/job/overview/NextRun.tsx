@@ -4,9 +4,9 @@ import { usePending } from "../../api/queries";
 import { Ago } from "../../parts/Ago";
 import { Mark } from "../../parts/Mark";
 import { ScrollTable } from "../../parts/ScrollTable";
-import { inBytes, inFull } from "../../words/number";
+import { inBytes } from "../../words/number";
 import { Asked } from "./Asked";
-import { firstWords, pendingWords, runsWords, skippedWords } from "./pending";
+import { filesWords, firstWords, pendingWords, runsWords, skippedWords } from "./pending";
 
 const COLUMNS = [
   { title: "Context" },
@@ -49,7 +49,7 @@ function Found({ pending }: { pending: Pending }) {
           {pending.contexts.map((row) => (
             <Table.Row key={row.ctx}>
               <Table.Cell fontWeight="medium">{row.ctx}</Table.Cell>
-              <Table.Cell textAlign="end">{row.files === null ? "unknown" : inFull(row.files)}</Table.Cell>
+              <Table.Cell textAlign="end">{filesWords(row)}</Table.Cell>
               <Table.Cell textAlign="end">{row.bytes === null ? "unknown" : inBytes(row.bytes)}</Table.Cell>
               <Table.Cell>
                 <Mark mark={row.oldest} />

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Pending } from "../../api/model";
-import { firstWords, pendingWords, runsWords, skippedWords } from "./pending";
+import { filesWords, firstWords, pendingWords, runsWords, skippedWords } from "./pending";
 
 const PENDING: Pending = {
   job: "flights.clean",
@@ -38,6 +38,12 @@ describe("what is finished first", () => {
 it("what would be left out is counted by reason", () => {
   expect(skippedWords({ skipped: { late: 2, before_start: 1, hidden: 0 } })).toBe("2 late, 1 before start");
   expect(skippedWords({ skipped: {} })).toBeUndefined();
+});
+
+it("files that are read again are counted among the files", () => {
+  expect(filesWords({ files: 1200, read_again: 3 })).toBe("1,200, 3 of them again");
+  expect(filesWords({ files: 2, read_again: 0 })).toBe("2");
+  expect(filesWords({ files: null, read_again: null })).toBe("unknown");
 });
 
 it("runs of an upstream are a range", () => {

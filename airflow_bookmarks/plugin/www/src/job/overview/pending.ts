@@ -1,5 +1,5 @@
 import type { Pending, PendingRow } from "../../api/model";
-import { count, inBytes } from "../../words/number";
+import { count, inBytes, inFull } from "../../words/number";
 
 /** Say what the next run would do, in one sentence. */
 export function pendingWords(pending: Pending): string {
@@ -22,6 +22,12 @@ export function firstWords(pending: Pending): string[] {
   if (pending.left_open.length > 0) said.push(`It first settles what was left open: ${pending.left_open.join(", ")}.`);
   if (pending.holder) said.push(`${pending.holder} works on the job now.`);
   return said;
+}
+
+/** Say how many files of a context a run would read, and how many of these were read before. */
+export function filesWords(row: Pick<PendingRow, "files" | "read_again">): string {
+  if (row.files === null) return "unknown";
+  return row.read_again ? `${inFull(row.files)}, ${inFull(row.read_again)} of them again` : inFull(row.files);
 }
 
 /** Say what a run would leave out of a context: "2 late, 1 settling". Undefined where it would leave nothing. */
