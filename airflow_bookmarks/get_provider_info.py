@@ -113,6 +113,11 @@ def _connection_fields() -> dict[str, Any]:
             "description": "What a task does that names no option. pause and disable change no state.",
             "schema": {"type": "string", "enum": ["enable", "pause", "disable"], "default": "enable"},
         },
+        "hide_state": {
+            "label": "Hide job.state",
+            "description": "Whether the page, the command line and the hook leave out the values of job.state.",
+            "schema": {"type": "string", "enum": ["true", "false"], "default": "false"},
+        },
     }
 
 

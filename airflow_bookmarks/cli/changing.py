@@ -6,8 +6,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.cli.output import counted, in_words
-from airflow_bookmarks.cli.verb import FORCE, JOB, REASON, YES, Argument, Desk, Verb, positive, print_facts
+from airflow_bookmarks.cli.verb import FORCE, HIDE_STATE, JOB, REASON, YES, Argument, Desk, Verb, positive, print_facts
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.job_state import SET_STATE
 from airflow_bookmarks.core.terms import Terms, check_reason
 
 if TYPE_CHECKING:
@@ -46,6 +47,12 @@ def _set(desk: Desk, given: argparse.Namespace) -> None:
     _change(desk, given, desk.job(given), Change("set", ctx=given.ctx, value=given.value))
 
 
+def _set_state(desk: Desk, given: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.change import Change
+
+    _change(desk, given, desk.job(given), Change(SET_STATE, state=given.state, value=given.value))
+
+
 def _undo(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.change import Change
 
@@ -71,11 +78,11 @@ def _change(desk: Desk, given: argparse.Namespace, job: str, change: Change) -> 
         raise OptionError("--force goes with the approval, not with the request. Nothing was asked for. Leave it out.")
     if not given.request and not given.dry_run:
         check_unprotected(job, desk.store.head(job), change.kind)
-    seen = preview(desk.store, job, change).as_dict()
+    seen = desk.shown(preview(desk.store, job, change).as_dict(), given)
     if given.dry_run:
         print_facts(seen, given)
         return
-    _say(*_in_lines(desk.store.namespace, seen, change))
+    _say(*in_lines(desk.store.namespace, seen, change))
     if change.kind == "delete":
         _confirm_name(given)
     elif not given.request:
@@ -103,7 +110,7 @@ def _ask(desk: Desk, given: argparse.Namespace, job: str, change: Change, versio
     who = desk.find_identity()
     asked = request(desk.store, job, change, reason=given.reason, who=who, expected_version=version)
     _say(f"another person approves it with: approve {given.job} {asked.id}")
-    print_facts(asked.as_dict(), given)
+    print_facts(desk.shown(asked.as_dict(), given), given)
 
 
 def _contexts(given: argparse.Namespace) -> tuple[str, ...] | None:
@@ -113,13 +120,17 @@ def _contexts(given: argparse.Namespace) -> tuple[str, ...] | None:
 # ---- what a change would do, in words
 
 
-def _in_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> list[str]:
+def in_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> list[str]:
     """Return a preview as lines for people."""
     again, to_clean = seen["read_again"], seen["files_to_clean"]
     about = f"job {seen['job']!r} in namespace {namespace!r} (version {seen['version']})"
     lines = [f"{about} {_what(seen, change)}." + ("" if to_clean else " Written data stays.")]
     lines += [
         f"  {ctx}: watermark {in_words(m['before'])} -> {in_words(m['after'])}" for ctx, m in seen["watermarks"].items()
+    ]
+    lines += [
+        f"  job.state {name}: {in_words(m['before'])} -> {in_words(m['after'])}"
+        for name, m in seen.get("state", {}).items()  # a request that an older version stored has none
     ]
     lines.append(f"  read again: {_amount(again)}")
     if seen.get("unreadable_runs"):
@@ -153,6 +164,8 @@ def _what(seen: Mapping[str, Any], change: Change) -> str:
         return f"reads quarantined files of {change.ctx!r} again ({change.value!r}), and nothing else changes"
     if change.kind == "set":
         return f"goes on reading {change.ctx!r} from {change.value!r}: no run is undone"
+    if change.kind == SET_STATE:
+        return f"has another job.state {change.state!r}: no run is undone"
     if change.kind == "undo":
         return f"stands as before its last change again{runs}"
     if change.kind == "delete":
@@ -203,7 +216,7 @@ def _approve(desk: Desk, given: argparse.Namespace) -> None:
         if asked.change.kind == "unprotect":
             _say("its protection is taken away")
         else:
-            _say(*_in_lines(desk.store.namespace, asked.preview, asked.change))
+            _say(*in_lines(desk.store.namespace, desk.shown(asked.preview, given), asked.change))
         _confirm(given)
     done = approve(desk.store, asked.job, asked.id, who=desk.find_identity(), force=given.force)
     print_facts(done, given)
@@ -213,7 +226,7 @@ def _reject(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.protection import reject
 
     asked = reject(desk.store, given.job, given.request_id, reason=given.reason, who=desk.find_identity())
-    print_facts(asked.as_dict(), given)
+    print_facts(desk.shown(asked.as_dict(), given), given)
 
 
 # ---- names
@@ -278,13 +291,16 @@ _TO = Argument(("--to",), {"required": True, "metavar": "RUN", "help": _TO_HELP}
 _DRY_RUN = Argument(("--dry-run",), {"action": "store_true", "help": "only say what it would do"})
 _ASK_HELP = "do not do it, but ask a second person to approve it: for a protected job"
 _REQUEST = Argument(("--request",), {"action": "store_true", "help": _ASK_HELP})
-_CHANGING = (REASON, FORCE, YES, _DRY_RUN, _REQUEST)
+_CHANGING = (REASON, FORCE, YES, _DRY_RUN, _REQUEST, HIDE_STATE)
 _SET_CTX = Argument(("ctx",), {"metavar": "CTX", "help": "the context"})
 _VALUE_HELP = (
     "for files: now, a time, or retry:PATH or retry:* for what is quarantined; for an upstream: now, or a run number "
     "(0: the beginning)"
 )
 _VALUE = Argument(("value",), {"metavar": "VALUE", "help": _VALUE_HELP})
+_STATE = Argument(("state",), {"metavar": "NAME", "help": "the name of the value, as in job.state(NAME)"})
+_JSON_HELP = "what it is set to, as JSON: '\"2013-01-31\"', 7, '{\"page\": 3}'; null removes it"
+_JSON = Argument(("value",), {"metavar": "JSON", "help": _JSON_HELP})
 _NUMBER = Argument(("--run",), {"required": True, "type": positive, "metavar": "N", "help": "run number"})
 _REQUEST_ID = Argument(("request_id",), {"metavar": "REQUEST", "help": "id of the request, see requests"})
 _NEW_NAME = Argument(("new_name",), {"metavar": "NAME", "help": "a name that no job has"})
@@ -304,7 +320,8 @@ VERBS = (
     ),
     Verb("rewind", "Take a job back to its state after an earlier run", _rewind, (JOB, _TO, _CTX, _CLEAN, *_CHANGING)),
     Verb("set", "Put one context of a job somewhere no run left it", _set, (JOB, _SET_CTX, _VALUE, *_CHANGING)),
-    Verb("undo", "Take back the last reset, rewind, set, delete or undo", _undo, (JOB, *_CHANGING)),
+    Verb(SET_STATE, "Set one value that a job keeps in job.state", _set_state, (JOB, _STATE, _JSON, *_CHANGING)),
+    Verb("undo", "Take back the last reset, rewind, set, set-state, delete or undo", _undo, (JOB, *_CHANGING)),
     Verb(
         "replay",
         "Say how to make a run again (same input, its output replaced): it takes Spark",
@@ -318,7 +335,7 @@ VERBS = (
         "approve",
         "Approve a change that somebody else asked for, and make it",
         _approve,
-        (JOB, _REQUEST_ID, FORCE, YES),
+        (JOB, _REQUEST_ID, FORCE, YES, HIDE_STATE),
     ),
     Verb("reject", "Turn down a change that somebody asked for", _reject, (JOB, _REQUEST_ID, REASON)),
     Verb("rename", "Give a job another name; it keeps the old one too", _rename, (JOB, _NEW_NAME, REASON)),

@@ -134,7 +134,7 @@ def _open_by_airflow(conn_id: str | None, uri: str | None) -> Desk:
 
     hook = BookmarkHook(conn_id or _DEFAULT_CONNECTION)
     store = hook.get_conn()
-    return Desk(store, lambda: present_identity(store, hook.credentials_environment()))
+    return Desk(store, lambda: present_identity(store, hook.credentials_environment()), hook.hides_state)
 
 
 # ---- both

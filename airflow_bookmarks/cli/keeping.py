@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.cli.output import as_json
-from airflow_bookmarks.cli.verb import Argument, Desk, Verb, positive, print_facts, print_rows, say
+from airflow_bookmarks.cli.verb import HIDE_STATE, Argument, Desk, Verb, positive, print_facts, print_rows, say
 from airflow_bookmarks.core.errors import BookmarkError, DocumentError, OptionError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _export(desk: Desk, given: argparse.Namespace) -> None:
     if given.glue:
         document = [as_glue_entry(desk.store, job) for job in jobs or _all_jobs(desk)]
     else:
-        document = export(desk.store, jobs or None)
+        document = export(desk.store, jobs or None, hide_state=desk.hides_state or given.hide_state)
     if given.file == _STANDARD:
         say(as_json(document))
         return
@@ -154,7 +154,7 @@ _RETENTION = Argument(
 
 INIT = Verb("init", "Create the table, or the SQLite file, where it is absent", _init)
 VERBS = (
-    Verb("export", "Write the bookmarks of jobs as one JSON document", _export, (_JOBS, _FILE, _GLUE)),
+    Verb("export", "Write the bookmarks of jobs as one JSON document", _export, (_JOBS, _FILE, _GLUE, HIDE_STATE)),
     Verb("import", "Read bookmarks from an exported document", _import, (_FROM_FILE, _OVERWRITE, _MOVE, _WHY)),
     Verb(
         "doctor",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.cli.verb import JOB, Argument, Desk, Verb, positive, print_facts, print_rows
+from airflow_bookmarks.cli.verb import HIDE_STATE, JOB, Argument, Desk, Verb, positive, print_facts, print_rows
 from airflow_bookmarks.core.errors import OptionError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _show(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.naming import names_of
 
     shown = bookmark(desk.store, desk.job(given))
-    print_facts({**shown, "names": names_of(desk.store, given.job)}, given)
+    print_facts(desk.shown({**shown, "names": names_of(desk.store, given.job)}, given), given)
 
 
 def _history(desk: Desk, given: argparse.Namespace) -> None:
@@ -106,6 +106,7 @@ def _diff(desk: Desk, given: argparse.Namespace) -> None:
         from airflow_bookmarks.store.bookmark_store import open_store
 
         found = diff_stores(desk.store, open_store(given.with_store), job)
+    found = desk.shown(found, given)
     print_facts(found if given.output == "json" else _shortened(found), given)
 
 
@@ -126,7 +127,7 @@ def _requests(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.protection import requests
 
     found = requests(desk.store, given.job, with_closed=given.all)
-    print_rows([one.as_dict() for one in found], _REQUEST_COLUMNS, given)
+    print_rows([desk.shown(one.as_dict(), given) for one in found], _REQUEST_COLUMNS, given)
 
 
 _ALL_RUNS = Argument(("--all",), {"action": "store_true", "help": "also runs that did not commit"})
@@ -151,9 +152,14 @@ _WITH_STORE = Argument(
 VERBS = (
     Verb("check", "Say whether the store answers and can be used", _check),
     Verb("list", "List the jobs of the namespace", _list),
-    Verb("show", "Show where a job stands", _show, (JOB,)),
+    Verb("show", "Show where a job stands", _show, (JOB, HIDE_STATE)),
     Verb("history", "List the runs of a job, oldest first", _history, (JOB, _LIMIT, _ALL_RUNS)),
     Verb("files", "List the files that a run has read, or was about to", _files, (JOB, _RUN, _QUARANTINED, _ONE_CTX)),
-    Verb("diff", "Compare two runs of a job, or a job in two stores", _diff, (JOB, _RUNS, _WITH_STORE)),
-    Verb("requests", "List the changes of a protected job that wait for approval", _requests, (JOB, _ALL_REQUESTS)),
+    Verb("diff", "Compare two runs of a job, or a job in two stores", _diff, (JOB, _RUNS, _WITH_STORE, HIDE_STATE)),
+    Verb(
+        "requests",
+        "List the changes of a protected job that wait for approval",
+        _requests,
+        (JOB, _ALL_REQUESTS, HIDE_STATE),
+    ),
 )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.cli.output import as_json, as_list, as_table
 from airflow_bookmarks.core.errors import BookmarkError
+from airflow_bookmarks.core.job_state import hidden
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.identity import Identity
@@ -27,16 +28,24 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """Where a verb works: the store, and who sits there (found out when a verb asks for it)."""
+    """Where a verb works: the store, and who sits there (found out when a verb asks for it).
+
+    `hides_state`: the connection says that values of `job.state` are not shown.
+    """
 
     store: BookmarkStore
     find_identity: Callable[[], Identity]
+    hides_state: bool = False
 
     def job(self, given: argparse.Namespace) -> str:
         """Return the key of the job that is given by any of its names."""
         from airflow_bookmarks.lifecycle.naming import key_of
 
         return key_of(self.store, given.job)
+
+    def shown(self, told: Mapping[str, Any], given: argparse.Namespace) -> dict[str, Any]:
+        """Return what is told of a job, without the values of `job.state` where these are hidden."""
+        return hidden(told) if self.hides_state or vars(given).get("hide_state") else dict(told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +61,7 @@ class Verb:
 JOB = Argument(("job",), {"metavar": "JOB", "help": "name of the job"})
 REASON = Argument(("--reason",), {"required": True, "metavar": "TEXT", "help": "why; kept with who and when"})
 FORCE = Argument(("--force",), {"action": "store_true", "help": "also while a run holds the job: it is fenced"})
+HIDE_STATE = Argument(("--hide-state",), {"action": "store_true", "help": "do not show the values of job.state"})
 YES = Argument(("--yes",), {"action": "store_true", "help": "do not ask"})
 
 

@@ -8,6 +8,7 @@ can name, so a commit, rewind, reset or undo treats it as it treats every positi
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 STATE_KIND = "state"
+SET_STATE = "set-state"  # the kind of a change
 STATE_CONTEXT = ".state"  # `check_name` allows no dot in front, so no context of a user has this name
 MAX_STATE_BYTES = 16_384
+SHOWN_LETTERS = 200  # of a value, where it is shown
+HIDDEN = "(hidden)"
 MAX_STATE_LEVELS = 100  # of lists and dicts within each other; JSON is read by recursion, from any depth of the stack
 
 
@@ -59,6 +63,68 @@ def with_state(values: Mapping[str, Any], name: str, value: Any) -> dict[str, An
             f"{MAX_STATE_BYTES:,} is the most. The value is as before. Keep a cursor here, and data in an output."
         )
     return after
+
+
+def parse_state(name: str, text: str) -> Any:
+    """Return the value that a JSON text of the command line, a request or the page says.
+
+    Raises:
+        OptionError: it is no JSON.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise OptionError(
+            f"state {name!r}: {short(text)!r} is no JSON ({error}). Nothing was changed. Text takes its quotes along: "
+            '\'"2013-01-31"\'; other values are 7, true, [1, 2], {"page": 3}; null removes the value.'
+        ) from error
+
+
+def state_text(name: str, value: Any) -> str:
+    """Return a value as the JSON text that `parse_state` reads.
+
+    Raises:
+        OptionError: it is no JSON value.
+    """
+    return json.dumps(_copied(name, value), ensure_ascii=False, allow_nan=False)
+
+
+def shown_states(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the values as JSON texts for people; what is long is cut, and ends in what tells it from another.
+
+    Example:
+        >>> shown_states({"cursor": "2013-01-31", "pages": [1, 2]})
+        {'cursor': '"2013-01-31"', 'pages': '[1, 2]'}
+    """
+    return {name: short(json.dumps(value, ensure_ascii=False)) for name, value in sorted(values.items())}
+
+
+def short(text: str) -> str:
+    """Return a text, cut where it is long, with its length and a hash."""
+    if len(text) <= SHOWN_LETTERS:
+        return text
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{text[:SHOWN_LETTERS]}... ({len(text):,} letters, sha256 {digest}...)"
+
+
+def hidden(shown: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was told of a job (`bookmark`, a preview, a request, a difference) without the values of its state.
+
+    The names stay, and what is not there stays None.
+    """
+    after = {name: _covered(shown[name]) for name in ("state", "states") if isinstance(shown.get(name), dict)}
+    preview, change = shown.get("preview"), shown.get("change")
+    if isinstance(preview, dict):
+        after["preview"] = hidden(preview)
+    if isinstance(change, dict) and change.get("kind") == SET_STATE:
+        after["change"] = {**change, "value": HIDDEN}
+    return {**shown, **after}
+
+
+def _covered(shown: Any) -> Any:
+    if isinstance(shown, dict):
+        return {name: _covered(value) for name, value in shown.items()}
+    return None if shown is None else HIDDEN
 
 
 def _copied(name: str, value: Any) -> Any:

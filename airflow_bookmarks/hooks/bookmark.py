@@ -13,6 +13,7 @@ from airflow.sdk.log import mask_secret
 from airflow_bookmarks.core.errors import BookmarkError, OptionError, StoreAccessError
 from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.core.job import airflow_run_id
+from airflow_bookmarks.core.job_state import hidden
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION, ConnectionFields
 from airflow_bookmarks.store.bookmark_store import open_store
 
@@ -137,6 +138,14 @@ class BookmarkHook(BaseHook):
         """The option of tasks that name none, None where the connection says nothing of it."""
         return self._fields.default_option
 
+    @property
+    def hides_state(self) -> bool:
+        """Whether the connection says that the values of `job.state` are not shown."""
+        return self._fields.hide_state == "true"
+
+    def _shown(self, told: Row) -> Row:
+        return hidden(told) if self.hides_state else told
+
     def open_store(self) -> BookmarkStore:
         """Open the store anew, with clients of its own."""
         return open_store(self.store_uri, session=self._session)
@@ -167,9 +176,9 @@ class BookmarkHook(BaseHook):
             )
         frozen = found.get_frozen_credentials()
         key, secret = frozen.access_key or "", frozen.secret_key or ""
-        for hidden in (secret, frozen.token):
-            if hidden:
-                mask_secret(hidden)
+        for covered in (secret, frozen.token):
+            if covered:
+                mask_secret(covered)
         return {
             "AWS_ACCESS_KEY_ID": key,
             "AWS_SECRET_ACCESS_KEY": secret,
@@ -189,14 +198,14 @@ class BookmarkHook(BaseHook):
     # ---- looking
 
     def get(self, job: str) -> Row:
-        """Return where a job stands: numbers, contexts with watermarks, lease, consumers.
+        """Return where a job stands: numbers, contexts with watermarks, `job.state`, lease, consumers.
 
         Raises:
             JobUnknownError: no such bookmark.
         """
         from airflow_bookmarks.lifecycle.bookmark import bookmark
 
-        return bookmark(*self._found(job))
+        return self._shown(bookmark(*self._found(job)))
 
     def history(self, job: str, limit: int | None = None) -> Rows:
         """Return the committed runs of a job, oldest first (with `limit`: the newest so many).
@@ -275,7 +284,7 @@ class BookmarkHook(BaseHook):
         """
         from airflow_bookmarks.lifecycle.transfer import export
 
-        return export(self.get_conn(), jobs)
+        return export(self.get_conn(), jobs, hide_state=self.hides_state)
 
     def _found(self, name: str) -> tuple[BookmarkStore, str]:
         """Return the store, and the key of the job that has this name."""
@@ -290,7 +299,7 @@ class BookmarkHook(BaseHook):
         """Say what a change would do: what is read again, which consumers are affected, what would come twice."""
         from airflow_bookmarks.lifecycle.change import preview
 
-        return preview(self.get_conn(), job, change).as_dict()
+        return self._shown(preview(self.get_conn(), job, change).as_dict())
 
     def reset(self, job: str, *, clean: bool = False, contexts: Sequence[str] | None = None, **ask: Unpack[Ask]) -> Row:
         """Take a job back to before its first run: the next enabled run reads everything. Written data stays.
@@ -337,8 +346,19 @@ class BookmarkHook(BaseHook):
 
         return set_position(self.get_conn(), job, ctx, value, **_terms(**ask)).as_dict()
 
+    def set_state(self, job: str, state: str, value: Any, **ask: Unpack[Ask]) -> Row:
+        """Set one value of `job.state`, as a script would; see `reset` for the rest. No run is undone.
+
+        Args:
+            state: the name of the value.
+            value: a JSON value; None removes it.
+        """
+        from airflow_bookmarks.lifecycle.change import set_state
+
+        return set_state(self.get_conn(), job, state, value, **_terms(**ask)).as_dict()
+
     def undo(self, job: str, **ask: Unpack[Ask]) -> Row:
-        """Take back the last reset, rewind, set or undo; see `reset` for the rest.
+        """Take back the last reset, rewind, set, set-state or undo; see `reset` for the rest.
 
         Raises:
             ChangeRefusedError: there is none, or it was made with clean.
@@ -409,7 +429,7 @@ class BookmarkHook(BaseHook):
 
         who = self._identity()
         asked = request(self.get_conn(), job, change, reason=reason, who=who, expected_version=expected_version)
-        return asked.as_dict()
+        return self._shown(asked.as_dict())
 
     def requests(self, job: str, *, with_closed: bool = False) -> Rows:
         """Return the requests of a job that wait, oldest first; `with_closed`: also those that do not any more.
@@ -419,7 +439,7 @@ class BookmarkHook(BaseHook):
         """
         from airflow_bookmarks.lifecycle.protection import requests
 
-        return [asked.as_dict() for asked in requests(self.get_conn(), job, with_closed=with_closed)]
+        return [self._shown(asked.as_dict()) for asked in requests(self.get_conn(), job, with_closed=with_closed)]
 
     def approve(self, job: str, request_id: str, *, force: bool = False) -> Row:
         """Approve a change that somebody else asked for, and make it; `force`: also while a run holds the job.
@@ -440,7 +460,8 @@ class BookmarkHook(BaseHook):
         """
         from airflow_bookmarks.lifecycle.protection import reject
 
-        return reject(self.get_conn(), job, request_id, reason=reason, who=self._identity()).as_dict()
+        turned_down = reject(self.get_conn(), job, request_id, reason=reason, who=self._identity())
+        return self._shown(turned_down.as_dict())
 
     def _identity(self) -> Identity:
         """Return whom the credentials of the connection name; without any, the user of the operating system."""

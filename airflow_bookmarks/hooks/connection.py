@@ -23,6 +23,7 @@ class ConnectionFields:
     `store` is a store URI; `namespace`, `region` and `endpoint` may stand there or here. `aws_conn_id` names the
     Airflow connection with the AWS credentials (None: boto3's own chain). `state_uri` is a folder for state that is too
     large for the table; it may stand in the store URI too. `default_option` is what tasks do that name none.
+    `hide_state` is "true" where nobody is shown the values of `job.state` by way of this connection.
     """
 
     store: str
@@ -32,6 +33,7 @@ class ConnectionFields:
     endpoint: str | None = None
     state_uri: str | None = None
     default_option: str | None = None
+    hide_state: str | None = None
 
     @classmethod
     def of(cls, conn_id: str, extra: Mapping[str, Any]) -> ConnectionFields:
@@ -58,6 +60,11 @@ class ConnectionFields:
             )
         if "default_option" in given:
             Option.parse(given["default_option"])
+        if given.get("hide_state", "false") not in ("true", "false"):
+            raise OptionError(
+                f"connection {conn_id!r}: the field 'hide_state' is {given['hide_state']!r}, and has to be 'true' or "
+                "'false'. Nothing was read or changed."
+            )
         connection = cls(**given)
         connection._merged(conn_id)
         return connection

@@ -10,6 +10,7 @@ from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.run import watermarks
 from airflow_bookmarks.lifecycle.last_plan import last_plans, shown
 from airflow_bookmarks.lifecycle.quarantine import quarantined_counts
+from airflow_bookmarks.lifecycle.state_values import shown_state
 from airflow_bookmarks.store.lease_store import RUN_NUMBER
 from airflow_bookmarks.store.naming import alias_of, is_deleted
 
@@ -26,7 +27,8 @@ _INDEX = ("dag_id", "task_id", "map_index", "first_seen_at", "last_commit_at")
 
 def bookmark(store: BookmarkStore, job: str) -> dict[str, Any]:
     """Return where a job stands: its numbers, its contexts with their watermarks and, where there are any, their gaps,
-    newest partition and number of quarantined files, its lease, its consumers, and the changes that were made.
+    newest partition and number of quarantined files, the values of `job.state` as short JSON texts, its lease, its
+    consumers, and the changes that were made.
 
     Raises:
         JobUnknownError: no such bookmark.
@@ -51,12 +53,13 @@ def bookmark(store: BookmarkStore, job: str) -> dict[str, Any]:
         for edge in store.edges(job)
     }
     row = _row(store.namespace, job, head, store.index_entry(job) or {})
-    return {**row, "contexts": contexts, "consumers": consumers, "changes": changes(store, job)}
+    state = shown_state(store, job, head.contexts)
+    return {**row, "contexts": contexts, "state": state, "consumers": consumers, "changes": changes(store, job)}
 
 
 def changes(store: BookmarkStore, job: str) -> list[dict[str, Any]]:
     """Return the changes and replays of a job, oldest first: what, who, when, why, and what it was about."""
-    names = ("kind", "who", "at", "why", "to_run", "ctx", "value", "run", "epoch_before", "epoch_after")
+    names = ("kind", "who", "at", "why", "to_run", "ctx", "value", "name", "run", "epoch_before", "epoch_after")
     # The line that an undo begins keeps all that its parent has; the last run of that is another number.
     return [
         {name: event.get(name) for name in names} | {"to_run": event.get("last_kept", event.get("to_run"))}

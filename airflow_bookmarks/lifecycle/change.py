@@ -3,6 +3,7 @@
 `reset`         positions as before the first run
 `rewind`        positions as after an earlier run of the living line
 `set_position`  one context to a position without a run: now, a time, an upstream run
+`set_state`     one value of `job.state`
 `undo`          as before the last of these
 `unlock`        free a lease that a person knows to be dead; no line
 
@@ -23,13 +24,14 @@ from airflow_bookmarks.core.errors import (
     OptionError,
     ProtectedError,
 )
-from airflow_bookmarks.core.job_state import STATE_KIND
+from airflow_bookmarks.core.job_state import SET_STATE, STATE_KIND, state_text
 from airflow_bookmarks.core.run import watermarks
 from airflow_bookmarks.core.terms import Terms, check_reason
 from airflow_bookmarks.lifecycle.clean import CleanList
 from airflow_bookmarks.lifecycle.quarantine import quarantined_files
 from airflow_bookmarks.lifecycle.reading import ContextReader
 from airflow_bookmarks.lifecycle.rewind import resolve_run
+from airflow_bookmarks.lifecycle.state_values import state_moved_by, turn_state
 from airflow_bookmarks.lifecycle.turn import (
     last_kept,
     look_at_undone,
@@ -102,6 +104,7 @@ class Preview:
     `consumers` maps each job that has consumed an undone run to the run up to which it has; `twice` names the targets
     whose rows would come twice; `to_clean` counts the files that would be removed. `holder` is who works on the job.
     `unreadable` are the keys of run items among the undone ones that can't be read; what they read is counted nowhere.
+    `state` has the values of `job.state` that would change, as short JSON texts.
     """
 
     job: str
@@ -118,6 +121,7 @@ class Preview:
     to_clean: int = 0
     holder: str | None = None
     unreadable: tuple[str, ...] = ()
+    state: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -130,6 +134,7 @@ class Preview:
             "unreadable_runs": list(self.unreadable),
             "read_again": {"files": self.files, "bytes": self.bytes, "rows": self.rows},
             "watermarks": self.watermarks,
+            "state": {name: dict(moved) for name, moved in self.state.items()},
             "consumers": self.consumers,
             "written_twice": list(self.twice),
             "files_to_clean": self.to_clean,
@@ -142,10 +147,11 @@ class Change:
     """A change that somebody asks for.
 
     Args:
-        kind: "reset", "rewind", "set", "undo" or "delete"; "unprotect" in a request of `protection` only.
+        kind: "reset", "rewind", "set", "set-state", "undo" or "delete"; "unprotect" in a request of `protection` only.
         to_run: of a rewind: the run number or run id that is kept.
         contexts: of a reset or rewind: only these (None: all). No run is undone then.
-        ctx, value: of a set.
+        ctx, value: of a set. Of a set-state `value` is the JSON text.
+        state: of a set-state: the name of the value.
         clean: of a reset or rewind: also remove what the undone runs published.
     """
 
@@ -155,6 +161,7 @@ class Change:
     ctx: str | None = None
     value: str | None = None
     clean: bool = False
+    state: str | None = None
 
     def turn(self, store: BookmarkStore, job: str, head: Head, event: Attributes) -> Turn:
         """Return what the change makes of the job as `head` has it.
@@ -166,6 +173,8 @@ class Change:
             return _undo_turn(store, job, head, event)
         if self.kind == "set":
             return _set_turn(store, job, head, self.ctx or "", self.value or "", event)
+        if self.kind == SET_STATE:
+            return turn_state(store, job, head, self.state or "", self.value or "", event)
         if self.kind not in ("reset", "rewind", "delete"):
             raise OptionError(f"{self.kind!r} is no change of a position. Nothing was changed.")
         if (self.kind == "rewind") != (self.to_run is not None):
@@ -242,8 +251,21 @@ def set_position(store: BookmarkStore, job: str, ctx: str, value: str | int, **t
     return apply(store, job, Change("set", ctx=ctx, value=str(value)), **terms)
 
 
+def set_state(store: BookmarkStore, job: str, state: str, value: Any, **terms: Unpack[Terms]) -> Changed:
+    """Set one value of `job.state`, as a script would; see `reset` for the rest. No run is undone.
+
+    Args:
+        state: the name of the value.
+        value: a JSON value; None removes it.
+
+    Raises:
+        OptionError: it is no JSON value, or all values together have more than 16 KB. Besides those of `reset`.
+    """
+    return apply(store, job, Change(SET_STATE, state=state, value=state_text(state, value)), **terms)
+
+
 def undo(store: BookmarkStore, job: str, **terms: Unpack[Terms]) -> Changed:
-    """Take back the last reset, rewind, set or undo: the job stands as before it; see `reset` for the rest.
+    """Take back the last reset, rewind, set, set-state or undo: the job stands as before it; see `reset` for the rest.
 
     Runs made since are undone. A second undo takes the first one back.
 
@@ -353,6 +375,7 @@ def preview(store: BookmarkStore, job: str, change: Change) -> Preview:
         to_clean=_files_to_clean(turn),
         holder=None if head.lease is None else head.lease.run_id,
         unreadable=undone.unreadable,
+        state=state_moved_by(store, job, head, turn),
     )
 
 
@@ -423,7 +446,10 @@ def _set_turn(store: BookmarkStore, job: str, head: Head, ctx: str, value: str, 
     _check_contexts(job, head, None, [ctx])
     state = head.contexts[ctx]
     if state.kind == STATE_KIND:
-        raise OptionError(f"job {job!r}: its job.state is set by its script. Nothing was changed.")
+        raise OptionError(
+            f"job {job!r}: {ctx!r} is its job.state, which has values by name. Nothing was changed. Set one by "
+            f"'set-state {job} NAME JSON'."
+        )
     reader = ContextReader(store, job, head)
     position = position_at(state.kind, store, reader.found(ctx), reader.stored_plan(ctx), value)
     return turn_set(store, job, head, ctx, state, position, {**event, "ctx": ctx, "value": value})

@@ -10,6 +10,7 @@ from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.lifecycle.history import row
 from airflow_bookmarks.lifecycle.reading import stored_position
 from airflow_bookmarks.lifecycle.rewind import is_number
+from airflow_bookmarks.lifecycle.state_values import shown_state, state_difference
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +44,8 @@ def find_run(store: BookmarkStore, job: str, reference: str) -> Run:
 
 
 def diff(store: BookmarkStore, job: str, run_a: str, run_b: str) -> dict[str, Any]:
-    """Return how run B differs from run A: what each read, where each context stood after it, what each wrote.
+    """Return how run B differs from run A: what each read, where each context stood after it, what each wrote,
+    and which values of `job.state` differ after them.
 
     Args:
         run_a, run_b: run numbers or run ids; undone runs too.
@@ -65,6 +67,7 @@ def diff(store: BookmarkStore, job: str, run_a: str, run_b: str) -> dict[str, An
             for name in sorted({*a.outputs, *b.outputs})
             if _output(a, name) != _output(b, name)
         },
+        "state": state_difference(shown_state(store, job, a.contexts), shown_state(store, job, b.contexts), ("a", "b")),
     }
 
 
@@ -85,6 +88,9 @@ def diff_stores(store_a: BookmarkStore, store_b: BookmarkStore, job: str) -> dic
         "stores": _pair(_place(store_a), _place(store_b)),
         "numbers": {n: _pair(getattr(a, n), getattr(b, n)) for n in _NUMBERS if getattr(a, n) != getattr(b, n)},
         "contexts": {ctx: found for ctx, found in contexts.items() if found},
+        "state": state_difference(
+            shown_state(store_a, job, a.contexts), shown_state(store_b, job, b.contexts), ("a", "b")
+        ),
         "is_same": not any(contexts.values()),
     }
 

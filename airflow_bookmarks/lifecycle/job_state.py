@@ -58,8 +58,9 @@ class JobStates:
     @classmethod
     def seen_by(cls, store: BookmarkStore, job: str, run: Run) -> JobStates:
         """Return the values as an earlier run saw them when it began: for its replay."""
-        origin = run.metrics.get(STATE_KIND, {}).get("from")
-        state = None if origin is None else ContextState(STATE_KIND, STATE_KIND, RunKey.parse(origin))
+        facts = run.metrics.get(STATE_KIND, {})
+        origin, set_in = facts.get("from"), facts.get("set_in")
+        state = None if origin is None else ContextState(STATE_KIND, STATE_KIND, RunKey.parse(origin), set_in=set_in)
         return cls(ContextReader(store, job, Head(contexts={} if state is None else {STATE_CONTEXT: state})))
 
     @property
@@ -82,14 +83,16 @@ class JobStates:
         return None if body == self._stored else body
 
     def facts(self) -> dict[str, Any]:
-        """Return what the run record keeps of it: which run left what was read, and the names that are set.
+        """Return what the run record keeps of it: which run, or change, left what was read, and the names that are set.
 
         Names alone: a value may be a secret.
         """
         if self._values is None:
             return {}
         state = self._reader.state(STATE_CONTEXT)
-        return {STATE_KIND: {"from": None if state is None else str(state.run), "names": sorted(self._values)}}
+        set_in = {} if state is None or state.set_in is None else {"set_in": state.set_in}
+        origin = None if state is None else str(state.run)
+        return {STATE_KIND: {"from": origin, **set_in, "names": sorted(self._values)}}
 
     def _known(self) -> Mapping[str, Any]:
         if self._values is None:

@@ -4,12 +4,12 @@ The document, format 1:
 
     {"format": 1, "exported_at": ..., "namespace": ..., "package_version": ..., "table_made_at": ...,
      "jobs": {"<job>": {"index": {...}, "aliases": [...], "items": {"HEAD": {...}, "RUN#...": {...}}, "sha256": ...}},
-     "blobs": {"<sha256>": "<base64>"}}
+     "blobs": {"<sha256>": "<base64>"}, "states": {"<job>": {"<name>": "<JSON text>"}}}
 
 Items stand under their sort keys, with their attributes by name, as in the table. Bytes are `{"$base64": "..."}`; a map
 of which a name begins with `$` is `{"$map": {...}}`. `sha256` of a job is that of the JSON of its index, aliases and
-items, names in alphabetical order, without blanks, ASCII; a blob is named by the sha256 of its bytes. Side records stay
-where they are: no run reads them.
+items, names in alphabetical order, without blanks, ASCII; a blob is named by the sha256 of its bytes. `states` is what
+people see of `job.state`, and an import does not read it. Side records stay where they are: no run reads them.
 """
 
 from __future__ import annotations
@@ -33,11 +33,13 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.instant import from_text, to_text
 from airflow_bookmarks.core.job import check_name
+from airflow_bookmarks.core.job_state import hidden
 from airflow_bookmarks.core.ledger import Ledger
 from airflow_bookmarks.core.terms import check_reason
 from airflow_bookmarks.lifecycle.naming import key_of, names_of
 from airflow_bookmarks.lifecycle.retention import position_hashes
 from airflow_bookmarks.lifecycle.rewind import resolve_run
+from airflow_bookmarks.lifecycle.state_values import shown_state
 from airflow_bookmarks.store import item
 from airflow_bookmarks.store import transfer as transition
 from airflow_bookmarks.store.collection import COPIED_UNTIL, POSITION_PREFIX
@@ -65,7 +67,7 @@ _BYTES, _MAP = "$base64", "$map"
 # ---- out
 
 
-def export(store: BookmarkStore, jobs: Sequence[str] | None = None) -> dict[str, Any]:
+def export(store: BookmarkStore, jobs: Sequence[str] | None = None, *, hide_state: bool = False) -> dict[str, Any]:
     """Return the bookmarks of jobs as one JSON document, with all that a run, a consumer or a rewind needs of them.
 
     It can run beside drivers: each job is as it was at one moment. A consumer goes with its upstream jobs, since its
@@ -73,6 +75,8 @@ def export(store: BookmarkStore, jobs: Sequence[str] | None = None) -> dict[str,
 
     Args:
         jobs: any names of these jobs; None: all of the namespace.
+        hide_state: leave the values of `job.state` out of what people see of them. The items have them all the same, as
+            an import needs them: what they keep secret, the document must be kept secret for.
 
     Raises:
         JobUnknownError: no such bookmark. StateCorruptError: bytes are damaged or gone. ChangedMeanwhileError: a job
@@ -85,6 +89,8 @@ def export(store: BookmarkStore, jobs: Sequence[str] | None = None) -> dict[str,
     keys = list(store.heads(list(job_keys(store)))) if jobs is None else [key_of(store, name) for name in jobs]
     blobs: dict[str, str] = {}
     parts = {key: _exported_job(store, key, blobs) for key in dict.fromkeys(keys)}
+    heads = store.heads(list(parts))
+    states = {"states": {job: shown_state(store, job, head.contexts) for job, head in sorted(heads.items())}}
     return {
         "format": FORMAT,
         "exported_at": to_text(store.now()),
@@ -93,6 +99,7 @@ def export(store: BookmarkStore, jobs: Sequence[str] | None = None) -> dict[str,
         "namespace": store.namespace,
         "jobs": parts,
         "blobs": dict(sorted(blobs.items())),
+        **(hidden(states) if hide_state else states),
     }
 
 

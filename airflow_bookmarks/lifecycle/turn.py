@@ -46,7 +46,15 @@ def turn_contexts(
 
 
 def turn_set(
-    store: BookmarkStore, job: str, head: Head, ctx: str, state: ContextState, position: Position, event: Attributes
+    store: BookmarkStore,
+    job: str,
+    head: Head,
+    ctx: str,
+    state: ContextState,
+    position: Position,
+    event: Attributes,
+    *,
+    kind: str = "set",
 ) -> Turn:
     """Return the turn that puts one context to a position of its own; no run is undone by it."""
     after = replace(state, set_in=head.epoch + 1)
@@ -54,7 +62,7 @@ def turn_set(
         after = replace(after, watermark=position.watermark, watermark_column=None)
     contexts = {**head.contexts, ctx: after}
     number, data_run = head.run_number, head.data_run_number
-    turn = _turn(store, job, head, "set", event, contexts, number, data_run, head.epoch, {ctx: position.body})
+    turn = _turn(store, job, head, kind, event, contexts, number, data_run, head.epoch, {ctx: position.body})
     payload = store.blobs.refer(position.body)
     bodies = [*position.blobs.values(), *([] if payload.inline is not None else [position.body])]
     return replace(turn, positions={ctx: payload}, bodies=bodies)

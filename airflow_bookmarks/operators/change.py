@@ -1,5 +1,6 @@
-"""Operators that change where a job stands: reset, rewind, set, undo. The rules are those of the command line and the
-page, because it is the same code: `lifecycle.change` makes the change, `lifecycle.protection` files the request.
+"""Operators that change where a job stands: reset, rewind, set, set-state, undo. The rules are those of the command
+line and the page, because it is the same code: `lifecycle.change` makes the change, `lifecycle.protection` files the
+request.
 
 A change is made once for a series of tries (a task with its retries). A try leaves its mark in the audit event of the
 change, as the name of who did it, and looks for the marks of its series before it changes anything:
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.sdk import BaseOperator, BaseOperatorLink, Context, XComArg
 from airflow.sdk.exceptions import AirflowFailException
 
+from airflow_bookmarks.cli.changing import in_lines
 from airflow_bookmarks.core.errors import (
     ApprovalError,
     ChangedMeanwhileError,
@@ -34,6 +36,7 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job import airflow_run_id, check_name
+from airflow_bookmarks.core.job_state import SET_STATE, hidden, state_text
 from airflow_bookmarks.core.terms import Terms, check_reason
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
@@ -192,7 +195,7 @@ class BookmarkChangeOperator(BaseOperator):
         job = key_of(store, check_name("job", self.job))
         head = store.head(job)
         if self.is_dry_run:
-            return _shown(preview(store, job, self.wish(store, job, head)).as_dict())
+            return self._look(hook, job, self.wish(store, job, head))
         expected = _version(job, self.expected_version)
         series = _Series.of(context, self.retries or 0)
         races = 0
@@ -221,7 +224,7 @@ class BookmarkChangeOperator(BaseOperator):
         if made is not None:
             return made
         change = self.wish(store, job, head)
-        seen = _shown(preview(store, job, change).as_dict())
+        seen = self._look(hook, job, change)
         if self.condition is not None and not self._is_met(context, seen):
             log.info("bookmark %s: the condition does not hold; nothing is changed", job)
             return {"job": job, "change": change.kind, "changed": False, "preview": seen}
@@ -230,6 +233,15 @@ class BookmarkChangeOperator(BaseOperator):
             return self._ask(hook, job, change, series, version)
         terms = Terms(reason=self.reason, who=series.mark, force=self.force, expected_version=version)
         return {**apply(store, job, change, **terms).as_dict(), "changed": True}
+
+    def _look(self, hook: BookmarkHook, job: str, change: Change) -> dict[str, Any]:
+        """Return what a change would do, and log it in the words of the command line."""
+        store = hook.get_conn()
+        told = preview(store, job, change).as_dict()
+        seen = _shown(hidden(told) if hook.hides_state else told)
+        for line in in_lines(store.namespace, seen, change):
+            log.info("bookmark %s: %s", job, line.strip())
+        return seen
 
     def _is_met(self, context: Context, seen: dict[str, Any]) -> bool:
         answer = None if self.condition is None else self.condition(context, dict(seen))
@@ -358,8 +370,34 @@ class BookmarkSetOperator(BookmarkChangeOperator):
         return Change("set", ctx=_given("ctx", self.ctx), value=_given("value", self.value))
 
 
+class BookmarkSetStateOperator(BookmarkChangeOperator):
+    """Set one value that a job keeps in `job.state`; no run is undone.
+
+    Besides the arguments of `BookmarkChangeOperator`:
+
+    Args:
+        state: the name of the value. (templated)
+        value: a JSON value of any type; None removes it. (templated: texts within it, which stay texts)
+
+    Example:
+        BookmarkSetStateOperator(task_id="back", job="api", state="cursor", value="{{ ds }}", reason="a bad delivery")
+    """
+
+    template_fields: Sequence[str] = (*BookmarkChangeOperator.shared_template_fields, "state", "value")
+
+    def __init__(self, *, state: str, value: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.state = state
+        self.value = value
+
+    def wish(self, store: BookmarkStore, job: str, head: Head) -> Change:
+        """Return the change."""
+        state = _given("state", self.state)
+        return Change(SET_STATE, state=state, value=state_text(state, self.value))
+
+
 class BookmarkUndoOperator(BookmarkChangeOperator):
-    """Take back the last reset, rewind, set, delete or undo of a job; takes the arguments of `BookmarkChangeOperator`.
+    """Take back the last change of where a job stands, a delete too; takes the arguments of `BookmarkChangeOperator`.
 
     An undo of an undo takes it back: so does clearing this task. With `expected_version` it does not.
 

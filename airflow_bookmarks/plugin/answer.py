@@ -155,10 +155,12 @@ class Job(JobRow):
     """All that is to be known of a job at one look.
 
     `hidden_consumers` counts those that the user may not look at. `default_option` is that of the connection, for tasks
-    that name none; `side_runs` are the newest runs with another option. `may_change`: whether the user may.
+    that name none; `job_state` has the values of `job.state` as short JSON texts, `(hidden)` where the connection hides
+    them; `side_runs` are the newest runs with another option. `may_change`: whether the user may.
     """
 
     contexts: list[ContextRow]
+    job_state: dict[str, str]
     consumers: list[ConsumerRow]
     hidden_consumers: int
     requests: list[RequestRow]
@@ -382,6 +384,7 @@ class ReadAgain(Answer):
 class Preview(Answer):
     """What a change would do. `version` goes into the change as `expected_version`.
 
+    `state` has the values of `job.state` that it changes.
     `needs_approval`: the job is protected, so the change is to be asked for as a request.
     """
 
@@ -393,6 +396,7 @@ class Preview(Answer):
     unreadable_runs: list[str]
     read_again: ReadAgain
     watermarks: dict[str, Window]
+    state: dict[str, Window] = {}
     consumers: dict[str, int]
     hidden_consumers: int
     written_twice: list[str]

@@ -2,8 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from airflow_bookmarks.core.job_state import state_text
 from airflow_bookmarks.core.terms import MAX_REASON
 from airflow_bookmarks.lifecycle.change import Change
 
@@ -56,6 +57,18 @@ class SetWish(Ask):
     def change(self) -> Change:
         """Return it as the change that it asks for."""
         return Change("set", ctx=self.ctx, value=str(self.value))
+
+
+class SetStateWish(Ask):
+    """One value of `job.state` to any JSON value; null removes it."""
+
+    kind: Literal["set-state"]
+    state: _Name
+    value: JsonValue
+
+    def change(self) -> Change:
+        """Return it as the change that it asks for."""
+        return Change("set-state", state=self.state, value=state_text(self.state, self.value))
 
 
 class UndoWish(Ask):
@@ -115,6 +128,10 @@ class Set(SetWish, Forced):
     """A set that is meant."""
 
 
+class SetState(SetStateWish, Forced):
+    """A set-state that is meant."""
+
+
 class Undo(UndoWish, Forced):
     """An undo that is meant."""
 
@@ -135,6 +152,10 @@ class SetRequest(SetWish, Sure):
     """A set that somebody else is to approve."""
 
 
+class SetStateRequest(SetStateWish, Sure):
+    """A set-state that somebody else is to approve."""
+
+
 class UndoRequest(UndoWish, Sure):
     """An undo that somebody else is to approve."""
 
@@ -148,10 +169,11 @@ class UnprotectRequest(UnprotectWish, Sure):
 
 
 _ByKind = Field(discriminator="kind")
-Wish = Annotated[ResetWish | RewindWish | SetWish | UndoWish | DeleteWish, _ByKind]
-ChangeAsk = Annotated[Reset | Rewind | Set | Undo | Delete, _ByKind]
+Wish = Annotated[ResetWish | RewindWish | SetWish | SetStateWish | UndoWish | DeleteWish, _ByKind]
+ChangeAsk = Annotated[Reset | Rewind | Set | SetState | Undo | Delete, _ByKind]
 RequestAsk = Annotated[
-    ResetRequest | RewindRequest | SetRequest | UndoRequest | DeleteRequest | UnprotectRequest, _ByKind
+    ResetRequest | RewindRequest | SetRequest | SetStateRequest | UndoRequest | DeleteRequest | UnprotectRequest,
+    _ByKind,
 ]
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import APIRouter, Body, Depends, Path
 
 from airflow_bookmarks.core.errors import ChangedMeanwhileError, OptionError
+from airflow_bookmarks.core.job_state import SET_STATE
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.change import Change
 from airflow_bookmarks.lifecycle.protection import approve, protect, reject, request
@@ -41,7 +42,7 @@ async def preview(visit: Visiting, job: JobName, wish: Annotated[ask.Wish, Body(
 
 @router.post("/jobs/{job}/changes")
 async def change(visit: Visiting, job: JobName, asked: Annotated[ask.ChangeAsk, Body()]) -> Changed:
-    """Reset a job, rewind it, set a context of it, delete its bookmark, or undo the last of these."""
+    """Reset a job, rewind it, set a context or state of it, delete its bookmark, or undo the last of these."""
     found = await visit.changeable(job)
     _check_confirmed(job, asked.confirm)
     return await visit.store(lambda hook: _change(hook, found, asked, visit.person))
@@ -114,6 +115,9 @@ def _make(hook: BookmarkHook, job: str, asked: ask.ChangeAsk, person: Person) ->
         case ask.Set():
             return hook.set_position(job, asked.ctx, asked.value, reason=reason, force=force,
                                      expected_version=version, who=who)  # fmt: skip
+        case ask.SetState():
+            return hook.set_state(job, asked.state, asked.value, reason=reason, force=force,
+                                  expected_version=version, who=who)  # fmt: skip
         case ask.Undo():
             return hook.undo(job, reason=reason, force=force, expected_version=version, who=who)
         case ask.Delete():
@@ -135,7 +139,11 @@ def _request(hook: BookmarkHook, found: Owned, asked: ask.RequestAsk, person: Pe
         is_noted = _note("bookmark.request", found, person, facts)
         until = f"{made.valid_until:%Y-%m-%d %H:%M} UTC"
         said = f"a {wish.kind} of job {found.key!r} is asked for; another person has to approve it until {until}"
-        told = Requested(request=request_row(made, person, may_change=True), said=said, audited=is_noted)
+        told = Requested(
+            request=request_row(made, person, may_change=True, hides_state=hook.hides_state),
+            said=said,
+            audited=is_noted,
+        )
         return veiled(store, sight, told)
 
     return _or_moved(hook, found.key, version, make, lambda: sight)
@@ -152,7 +160,11 @@ def _reject(hook: BookmarkHook, found: Owned, request_id: str, reason: str, pers
     turned_down = reject(store, found.key, request_id, reason=reason, who=person.identity)
     is_noted = _note("bookmark.reject", found, person, {"request": request_id, "reason": reason})
     said = f"request {request_id} of job {found.key!r} is rejected; nothing else was changed"
-    told = Requested(request=request_row(turned_down, person, may_change=True), said=said, audited=is_noted)
+    told = Requested(
+        request=request_row(turned_down, person, may_change=True, hides_state=hook.hides_state),
+        said=said,
+        audited=is_noted,
+    )
     return veiled(store, sight, told)
 
 
@@ -193,7 +205,9 @@ def _note(event: str, found: Owned, person: Person, facts: dict[str, Any]) -> bo
 
 def _wish_facts(wish: Change) -> dict[str, Any]:
     facts: dict[str, Any] = {"change": wish.kind, "to_run": wish.to_run, "contexts": wish.contexts, "ctx": wish.ctx}
-    facts |= {"value": wish.value, "clean": wish.clean or None}
+    # The value of a state may be a secret.
+    value = None if wish.kind == SET_STATE else wish.value
+    facts |= {"value": value, "state": wish.state, "clean": wish.clean or None}
     return {name: value for name, value in facts.items() if value is not None}
 
 

@@ -6,12 +6,14 @@ from fastapi import APIRouter, Path, Query
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.head import Head
+from airflow_bookmarks.core.job_state import HIDDEN
 from airflow_bookmarks.core.run import Execution, Run, RunKey
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.history import row
 from airflow_bookmarks.lifecycle.lag import Neighbours
 from airflow_bookmarks.lifecycle.last_plan import last_plans
 from airflow_bookmarks.lifecycle.protection import APPROVED, OPEN, Request, requests
+from airflow_bookmarks.lifecycle.state_values import shown_state
 from airflow_bookmarks.plugin.answer import (
     ConsumerRow,
     EventList,
@@ -56,7 +58,7 @@ _SIDE_RUNS = 20
 _CLOSED_REQUESTS = 20
 # Of a job whose head can't be read, only its name and owner are known.
 _NOTHING_MORE: dict[str, Any] = {
-    "contexts": [], "consumers": [], "hidden_consumers": 0, "requests": [], "side_runs": [],
+    "contexts": [], "job_state": {}, "consumers": [], "hidden_consumers": 0, "requests": [], "side_runs": [],
 }  # fmt: skip
 _CURSOR = r"^[0-9]{1,10}\.[0-9]{1,10}$"
 
@@ -201,13 +203,22 @@ def _job(hook: BookmarkHook, found: Owned, visit: Visiting, sight: Sight, may_ch
             for edge in edges
             if edge.consumer not in seen
         ],
+        job_state=_state(hook, key, head),
         hidden_consumers=len(seen),
-        requests=[request_row(each, visit.person, may_change=may_change) for each in _asked(store, key)],
+        requests=[
+            request_row(each, visit.person, may_change=may_change, hides_state=hook.hides_state)
+            for each in _asked(store, key)
+        ],
         side_runs=[side_row(record) for record in store.sides(key)[: -_SIDE_RUNS - 1 : -1]],
         default_option=hook.default_option,
         may_change=may_change,
     )
     return veiled(store, sight, told, head.contexts)
+
+
+def _state(hook: BookmarkHook, job: str, head: Head) -> dict[str, str]:
+    state = shown_state(hook.get_conn(), job, head.contexts)
+    return dict.fromkeys(state, HIDDEN) if hook.hides_state else state
 
 
 def _asked(store: BookmarkStore, job: str) -> list[Request]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.gap import gaps_in_words
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job import airflow_run_id
-from airflow_bookmarks.core.job_state import STATE_KIND
+from airflow_bookmarks.core.job_state import STATE_KIND, hidden
 from airflow_bookmarks.core.partition_time import NEWEST_PARTITION
 from airflow_bookmarks.core.run import watermarks
 from airflow_bookmarks.lifecycle.last_plan import shown
@@ -147,9 +147,10 @@ def side_row(record: Mapping[str, Any]) -> SideRow:
     )
 
 
-def request_row(asked: Request, person: Person, *, may_change: bool) -> RequestRow:
+def request_row(asked: Request, person: Person, *, may_change: bool, hides_state: bool) -> RequestRow:
     """Return a request, with whether this user may approve it: not one of their own."""
-    return RequestRow(**asked.as_dict(), may_approve=may_change and not asked.who.is_same(person.identity))
+    told = hidden(asked.as_dict()) if hides_state else asked.as_dict()
+    return RequestRow(**told, may_approve=may_change and not asked.who.is_same(person.identity))
 
 
 # ---- runs and events

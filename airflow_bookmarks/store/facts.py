@@ -47,6 +47,8 @@ def metrics_of(fields: Fields) -> Mapping[str, Any]:
         state = fields.map(STATE_KIND)
         state.check("from", _is_run_or_none, "no run as number.fence")
         state.check("names", _is_texts, "no list of texts")
+        if "set_in" in state:
+            state.number("set_in")
     return fields.values
 
 

@@ -22,6 +22,7 @@ from airflow_bookmarks.operators.change import (
     BookmarkResetOperator,
     BookmarkRewindOperator,
     BookmarkSetOperator,
+    BookmarkSetStateOperator,
     BookmarkUndoOperator,
 )
 
@@ -103,6 +104,29 @@ def test_set_puts_a_context_where_no_run_left_it(world: World) -> None:
     BookmarkSetOperator(**WHY, ctx="raw", value="now").execute(told())
 
     assert world.shop.run("copy")[0] == []
+
+
+def test_set_state_sets_any_json_value_and_its_preview_is_in_the_log(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    runs(world, 1)
+    caplog.set_level("INFO")
+
+    done = BookmarkSetStateOperator(**WHY, state="cursor", value={"page": 3}).execute(told())
+
+    assert (done["changed"], done["change"]) == (True, "set-state")
+    assert BookmarkHook().get("copy")["state"] == {"cursor": '{"page": 3}'}
+    assert 'bookmark copy: job.state cursor: - -> {"page": 3}' in caplog.text
+
+
+def test_preview_of_a_change_is_in_the_log(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    runs(world)
+    caplog.set_level("INFO")
+
+    BookmarkRewindOperator(**WHY, to_run=1).execute(told())
+
+    assert "2 runs are undone (2, 3)" in caplog.text
+    assert "would hold rows twice" in caplog.text
 
 
 def test_undo_takes_the_last_change_back(world: World) -> None:

@@ -69,6 +69,7 @@ def test_empty_field_counts_as_not_given(empty: str | None) -> None:
         ({"store": DYNAMODB, "aws_secret_access_key": "x"}, "unknown field 'aws_secret_access_key'"),
         ({}, "names no store"),
         ({"store": DYNAMODB, "namespace": 1}, "'namespace' has to be text"),
+        ({"store": DYNAMODB, "hide_state": "yes"}, "'hide_state' is 'yes'"),
         ({"store": DYNAMODB, "default_option": "on"}, "unknown bookmark option 'on'"),
         ({"store": DYNAMODB, "state_uri": "b/p"}, "no folder that state can lie in"),
         ({"store": DYNAMODB, "state_uri": "s3://me:secret@b/p"}, "holds a user or password"),

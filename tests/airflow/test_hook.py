@@ -184,6 +184,17 @@ def test_hook_changes_and_undoes_with_the_rules_of_the_command_line(world: World
     assert [event["kind"] for event in world.store.events("copy")] == ["reset", "undo", "set", "unlock"]
 
 
+def test_state_is_set_and_hidden_where_the_connection_says_so(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.shop.run("copy")
+    change = Change("set-state", state="cursor", value='"secret"')
+    assert BookmarkHook().preview("copy", change)["state"] == {"cursor": {"before": None, "after": '"secret"'}}
+    BookmarkHook().set_state("copy", "cursor", "secret", reason="a test")
+    assert BookmarkHook().get("copy")["state"] == {"cursor": '"secret"'}
+    connect(monkeypatch, store=world.store_uri, hide_state="true")
+    assert "secret" not in str(BookmarkHook().get("copy"))
+    assert BookmarkHook().export(["copy"])["states"] == {"copy": {"cursor": "(hidden)"}}
+
+
 def test_argument_that_no_change_has_is_refused_and_nobody_approves_his_own_change(world: World) -> None:
     world.shop.run("copy")
     hook = BookmarkHook()

@@ -154,7 +154,16 @@ def test_airflow_shows_connection_type_and_hook(airflow_home: Path) -> None:
         "package": _DISTRIBUTION,
         "class": "airflow_bookmarks.hooks.bookmark.BookmarkHook",
         "name": "Bookmarks",
-        "fields": ["aws_conn_id", "default_option", "endpoint", "namespace", "region", "state_uri", "store"],
+        "fields": [
+            "aws_conn_id",
+            "default_option",
+            "endpoint",
+            "hide_state",
+            "namespace",
+            "region",
+            "state_uri",
+            "store",
+        ],
         "hidden": ["host", "login", "password", "port", "schema"],
     }
 

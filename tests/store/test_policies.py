@@ -287,6 +287,7 @@ STARTING_A_LINE: dict[str, tuple[Prepare, Verb]] = {
     "reset --force": (a_dead_driver, cli("reset copy --force --yes --reason test")),
     "rewind": (nothing, cli("rewind copy --to 1 --yes --reason test")),
     "set": (nothing, cli("set copy raw now --yes --reason test")),
+    "set-state": (nothing, cli("set-state copy cursor 1 --yes --reason test")),
     "undo": (a_reset, cli("undo copy --yes --reason test")),
 }
 CHANGING: dict[str, tuple[Prepare, Verb]] = STARTING_A_LINE | {

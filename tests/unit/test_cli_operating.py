@@ -91,6 +91,21 @@ def test_set_and_undo(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) 
     assert "neither 'now' nor a time" in capsys.readouterr().err
 
 
+def test_state_is_shown_set_and_hidden(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+    call(uri, "set-state", JOB, "cursor", '"2013-01-31"', *WHY)
+    assert 'job.state cursor: - -> "2013-01-31"' in capsys.readouterr().err
+    assert answer(uri, capsys, "show", JOB)["state"] == {"cursor": '"2013-01-31"'}
+    assert answer(uri, capsys, "show", JOB, "--hide-state")["state"] == {"cursor": "(hidden)"}
+    call(uri, "set-state", JOB, "cursor", "7", "--hide-state", *WHY)
+    told = capsys.readouterr()
+    assert "job.state cursor: (hidden) -> (hidden)" in told.err
+    assert "2013" not in told.err + told.out
+    call(uri, "undo", JOB, *WHY)
+    assert 'job.state cursor: 7 -> "2013-01-31"' in capsys.readouterr().err
+    call(uri, "set-state", JOB, "cursor", "2013-01-31", *WHY, code=1)
+    assert "is no JSON" in capsys.readouterr().err
+
+
 def test_unlock_frees_the_job(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
     shop.begin(JOB, run_id="dead")
     assert answer(uri, capsys, "unlock", JOB, "--reason", "it is dead")["held_by"] == "dead"

@@ -33,6 +33,13 @@ export function ToldView({ told, fix, onClean }: ToldViewProps) {
         heads={["Before", "After"]}
         rows={pairsOf(told.watermarks)}
       />
+      {Object.keys(told.state).length > 0 && (
+        <Marks
+          caption="Values of job.state before and after the change"
+          heads={["Before", "After"]}
+          rows={pairsOf(told.state)}
+        />
+      )}
     </Stack>
   );
 }

@@ -24,7 +24,7 @@ export function contextName(ctx: string): string {
 export function settingOf({ ctx, kind, source }: ContextRow): Setting {
   if (kind === "files") return { by: "time" };
   if (kind === "upstream") return { by: "run", upstream: source.slice(source.indexOf(":") + 1) };
-  if (kind === STATE_KIND) return { by: "nothing", why: "What the script keeps in job.state is set by the script." };
+  if (kind === STATE_KIND) return { by: "nothing", why: "Values of job.state are set on the command line: set-state." };
   return { by: "nothing", why: `${ctx} is of kind ${kind}. Only files and upstreams can be set by hand.` };
 }
 

@@ -15,6 +15,8 @@ export interface Told {
   bytes: number | null;
   rows: number | null;
   watermarks: Readonly<Record<string, Window>>;
+  /** Values of job.state that change, as JSON. */
+  state: Readonly<Record<string, Window>>;
   /** Jobs that have read an undone run, and up to which run they have read. */
   consumers: Readonly<Record<string, number>>;
   hiddenConsumers: number;
@@ -33,6 +35,7 @@ export function toldOf(preview: Preview): Told {
     unreadable: preview.unreadable_runs,
     ...preview.read_again,
     watermarks: preview.watermarks,
+    state: preview.state,
     consumers: preview.consumers,
     hiddenConsumers: preview.hidden_consumers,
     twice: preview.written_twice,
@@ -59,6 +62,7 @@ export function toldOfRequest(kept: Kept): Told | undefined {
     bytes: numberOrNull(again.bytes),
     rows: numberOrNull(again.rows),
     watermarks: valuesOf(kept.watermarks, windowOf),
+    state: valuesOf(kept.state, windowOf),
     consumers: valuesOf(kept.consumers, (value) => (isNumber(value) ? value : undefined)),
     hiddenConsumers: isNumber(kept.hidden_consumers) ? kept.hidden_consumers : 0,
     twice: listOf(kept.written_twice, isText),

@@ -24,6 +24,7 @@ const PREVIEW: Preview = {
   unreadable_runs: [],
   read_again: { files: 12, bytes: 3_400_000, rows: 1000 },
   watermarks: { flights: { before: "2026-05-03T00:00:00.000000Z", after: null } },
+  state: { cursor: { before: '"b"', after: '"a"' } },
   consumers: { report: 7 },
   hidden_consumers: 2,
   written_twice: ["/lake/clean"],

@@ -5,12 +5,14 @@ import { Contexts } from "./Contexts";
 import { Lags } from "./Lags";
 import { NextRun } from "./NextRun";
 import { SideRuns } from "./SideRuns";
+import { StateValues } from "./StateValues";
 
 /** Where a job stands, what it would read next, and who reads it. */
 export function Overview({ job }: { job: Job }) {
   return (
     <Stack gap={6}>
       <Contexts contexts={job.contexts} />
+      <StateValues values={job.job_state} />
       <NextRun job={job.job} />
       <Lags job={job.job} />
       <Consumers job={job} />
