@@ -26,6 +26,7 @@ from airflow_bookmarks.core.start import BEGINNING, Start, is_first_run
 from airflow_bookmarks.core.watermark import Greatest, state_after
 from airflow_bookmarks.lifecycle.archive import Disposal, put_away
 from airflow_bookmarks.lifecycle.begin import OnConflict, begin
+from airflow_bookmarks.lifecycle.discard import discarded_facts, increment_of, is_published, log_discarded, remedy_for
 from airflow_bookmarks.lifecycle.expectation import Expects
 from airflow_bookmarks.lifecycle.job_state import JobStates, KeepsState, state_context
 from airflow_bookmarks.lifecycle.lease import Machine, Renewer
@@ -51,6 +52,7 @@ from airflow_bookmarks.store.bookmark_store import BookmarkStore, Commit, Holdin
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from airflow_bookmarks.core.emptiness import Increment
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.sources.source import OnSourceChange, Source
 
@@ -255,6 +257,11 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         self._has_item = True
 
     @property
+    def is_without_input(self) -> bool:
+        """Whether contexts were planned, and none of them has anything to read."""
+        return bool(self._contexts) and all(context.plan.is_empty for context in self._contexts.values())
+
+    @property
     def may_quarantine(self) -> bool:
         """Whether this run may leave planned files out because they can't be parsed."""
         return True
@@ -391,7 +398,8 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
             return {}
         self._check_staged()
         self._landing = self._rechecked()
-        return self._output_entries(_is_empty(self._landing))
+        # Rows are about to land in that sink, so this run moves something, whatever else it has found.
+        return self._output_entries(increment_of(self._landing, state_changed=True))
 
     def staged(self, output: str, staged: Staged) -> None:
         """Say what lies staged for an output: nothing of it is visible before the commit."""
@@ -425,6 +433,8 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
             if ctx == STATE_CONTEXT:
                 continue
             log_committed(log, self.job, ctx, self._holding.run_number, state)
+        for name, output in run.outputs.items():
+            log_discarded(self.job, name, output.facts, remedy=remedy_for(plans))
         summary = self._publish(run)
         self._put_away(plans)
         return summary
@@ -504,7 +514,6 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         return plans
 
     def _commit_of(self, plans: Mapping[str, FilePlan]) -> Commit:
-        is_empty = _is_empty(plans)
         positions = {ctx: self._advanced(ctx, plan) for ctx, plan in plans.items()}
         moved = {ctx: position for ctx, position in positions.items() if position is not None}
         stored = self._store_positions(moved)
@@ -519,14 +528,16 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
             contexts[STATE_CONTEXT] = state_context(self._holding.key)
             stored |= self._payloads({STATE_CONTEXT: states})
         schemas = self._schemas_after(moved)
+        increment = increment_of(plans, state_changed=self._states.has_changed)
+        outputs = self._output_entries(increment)
         return Commit(
             contexts=contexts,
             positions=stored,
-            outputs=self._output_entries(is_empty),
+            outputs=outputs,
             edges=edges_of(self.job, plans, self._holding.base.contexts),
             schemas=self._payloads(schemas),
             metrics={**self._metrics(plans), **self._states.facts()},
-            is_empty=is_empty,
+            is_empty=increment.is_empty(publishes=_publishes(outputs)),
             is_last=not (self._in_batches and is_over_bound(plans)),
             has_item=self._has_item,
         )
@@ -542,7 +553,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
                 self._store.blobs.put(data)
         return self._payloads({ctx: position.body for ctx, position in moved.items()})
 
-    def _output_entries(self, is_empty: bool) -> dict[str, OutputEntry]:
+    def _output_entries(self, increment: Increment) -> dict[str, OutputEntry]:
         entries: dict[str, OutputEntry] = {}
         for name, entry in self._outputs.items():
             if name in self._entries:
@@ -555,11 +566,8 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
                 "files": len(staged.moves),
                 "bytes": staged.bytes,
             }
-            if is_empty:
-                # Nothing was new: an overwrite by an empty increment would wipe its target, and an append would leave
-                # files without rows. What was staged is swept.
-                facts |= {"files": 0, "bytes": 0, "discarded_files": len(staged.moves)}
-                entries[name] = replace(entry, facts=facts)
+            if not is_published(increment, entry.facts, staged):  # what was staged is swept
+                entries[name] = replace(entry, facts={**entry.facts, **discarded_facts(staged)})
                 continue
             lists = {"publish": encode_moves(staged.moves, staged.files), "schema": (staged.schema or "").encode()}
             if staged.deletes:
@@ -626,7 +634,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
             edges=edges_of(self.job, plans, self._holding.base.contexts),
             schemas=self._payloads(self._schemas_before(adopted)),
             metrics=self._metrics(plans),
-            is_empty=_is_empty(plans),
+            is_empty=increment_of(plans, state_changed=None).is_empty(publishes=_publishes(adopted.outputs)),
             is_last=False,
         )
         run = self._store.commit(self._holding, commit)
@@ -679,8 +687,9 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         self._check_expectations()
 
 
-def _is_empty(plans: Mapping[str, FilePlan]) -> bool:
-    return bool(plans) and all(plan.is_empty for plan in plans.values())
+def _publishes(outputs: Mapping[str, OutputEntry]) -> bool:
+    """Whether any output becomes visible; what a sink that commits by itself was given is so already."""
+    return any(entry.publish is not None or entry.sink not in STAGED_SINKS for entry in outputs.values())
 
 
 def check_staged(job: str, placed: Collection[str], staged: Collection[str], done: str) -> None:

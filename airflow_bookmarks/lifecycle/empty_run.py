@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.errors import ManifestError, OptionError, SourceError
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.manifest import Manifests
-from airflow_bookmarks.lifecycle.pending import recent_runs, recorded_on_change, recorded_plans, up_to_script
+from airflow_bookmarks.lifecycle.pending import (
+    made_without_input,
+    recent_runs,
+    recorded_on_change,
+    recorded_plans,
+    up_to_script,
+)
 from airflow_bookmarks.sources.registry import recorded_source
 
 if TYPE_CHECKING:
@@ -46,7 +52,8 @@ def commit_empty(
 ) -> Summary | None:
     """Make a run that reads nothing; None where there is something to read after all, and Spark has to run.
 
-    So it has where something is left out that the script, which may say otherwise today, could let in. Call it when
+    So it has where something is left out that the script, which may say otherwise today, could let in, and where the
+    script makes something without new input: behind `job.state`, or by `when_empty="publish"`. Call it when
     `pending` has said that nothing is new. Edges move on as in any run, over runs without data too. Below
     `manifest_uri` (None: nowhere) the empty plans are written down.
 
@@ -77,7 +84,11 @@ def _surprise(store: BookmarkStore, run: ActiveRun, manifest_uri: str | None) ->
 def _planned(store: BookmarkStore, run: ActiveRun) -> str | None:
     """Plan each context as the newest run recorded it; return why the run is not empty, None where it is."""
     head = store.head(run.job)
-    plans = recorded_plans(store, run.job, head, recent_runs(store, run.job, head))
+    recent = recent_runs(store, run.job, head)
+    more = made_without_input(head, recent)
+    if more is not None:
+        return more
+    plans = recorded_plans(store, run.job, head, recent)
     if not plans:
         return "no run is left that says what the job reads"
     for ctx, entry in sorted(plans.items()):

@@ -83,7 +83,21 @@ def _by_name(
 def _sums(facts: Sequence[Mapping[str, Any]], counts: Sequence[str] = _COUNTS) -> dict[str, Any]:
     """Return what the last one says, with the sum of each count; None where one of them is not known."""
     columns = {key: [each.get(key) for each in facts] for key in counts}
-    return {**facts[-1], **{key: None if None in numbers else sum(numbers) for key, numbers in columns.items()}}
+    sums = {key: None if None in numbers else sum(numbers) for key, numbers in columns.items()}
+    return {**facts[-1], **sums, **_discarded(facts)}
+
+
+def _discarded(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what several runs have discarded of an output; nothing where none did."""
+    found = [each for each in facts if each.get("discarded")]
+    if not found:
+        return {}
+    known = [each["discarded_rows"] for each in found if each.get("discarded_rows") is not None]
+    return {
+        "discarded": True,
+        "discarded_rows": sum(known) if len(known) == len(found) else None,
+        "discarded_files": sum(each["discarded_files"] for each in found),
+    }
 
 
 def _context(facts: Sequence[Mapping[str, Any]], summed: Sequence[str]) -> dict[str, Any]:

@@ -82,6 +82,11 @@ class JobStates:
         body = None if self._values is None else encode_states(self._values)
         return None if body == self._stored else body
 
+    @property
+    def has_changed(self) -> bool | None:
+        """Whether there are values to be stored; None where the run has neither read nor set one."""
+        return self.changed() is not None if self.is_used else None
+
     def facts(self) -> dict[str, Any]:
         """Return what the run record keeps of it: which run, or change, left what was read, and the names that are set.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.emptiness import WHEN_EMPTY
 from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
@@ -122,7 +123,7 @@ class Pending:
     `due` is a run that is committed and still to be published, `is_cleaning` whether undone output is still to be
     removed, `left_open` the runs that a dead driver left or that failed, which the next run settles. `holder` is who
     works on the job now: what it has planned counts as pending until it commits. `unknown` says in words why all this
-    may not be the whole.
+    may not be the whole. `up_to_script` says what the script may make without new input; None: nothing that is known.
     """
 
     job: str
@@ -134,6 +135,7 @@ class Pending:
     left_open: tuple[RunKey, ...] = ()
     holder: str | None = None
     unknown: str | None = None
+    up_to_script: str | None = None
 
     @property
     def is_known(self) -> bool:
@@ -197,6 +199,7 @@ def pending(store: BookmarkStore, job: str) -> Pending:
         left_open=tuple(run.key for run in is_left if not (is_held and run.key.fence == head.fence)),
         holder=head.lease.run_id if head.lease is not None and is_held else None,
         unknown=_unknown(head, recent, entries),
+        up_to_script=made_without_input(head, recent),
     )
 
 
@@ -219,6 +222,20 @@ def recorded_plans(store: BookmarkStore, job: str, head: Head, recent: Sequence[
         holder = holders.get(key)
         entries[ctx] = None if holder is None else holder.plans.get(ctx)
     return entries
+
+
+def made_without_input(head: Head, recent: Sequence[Run]) -> str | None:
+    """Say what a script may make though no context has anything new; None: nothing, as far as its last run shows."""
+    if STATE_CONTEXT in head.contexts:
+        return "the job keeps job.state, behind which the script may find more"
+    for run in recent:
+        outputs = sorted(name for name, entry in run.outputs.items() if entry.facts.get(WHEN_EMPTY) == "publish")
+        if outputs:
+            return f"outputs {outputs} are published without new input too (when_empty='publish')"
+        read = run.metrics.get("contexts", {}).values()
+        if run.state.is_committed and not run.is_empty and read and not any(facts.get("files") for facts in read):
+            return f"run {run.key.number} published rows without new input"
+    return None
 
 
 def _unknown(head: Head, recent: Sequence[Run], entries: Mapping[str, PlanEntry | None]) -> str | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.emptiness import WHEN_EMPTY
 from airflow_bookmarks.core.errors import PublishError, SourceMissingError
 from airflow_bookmarks.core.listing import Listing
 from airflow_bookmarks.core.reason import HIDDEN
@@ -16,6 +17,7 @@ from airflow_bookmarks.lifecycle.publish import staging_root
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from airflow_bookmarks.core.emptiness import WhenEmpty
     from airflow_bookmarks.core.run import RunKey
     from airflow_bookmarks.files.filesystem import FileSystem
 
@@ -38,13 +40,15 @@ class Place:
     """What a sink asks to be stored before it writes.
 
     `target` is canonical; `staging` is where to stage instead of below the target (None: below it); `facts` are kept
-    with the output for those who read it: format, partition columns, reading options.
+    with the output for those who read it: format, partition columns, reading options. `when_empty` is what becomes of
+    it in a run without new input (None: see `core.emptiness.Increment.publishes`).
     """
 
     sink: str
     target: str
     staging: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
+    when_empty: WhenEmpty | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,8 @@ def place_entry(namespace: str, job: str, key: RunKey, output: str, place: Place
     """Return the output as it is stored before the write, and the staging root that it lies in."""
     root = staging_root(place.target, place.staging, namespace, job)
     folder = f"{root}/{key}/{output}"
-    return OutputEntry(place.sink, place.target, folder, dict(place.facts)), root
+    said = {} if place.when_empty is None else {WHEN_EMPTY: place.when_empty}
+    return OutputEntry(place.sink, place.target, folder, {**place.facts, **said}), root
 
 
 def collect_staged(

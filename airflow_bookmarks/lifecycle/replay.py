@@ -24,12 +24,14 @@ from airflow_bookmarks.core.errors import (
     SourceSwitchedError,
 )
 from airflow_bookmarks.core.job import check_name
+from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.line import last_common_run
 from airflow_bookmarks.core.plan import FilePlan, decode_moves, encode_moves, encode_paths
 from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
 from airflow_bookmarks.core.settings import PREFIX
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.lifecycle.active_run import ActiveRun, Planned
+from airflow_bookmarks.lifecycle.discard import discarded_facts, increment_of, is_published, log_discarded
 from airflow_bookmarks.lifecycle.job_state import JobStates
 from airflow_bookmarks.lifecycle.place import STAGED_SINKS, Mode, place_entry
 from airflow_bookmarks.lifecycle.point import Point
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _PUBLISHED = re.compile(r"run-(\d+)\.\d+-")  # how the names of published files begin: `ActiveRun.file_token`
+_AS_THEN = "A replay makes what its run made, and that left this output out. To have it, let a new run make it."
 
 
 class ReplayRun(ActiveRun):
@@ -245,6 +248,8 @@ class ReplayRun(ActiveRun):
 
     def _end_empty(self) -> Summary:
         """Give the job back: an empty run has published nothing, so there is nothing to replace."""
+        for name, staged in self._staged.items():
+            log_discarded(self.job, name, discarded_facts(staged), remedy=_AS_THEN)
         self._is_over = True
         self._renewer.stop()
         self._store.end_replay(self._holding)
@@ -254,6 +259,10 @@ class ReplayRun(ActiveRun):
 
     def _entry(self, name: str) -> OutputEntry:
         entry, staged, former = self._outputs[name], self._staged[name], self._run.outputs[name]
+        if not self._replaces(former, staged):
+            facts = {**entry.facts, **discarded_facts(staged)}
+            log_discarded(self.job, name, facts, remedy=_AS_THEN)
+            return replace(entry, facts=facts)
         if entry.facts.get("mode", Mode.APPEND) != Mode.APPEND:
             self._check_partitions(name, staged)
         fresh = {target for _, target in staged.moves}
@@ -272,6 +281,19 @@ class ReplayRun(ActiveRun):
             schema=payloads["schema"],
             replaced=former.delete if self._run.revision == 0 else former.replaced,
         )
+
+    def _replaces(self, former: OutputEntry, staged: Staged) -> bool:
+        """Whether an output of the run is made visible again, or for the first time.
+
+        What an overwrite has to delete is known when its run commits, and no later: so one that was discarded then is
+        discarded again.
+        """
+        if former.publish is not None:
+            return True
+        plans = {ctx: context.plan for ctx, context in self._contexts.items()}
+        increment = increment_of(plans, state_changed=STATE_CONTEXT in self._run.positions)
+        is_append = former.facts.get("mode", Mode.APPEND) == Mode.APPEND
+        return is_append and is_published(increment, former.facts, staged)
 
     def _check_partitions(self, name: str, staged: Staged) -> None:
         """The new revision of an overwrite may not write where a later run wrote: that run has replaced it there."""

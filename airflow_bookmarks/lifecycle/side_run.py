@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.emptiness import WHEN_EMPTY, Increment
 from airflow_bookmarks.core.errors import BookmarkError, MisuseError, SourceChangedError, UpstreamRewoundError
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job import Caller, check_name
@@ -23,6 +24,7 @@ from airflow_bookmarks.core.reason import QUARANTINED
 from airflow_bookmarks.core.start import BEGINNING, Start
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.lifecycle.active_run import check_read, check_staged, is_over_bound
+from airflow_bookmarks.lifecycle.discard import discarded_facts, increment_of, is_published, log_discarded
 from airflow_bookmarks.lifecycle.expectation import Expects
 from airflow_bookmarks.lifecycle.job_state import JobStates, KeepsState
 from airflow_bookmarks.lifecycle.manifest import WritesManifests
@@ -173,6 +175,11 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests):
     def epoch(self) -> int | None:
         """None: the run is part of no history."""
         return None
+
+    @property
+    def is_without_input(self) -> bool:
+        """Whether contexts were planned, and none of them has anything to read."""
+        return bool(self._sources) and all(plan.is_empty for _, plan, _ in self._sources.values())
 
     @property
     def may_quarantine(self) -> bool:
@@ -339,9 +346,9 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests):
             for ctx, (source, plan, on_missing) in self._sources.items()
         }
         self._is_over = True
-        is_empty = bool(plans) and all(plan.is_empty for plan in plans.values())
+        increment = increment_of(plans, state_changed=self._states.has_changed)
         try:
-            outputs = {name: self._publish(name, is_empty) for name in self._staged}
+            outputs = {name: self._publish(name, increment) for name in self._staged}
             self._move_on(plans)
             contexts = self._facts_of(plans)
             self._leave_record(contexts, outputs)
@@ -352,7 +359,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests):
             namespace=self._store.namespace,
             run_id=self._caller.run_id,
             option=self.option.value,
-            is_empty=is_empty,
+            is_empty=increment.is_empty(publishes=any(output["files"] for output in outputs.values())),
             is_published=True,
             contexts=contexts,
             outputs=outputs,
@@ -399,11 +406,14 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests):
             if position is not None:
                 self._walk.move(ctx, self._found[ctx], position)
 
-    def _publish(self, name: str, is_empty: bool) -> dict[str, Any]:
+    def _publish(self, name: str, increment: Increment) -> dict[str, Any]:
         place, _ = self._places[name]
         staged = self._staged[name]
-        if is_empty:
-            return {"rows": staged.rows, "files": 0, "bytes": 0, "discarded_files": len(staged.moves)}
+        said = {} if place.when_empty is None else {WHEN_EMPTY: place.when_empty}
+        if not is_published(increment, {**place.facts, **said}, staged):
+            facts = discarded_facts(staged)
+            log_discarded(self._job, name, {**said, **facts})
+            return facts
         files, what = open_filesystem(place.target), f"job {self._job!r}, {self.option.value} run, output {name!r}"
         closing = self._closing()
         move_all(files, what, staged.moves, self._machine, closing)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.gap import shown_gaps
 from airflow_bookmarks.core.partition_time import NEWEST_PARTITION
 from airflow_bookmarks.core.plan import READ_AGAIN
+from airflow_bookmarks.lifecycle.discard import DISCARDED, discarded_in_words
 
 if TYPE_CHECKING:
     import logging
@@ -55,7 +56,7 @@ class Summary:
             is_published=True,
             contexts={ctx: _context_facts(facts, run.contexts.get(ctx)) for ctx, facts in measured.items()},
             outputs={
-                name: {key: output.facts.get(key) for key in ("rows", "files", "bytes")}
+                name: {key: output.facts.get(key) for key in ("rows", "files", "bytes")} | _discarded(output.facts)
                 for name, output in run.outputs.items()
             },
             seconds=run.metrics.get("seconds", {}),
@@ -67,7 +68,7 @@ class Summary:
         if self.first_run_number is not None:
             parts = [f"runs {self.first_run_number} to {self.run_number}"]
         parts += [f"{ctx}: {_files_in_words(facts)}" for ctx, facts in self.contexts.items()]
-        parts += [f"{name}: {facts['rows']} rows written" for name, facts in self.outputs.items()]
+        parts += [_written_in_words(name, facts) for name, facts in self.outputs.items()]
         return ", ".join(parts)
 
     def as_dict(self) -> dict[str, Any]:
@@ -105,6 +106,15 @@ def _context_facts(facts: Mapping[str, Any], state: ContextState | None) -> dict
 def _files_in_words(facts: Mapping[str, Any]) -> str:
     again = facts.get(READ_AGAIN)
     return f"{facts['files']} files{f' ({again} read again)' if again else ''}"
+
+
+def _discarded(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: facts[key] for key in DISCARDED if key in facts} if facts.get("discarded") else {}
+
+
+def _written_in_words(name: str, facts: Mapping[str, Any]) -> str:
+    rows = "rows not counted" if facts["rows"] is None else f"{facts['rows']} rows written"
+    return f"{name}: {rows}" + (f", {discarded_in_words(name, facts)} discarded" if facts.get("discarded") else "")
 
 
 def _text(number: int | None) -> str | None:

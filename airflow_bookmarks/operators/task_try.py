@@ -172,11 +172,12 @@ class TaskTry:
         return bool(more)
 
     def _may_let_in(self, seen: Pending) -> bool:
-        """Whether the options of the last run leave something out: what they are today only the script can tell."""
+        """Whether there may be more than the last run tells: options, which may have changed, or what needs no input."""
         choices = [f"context {each.ctx}: {each.up_to_script}" for each in seen.contexts if each.up_to_script]
+        choices += [seen.up_to_script] if seen.up_to_script else []
         if choices:
             said = "; ".join(choices)
-            log.info("bookmark %s: Spark is started, for the script may let in more: %s", self.attempt.job, said)
+            log.info("bookmark %s: Spark is started, for the script may find more: %s", self.attempt.job, said)
         return bool(choices)
 
     def _finish_after(self, spark: Callable[[], Any]) -> Summary:

@@ -10,9 +10,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow_bookmarks.core.bound import Bound
+from airflow_bookmarks.core.emptiness import WhenEmpty
 from airflow_bookmarks.core.errors import MisuseError, OptionError
 from airflow_bookmarks.core.job import check_name
-from airflow_bookmarks.core.option import Option
+from airflow_bookmarks.core.option import Option, check_choice
 from airflow_bookmarks.core.settings import Settings
 from airflow_bookmarks.core.shard import Shard, ShardBy, VirtualShard, shard_name
 from airflow_bookmarks.core.watermark import Greatest
@@ -598,6 +599,7 @@ class BookmarkedJob:
         staging: str | None = None,
         count_rows: bool = True,
         stamp_rows: bool = False,
+        when_empty: WhenEmpty | None = None,
     ) -> BookmarkedWriter:
         """Return a writer for the output `name`, with the method names of `DataFrame.write`.
 
@@ -606,10 +608,15 @@ class BookmarkedJob:
             count_rows: count the rows that are written.
             stamp_rows: give each row the columns `_run_number` and `_epoch` (bigint), those of the run that writes it;
                 a replay gives those of the run that it makes again.
+            when_empty: what becomes of this output in a run whose contexts have nothing new: it is published as in any
+                other ("publish"), or not ("discard"). Default: rows are published, unless they would overwrite while
+                neither a context nor `job.state` has moved; an output without rows is left out. What is left out is
+                named in the log, and counted as `discarded`.
 
         Raises:
             MisuseError: a streaming frame, or a job without a Spark session.
-            OptionError: rows to stamp, and the frame has such a column, or the option is pause or disable.
+            OptionError: rows to stamp, and the frame has such a column, or the option is pause or disable; or an
+                unknown choice.
         """
         check_name("output", name)
         self._check_spark()
@@ -617,9 +624,11 @@ class BookmarkedJob:
             raise MisuseError(f"job {self.name!r}, output {name!r}: {NO_STREAM}")
         from airflow_bookmarks.spark.writer import BookmarkedWriter, stamped  # imports pyspark
 
+        if when_empty is not None:
+            check_choice("when_empty", when_empty, WhenEmpty)
         if stamp_rows:
             frame = stamped(self, frame, name)
-        return BookmarkedWriter(self, frame, name, staging=staging, count_rows=count_rows)
+        return BookmarkedWriter(self, frame, name, staging=staging, count_rows=count_rows, when_empty=when_empty)
 
     def expect(self, condition: Condition, message: str) -> None:
         """Check something of the data; if it is false nothing of this run is committed, also where the error is caught.

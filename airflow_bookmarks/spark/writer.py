@@ -16,6 +16,7 @@ from airflow_bookmarks.spark.sinks.files import FileSink
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from airflow_bookmarks.core.emptiness import WhenEmpty
     from airflow_bookmarks.spark.job import BookmarkedJob
 
 _MODES = {"append": Mode.APPEND, "overwrite": Mode.OVERWRITE}
@@ -51,10 +52,17 @@ class BookmarkedWriter:
     """Writes one output of the run: staged now, visible after the commit. Made by `BookmarkedJob.write`."""
 
     def __init__(
-        self, job: BookmarkedJob, frame: DataFrame, name: str, *, staging: str | None, count_rows: bool
+        self,
+        job: BookmarkedJob,
+        frame: DataFrame,
+        name: str,
+        *,
+        staging: str | None,
+        count_rows: bool,
+        when_empty: WhenEmpty | None,
     ) -> None:
         self._job, self._frame, self._name = job, frame, name
-        self._staging, self._count_rows = staging, count_rows
+        self._staging, self._count_rows, self._when_empty = staging, count_rows, when_empty
         self._format = "parquet"
         self._mode = Mode.APPEND
         self._partition_by: tuple[str, ...] = ()
@@ -76,7 +84,8 @@ class BookmarkedWriter:
         """Set the mode: "append" (default) or "overwrite".
 
         With "overwrite" the publish replaces the whole target, or, with the option `partitionOverwriteMode=dynamic`,
-        the partitions that this run wrote. A run without new input replaces nothing.
+        the partitions that this run wrote. What becomes of it in a run without new input, `when_empty` says
+        (`BookmarkedJob.write`).
 
         Raises:
             OptionError: another mode.
@@ -140,10 +149,15 @@ class BookmarkedWriter:
         target = files.canonical(path)
         self._job.check_target(target, overwrites=self._mode is Mode.OVERWRITE)
         staging = None if self._staging is None else self._hidden(files.canonical(self._staging), target)
-        sink = FileSink(self._format, target, self._publish_mode(), self._partition_by, self._options, staging)
+        mode = self._publish_mode()
+        sink = FileSink(
+            self._format, target, mode, self._partition_by, self._options, staging, when_empty=self._when_empty
+        )
         run = self._job.active_run
         folder = run.place(self._name, sink.place())
-        run.staged(self._name, sink.write(self._frame, files, folder, run.file_token, count_rows=self._count_rows))
+        # Where nothing is new, whether there are rows decides what becomes of them.
+        count_rows = self._count_rows or run.is_without_input
+        run.staged(self._name, sink.write(self._frame, files, folder, run.file_token, count_rows=count_rows))
 
     def _hidden(self, staging: str, target: str) -> str:
         """Return the staging folder if no reader of the target sees it, and no overwrite of the target deletes it."""

@@ -88,15 +88,15 @@ def test_state_alone_makes_a_committed_run_and_no_context_of_its_summary(shop: S
     assert (summary.run_number, summary.is_published, dict(summary.contexts)) == (1, True, {})
 
 
-def test_empty_run_stays_empty_and_stores_its_state(shop: Shop) -> None:
+def test_run_without_input_that_sets_a_state_is_not_empty_and_stores_it(shop: Shop) -> None:
     shop.put("a.txt", "a")
     shop.run()
     run = shop.begin()
     shop.copy(run)
     run.state("cursor").set(2)
     summary = run.commit()
-    assert (summary.is_empty, list(summary.contexts)) == (True, ["raw"])
-    assert shop.store.head("copy").data_run_number == 1
+    assert (summary.is_empty, list(summary.contexts)) == (False, ["raw"])
+    assert shop.store.head("copy").data_run_number == 2
     assert seen(shop) == 2
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.lifecycle.place import Mode, Place, Staged, collect_staged
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from airflow_bookmarks.core.emptiness import WhenEmpty
     from airflow_bookmarks.files.filesystem import FileSystem
 
 KIND = "files"
@@ -58,6 +59,7 @@ class FileSink:
     partition_by: Sequence[str]
     options: Mapping[str, str]
     staging: str | None
+    when_empty: WhenEmpty | None = None
 
     def place(self) -> Place:
         """Return what is stored before the first byte is written."""
@@ -68,7 +70,7 @@ class FileSink:
             "partition_by": list(self.partition_by),
             "options": kept,
         }
-        return Place(KIND, self.target, self.staging, facts)
+        return Place(KIND, self.target, self.staging, facts, self.when_empty)
 
     def write(self, frame: DataFrame, files: FileSystem, folder: str, token: str, *, count_rows: bool) -> Staged:
         """Write the frame to `folder`, and list what publishing it moves and deletes."""
@@ -79,4 +81,12 @@ class FileSink:
             writer = writer.partitionBy(*self.partition_by)
         writer.save(files.uri(folder))
         rows = count.rows() if count is not None else None
-        return collect_staged(files, folder, self.target, token, self.mode, rows=rows, schema=frame.schema.json())
+        staged = collect_staged(files, folder, self.target, token, self.mode, rows=rows, schema=frame.schema.json())
+        if count is None or rows is not None:
+            return staged
+        # Spark told no count: its optimizer may drop it where it can prove that a frame has no rows.
+        return replace(staged, rows=self._rows_in(frame, files.uri(folder)) if staged.moves else 0)
+
+    def _rows_in(self, frame: DataFrame, folder: str) -> int:
+        reader = frame.sparkSession.read.format(self.format).options(**self.options).schema(frame.schema)
+        return reader.load(folder).count()

@@ -1,0 +1,58 @@
+"""Which runs are empty, and which outputs are published by a run that found nothing new in any context."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+WhenEmpty = Literal["publish", "discard"]
+
+WHEN_EMPTY = "when_empty"  # among the facts of an output: what its script has said
+
+
+@dataclass(frozen=True, slots=True)
+class Increment:
+    """What a run found: whether it read any context, whether one had input, whether `job.state` has changed.
+
+    `state_changed` is None where the script did not ask for it. `leaves_input` is whether planned input, which may have
+    been read, is left to the next run because it changed or went.
+    """
+
+    reads: bool
+    has_input: bool
+    state_changed: bool | None
+    leaves_input: bool = False
+
+    @property
+    def is_without_input(self) -> bool:
+        """Whether the run read contexts and none of them had anything: `when_empty` counts in such a run alone."""
+        return self.reads and not self.has_input
+
+    def publishes(self, *, rows: int | None, files: int, overwrites: bool, when_empty: WhenEmpty | None) -> bool:
+        """Decide whether what is staged for an output is published.
+
+        Rows are published, because they were made of something else. But if neither a context nor `job.state` moved,
+        the next run can make them again, while an overwrite would delete what can't be made again: it is left out. So
+        are rows that the next run makes anew, because it reads the same input. An output without rows would add nothing,
+        or wipe its target, and is left out too.
+
+        Args:
+            rows: how many rows are staged; None: not known, then any staged file counts as one with rows.
+            files: how many files are staged.
+            overwrites: whether the publish deletes what it replaces.
+            when_empty: what the script says; None: nothing.
+        """
+        if not self.is_without_input:
+            return True
+        if when_empty is not None:
+            return when_empty == "publish"
+        has_rows = files > 0 if rows is None else rows > 0
+        return has_rows and (bool(self.state_changed) or not (overwrites or self.leaves_input))
+
+    def is_empty(self, *, publishes: bool) -> bool:
+        """Decide whether the run is empty: nothing moved, and it publishes nothing.
+
+        A run that asked for nothing, neither a context nor `job.state`, is none: what it did is not known here.
+        """
+        asks = self.reads or self.state_changed is not None
+        return asks and not (self.has_input or self.state_changed or publishes)

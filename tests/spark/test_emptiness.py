@@ -1,0 +1,101 @@
+"""Promise RUN-4 in Spark: what a run without new input makes of something else is published, or named as discarded."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.spark.session import RowCount
+from tests.spark.lake import Lake, lines_of, rows_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+
+@pytest.fixture
+def known(lake: Lake) -> Lake:
+    """Let a first run read all files, and write what an API gave it."""
+    lake.put("a.txt", "a")
+    fetch(lake, 3, cursor="1")
+    return lake
+
+
+def fetch(lake: Lake, rows: int, cursor: str | None = None, mode: str = "append", **kwargs: Any) -> dict[str, Any]:
+    """Read the raw folder, write so many rows that come from elsewhere, and keep a cursor; return the summary."""
+    with lake.job() as job:
+        lake.read(job)
+        job.write(lake.spark.range(rows), "api", **kwargs).mode(mode).parquet(lake.path("api"))
+        if cursor is not None:
+            job.state("cursor").set(cursor)
+    assert job.summary is not None
+    return job.summary
+
+
+def count(lake: Lake) -> int:
+    return lake.spark.read.schema("id BIGINT").parquet(lake.path("api")).count()
+
+
+def test_rows_behind_a_cursor_that_moved_are_published_without_new_files(known: Lake) -> None:
+    summary = fetch(known, 5, cursor="2")
+    assert (count(known), summary["outputs"]["api"]["rows"], summary["is_empty"]) == (8, 5, False)
+
+
+def test_rows_of_an_overwrite_that_are_left_out_are_named(known: Lake, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "airflow_bookmarks"):
+        summary = fetch(known, 5, mode="overwrite", count_rows=False)
+    assert count(known) == 3
+    facts = summary["outputs"]["api"]
+    assert (facts["rows"], facts["discarded"], facts["discarded_rows"]) == (0, True, 5)
+    assert "5 rows written" not in caplog.text
+    assert [r.levelname for r in caplog.records if "5 rows of output 'api'" in r.getMessage()] == ["WARNING", "INFO"]
+
+
+@pytest.mark.parametrize("count_rows", [True, False])
+@pytest.mark.parametrize("cursor", [None, "2"])
+def test_increment_without_rows_wipes_no_target_though_the_cursor_moves(
+    known: Lake, count_rows: bool, cursor: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    with known.job() as job:
+        job.write(known.read(job), "api", count_rows=count_rows).mode("overwrite").parquet(known.path("api"))
+        if cursor is not None:
+            job.state("cursor").set(cursor)
+    assert count(known) == 3
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+@pytest.mark.parametrize("rows", [0, 5])
+def test_rows_are_counted_in_the_files_where_spark_tells_no_count(
+    known: Lake, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RowCount, "rows", lambda count: None)  # as where the optimizer drops the observation
+    summary = fetch(known, rows, cursor="2", mode="overwrite")
+    assert (summary["outputs"]["api"]["rows"], count(known)) == (rows, rows or 3)
+
+
+def test_choice_is_made_for_each_output(known: Lake) -> None:
+    with known.job() as job:
+        known.read(job)
+        for name in ("publish", "discard"):
+            frame = known.spark.range(2)
+            job.write(frame, name, when_empty=name).mode("overwrite").parquet(known.path(name))
+    assert (len(known.visible("publish")) > 0, known.visible("discard")) == (True, [])
+
+
+def test_unknown_choice_is_refused(lake: Lake) -> None:
+    with lake.job() as job, pytest.raises(OptionError, match=r"when_empty=.never.: expected one of .publish"):
+        job.write(lake.spark.range(1), "out", when_empty="never")  # type: ignore[arg-type]
+
+
+def test_consumer_reads_what_a_run_without_new_files_has_published(known: Lake) -> None:
+    def consume() -> int:
+        with known.job("report") as job:
+            return job.read("api").upstream("copy").count()
+
+    assert consume() == 3
+    fetch(known, 5)
+    assert consume() == 5
+    assert consume() == 0
+    assert rows_of(known.spark.read.schema("id BIGINT").parquet(known.path("api")).groupBy().count()) == [(8,)]
+    assert lines_of(known.spark.read.text(known.path("raw"))) == ["a"]
