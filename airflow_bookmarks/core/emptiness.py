@@ -33,8 +33,8 @@ class Increment:
 
         Rows are published, because they were made of something else. But if neither a context nor `job.state` moved,
         the next run can make them again, while an overwrite would delete what can't be made again: it is left out. So
-        are rows that the next run makes anew, because it reads the same input. An output without rows would add nothing,
-        or wipe its target, and is left out too.
+        are rows that the next run makes anew, because it reads the same input. An output without rows would add
+        nothing, or wipe its target, and is left out too.
 
         Args:
             rows: how many rows are staged; None: not known, then any staged file counts as one with rows.

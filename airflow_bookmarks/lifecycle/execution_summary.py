@@ -83,7 +83,7 @@ def _by_name(
 def _sums(facts: Sequence[Mapping[str, Any]], counts: Sequence[str] = _COUNTS) -> dict[str, Any]:
     """Return what the last one says, with the sum of each count; None where one of them is not known."""
     columns = {key: [each.get(key) for each in facts] for key in counts}
-    sums = {key: None if None in numbers else sum(numbers) for key, numbers in columns.items()}
+    sums: dict[str, Any] = {key: None if None in numbers else sum(numbers) for key, numbers in columns.items()}
     return {**facts[-1], **sums, **_discarded(facts)}
 
 

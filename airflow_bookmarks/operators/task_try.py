@@ -172,7 +172,7 @@ class TaskTry:
         return bool(more)
 
     def _may_let_in(self, seen: Pending) -> bool:
-        """Whether there may be more than the last run tells: options, which may have changed, or what needs no input."""
+        """Whether there may be more than the last run tells: options, which may have changed, or no need of input."""
         choices = [f"context {each.ctx}: {each.up_to_script}" for each in seen.contexts if each.up_to_script]
         choices += [seen.up_to_script] if seen.up_to_script else []
         if choices:
