@@ -16,7 +16,7 @@ Tiers never fall from newest to oldest, so what is merged lies side by side, and
 that an older root names is changed: a rewind points at that root.
 
 A ledger may be bounded (`forget`): segments in which every file is older than some time are left out, and from then on
-any file older than that counts as read, because the ledger can't tell any more.
+any file that is not newer than what was left out counts as read, because the ledger can't tell any more.
 
 What is exact and what is not
 -----------------------------
@@ -315,18 +315,23 @@ class Ledger:
         return replace(self, _listed=listed)
 
     def forget(self, before_ms: int) -> Ledger:
-        """Return the ledger bounded to files from `before_ms` on: what is older counts as read from now on.
+        """Return the ledger without the segments in which all files are older than `before_ms`.
 
-        Segments in which all is older are left out; what lies in one segment with newer files stays. The bound never
-        goes back.
+        What is as old as the newest file that was left out counts as read from now on, and nothing that is newer:
+        however wrong the given time is, what comes later is read. What lies in one segment with newer files stays. The
+        bound never goes back.
 
         Raises:
             StateCorruptError: a segment is damaged or missing.
         """
-        before = before_ms if self.forgotten_before_ms is None else max(before_ms, self.forgotten_before_ms)
         segments = self._shelf.take(self._listed)
-        kept = [e for e, segment in zip(self._listed, segments, strict=True) if segment.newest_ms >= before]
-        return replace(self, _listed=tuple(kept), forgotten_before_ms=before)
+        ends = [segment.newest_ms for segment in segments]
+        kept = [entry for entry, end in zip(self._listed, ends, strict=True) if end >= before_ms]
+        if len(kept) == len(self._listed):
+            return self
+        bounds = [end + 1 for end in ends if end < before_ms]
+        bounds += [] if self.forgotten_before_ms is None else [self.forgotten_before_ms]
+        return replace(self, _listed=tuple(kept), forgotten_before_ms=max(bounds))
 
     # ---- keep
 

@@ -12,7 +12,7 @@ EXCLUDED = "excluded"  # its name does not match `pathGlobFilter`, or `exclusion
 # Input that this run does not read; whether a later one does is the reason's own.
 OTHER_SHARDS = "other_shards"  # another virtual shard reads it
 BEFORE_START = "before_start"  # the job begins after it; it counts as read
-LATE = "late"  # older than the newest file by more than `late_after`
+LATE = "late"  # older than the newest file that was read by more than `late_after`
 EXPIRED = "expired"  # older than the ledger remembers under `late_after`: read long ago, or very late
 SETTLING = "settling"  # too young; the next run looks again
 UNMATCHED = "unmatched"  # its name does not match `sequence`, and on_unmatched="skip"; read once the expression fits it

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import SourceSwitchedError, StateCorruptError
+from airflow_bookmarks.core.instant import from_text
+from airflow_bookmarks.core.partition_time import NEWEST_PARTITION
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.start import BEGINNING, Start, is_first_run
 from airflow_bookmarks.lifecycle.start import found_at_start
@@ -96,12 +98,16 @@ class ContextReader:
         facts = {} if plan is None else plan.facts
         if payload is None:
             return Found()
+        if state.set_in is not None:
+            # A set may lead back: what lies between was not read, so no folder of it is old.
+            facts = {name: value for name, value in facts.items() if name != NEWEST_PARTITION}
         return Found(
             self._store.blobs.get(payload),
             self._store.blobs.get_named,
             facts.get("partition_types", {}),
             watermark=state.watermark if state.watermark_column is None else None,
             facts=facts,
+            read_at=None if run is None else from_text(run.planned_at),
         )
 
     def stored_plan(self, ctx: str) -> FilePlan:

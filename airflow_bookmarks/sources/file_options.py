@@ -34,9 +34,9 @@ class FileOptions:
         recursive: whether folders that are no partition are descended into (Spark's `recursiveFileLookup`).
         on_overwrite: a known path with another version is read again whole ("reprocess", as Glue), left alone
             ("ignore", counted) or stops the run ("error").
-        late_after: files older than the newest by more than this are not read but counted, and the ledger forgets what
-            is older by more than twice this. The newest is that of all that was read or is listed; a file dated in the
-            future does not count. So make it longer than the longest time between two runs.
+        late_after: files older than the newest that was read before by more than this are not read but counted, and
+            the ledger forgets what is older by more than twice this. What is newer than that is never late, nor is
+            anything in a first run; a file dated in the future does not count as the newest.
         settle: files younger than this when the listing begins are left to a later run.
         on_touch: a file whose etag is the same and whose time is another (copied onto itself, restored) is left alone
             ("ignore", counted) or read again ("reprocess"). Default: "ignore". A store without etags can't tell it from
@@ -54,7 +54,7 @@ class FileOptions:
         partition_filter: a predicate on partition columns in Spark's SQL: "year = 2013 and month >= 9". Folders in
             which it can't be true are not listed; `core.predicate` says what it may hold.
         partition_time: the partition columns that tell a time, the longest unit first ("year,month,day", "dt"): folders
-            that lie wholly before the newest partition minus `late_after` are not listed.
+            that lie wholly before the newest partition that was read, minus `late_after`, are not listed.
         on_schema_change: a partition column whose values no longer fit its settled type, and other partition columns
             than before, stop the plan ("fail"), or the types follow what is there ("accept", "reset"). What it means
             for other columns, the reader says.

@@ -66,6 +66,7 @@ class _RecordedPlan(FilePlan):
     `rows` are those of `listing` that were left out for reasons of which the stored plan has but the count. `over` is
     what is over the bound: these rows of these files. `known_rows` are those of `listing` that were read before.
     `told_before` names by reason files that the stored plan of the first batch names: this one has but their count.
+    `newest_partition` is the start of the newest one that is listed, `read_before` up to which one was read before.
     """
 
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -73,13 +74,26 @@ class _RecordedPlan(FilePlan):
     rows: Mapping[str, npt.NDArray[np.intp]] = field(default_factory=dict)
     over: tuple[Listing, npt.NDArray[np.intp]] | None = None
     known_rows: npt.NDArray[np.intp] | None = None
-    newest_partition: str | None = None
     told_before: Mapping[str, Listing] = field(default_factory=dict)
+    reach: Reach | None = None
+    newest_partition: datetime | None = None
+    read_before: datetime | None = None
 
     def facts(self) -> dict[str, Any]:
-        facts: dict[str, Any] = {NEWEST_PARTITION: self.newest_partition, WAITING_FROM: self._waiting_from_ms()}
+        facts: dict[str, Any] = {NEWEST_PARTITION: self._read_until(), WAITING_FROM: self._waiting_from_ms()}
         told = {name: value for name, value in facts.items() if value is not None}
         return {**FilePlan.facts(self), **told, OPTIONS: dict(self.options)}
+
+    def _read_until(self) -> str | None:
+        """Return the newest partition up to which all is read: one in which files wait for a later run is listed."""
+        if self.newest_partition is None or self.reach is None:
+            return None
+        settling = self.unread.get(SETTLING) or self.told_before.get(SETTLING) or Listing.of([])
+        waiting = [settling.in_folders()]
+        waiting += [] if self.over is None else [self.over[0].in_folders().take(self.over[1])]
+        oldest = self.reach.oldest_partition(folder for folders in waiting for folder in folders.in_use())
+        until = self.newest_partition if oldest is None else min(self.newest_partition, oldest)
+        return (until if self.read_before is None else max(until, self.read_before)).isoformat()
 
     def _waiting_from_ms(self) -> int | None:
         if self.over is None or not len(self.over[1]):
@@ -98,8 +112,8 @@ class FileSource:
         named: columns that the user's schema names: the types of such partition columns are the user's. By name, the
             types, for a `partition_filter` to compare by.
         clock: returns the present time, aware.
-        shard: the virtual shard that is read; files of others are left out and counted ("other_shards"). The newest
-            file and the types of partition columns are those of the whole.
+        shard: the virtual shard that is read; files of others are left out and counted ("other_shards"). The types
+            of partition columns are those of the whole.
         looks: where the listing is shared with other sources of this task; what changed since it was made is found
             when the run looks at its files again, before it commits.
         globs: canonical patterns, of what is read besides the roots.
@@ -219,7 +233,7 @@ class FileSource:
         is_touched = self._touched(ledger, listing)
         chosen = self._select(found, ledger, listing, verdicts, is_touched)
         sequenced = self._follow_sequence(found, chosen, verdicts != Known.NEW)
-        self._leave_by_age(chosen, ledger, look, found.facts.get(WAITING_FROM))
+        self._leave_by_age(chosen, ledger, look, found)
         chosen.note(EXPIRED, ledger.forgotten(listing))
         files = chosen.files()
         types = {}
@@ -251,7 +265,9 @@ class FileSource:
             rows=rows,
             known_rows=known_rows if mine is None else mine[known_rows],
             bases=_bases(files, look) if self._reach.globs else (),
-            newest_partition=None if look.newest_partition is None else look.newest_partition.isoformat(),
+            reach=self._reach,
+            newest_partition=self._reach.newest_partition(look.one_of_each_folder(), found, look.listed_at),
+            read_before=self._reach.read_until(found, look.listed_at),
             again=_paths_of(listing, chosen.wanted & ((verdicts == Known.CHANGED) | is_touched)),
         )
 
@@ -333,20 +349,20 @@ class FileSource:
             )
         return is_changed if self._options.on_overwrite == "reprocess" else np.zeros(len(listing), np.bool_)
 
-    def _leave_by_age(self, chosen: Selection, ledger: Ledger, look: Look, waiting_from_ms: int | None) -> None:
+    def _leave_by_age(self, chosen: Selection, ledger: Ledger, look: Look, found: Found) -> None:
         """Leave out what is too old or too young, and note what the ledger need not remember.
 
-        What a bound has left over in the run before, or is as young, is not late.
+        The lines are drawn from what earlier runs have read: what is newer than that is backlog, however long it waits,
+        and a first run has no lines. What a bound has left over in the run before, or is as young, is not late.
         """
         now = _milliseconds(look.listed_at)
         margin, settle = self._options.late_after_ms, self._options.settle_ms
-        if margin is not None:
-            newest = _newest(ledger, look.listing, now + _CLOCKS_DIFFER_BY // _MILLISECOND)
-            if newest is not None:
-                waiting = newest if waiting_from_ms is None else waiting_from_ms
-                chosen.leave(LATE, chosen.listing.times_ms < min(newest - margin, waiting), is_stored=True)
-                # Twice the bound, so that late files are told from those that were read for as long again.
-                self._forget_before_ms = min(newest - 2 * margin, waiting)
+        newest = None if margin is None else ledger.newest_until(_latest_credible(now, found))
+        if margin is not None and newest is not None:
+            waiting = found.facts.get(WAITING_FROM, newest)
+            chosen.leave(LATE, chosen.listing.times_ms < min(newest - margin, waiting), is_stored=True)
+            # Twice the bound, so that late files are told from those that were read for as long again.
+            self._forget_before_ms = min(newest - 2 * margin, waiting)
         if settle is not None:
             chosen.leave(SETTLING, chosen.listing.times_ms > now - settle, is_stored=True)
 
@@ -364,17 +380,15 @@ class FileSource:
 
     def _list(self, found: Found) -> Look:
         listed_at = self._clock()
-        newest = self._reach.newest_partition(self._files, found, listed_at)
-        scope = self._reach.scope(found, newest)
-        return look_at(self._files, self._reach.places(), scope, listed_at=listed_at, newest_partition=newest)
+        scope = self._reach.scope(found, self._reach.read_until(found, listed_at))
+        return look_at(self._files, self._reach.places(), scope, listed_at=listed_at)
 
     def overlooked(self, found: Found) -> Listing:
         """Return files that no run has read, and that came into their partition when it was too old to be listed.
 
         Lists all partitions. What was there before is not among them: it was left out as `late_after` has it.
         """
-        newest = self._reach.newest_partition(self._files, found, self._clock())
-        line = None if self._reach.options.late_after is None else self._reach.line(newest)
+        line = self._reach.line(self._reach.read_until(found, self._clock()))
         if line is None:
             return Listing.of([])
         whole = self._reach.without_time()
@@ -410,11 +424,13 @@ def _milliseconds(moment: datetime) -> int:
     return int(moment.timestamp() * 1000)
 
 
-def _newest(ledger: Ledger, listing: Listing, limit_ms: int) -> int | None:
-    """Return the latest time, up to a limit, of all that was read or is listed."""
-    listed = listing.times_ms[listing.times_ms <= limit_ms]
-    times = [ledger.newest_until(limit_ms), int(listed.max()) if len(listed) else None]
-    return max((time for time in times if time is not None), default=None)
+def _latest_credible(now_ms: int, found: Found) -> int:
+    """Return the latest time that a file which was read may have, to draw a line from; a later one is a wrong time.
+
+    That is by two clocks, of this run and of the one that read: a single one that is ahead lets nothing in.
+    """
+    clocks = [now_ms] if found.read_at is None else [now_ms, _milliseconds(found.read_at)]
+    return min(clocks) + _CLOCKS_DIFFER_BY // _MILLISECOND
 
 
 def _held(ledger: Ledger, listing: Listing, is_asked: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
@@ -506,7 +522,9 @@ def _advance(ledger: Ledger, plan: FilePlan, listing: Listing | None, forget_bef
     held = after.quarantine.without(plan.files.paths) if len(after.quarantine) else after.quarantine
     held = held.add(plan.quarantined)
     if forget_before_ms is not None:
-        after, held = after.forget(forget_before_ms), held.since(forget_before_ms)
+        after = after.forget(forget_before_ms)
+    if after.forgotten_before_ms is not None:
+        held = held.since(after.forgotten_before_ms)
     after = replace(after, quarantine=held)
     if plan.sequence is not None:
         watermark = plan.sequence_watermark

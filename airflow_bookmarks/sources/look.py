@@ -41,7 +41,6 @@ class Look:
     unmatched: Sequence[str] = ()
     pruned: int = 0
     partition_values: Mapping[str, Collection[str]] = field(default_factory=dict)
-    newest_partition: datetime | None = None
     _numbers: dict[ShardBy, npt.NDArray[np.uint8]] = field(default_factory=dict)
     _samples: list[tuple[str, str]] = field(default_factory=list)
     _sequences: dict[str, npt.NDArray[np.int64]] = field(default_factory=dict)
@@ -90,7 +89,6 @@ def look_at(
     scope: Scope,
     *,
     listed_at: datetime,
-    newest_partition: datetime | None = None,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> Look:
     """List the input files at all places; one that lies below several belongs to the first.
@@ -127,7 +125,7 @@ def look_at(
         rows = np.flatnonzero(is_read)
         listing, root_of = listing.take(rows), [root_of[i] for i in rows.tolist()]
     values = {} if scope.rule is None else scope.rule.seen
-    return Look(listing, root_of, skipped, listed_at, unmatched, scope.pruned, values, newest_partition)
+    return Look(listing, root_of, skipped, listed_at, unmatched, scope.pruned, values)
 
 
 def _unmatched(places: Sequence[Place], found: Sequence[Found]) -> list[str]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Partitions whose span lies wholly before the start of the newest one minus `late_after` are not listed."""
+    """Partitions wholly before the start of the newest one that was read, minus `late_after`, are not listed."""
 
     time: PartitionTime
     newest: datetime
@@ -144,6 +144,13 @@ def values_in(names: Sequence[str]) -> dict[str, str] | None:
     if not all(map(is_partition, names)):
         return None
     return {unescaped(name): unescaped(value) for name, _, value in (folder.partition("=") for folder in names)}
+
+
+def values_above(folder: str) -> dict[str, str]:
+    """Return what a folder and those above it say of partition columns, up to the first that is no partition."""
+    names = folder.rstrip("/").split("/")
+    first = next((at for at in range(len(names), 0, -1) if not is_partition(names[at - 1])), 0)
+    return values_in(names[first:]) or {}
 
 
 def _lower(values: Mapping[str, str]) -> dict[str, str]:

@@ -7,18 +7,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.bound import WAITING_FROM
 from airflow_bookmarks.core.glob import Exclusions, Glob, NamePattern
 from airflow_bookmarks.core.partition_time import NEWEST_PARTITION, PartitionTime, newest_allowed
 from airflow_bookmarks.core.predicate import Predicate
-from airflow_bookmarks.files.input import is_hidden
-from airflow_bookmarks.sources.partition_rule import Line, PartitionRule, values_in
+from airflow_bookmarks.sources.partition_rule import Line, PartitionRule, values_above, values_in
 from airflow_bookmarks.sources.scope import Names, Place, Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from airflow_bookmarks.files.filesystem import FileSystem
     from airflow_bookmarks.sources.file_options import FileOptions
     from airflow_bookmarks.sources.source import Found
 
@@ -56,27 +53,46 @@ class Reach:
     def key(self, found: Found) -> Hashable:
         """Return what two sources have in common whose looks are the same."""
         types = tuple(sorted(self._types(found).items()))
-        # All that `newest_partition` goes by: where files wait behind a bound, the line stands still for that source
-        # alone, and the look of another one would leave their partitions out.
-        line = (found.facts.get(NEWEST_PARTITION), WAITING_FROM in found.facts) if self.options.partition_time else None
+        # Where files wait behind a bound, the line of that source alone is further back, and the look of another one
+        # would leave their partitions out.
+        line = found.facts.get(NEWEST_PARTITION) if self.options.partition_time else None
         known = types, line
         return (self.roots, self.globs, repr(self.options), known if self.narrows else None)
 
-    def newest_partition(self, files: FileSystem, found: Found, now: datetime) -> datetime | None:
-        """Return the start of the newest partition, of those that are there and those that were; None without a time.
+    def read_until(self, found: Found, now: datetime) -> datetime | None:
+        """Return the start of the partition up to which the runs before have read; None where there is none.
 
-        One request or two for each level of folders: only the newest folder of each level is looked into.
+        What a clock that was ahead has let in before is taken back: later partitions would never be listed.
+        """
+        text = found.facts.get(NEWEST_PARTITION)
+        if self.options.partition_time is None or text is None:
+            return None
+        start = datetime.fromisoformat(text)
+        return start if start <= newest_allowed(now) else None
+
+    def newest_partition(self, samples: Iterable[tuple[str, str]], found: Found, now: datetime) -> datetime | None:
+        """Return the start of the newest partition that is listed, or was read before; None without a time.
+
+        Args:
+            samples: a file of each folder that is listed, and below which folder its partitions are.
+            found: what the source is planned from.
+            now: the present time: partitions dated later don't count.
         """
         if self.options.partition_time is None:
             return None
-        before = found.facts.get(NEWEST_PARTITION)
-        if before is not None and WAITING_FROM in found.facts:
-            return datetime.fromisoformat(before)  # what a bound has left over must not grow too old by waiting
         time, limit = PartitionTime.parse(self.options.partition_time), newest_allowed(now)
-        starts = [_newest_start(files, place, time, limit) for place in self.places()]
-        starts += [] if before is None else [datetime.fromisoformat(before)]
-        # What a clock that was ahead has let in before is taken back: later partitions would never be listed.
-        return max((start for start in starts if start is not None and start <= limit), default=None)
+        spans = (time.span(_values(path, base)) for path, base in samples)
+        starts = [span.start for span in spans if span is not None and span.start <= limit]
+        before = self.read_until(found, now)
+        return max([*starts, *([] if before is None else [before])], default=None)
+
+    def oldest_partition(self, folders: Iterable[str]) -> datetime | None:
+        """Return the start of the oldest partition among folders that have a time."""
+        if self.options.partition_time is None:
+            return None
+        time = PartitionTime.parse(self.options.partition_time)
+        spans = (time.span(_lower(values_above(folder))) for folder in folders)
+        return min((span.start for span in spans if span is not None), default=None)
 
     def scope(self, found: Found, newest: datetime | None) -> Scope:
         """Return what of the places is listed."""
@@ -121,40 +137,9 @@ def _places_of(pattern: str) -> list[Place]:
     return [Place(glob.root, glob if glob.depth else None, pattern, len(expanded) > 1) for glob in expanded]
 
 
-def _newest_start(files: FileSystem, place: Place, time: PartitionTime, limit: datetime) -> datetime | None:
-    newest: datetime | None = None
-    ahead: Sequence[str] = [""]
-    while ahead:
-        below = [inner for folder in ahead for inner in _inside(files, place, folder)]
-        spans = {folder: time.span(_values(place, folder)) for folder in below}
-        starts = [span.start for span in spans.values() if span is not None and span.start <= limit]
-        newest = max([*starts, *([] if newest is None else [newest])], default=None)
-        last = max(starts, default=None)
-        ahead = [
-            folder
-            for folder, span in spans.items()
-            if (span is None or span.start == last) and not _is_known(place, folder, time)
-        ]
-    return newest
+def _values(path: str, base: str) -> Mapping[str, str]:
+    return _lower(values_in(path[len(base) :].strip("/").split("/")[:-1]) or {})
 
 
-def _inside(files: FileSystem, place: Place, folder: str) -> Sequence[str]:
-    """Return the folders in one that may hold partitions."""
-    path = f"{place.root.rstrip('/')}/{folder}".rstrip("/") or "/"
-    names = [name for name in files.folders(path) if not is_hidden(name)]
-    below = [f"{folder}/{name}" if folder else name for name in names]
-    depth = 0 if place.glob is None else place.glob.depth
-    return [
-        inner
-        for inner in below
-        if (place.glob is None or place.glob.may_match(inner)) and values_in(inner.split("/")[depth:]) is not None
-    ]
-
-
-def _values(place: Place, folder: str) -> Mapping[str, str]:
-    depth = 0 if place.glob is None else place.glob.depth
-    return {name.lower(): value for name, value in (values_in(folder.split("/")[depth:]) or {}).items()}
-
-
-def _is_known(place: Place, folder: str, time: PartitionTime) -> bool:
-    return {name.lower() for name in time.columns} <= _values(place, folder).keys()
+def _lower(values: Mapping[str, str]) -> Mapping[str, str]:
+    return {name.lower(): value for name, value in values.items()}

@@ -9,6 +9,7 @@ from airflow_bookmarks.core.start import BEGINNING, Start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
 
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.position import Position
@@ -19,8 +20,8 @@ class Found:
     """What a source is planned from: the stored position of its context (None: none yet), and what goes with it.
 
     `load` fetches stored blobs by content hash; `partition_types` are those settled in earlier runs. `start` says where
-    to begin without a position: what lies before counts as read. `watermark` is that of the position, and `facts` what
-    the run that moved it last recorded with its plan.
+    to begin without a position: what lies before counts as read. `watermark` is that of the position, `facts` what the
+    run that moved it last recorded with its plan, and `read_at` when by its clock that run began.
     """
 
     position: bytes | None = None
@@ -29,6 +30,7 @@ class Found:
     start: Start = BEGINNING
     watermark: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
+    read_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

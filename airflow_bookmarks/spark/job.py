@@ -471,10 +471,10 @@ class BookmarkedJob:
             on_upstream_rewind: with `.upstream`: "fail", "rewind" this job along, or "ignore".
             on_source_change: the context has a position, and it is of another source (another path or job): "error",
                 "reset" (start the new one from the beginning) or, for files, "keep" (go on from the position).
-            late_after: of files: those older than the newest by more than this are not read but counted ("late"), and
-                the bookmark forgets those older by more than twice this, so that it stays small. The newest is that of
-                all that was read or is listed now; a file dated in the future does not count. So make it longer than
-                the longest time between two runs.
+            late_after: of files: those older than the newest that was read before by more than this are not read but
+                counted ("late"), and the bookmark forgets those older by more than twice this, so that it stays small.
+                What is newer than that is backlog and never late, nor is anything in a first run; a file dated in the
+                future does not count as the newest.
             settle: of files: those younger than this are left to a later run, counted ("settling"), because somebody
                 may still write them.
             on_touch: of files whose etag is the same and whose time is another (copied onto themselves, restored): left
@@ -513,7 +513,7 @@ class BookmarkedJob:
                 change: a partition that is let in later brings all of its files that were not read.
             partition_time: of partitioned files, with `late_after`: the columns that tell a partition's time, the
                 longest unit first ("year,month,day,hour", or a date: "dt"). Folders that lie wholly before the newest
-                partition minus `late_after` are not listed any more; `doctor` finds files that land there.
+                partition that was read, minus `late_after`, are not listed; `doctor` finds files that land there.
             shard_by: of a sharded job: what of a file says to which virtual shard it belongs: its "path", or its
                 "partition", so that all files of one partition are read by one shard. It can't be changed later.
             on_schema_change: columns went, or have another type than in the run before: "fail" (nothing is committed,

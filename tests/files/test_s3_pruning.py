@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.bound import WAITING_FROM
+from airflow_bookmarks.core.bound import Bound
 from airflow_bookmarks.core.partition_time import NEWEST_PARTITION
 from airflow_bookmarks.files.s3 import S3FileSystem
 from airflow_bookmarks.sources.file_options import FileOptions
@@ -169,6 +169,11 @@ def hours(days: int) -> Iterator[str]:
         yield f"raw/year={time.year}/month={time.month}/day={time.day}/hour={time.hour}/a.csv"
 
 
+def read_until(newest: datetime) -> Found:
+    """Return what is found after a run that has read up to this partition."""
+    return Found(facts={NEWEST_PARTITION: newest.replace(tzinfo=None).isoformat()})
+
+
 def requests_of_a_day(s3: StandIn, files: S3FileSystem, days: int) -> int:
     """Return how many requests a run makes on the day after so many."""
     s3.keys.clear()
@@ -178,10 +183,10 @@ def requests_of_a_day(s3: StandIn, files: S3FileSystem, days: int) -> int:
         files, FIRST_DAY + days * 24 * HOUR, partition_time="year,month,day,hour", late_after=timedelta(hours=6)
     )
 
-    plan = by_time.plan(Found())
-
     newest = FIRST_DAY + (days * 24 - 1) * HOUR
-    assert len(plan) == 7
+    plan = by_time.plan(read_until(newest - HOUR))
+
+    assert len(plan) == 8
     assert plan.facts()[NEWEST_PARTITION] == newest.replace(tzinfo=None).isoformat()
     return len(s3.seen)
 
@@ -190,8 +195,8 @@ def test_requests_stay_flat_over_a_thousand_past_days(s3: StandIn, files: S3File
     few = [requests_of_a_day(s3, files, days) for days in (10, 100)]
     many = requests_of_a_day(s3, files, 1000)
 
-    # Four levels to find the newest hour, four to list down to it, and the hours above the line.
-    assert max(*few, many) <= 4 + 4 + 7
+    # Four levels to list down to the hours, and the hours above the line.
+    assert max(*few, many) <= 4 + 8
     assert many <= max(few) + 1
 
 
@@ -200,7 +205,7 @@ def test_month_nine_is_before_month_ten(s3: StandIn, files: S3FileSystem) -> Non
 
     plan = source(
         files, datetime(2013, 12, 5, tzinfo=UTC), partition_time="year,month", late_after=timedelta(days=60)
-    ).plan(Found())
+    ).plan(read_until(datetime(2013, 12, 1, tzinfo=UTC)))
 
     assert below(plan.files.paths) == [
         "year=2013/month=10/a.csv",
@@ -223,7 +228,7 @@ def test_partition_that_is_dated_in_the_future_does_not_move_the_line(s3: StandI
     s3.hold([*(f"raw/dt=2013-01-{day:02d}/a.csv" for day in range(1, 11)), "raw/dt=2113-01-01/a.csv"])
     by_time = source(files, datetime(2013, 1, 10, tzinfo=UTC), partition_time="dt", late_after=timedelta(days=2))
 
-    plan = by_time.plan(Found())
+    plan = by_time.plan(read_until(datetime(2013, 1, 10, tzinfo=UTC)))
 
     assert below(plan.files.paths)[0] == "dt=2013-01-08/a.csv"
     assert below(plan.files.paths)[-1] == "dt=2113-01-01/a.csv"
@@ -236,26 +241,67 @@ def test_line_that_a_clock_ahead_has_left_is_taken_back(s3: StandIn, files: S3Fi
 
     plan = by_time.plan(Found(facts={NEWEST_PARTITION: "2113-01-01T00:00:00"}))
 
-    assert below(plan.files.paths)[0] == "dt=2013-01-08/a.csv"
+    assert below(plan.files.paths)[0] == "dt=2013-01-01/a.csv"
     assert plan.facts()[NEWEST_PARTITION] == "2013-01-10T00:00:00"
+
+
+def test_partitions_that_came_during_an_outage_are_listed_however_many(s3: StandIn, files: S3FileSystem) -> None:
+    s3.hold(f"raw/dt=2013-01-{day:02d}/a.csv" for day in range(1, 31))
+    by_time = source(files, datetime(2013, 1, 31, tzinfo=UTC), partition_time="dt", late_after=timedelta(days=2))
+
+    plan = by_time.plan(read_until(datetime(2013, 1, 10, tzinfo=UTC)))
+
+    assert below(plan.files.paths) == [f"dt=2013-01-{day:02d}/a.csv" for day in range(8, 31)]
+
+
+def test_first_run_lists_all_partitions(s3: StandIn, files: S3FileSystem) -> None:
+    s3.hold(f"raw/dt=2013-01-{day:02d}/a.csv" for day in range(1, 31))
+    by_time = source(files, datetime(2013, 1, 31, tzinfo=UTC), partition_time="dt", late_after=timedelta(days=2))
+
+    assert len(by_time.plan(Found())) == 30
 
 
 def test_folder_in_which_a_file_waits_behind_a_bound_is_listed_when_its_turn_comes(
     s3: StandIn, files: S3FileSystem
 ) -> None:
-    s3.hold([*(f"raw/dt=2013-01-{day:02d}/a.csv" for day in range(1, 11)), "raw/dt=2013-01-30/a.csv"])
-    by_time = source(files, datetime(2013, 1, 31, tzinfo=UTC), partition_time="dt", late_after=timedelta(days=2))
-    waiting = {NEWEST_PARTITION: "2013-01-10T00:00:00", WAITING_FROM: 0}
+    s3.hold([*(f"raw/dt=2013-01-{day:02d}/a.csv" for day in range(5, 11)), "raw/dt=2013-01-30/a.csv"])
+    now, by_two = datetime(2013, 1, 31, tzinfo=UTC), Bound(max_files=2)
+    by_time = source(files, now, partition_time="dt", late_after=timedelta(days=2), bound=by_two)
 
-    assert below(by_time.plan(Found(facts=waiting)).files.paths)[0] == "dt=2013-01-08/a.csv"
-    assert below(by_time.plan(Found()).files.paths) == ["dt=2013-01-30/a.csv"]
+    found, read = Found(), []
+    while True:
+        plan = by_time.plan(found)
+        if not len(plan):
+            break
+        read.append([path[3:13] for path in below(plan.files.paths)])
+        position = by_time.advance(plan)
+        assert position is not None
+        found = Found(position.body, facts=plan.facts())
+
+    days = ["2013-01-05", "2013-01-06", "2013-01-07", "2013-01-08", "2013-01-09", "2013-01-10", "2013-01-30"]
+    assert read == [days[0:2], days[2:4], days[4:6], days[6:]]
+    assert found.facts[NEWEST_PARTITION] == "2013-01-30T00:00:00"
+
+
+def test_folder_in_which_a_file_settles_is_listed_until_it_is_read(s3: StandIn, files: S3FileSystem) -> None:
+    s3.hold(["raw/dt=2013-01-30/a.csv"], "2013-01-30T00:00:00.000Z")
+    s3.hold(["raw/dt=2013-01-05/young.csv"], "2013-01-31T00:00:00.000Z")
+    options: dict[str, Any] = {"partition_time": "dt", "late_after": timedelta(days=2), "settle": HOUR}
+
+    plan = source(files, datetime(2013, 1, 31, tzinfo=UTC), **options).plan(Found())
+    after = source(files, datetime(2013, 1, 31, 2, tzinfo=UTC), **options).plan(Found(facts=plan.facts()))
+
+    assert below(plan.files.paths) == ["dt=2013-01-30/a.csv"]
+    assert "dt=2013-01-05/young.csv" in below(after.files.paths)
 
 
 def test_partition_without_a_time_is_listed(s3: StandIn, files: S3FileSystem) -> None:
     s3.hold(f"raw/dt={day}/a.csv" for day in ("2013-01-01", "2013-01-10", "__HIVE_DEFAULT_PARTITION__"))
     by_time = source(files, datetime(2013, 1, 10, tzinfo=UTC), partition_time="dt", late_after=timedelta(days=2))
 
-    assert below(by_time.plan(Found()).files.paths) == ["dt=2013-01-10/a.csv", "dt=__HIVE_DEFAULT_PARTITION__/a.csv"]
+    plan = by_time.plan(read_until(datetime(2013, 1, 10, tzinfo=UTC)))
+
+    assert below(plan.files.paths) == ["dt=2013-01-10/a.csv", "dt=__HIVE_DEFAULT_PARTITION__/a.csv"]
 
 
 def test_second_look_asks_only_for_the_folders_of_planned_files(s3: StandIn, files: S3FileSystem) -> None:

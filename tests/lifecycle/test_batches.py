@@ -304,12 +304,16 @@ def test_folders_are_listed_once_for_all_batches(shop: Shop) -> None:
 
 
 def test_stored_plan_of_a_batch_is_in_proportion_to_what_it_reads(shop: Shop) -> None:
+    shop.put("0/before.txt", "b", seconds=1_700_000_000)
+    first = FileSource(FILES, [str(shop.raw)], FileOptions(recursive=True))
+    read = first.advance(first.plan(Found()))
+    assert read is not None
     for day in range(6):
         shop.put(f"{day}/a.txt", "a", seconds=1_700_000_000 + day)
         shop.put(f"{day}/late.txt", "late", seconds=1_600_000_000)
     shop.put("whole.txt", "w", seconds=1_700_000_006)
     options = FileOptions(bound=Bound(max_files=2), late_after=timedelta(days=1))
-    backlog, found, bases, named = Backlog(), Found(), [], []
+    backlog, found, bases, named = Backlog(), Found(read.body), [], []
     for _ in range(4):
         globs = [f"{shop.root}/{{raw/[0-5],raw/whole.txt}}"]
         source = FileSource(FILES, [], options, globs=globs, backlog=backlog)
@@ -640,6 +644,8 @@ def test_schema_changes_of_all_batches_are_told(shop: Shop) -> None:
 
 
 def test_what_each_batch_leaves_out_again_is_counted_once(shop: Shop) -> None:
+    shop.put("first", "f")
+    shop.run(run_id="first")
     shop.put("old", "o", seconds=1)
     put_many(shop, 4)
     drain_odd(shop, FileOptions(bound=Bound(max_files=1), late_after=timedelta(days=1)))

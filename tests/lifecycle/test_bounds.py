@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,6 +13,8 @@ from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.ledger import Ledger
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.reason import LATE
+from airflow_bookmarks.core.run import Run
+from airflow_bookmarks.core.start import Start
 from airflow_bookmarks.lifecycle.summary import Summary
 from airflow_bookmarks.sources.file_options import FileOptions
 from airflow_bookmarks.sources.files import FileSource
@@ -29,8 +32,9 @@ def put(shop: Shop, name: str, seconds: int) -> None:
 
 def run(shop: Shop, at: int = 0, **kwargs: Any) -> tuple[list[str], Summary]:
     """Make one run at so many seconds after noon; return the names of the files read, and the summary."""
+    shop.machine = replace(shop.machine, clock=lambda: NOON + timedelta(seconds=at))
     begun = shop.begin()
-    source = FileSource(FILES, [str(shop.raw)], FileOptions(**kwargs), clock=lambda: NOON + timedelta(seconds=at))
+    source = FileSource(FILES, [str(shop.raw)], FileOptions(**kwargs), clock=shop.machine.clock)
     plan = begun.plan("raw", source)
     return [path.rpartition("/")[2] for path in plan.files.paths], begun.commit()
 
@@ -50,14 +54,90 @@ def ledger(shop: Shop) -> Ledger:
 # ---- late
 
 
-def test_file_older_than_the_newest_by_more_than_the_bound_is_not_read_but_counted(shop: Shop) -> None:
-    put(shop, "new", 0)
+def test_file_older_than_the_newest_that_was_read_by_more_than_the_bound_is_not_read_but_counted(shop: Shop) -> None:
+    put(shop, "read", 0)
+    run(shop, late_after=LATE_AFTER)
     put(shop, "on_time", -2 * HOUR)
     put(shop, "late", -2 * HOUR - 1)
     names, summary = run(shop, late_after=LATE_AFTER)
-    assert names == ["on_time", "new"]
+    assert names == ["on_time"]
     assert skipped(summary) == {"late": 1}
-    assert (summary.contexts["raw"]["listed"], summary.contexts["raw"]["known"]) == (3, 0)
+    assert (summary.contexts["raw"]["listed"], summary.contexts["raw"]["known"]) == (3, 1)
+
+
+def test_what_came_during_an_outage_is_backlog_and_never_late(shop: Shop) -> None:
+    put(shop, "before", 0)
+    run(shop, late_after=LATE_AFTER)
+    for day in range(1, 6):
+        put(shop, f"outage{day}", day * 24 * HOUR)
+    put(shop, "late", -3 * HOUR)
+
+    names, summary = run(shop, 5 * 24 * HOUR, late_after=LATE_AFTER)
+
+    assert names == [f"outage{day}" for day in range(1, 6)]
+    assert skipped(summary) == {"late": 1}
+    assert run(shop, 5 * 24 * HOUR)[0] == ["late"]  # and nothing has expired
+
+
+def test_backlog_that_a_bound_reads_in_parts_is_never_late(shop: Shop) -> None:
+    put(shop, "before", 0)
+    run(shop, late_after=LATE_AFTER)
+    for day in range(1, 6):
+        put(shop, f"outage{day}", day * 24 * HOUR)
+
+    read = [run(shop, 5 * 24 * HOUR, late_after=LATE_AFTER, bound=Bound(max_files=2)) for _ in range(4)]
+
+    assert [names for names, _ in read] == [["outage1", "outage2"], ["outage3", "outage4"], ["outage5"], []]
+    assert all("late" not in skipped(summary) for _, summary in read)
+
+
+def test_first_run_has_read_nothing_so_nothing_is_late_and_nothing_expires(shop: Shop) -> None:
+    put(shop, "history", -9_000 * HOUR)
+    put(shop, "new", 0)
+    assert run(shop, late_after=LATE_AFTER, bound=Bound(max_files=1))[0] == ["history"]
+    names, summary = run(shop, late_after=LATE_AFTER)
+    assert (names, skipped(summary)) == (["new"], {})
+
+
+def test_files_before_the_start_count_as_read_for_the_line(shop: Shop) -> None:
+    put(shop, "before", 0)
+    begun = shop.begin(start=Start.of("now"))
+    begun.plan("raw", FileSource(FILES, [str(shop.raw)], FileOptions(late_after=LATE_AFTER), clock=lambda: NOON))
+    begun.commit()
+    put(shop, "late", -3 * HOUR)
+    put(shop, "on_time", -HOUR)
+    names, summary = run(shop, late_after=LATE_AFTER)
+    assert (names, skipped(summary)) == (["on_time"], {"late": 1})
+
+
+@pytest.mark.parametrize("fast_runs", [[1], [1, 2], [2], [2, 3]])
+def test_file_dated_in_the_future_moves_no_line_for_good_though_clocks_were_ahead(
+    shop: Shop, fast_runs: list[int]
+) -> None:
+    ahead = 9_000 * HOUR
+    put(shop, "before", 0)
+    run(shop, late_after=LATE_AFTER)
+    put(shop, "future", ahead - HOUR)
+    for number in (1, 2, 3):
+        put(shop, f"on_time{number}", number)
+        run(shop, ahead if number in fast_runs else number, late_after=LATE_AFTER)
+    put(shop, "after", 4)
+
+    read_last, summary = run(shop, 4, late_after=LATE_AFTER)
+
+    assert "after" in read_last
+    assert skipped(summary) == {}
+    assert [path for path in shop.raw.iterdir() if path.name not in read_names(shop)] == []
+
+
+def read_names(shop: Shop) -> set[str]:
+    """Return the names of the files that committed runs have read."""
+    plans = [run.plans["raw"] for _, run in shop.store.runs_or_damage("copy") if isinstance(run, Run)]
+    return {
+        path.rpartition("/")[2]
+        for plan in plans
+        for path in FilePlan.decode(shop.store.blobs.get(plan.body)).files.paths
+    }
 
 
 def test_newest_file_that_was_read_counts_also_when_it_is_gone(shop: Shop) -> None:
@@ -75,7 +155,7 @@ def test_file_that_a_bound_has_left_over_is_not_late_when_its_turn_comes(shop: S
         put(shop, f"waits{hour}", hour * HOUR)
     assert run(shop, **bounded)[0] == ["waits0"]
     put(shop, "new", 30 * HOUR)
-    put(shop, "late", -HOUR)
+    put(shop, "late", -3 * HOUR)
     read = [run(shop, 30 * HOUR, **bounded) for _ in range(3)]
     assert [names for names, _ in read] == [["waits1"], ["waits2"], ["new"]]
     assert skipped(read[0][1]) == {"late": 1, "over_bound": 2}
@@ -84,9 +164,10 @@ def test_file_that_a_bound_has_left_over_is_not_late_when_its_turn_comes(shop: S
 
 def test_late_files_are_listed_on_the_stored_plan(shop: Shop) -> None:
     put(shop, "new", 0)
+    run(shop, late_after=LATE_AFTER)
     put(shop, "late", -3 * HOUR)
     run(shop, late_after=LATE_AFTER)
-    stored = shop.store.committed_run("copy", 1)
+    stored = shop.store.committed_run("copy", 2)
     assert stored is not None
     plan = FilePlan.decode(shop.store.blobs.get(stored.plans["raw"].body))
     assert [file.path for file in plan.unread[LATE]] == [str(shop.raw / "late")]
@@ -97,10 +178,10 @@ def test_file_dated_in_the_future_is_read_and_does_not_make_others_late(
     shop: Shop, seconds: int, late: dict[str, int]
 ) -> None:
     put(shop, "future", seconds)
+    assert run(shop, late_after=LATE_AFTER)[0] == ["future"]
     put(shop, "old", -2 * HOUR + 1)
-    names, summary = run(shop, late_after=LATE_AFTER)
+    _, summary = run(shop, late_after=LATE_AFTER)
     assert skipped(summary) == late
-    assert "future" in names
     put(shop, "older", -2 * HOUR + 2)
     _, summary = run(shop, late_after=LATE_AFTER)
     assert skipped(summary) == ({"late": 2} if late else {})
@@ -121,7 +202,7 @@ def test_ledger_does_not_grow_with_history_under_a_bound(shop: Shop) -> None:
         put(shop, f"{hour:02}", hour * HOUR)
         names, _ = run(shop, hour * HOUR, late_after=LATE_AFTER)
         assert names == [f"{hour:02}"]
-    assert len(ledger(shop)) == 5  # twice two hours back, and the newest
+    assert len(ledger(shop)) == 6  # twice two hours back from what was read before, that, and the newest
 
 
 def test_what_the_ledger_forgot_is_never_read_again_also_without_the_bound(shop: Shop) -> None:
@@ -129,9 +210,9 @@ def test_what_the_ledger_forgot_is_never_read_again_also_without_the_bound(shop:
         put(shop, f"{hour:02}", hour * HOUR)
         run(shop, hour * HOUR, late_after=LATE_AFTER)
     _, summary = run(shop, 10 * HOUR, late_after=LATE_AFTER)
-    assert (summary.contexts["raw"]["known"], skipped(summary)) == (5, {"expired": 5})
+    assert (summary.contexts["raw"]["known"], skipped(summary)) == (6, {"expired": 4})
     names, summary = run(shop, 10 * HOUR)
-    assert (names, skipped(summary)) == ([], {"expired": 5})
+    assert (names, skipped(summary)) == ([], {"expired": 4})
 
 
 def test_new_file_that_was_read_together_with_old_ones_is_not_forgotten(shop: Shop) -> None:
@@ -144,18 +225,30 @@ def test_new_file_that_was_read_together_with_old_ones_is_not_forgotten(shop: Sh
 
 
 def test_late_files_are_told_from_read_ones_for_twice_the_bound(shop: Shop) -> None:
-    put(shop, "new", 0)
-    run(shop, late_after=LATE_AFTER)
-    put(shop, "late", -3 * HOUR)
-    put(shop, "very_late", -5 * HOUR)
-    _, summary = run(shop, late_after=LATE_AFTER)
-    assert skipped(summary) == {"late": 1, "expired": 1}
+    for hour in range(3):
+        put(shop, f"{hour}", hour * 5 * HOUR)
+        run(shop, hour * 5 * HOUR, late_after=LATE_AFTER)
+    put(shop, "late", 5 * HOUR)
+    put(shop, "forgotten_with", 0)
+    _, summary = run(shop, 10 * HOUR, late_after=LATE_AFTER)
+    assert skipped(summary) == {"late": 1, "expired": 2}
+
+
+def test_only_what_the_ledger_has_left_out_expires(shop: Shop) -> None:
+    for hour in (5, 10):
+        put(shop, f"{hour}", hour * HOUR)
+        run(shop, hour * HOUR, late_after=LATE_AFTER)
+    put(shop, "between", 5 * HOUR + 1)
+    put(shop, "newer", 11 * HOUR)
+    assert run(shop, 11 * HOUR, late_after=LATE_AFTER)[0] == ["newer"]
+    assert run(shop, 11 * HOUR, late_after=6 * LATE_AFTER)[0] == ["between"]
 
 
 def test_late_file_is_read_after_all_once_the_bound_is_wider(shop: Shop) -> None:
     put(shop, "new", 0)
-    put(shop, "late", -3 * HOUR)
     run(shop, late_after=LATE_AFTER)
+    put(shop, "late", -3 * HOUR)
+    assert run(shop, late_after=LATE_AFTER)[0] == []
     assert run(shop, late_after=timedelta(hours=4))[0] == ["late"]
 
 

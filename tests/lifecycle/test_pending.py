@@ -151,10 +151,12 @@ def test_late_files_are_listed_by_name(shop: Shop) -> None:
 
 def test_files_that_are_very_late_or_ignored_are_listed_as_well(shop: Shop) -> None:
     at = int(NOON.timestamp())
-    shop.put("a.txt", "a", seconds=at)
-    read(shop, late_after=timedelta(hours=2), on_overwrite="ignore")
+    for name, hours in (("oldest", 20), ("old", 10), ("a", 0)):
+        shop.put(f"{name}.txt", "a", seconds=at - hours * 3600)
+        read(shop, late_after=timedelta(hours=2), on_overwrite="ignore")
+    (shop.raw / "oldest.txt").unlink()
     shop.put("a.txt", "another version", seconds=at)
-    shop.put("very_late.txt", "late", seconds=at - 5 * 3600)
+    shop.put("very_late.txt", "late", seconds=at - 21 * 3600)
     found = pending(shop.store, "copy").contexts[0].skipped_files()
     listed = [(file["reason"], Path(file["path"]).name) for file in found]
     assert listed == [("overwritten", "a.txt"), ("expired", "very_late.txt")]

@@ -246,11 +246,14 @@ def test_worker_commits_an_empty_run_though_broken_files_are_listed(shop: Shop) 
 def test_record_of_what_the_ledger_forgets_is_forgotten(shop: Shop) -> None:
     day = 24 * 3600
     bounded = FileOptions(late_after=timedelta(days=1))
+    shop.put("a.txt", "a", seconds=1_700_000_001)
     shop.put("b.txt", "b", seconds=1_700_000_000)
     run(shop, "b.txt", options=bounded)
     shop.put("c.txt", "c", seconds=1_700_000_000 + 10 * day)
-
     assert run(shop, options=bounded) == ["c.txt"]
+    shop.put("d.txt", "d", seconds=1_700_000_000 + 11 * day)
+
+    assert run(shop, options=bounded) == ["d.txt"]
 
     assert held(shop.store) == []
 

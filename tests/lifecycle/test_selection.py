@@ -313,8 +313,8 @@ def test_files_that_wait_in_one_shard_are_not_pruned_by_the_look_of_another(shop
     options, looks, before = FileOptions(**DAYS), Looks(), {"newest_partition": "2013-01-01T00:00:00"}
     first, second = (FileSource(FILES, [str(shop.raw)], options, clock=lambda: NOON, looks=looks) for _ in range(2))
 
-    drained = first.plan(Found(facts=before))
-    waiting = second.plan(Found(facts=before | {"waiting_from_ms": int(NOON.timestamp() * 1000)}))
+    drained = first.plan(Found(facts={"newest_partition": "2013-01-31T00:00:00"}))
+    waiting = second.plan(Found(facts=before))
 
     assert below(shop, drained.files.paths) == ["dt=2013-01-31/a.txt"]
     assert below(shop, waiting.files.paths) == ["dt=2013-01-01/a.txt", "dt=2013-01-31/a.txt"]
@@ -327,24 +327,41 @@ def test_old_partitions_are_not_listed_and_the_newest_is_kept(shop: Shop) -> Non
     shop = at(shop, NOON)
     put(shop, *(f"dt=2013-01-{day:02d}/a.txt" for day in range(20, 32)))
 
+    assert len(run(shop, source(shop, **DAYS))) == 12
+    put(shop, *(f"dt=2013-01-{day:02d}/b.txt" for day in range(20, 32)))
+
     made = shop.begin("copy")
     plan = made.plan("raw", source(shop, **DAYS))
     summary = made.commit().as_dict()
 
-    assert below(shop, plan.files.paths) == [f"dt=2013-01-{day}/a.txt" for day in (28, 29, 30, 31)]
+    assert below(shop, plan.files.paths) == [f"dt=2013-01-{day}/b.txt" for day in (28, 29, 30, 31)]
     assert summary["contexts"]["raw"]["newest_partition"] == "2013-01-31T00:00:00"
     assert bookmark(shop.store, "copy")["contexts"]["raw"]["newest_partition"] == "2013-01-31T00:00:00"
     for day in (29, 30, 31):
         (shop.raw / f"dt=2013-01-{day}/a.txt").unlink()
+        (shop.raw / f"dt=2013-01-{day}/b.txt").unlink()
         (shop.raw / f"dt=2013-01-{day}").rmdir()
-    put(shop, "dt=2013-01-27/late.txt", "dt=2013-01-28/b.txt")
-    assert run(shop, source(shop, **DAYS)) == ["dt=2013-01-28/b.txt"]
+    put(shop, "dt=2013-01-27/late.txt", "dt=2013-01-28/c.txt")
+    assert run(shop, source(shop, **DAYS)) == ["dt=2013-01-28/c.txt"]
+
+
+def test_partitions_that_a_set_leads_back_to_are_listed(shop: Shop) -> None:
+    shop = at(shop, NOON)
+    for day in (1, 15, 31):
+        put(shop, f"dt=2013-01-{day:02d}/a.txt", modified=datetime(2013, 1, day, 6, tzinfo=UTC))
+        run(shop, source(shop, **DAYS))
+
+    set_position(shop.store, "copy", "raw", "2013-01-10T00:00:00Z", reason="a test", who="me")
+
+    assert run(shop, source(shop, **DAYS)) == ["dt=2013-01-15/a.txt", "dt=2013-01-31/a.txt"]
 
 
 def test_doctor_names_files_that_landed_where_nothing_is_listed_any_more(shop: Shop) -> None:
     shop = at(shop, NOON)
-    put(shop, "dt=2013-01-01/history.txt", modified=datetime(2013, 1, 1, 23, tzinfo=UTC))
     put(shop, "dt=2013-01-31/a.txt")
+    run(shop, source(shop, **DAYS))
+    put(shop, "dt=2013-01-01/history.txt", modified=datetime(2013, 1, 1, 23, tzinfo=UTC))
+    put(shop, "dt=2013-01-31/b.txt")
     run(shop, source(shop, **DAYS))
     assert overlooked(shop) == []
 
@@ -355,6 +372,7 @@ def test_doctor_names_files_that_landed_where_nothing_is_listed_any_more(shop: S
     assert finding.where == f"{shop.raw}/dt=2013-01-02/too late.txt"
     assert "1 file(s) of 'raw' landed in partitions that are too old to be listed" in finding.what
 
-    # What is as old itself is late, or forgotten, as ever.
-    assert run(shop, source(shop, late_after=timedelta(days=90))) == ["dt=2013-01-02/too late.txt"]
+    # By its own time the history is not late under such a bound either.
+    unread = ["dt=2013-01-01/history.txt", "dt=2013-01-02/too late.txt"]
+    assert run(shop, source(shop, late_after=timedelta(days=90))) == unread
     assert overlooked(shop) == []

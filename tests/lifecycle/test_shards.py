@@ -290,9 +290,8 @@ def test_pending_of_a_shard_is_what_belongs_to_it(shop: Shop) -> None:
     assert all(each.is_known for each in found.values())
 
 
-def test_newest_file_is_that_of_all_shards(shop: Shop) -> None:
+def test_file_of_another_shard_makes_none_late(shop: Shop) -> None:
     put(shop, ["new"], seconds=1_700_000_000)
-    put(shop, [f"old{i}" for i in range(20)], seconds=1_700_000_000 - 7200)
     task = Task(
         shop,
         options={
@@ -301,6 +300,10 @@ def test_newest_file_is_that_of_all_shards(shop: Shop) -> None:
         },
     )
     assert task.run_all(shards(2)) == ["line of new"]
+    old = [f"old{i}" for i in range(20)]
+    put(shop, old, seconds=1_700_000_000 - 7200)
+    own = [name for name in old if numbers_of(shop, [name]) == numbers_of(shop, ["new"])]
+    assert len(task.run_all(shards(2))) == len(old) - len(own)
 
 
 def test_types_of_partition_columns_are_settled_over_all_shards(shop: Shop) -> None:

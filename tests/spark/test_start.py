@@ -53,9 +53,12 @@ def test_late_and_settling_files_are_left_and_counted(lake: Lake) -> None:
     assert job.summary is not None
     assert job.summary["contexts"]["raw"]["skipped"] == {"settling": 1}
     with lake.job("other") as job:
-        assert lines_of(lake.read(job, late_after=timedelta(days=1))) == ["young"]
+        assert lines_of(lake.read(job, late_after=timedelta(days=1))) == ["late", "new", "young"]
+    lake.put("later.txt", "too late")
+    with lake.job("other") as job:
+        assert lines_of(lake.read(job, late_after=timedelta(days=1))) == []
     assert job.summary is not None
-    assert job.summary["contexts"]["raw"]["skipped"] == {"late": 2}
+    assert job.summary["contexts"]["raw"]["skipped"] == {"late": 1}
 
 
 @pytest.mark.parametrize("bound", [{"late_after": timedelta(days=1)}, {"settle": timedelta(minutes=1)}])

@@ -404,23 +404,31 @@ def test_bounded_ledger_keeps_its_bound_and_takes_what_is_older_for_read() -> No
     ledger = added(added(Ledger.empty(), file("/old", time_ms=1_000)), file("/new", time_ms=9_000)).forget(5_000)
     again, _ = reopened(ledger)
 
-    assert (len(again), again.newest_ms, again.forgotten_before_ms) == (1, 9_000, 5_000)
-    assert known(again, file("/old"), file("/never_read", time_ms=4_999), file("/other", time_ms=5_000)) == [
+    assert (len(again), again.newest_ms, again.forgotten_before_ms) == (1, 9_000, 1_001)
+    assert known(again, file("/old"), file("/never_read", time_ms=1_000), file("/other", time_ms=1_001)) == [
         KNOWN,
         KNOWN,
         NEW,
     ]
-    listing = Listing.of([file("/old"), file("/new", time_ms=9_000), file("/other", time_ms=5_000)])
+    listing = Listing.of([file("/old"), file("/new", time_ms=9_000), file("/other", time_ms=1_001)])
     assert again.forgotten(listing).tolist() == [True, False, False]
     assert again.touched(listing).tolist() == [False, False, False]
 
 
 def test_bound_of_a_ledger_never_goes_back_and_keeps_what_lies_with_newer_files() -> None:
-    ledger = added(Ledger.empty(), file("/old", time_ms=1_000), file("/new", time_ms=9_000)).forget(5_000).forget(2_000)
+    ledger = added(added(Ledger.empty(), file("/first", time_ms=3_000)), file("/new", time_ms=9_000)).forget(5_000)
+    again = added(ledger, file("/old", time_ms=1_000), file("/newer", time_ms=10_000)).forget(2_000)
 
-    assert (len(ledger), ledger.forgotten_before_ms) == (2, 5_000)
+    assert (len(again), again.forgotten_before_ms) == (3, 3_001)
     listing = Listing.of([file("/old", time_ms=1_000)])
-    assert ledger.forgotten(listing).tolist() == [False]  # it is still known
+    assert again.forgotten(listing).tolist() == [False]  # it is still known
+
+
+def test_bound_dated_in_the_future_takes_nothing_for_read_that_comes_later() -> None:
+    ledger = added(Ledger.empty(), file("/read", time_ms=1_000)).forget(10**15)
+
+    assert (len(ledger), ledger.forgotten_before_ms) == (0, 1_001)
+    assert known(ledger, file("/read", time_ms=1_000), file("/newer", time_ms=1_001)) == [KNOWN, NEW]
 
 
 def test_ledger_that_was_never_bounded_is_stored_as_before() -> None:

@@ -32,12 +32,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airflow_bookmarks.core.bound import Bound
 from airflow_bookmarks.core.errors import FencedError
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.core.ledger import Known, Ledger
 from airflow_bookmarks.core.listing import FileInfo, Listing
 from airflow_bookmarks.core.plan import FilePlan
-from airflow_bookmarks.core.reason import BEFORE_START, EXPIRED
+from airflow_bookmarks.core.reason import BEFORE_START, EXPIRED, LATE, OVER_BOUND
 from airflow_bookmarks.core.segment import Bits64, Hasher, blake2b_64
 from airflow_bookmarks.core.start import BEGINNING, Start
 from airflow_bookmarks.files.filesystem import Listed
@@ -46,7 +47,7 @@ from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.sources.files import FileSource, left_out
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.sqlite import SqliteTable
 
@@ -399,12 +400,17 @@ class Wait:
 
 @dataclass(frozen=True)
 class Pass:
-    """A run under bounds (seconds); `meanwhile` happens between its plan and its end."""
+    """A run under bounds (seconds, files); `meanwhile` happens between its plan and its end.
+
+    Its clock is `ahead` by so many seconds.
+    """
 
     late_after: int | None
     settle: int | None
     ending: Ending
     meanwhile: tuple[Arrive | Remove, ...] = ()
+    max_files: int | None = None
+    ahead: int = 0
 
 
 LATE_AFTER, SETTLE = 100, 10
@@ -419,7 +425,13 @@ removals = st.builds(Remove, few_paths)
 endings = st.sampled_from([Ending.COMMITS] * 3 + list(Ending))
 happenings = st.lists(arrivals | removals, max_size=2).map(tuple)
 passes = st.builds(
-    Pass, st.sampled_from([None, LATE_AFTER]), st.sampled_from([None, SETTLE]), endings, st.just(()) | happenings
+    Pass,
+    st.sampled_from([None, LATE_AFTER]),
+    st.sampled_from([None, SETTLE]),
+    endings,
+    st.just(()) | happenings,
+    st.sampled_from([None, None, 1, 2]),
+    st.sampled_from([0] * 9 + [10_000]),
 )
 waits = st.builds(Wait, st.sampled_from([1, 10, 90, 250]))
 events = st.lists(st.one_of(arrivals, arrivals, removals, waits, passes, passes), min_size=8, max_size=25)
@@ -456,6 +468,8 @@ class World:
     written: int = 0
     runs_made: int = 0
     done: set[tuple[str, str]] = field(default_factory=set)  # read, or passed over at the start, by committed runs
+    newest_ms: int | None = None  # of these
+    waiting: set[tuple[str, str]] = field(default_factory=set)  # left over by the bound of the last run that read
     store: BookmarkStore = field(init=False)
 
     def __post_init__(self) -> None:
@@ -480,9 +494,8 @@ class World:
             if point is Point.COMMITTED and step.ending is Ending.DIES_AFTER_COMMIT:
                 raise Died
 
-        machine = Machine(
-            clock=lambda: self.now, start_thread=lambda renew: None, at=at, lease_time=timedelta(seconds=0)
-        )
+        clock = self.clock(step)
+        machine = Machine(clock=clock, start_thread=lambda renew: None, at=at, lease_time=timedelta(seconds=0))
         self.runs_made += 1
         run = ActiveRun.begin(self.store, "copy", Caller(f"run/{self.runs_made}"), machine, start=self.start)
         source = FileSource(
@@ -491,8 +504,9 @@ class World:
             FileOptions(
                 late_after=None if step.late_after is None else timedelta(seconds=step.late_after),
                 settle=None if step.settle is None else timedelta(seconds=step.settle),
+                bound=Bound(max_files=step.max_files),
             ),
-            clock=lambda: self.now,
+            clock=clock,
         )
         present = {(file.path, file.version) for file in self.disk.files.values()}
         plan = run.plan("raw", source, on_missing="skip")
@@ -502,8 +516,21 @@ class World:
         there = {(file.path, file.version) for file in self.disk.files.values()}
         self.end(run, step.ending)
         if step.ending in (Ending.COMMITS, Ending.DIES_AFTER_COMMIT):
-            self.done |= identities(plan.files) & there
-            self.done |= identities(plan.unread.get(BEFORE_START, Listing.of([])))
+            self.note(plan, there)
+
+    def clock(self, step: Pass) -> Callable[[], datetime]:
+        return lambda: self.now + timedelta(seconds=step.ahead)
+
+    def note(self, plan: FilePlan, there: set[tuple[str, str]]) -> None:
+        """Note what a committed run has read, or passed over at the start, and what its bound has left."""
+        passed = plan.unread.get(BEFORE_START, Listing.of([]))
+        read = [file for file in plan.files if (file.path, file.version) in there]
+        if not read and not len(passed):
+            return  # an empty run
+        self.done |= {(file.path, file.version) for file in (*read, *passed)}
+        newest = [file.modified_ms for file in (*read, *passed)]
+        self.newest_ms = max([*newest, *([] if self.newest_ms is None else [self.newest_ms])])
+        self.waiting = identities(left_out(plan).get(OVER_BOUND, Listing.of([])))
 
     def end(self, run: ActiveRun, ending: Ending) -> None:
         match ending:
@@ -520,17 +547,25 @@ class World:
     def check(self, present: set[tuple[str, str]], plan: FilePlan) -> None:
         planned = identities(plan.files)
         assert not planned & self.done, "read twice"
-        unread = [identities(files) for files in plan.unread.values()]
+        named = left_out(plan)
+        unread = [identities(named[reason]) for reason in named if reason != EXPIRED]
         left = set().union(*unread)
         assert not left & (self.done | planned), "skipped, though read"
         assert sum(map(len, unread)) == len(left), "skipped for two reasons"
         lost = present - planned - left - self.done
         expired = plan.skipped.get(EXPIRED, 0)
         assert len(lost) <= expired, "neither read nor counted"
-        assert {reason: len(files) for reason, files in plan.unread.items()} == {
-            reason: count for reason, count in plan.skipped.items() if reason != EXPIRED
-        }
+        assert {reason: len(files) for reason, files in named.items()} == plan.skipped
+        self.check_lines(named, [file for file in self.disk.files.values() if (file.path, file.version) in lost])
         assert plan.listed == len(present) == len(planned) + plan.known + len(left) + expired
+
+    def check_lines(self, named: Mapping[str, Listing], lost: Sequence[FileInfo]) -> None:
+        """Check that only what is older than something that was read is late or expired."""
+        late = named.get(LATE, Listing.of([]))
+        assert not identities(late) & self.waiting, "late by waiting"
+        for file in (*late, *lost):
+            assert self.newest_ms is not None, "late, though nothing was read"
+            assert file.modified_ms < self.newest_ms - LATE_AFTER * 1000 * (file not in lost), "backlog taken for late"
 
 
 def identities(listing: Listing) -> set[tuple[str, str]]:

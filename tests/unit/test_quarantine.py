@@ -85,7 +85,7 @@ def test_root_without_quarantine_has_the_bytes_that_it_had_before() -> None:
 
 
 def test_root_carries_the_quarantine_in_a_format_that_older_readers_refuse() -> None:
-    ledger = replace(Ledger.empty().forget(5), quarantine=held(BROKEN))
+    ledger = replace(Ledger.empty(), forgotten_before_ms=5, quarantine=held(BROKEN))
 
     read = Ledger.from_root(ledger.root(), lambda names: {})
 
