@@ -30,12 +30,14 @@ class PathPatternError(OptionError):
 class Listed:
     """What a listing found: the files that are input, by reason how many entries are not, how many folders it pruned.
 
-    A pruned folder is one that the listing was told not to enter: what lies below it was not asked for.
+    A pruned folder is one that the listing was told not to enter: what lies below it was not asked for. `links` are the
+    files and folders among them that lie elsewhere, where the file system has links.
     """
 
     files: Listing
     skipped: Mapping[str, int] = field(default_factory=dict)
     pruned: int = 0
+    links: Sequence[str] = ()
 
 
 @runtime_checkable

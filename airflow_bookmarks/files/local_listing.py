@@ -81,12 +81,13 @@ class _Walk:
         self._times_ms = array("q")
         self._folders: list[str] = []
         self._counts: list[int] = []  # of files in each of these
+        self._links: list[str] = []
 
     def listed(self) -> Listed:
         """Return what was found, in columns."""
         sizes, times_ms = np.array(self._sizes, np.int64), np.array(self._times_ms, np.int64)
         folders = Folders.in_turn(self._folders, self._counts)
-        return Listed(Listing(self._paths, sizes, times_ms, folders=folders), self._skipped, self._pruned)
+        return Listed(Listing(self._paths, sizes, times_ms, folders=folders), self._skipped, self._pruned, self._links)
 
     def go_into(self, folder: str, is_nested: bool) -> Sequence[tuple[str, bool]]:
         """Take the files of one folder; return the folders in it that are to be listed, and which are nested."""
@@ -146,6 +147,8 @@ class _Walk:
             files = [entry for entry in files if _is_there(entry)]
             stats = list(map(os.DirEntry.stat, files))  # which an entry remembers
         self._paths += [inside + entry.name for entry in files]
+        if any(map(os.DirEntry.is_symlink, files)):  # which an entry knows without a stat
+            self._links += [inside + entry.name for entry in files if entry.is_symlink()]
         self._sizes += array("q", [stat.st_size for stat in stats])
         self._times_ms += array("q", [stat.st_mtime_ns // 1_000_000 for stat in stats])
 
@@ -155,6 +158,8 @@ class _Walk:
             folder = inside + name
             if self._enters is None or self._enters(folder[self._below :]):
                 entered.append((folder, is_nested or not (self._recursive or is_partition(name))))
+                if not entered[-1][1] and os.path.islink(folder):
+                    self._links.append(folder)
             else:
                 self._pruned += 1
         return entered

@@ -15,6 +15,7 @@ import os
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,6 +27,7 @@ from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.files.input import is_hidden
 from airflow_bookmarks.files.local import LocalFileSystem
+from airflow_bookmarks.files.real_path import respelled
 from airflow_bookmarks.sources.files import known_files
 
 if TYPE_CHECKING:
@@ -95,12 +97,13 @@ def danger_of(archive: str, root: str) -> str | None:
         >>> [danger_of(folder, "/lake/raw") is None for folder in ("/lake/done", "/lake/raw/_done", "/lake/raw/x", "/")]
         [True, True, False, False]
     """
+    archive = respelled(archive, root)
     if _is_read(f"{archive.rstrip('/')}/file", [root]):
         return (
             f"lies in {root!r}, which this context reads: what is archived would be new again. Archive beside it, or "
             "in a folder whose name begins with an underscore"
         )
-    if root.startswith(f"{archive.rstrip('/')}/"):
+    if respelled(root, archive).startswith(f"{archive.rstrip('/')}/"):
         return (
             f"lies above {root!r}, which this context reads: what lies there under that path once more would be "
             "archived into it, and be new again. Archive in a folder beside it"
@@ -226,9 +229,10 @@ class _Ground:
         taken = {path for path, info in found.items() if info is not None}
         targets: dict[str, str | None] = {}
         homeless: list[FileInfo] = []
+        is_read = cache(lambda folder: _is_read_at(folder, self.roots))
         for file in part:
             target, there = wanted[file.path], found[wanted[file.path]]
-            if _is_read(target, self.roots):
+            if target in self.roots or is_read(target.rpartition("/")[0]):
                 self.tally.note("left, because they would be new again in the archive")
             elif there is not None and file.etag is not None and there.etag == file.etag:
                 targets[file.path] = None
@@ -284,6 +288,11 @@ def _is_read(path: str, roots: Sequence[str]) -> bool:
         if path == root or (path.startswith(inside) and not any(map(is_hidden, path[len(inside) :].split("/")[:-1]))):
             return True
     return False
+
+
+def _is_read_at(folder: str, roots: Sequence[str]) -> bool:
+    """Whether a file in a folder may be input of one of these roots, also where links lead there."""
+    return any(_is_read(f"{respelled(folder, root)}/file", [root]) for root in roots)
 
 
 def _other_names(target: str, mark: str) -> Iterator[str]:

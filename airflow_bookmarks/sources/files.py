@@ -155,6 +155,7 @@ class FileSource:
         self._forget_before_ms: int | None = None
         self._ledger: Ledger | None = None
         self._listing: Listing | None = None
+        self._links: Sequence[str] = ()
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -165,6 +166,11 @@ class FileSource:
     def places(self) -> Sequence[Place]:
         """What is loaded: the roots, and the patterns below theirs."""
         return self._reach.places()
+
+    @property
+    def links(self) -> Sequence[str]:
+        """Files and folders below these that lie elsewhere, as the last look has found them."""
+        return self._links
 
     def fingerprint(self) -> str:
         """Return the kind, the roots and the patterns, in one order; what is long ends in a hash: the head is small.
@@ -376,6 +382,7 @@ class FileSource:
                 f"nothing matches {', '.join(map(repr, look.unmatched))}. Nothing was read or changed. Check the "
                 "pattern; names that begin with '_' or '.' are never matched."
             )
+        self._links = look.links
         return look
 
     def _list(self, found: Found) -> Look:

@@ -31,7 +31,7 @@ class Look:
 
     The root of a file that a pattern found is the folder below which Spark takes folders for partitions. `unmatched`
     are patterns that match nothing, `pruned` counts the partitions that were left out, `partition_values`
-    holds what theirs and all others say, by column.
+    holds what theirs and all others say, by column. `links` are files and folders that lie elsewhere.
     """
 
     listing: Listing
@@ -41,6 +41,7 @@ class Look:
     unmatched: Sequence[str] = ()
     pruned: int = 0
     partition_values: Mapping[str, Collection[str]] = field(default_factory=dict)
+    links: Sequence[str] = ()
     _numbers: dict[ShardBy, npt.NDArray[np.uint8]] = field(default_factory=dict)
     _samples: list[tuple[str, str]] = field(default_factory=list)
     _sequences: dict[str, npt.NDArray[np.int64]] = field(default_factory=dict)
@@ -125,7 +126,8 @@ def look_at(
         rows = np.flatnonzero(is_read)
         listing, root_of = listing.take(rows), [root_of[i] for i in rows.tolist()]
     values = {} if scope.rule is None else scope.rule.seen
-    return Look(listing, root_of, skipped, listed_at, unmatched, scope.pruned, values)
+    links = [link for there in found for link in there.links]
+    return Look(listing, root_of, skipped, listed_at, unmatched, scope.pruned, values, links)
 
 
 def _unmatched(places: Sequence[Place], found: Sequence[Found]) -> list[str]:

@@ -90,7 +90,8 @@ class Names:
 class Found:
     """What a place holds: the files that are input, below which folder Spark reads each, and what was left out.
 
-    `is_there` tells whether a pattern matched anything; `missing` is the error of an alternative that has no root.
+    `is_there` tells whether a pattern matched anything; `missing` is the error of an alternative that has no root;
+    `links` are what of it lies elsewhere.
     """
 
     files: Listing
@@ -98,6 +99,7 @@ class Found:
     skipped: dict[str, int]
     is_there: bool = True
     missing: SourceMissingError | None = None
+    links: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -148,7 +150,7 @@ class Scope:
             is_out = np.array([excludes(place.below(path) or path) for path in found.paths], np.bool_)
             _count(skipped, EXCLUDED, int(np.count_nonzero(is_out)))
             found, base_of = _rows(found, base_of, np.flatnonzero(~is_out))
-        return Found(found, base_of, skipped, is_there)
+        return Found(found, base_of, skipped, is_there, links=listed.links)
 
     def judge(self, listing: Listing, base_of: Sequence[str]) -> npt.NDArray[np.bool_] | None:
         """Say which files lie in partitions that are read; None: all.

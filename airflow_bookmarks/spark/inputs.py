@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import os
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.glob import Exclusions, NamePattern
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.partition import is_partition
+from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.files.input import is_hidden
+from airflow_bookmarks.files.real_path import real_path, respelled
+from airflow_bookmarks.sources.file_options import FileOptions
 from airflow_bookmarks.sources.scope import Names, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from airflow_bookmarks.lifecycle.manifest import Manifests
-    from airflow_bookmarks.sources.file_options import FileOptions
+    from airflow_bookmarks.lifecycle.place import Staged
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+
+_STAGING, _ARCHIVE = "the staging folder", "the archive"
 
 
 class Inputs:
@@ -24,30 +33,51 @@ class Inputs:
     Args:
         upstreams: the upstream jobs that the operator declared; with none any may be read.
         untils: up to which of their runs, as the operator has it.
+        state: where the state of the job lies, by canonical path what that is, to keep outputs from it.
     """
 
-    def __init__(self, job: str, upstreams: Sequence[str], untils: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        job: str,
+        upstreams: Sequence[str],
+        untils: Mapping[str, int],
+        state: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._job, self._upstreams, self._untils = job, tuple(upstreams), untils
         self._read: set[str] = set()
-        self._places: list[tuple[Place, bool]] = []
+        self._places: list[tuple[Place, FileOptions]] = []
         self._published: dict[str, Place] = {}
         self._targets: dict[str, bool] = {}
+        self._kept: dict[str, str] = dict(state)
 
     @property
     def unread_upstreams(self) -> Sequence[str]:
         """The declared upstream jobs that were not read by now."""
         return [job for job in (*self._upstreams, *self._untils) if job not in self._read]
 
-    def note_source(self, places: Sequence[Place], *, recursive: bool) -> None:
+    def note_source(self, places: Sequence[Place], options: FileOptions) -> None:
         """Remember a source of files that this run reads, to keep its outputs out of it; before it is planned.
 
         Raises:
-            OptionError: an output that was written already lies in it.
+            OptionError: an output that was written already lies in it, or is staged in it.
         """
-        sources = [(place, recursive) for place in places]
+        sources = [(place, options) for place in places]
         for target, overwrites in self._targets.items():
             self._check_sources(sources, target, overwrites=overwrites)
+        for folder, what in self._kept.items():
+            self._check_unread(sources, folder, what)
         self._places += sources
+
+    def note_links(self, links: Sequence[str], options: FileOptions) -> None:
+        """Remember what a source reads elsewhere, by links that were found in it.
+
+        Raises:
+            OptionError: an output that was written already lies there.
+        """
+        folders = [link for link in links if os.path.isdir(link)]
+        # Of files that lie in one folder one tells of all: an overwrite of that folder deletes them.
+        file_in = {os.path.dirname(real_path(link)): link for link in set(links).difference(folders)}
+        self.note_source([Place(link) for link in (*folders, *file_in.values())], options)
 
     def note_upstream(self, roots: Sequence[str]) -> None:
         """Remember where an upstream publishes what this run reads, so that no output replaces it.
@@ -62,33 +92,103 @@ class Inputs:
             self._check_upstreams(published.values(), target, overwrites=overwrites)
         self._published |= published
 
-    def check_target(self, target: str, *, overwrites: bool) -> None:
-        """Make sure that an output doesn't lie where this run reads, by now or later.
+    def note_archive(self, archive: str) -> None:
+        """Remember where read files are archived, to keep that out of the outputs.
 
         Raises:
-            OptionError: the next run would read its own output, or the overwrite would delete the source.
+            OptionError: an output that was written already has it where its readers see it.
+        """
+        for target in self._targets:
+            self._check_unseen(target, archive, _ARCHIVE)
+        self._kept[archive] = _ARCHIVE
+
+    def check_target(self, target: str, *, overwrites: bool) -> None:
+        """Make sure that an output doesn't lie where this run reads, by now or later, and replaces no other output.
+
+        Raises:
+            OptionError: the next run would read its own output, or the overwrite would delete the source, or what
+                another output of this run publishes.
         """
         self._check_sources(self._places, target, overwrites=overwrites)
         self._check_upstreams(self._published.values(), target, overwrites=overwrites)
+        self._check_outputs(target, overwrites=overwrites)
+        for folder, what in self._kept.items():
+            self._check_unseen(target, folder, what)
         self._targets[target] = overwrites or self._targets.get(target, False)
 
-    def _check_sources(self, sources: Iterable[tuple[Place, bool]], target: str, *, overwrites: bool) -> None:
-        for place, recursive in sources:
-            if place.reads(target, recursive=recursive) or (overwrites and place.lies_in(target)):
+    def check_staging(self, staging: str) -> None:
+        """Make sure that nothing reads what is staged in a folder: no source of this run, no reader of its outputs.
+
+        Raises:
+            OptionError: it would be read before it is published.
+        """
+        self._check_unread(self._places, staging, _STAGING)
+        for target in self._targets:
+            self._check_unseen(target, staging, _STAGING)
+        self._kept[staging] = _STAGING
+
+    def check_published(self, target: str, staged: Staged) -> None:
+        """Make sure that no link in a target leads what is published, or deleted, to where this run reads.
+
+        Raises:
+            OptionError: one does.
+        """
+        if not target.startswith("/"):
+            return  # object stores and HDFS have no links
+        written = {path.rpartition("/")[0] for _, path in staged.moves}
+        deleted = {path.rpartition("/")[0] for path in staged.deletes}
+        real = real_path(target)
+        for folder in sorted(written | deleted):
+            if real_path(folder) != f"{real}{folder[len(target) :]}":
+                self._check_sources(self._places, folder, overwrites=folder in deleted)
+                self._check_upstreams(self._published.values(), folder, overwrites=folder in deleted)
+
+    def _check_sources(self, sources: Iterable[tuple[Place, FileOptions]], target: str, *, overwrites: bool) -> None:
+        for place, options in sources:
+            if _reads(place, target, options) or (overwrites and _lies_in(place, target)):
                 raise OptionError(
-                    f"job {self._job!r}: the target {target!r} and the source {place.root!r} lie within each other: "
-                    "the job would read, or replace, its own input. Nothing was published or committed. Write "
-                    "somewhere else."
+                    f"job {self._job!r}: the target {target!r} and the source {place.root!r} lie within each other"
+                    f"{_by_links(target, place.root)}: the job would read, or replace, its own input. Nothing was "
+                    "published or committed. Write somewhere else."
                 )
 
     def _check_upstreams(self, published: Iterable[Place], target: str, *, overwrites: bool) -> None:
         for place in published if overwrites else ():
-            if place.reads(target, recursive=False) or place.lies_in(target):
+            if place.reads(respelled(target, place.root), recursive=False) or _lies_in(place, target):
                 raise OptionError(
                     f"job {self._job!r}: the target {target!r} is to be overwritten, and an upstream that this run "
-                    f"reads publishes to {place.root!r}: the job would delete the output of another job. Nothing was "
-                    "published or committed. Write somewhere else, or append."
+                    f"reads publishes to {place.root!r}{_by_links(target, place.root)}: the job would delete the "
+                    "output of another job. Nothing was published or committed. Write somewhere else, or append."
                 )
+
+    def _check_outputs(self, target: str, *, overwrites: bool) -> None:
+        for other, also_overwrites in self._targets.items():
+            if not (overwrites or also_overwrites):
+                continue
+            if Place(other).holds(respelled(target, other)) or Place(target).holds(respelled(other, target)):
+                raise OptionError(
+                    f"job {self._job!r}: two outputs of one run go to {other!r} and {target!r}, which are one folder "
+                    f"or lie within each other{_by_links(target, other)}, and one of them overwrites: it would replace "
+                    "what the other one publishes. Nothing was published or committed. Append with both, write one "
+                    "union of both frames, or give each output a folder of its own."
+                )
+
+    def _check_unread(self, sources: Iterable[tuple[Place, FileOptions]], folder: str, what: str) -> None:
+        for place, options in sources if what != _ARCHIVE else ():  # the reader knows where it may lie
+            if _sees(place, respelled(folder, place.root), options):
+                raise OptionError(
+                    f"job {self._job!r}: {what} {folder!r} lies in the source {place.root!r}, which is read with the "
+                    "folders below it, and would be read as input. Nothing was written or committed. Choose a folder "
+                    "beside the source, or in one whose name begins with an underscore."
+                )
+
+    def _check_unseen(self, target: str, folder: str, what: str) -> None:
+        if _sees(Place(target), respelled(folder, target), FileOptions(recursive=True)):
+            raise OptionError(
+                f"job {self._job!r}: {what} {folder!r} lies in the target {target!r}, where readers see it, and an "
+                "overwrite deletes it. Nothing was written or committed. Choose a folder beside the target, or in one "
+                "whose name begins with an underscore."
+            )
 
     def check_manifests(
         self, manifests: Manifests | None, ctx: str, places: Sequence[Place], options: FileOptions
@@ -101,7 +201,7 @@ class Inputs:
         if manifests is None:
             return
         for place in places:
-            if _lists(place, manifests.path(ctx), options):
+            if _lists(place, respelled(manifests.path(ctx), place.root), options):
                 raise OptionError(
                     f"job {self._job!r}: the manifests below {manifests.folder!r} lie in the source {place.root!r} of "
                     f"context {ctx!r}: each run would read those of the run before it. Nothing was read or changed. "
@@ -137,6 +237,40 @@ class Inputs:
                 "from it."
             )
         self._read.add(job)
+
+
+def state_folders(store: BookmarkStore) -> dict[str, str]:
+    """Return where the state of jobs lies in files, by canonical path what that is."""
+    facts, uri = store.table.describe(), store.blobs.state_uri
+    kept = {facts["path"]: "the store"} if facts["kind"] == "sqlite" and facts["path"].startswith("/") else {}
+    return kept if uri is None else {**kept, open_filesystem(uri).canonical(uri): "state_uri"}
+
+
+def _reads(place: Place, target: str, options: FileOptions) -> bool:
+    return place.reads(respelled(target, place.root), recursive=options.recursive)
+
+
+def _lies_in(place: Place, folder: str) -> bool:
+    """Whether a folder holds what is read from a place, by whatever spelling."""
+    return place.lies_in(respelled(folder, place.root)) or Place(respelled(place.root, folder)).lies_in(folder)
+
+
+def _sees(place: Place, folder: str, options: FileOptions) -> bool:
+    """Whether files in folders below a folder, which has the spelling of the place, may be input of it."""
+    if not place.holds(folder):
+        return False
+    below = place.below(folder)
+    if any(map(is_hidden, below.split("/"))):
+        return False
+    return options.recursive if place.glob is None else not below or place.glob.may_match(below)
+
+
+def _by_links(path: str, other: str) -> str:
+    """Return what explains that two paths are one place, where their names don't."""
+    if Place(path).holds(other) or Place(other).holds(path) or path[:1] != "/" != other[:1]:
+        return ""
+    real, real_other = real_path(path), real_path(other)
+    return f" (by a link or mount: they are {real!r} and {real_other!r})" if (real, real_other) != (path, other) else ""
 
 
 def _lists(place: Place, path: str, options: FileOptions) -> bool:

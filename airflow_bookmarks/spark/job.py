@@ -30,7 +30,7 @@ from airflow_bookmarks.sources.file_options import FileOptions, OnOverwrite, OnT
 from airflow_bookmarks.sources.look import Looks
 from airflow_bookmarks.spark.arguments import Arguments
 from airflow_bookmarks.spark.batches import Batches
-from airflow_bookmarks.spark.inputs import Inputs
+from airflow_bookmarks.spark.inputs import Inputs, state_folders
 from airflow_bookmarks.spark.read_options import ReadOptions, Share
 
 # Nothing that imports pyspark: a job without Spark works where it isn't installed.
@@ -154,7 +154,7 @@ class BookmarkedJob:
 
     def _clear(self) -> None:
         """Begin with nothing that belongs to a run."""
-        self.inputs = Inputs(self.name, self._given.upstreams, self._given.untils)
+        self.inputs = Inputs(self.name, self._given.upstreams, self._given.untils, state_folders(self.store))
         self._run: ActiveRun | SideRun | None = None
         self._counts: dict[str, RowCount] = {}
         self._summary: Summary | None = None

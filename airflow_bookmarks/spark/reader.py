@@ -174,13 +174,13 @@ class BookmarkedReader(ByFormat):
         if self._wanted.on_corrupt == "quarantine":
             self._check_can_judge(fmt)
         self._job.inputs.check_manifests(run.manifests, self._ctx, source.places, self._files)
-        self._job.inputs.note_source(source.places, recursive=self._files.recursive)
+        self._job.inputs.note_source(source.places, self._files)
         if not self._wanted.disposal.is_kept:
             run.dispose(self._ctx, self._checked_disposal(source.folders))
         plan = run.plan(
             self._ctx, source, on_missing=self._wanted.on_missing, on_source_change=self._wanted.on_source_change
         )
-        judged = partial(self._parsable, files, fmt)
+        judged = partial(self._parsable, files, fmt, source)
         return self._settled(plan, partial(self._frame_of_files, files, self._format), judged)
 
     def _settled(
@@ -271,8 +271,9 @@ class BookmarkedReader(ByFormat):
                 "mode='DROPMALFORMED' drops these records; choose one of them"
             )
 
-    def _parsable(self, files: FileSystem, fmt: Format, plan: FilePlan) -> FilePlan:
+    def _parsable(self, files: FileSystem, fmt: Format, source: FileSource, plan: FilePlan) -> FilePlan:
         """Return the plan without files that can't be parsed, if they are to be left out."""
+        self._job.inputs.note_links(source.links, self._files)  # which are known once it is planned
         run = self._job.active_run
         if self._wanted.on_corrupt == "error" or plan.is_empty or not run.may_quarantine:
             return plan
@@ -299,6 +300,7 @@ class BookmarkedReader(ByFormat):
             danger = danger_of(archive, root)
             if danger is not None:
                 raise self._refused(f"archive_to={archive!r} {danger}")
+        self._job.inputs.note_archive(archive)
         return Disposal(self._wanted.disposal.on_published, archive)
 
     def _known_schema(self, plan: FilePlan, files: FileSystem, fmt: Format) -> str | None:

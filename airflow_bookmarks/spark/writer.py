@@ -133,8 +133,8 @@ class BookmarkedWriter:
         """Stage the frame for `path`; the commit makes it visible.
 
         Raises:
-            OptionError: a path that is empty, relative or a pattern; a staging folder that readers of the target see;
-                a format that this Spark has not.
+            OptionError: a path that is empty, relative or a pattern; a target where this run reads, or where another
+                output of it is overwritten; a staging folder that readers see; a format that this Spark has not.
             MisuseError: an output of that name exists already.
         """
         if format is not None:
@@ -148,7 +148,9 @@ class BookmarkedWriter:
         files = open_filesystem(path)
         target = files.canonical(path)
         self._job.check_target(target, overwrites=self._mode is Mode.OVERWRITE)
-        staging = None if self._staging is None else self._hidden(files.canonical(self._staging), target)
+        staging = None if self._staging is None else files.canonical(self._staging)
+        if staging is not None:
+            self._job.inputs.check_staging(staging)
         mode = self._publish_mode()
         sink = FileSink(
             self._format, target, mode, self._partition_by, self._options, staging, when_empty=self._when_empty
@@ -157,18 +159,9 @@ class BookmarkedWriter:
         folder = run.place(self._name, sink.place())
         # Where nothing is new, whether there are rows decides what becomes of them.
         count_rows = self._count_rows or run.is_without_input
-        run.staged(self._name, sink.write(self._frame, files, folder, run.file_token, count_rows=count_rows))
-
-    def _hidden(self, staging: str, target: str) -> str:
-        """Return the staging folder if no reader of the target sees it, and no overwrite of the target deletes it."""
-        if staging != target and not staging.startswith(target.rstrip("/") + "/"):
-            return staging
-        folders = staging[len(target) :].strip("/").split("/")
-        if not any(folder.startswith((".", "_")) and "=" not in folder for folder in folders):
-            raise self._refused(
-                f"staging={staging!r} lies in the target, where readers see it; stage beside the target"
-            )
-        return staging
+        staged = sink.write(self._frame, files, folder, run.file_token, count_rows=count_rows)
+        self._job.inputs.check_published(target, staged)
+        run.staged(self._name, staged)
 
     def csv(self, path: str, mode: str | None = None, **options: Any) -> None:
         """Stage as CSV; see `save`."""

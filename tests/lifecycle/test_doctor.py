@@ -749,6 +749,17 @@ def test_targets_that_jobs_share_are_no_damage(shop: Shop) -> None:
     assert examine(shop.store) == []
 
 
+def test_targets_that_jobs_share_by_a_link_are_no_damage(shop: Shop) -> None:
+    three_runs(shop)
+    (shop.root / "two").symlink_to("copy", target_is_directory=True)
+    for name in "abc":
+        (shop.raw / f"{name}.txt").unlink()
+    shop.put("d.txt", "d")
+    shop.run("two")
+    assert shop.target_lines()["d"] == 1
+    assert examine(shop.store) == []
+
+
 # ---- SEC-5: no damage is ever taken for an empty state
 
 

@@ -14,6 +14,7 @@ from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.listing import FileInfo
 from airflow_bookmarks.core.run import RunKey, RunState
 from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.files.real_path import real_paths
 from airflow_bookmarks.lifecycle.doctor.finding import Finding, Severity
 from airflow_bookmarks.lifecycle.doctor.head import unpublishable
 from airflow_bookmarks.lifecycle.doctor.survey import Survey
@@ -143,7 +144,7 @@ def _foreign(survey: Survey, committed: Sequence[Run]) -> Iterator[Finding]:
     for target in targets:
         strange = [path for path in _named_by_runs(target, survey.collected) if path not in known]
         # Several jobs may share a target, and number their runs alike.
-        strange = [path for path in strange if path not in _listed_by_others(survey)] if strange else []
+        strange = _of_nobody(survey, strange) if strange else []
         if strange:
             what = (
                 f"{len(strange)} file(s) in {target!r} have the name of a run, and no run published them, the first: "
@@ -164,6 +165,12 @@ def _listed(survey: Survey, committed: Sequence[Run]) -> set[str]:
     outputs = [output for run in committed for output in run.outputs.values()]
     published = {_path(file) for output in outputs for file in survey.published_of(output)}
     return published | {path for output in outputs for path in survey.deletes_of(output)}
+
+
+def _of_nobody(survey: Survey, paths: Sequence[str]) -> list[str]:
+    """Return the files that no other job published either, whatever link its target is reached by."""
+    others = set(real_paths(_listed_by_others(survey)))
+    return [path for path, real in zip(paths, real_paths(paths), strict=True) if real not in others]
 
 
 def _listed_by_others(survey: Survey) -> set[str]:

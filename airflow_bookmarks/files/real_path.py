@@ -1,0 +1,74 @@
+"""Real paths: two spellings of one place, by links, by mounts, or where a file system folds case.
+
+Canonical paths are compared as text, and what a job reads and writes keeps the spelling that it was given: the ledger
+holds paths. Before something is refused or deleted, one path is respelled as the other has it.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def real_path(path: str) -> str:
+    """Return a canonical path with its links followed. Object stores and HDFS have none: there it stays as it is."""
+    return os.path.realpath(path) if _is_local(path) else path
+
+
+def real_paths(paths: Iterable[str]) -> list[str]:
+    """Return files with the links of their folders followed, each folder once. A link to a file is a file itself."""
+    real_folder = cache(real_path)
+    split = [path.rpartition("/") for path in paths]
+    return [f"{real_folder(folder).rstrip('/')}/{name}" if _is_local(folder) else f"{folder}/{name}"
+            for folder, _, name in split]  # fmt: skip
+
+
+def respelled(path: str, root: str) -> str:
+    """Return a path in the spelling that begins with `root`, if it really lies there; else as it is.
+
+    Both are canonical. Neither has to exist: what exists of them is compared as the file system knows it.
+
+    Example:
+        >>> respelled("/lake/raw/day=1", "/lake/raw"), respelled("s3a://lake/out", "/lake/raw")
+        ('/lake/raw/day=1', 's3a://lake/out')
+    """
+    if _is_within(path, root) or not (_is_local(path) and _is_local(root)):
+        return path
+    folder, real_root = os.path.realpath(path), os.path.realpath(root)
+    if _is_within(folder, real_root):
+        return _joined(root, folder[len(real_root) :])
+    # A bind mount is no link, and `Raw` may be `raw`: the file system tells by its numbers.
+    wanted, below = _identity(real_root), ""
+    while wanted is not None:
+        if _identity(folder) == wanted:
+            return _joined(root, below)
+        if folder == "/":
+            break
+        folder, name = os.path.split(folder)
+        below = f"/{name}{below}"
+    return path
+
+
+def _is_local(path: str) -> bool:
+    return path.startswith("/")
+
+
+def _is_within(path: str, root: str) -> bool:
+    return f"{path.rstrip('/')}/".startswith(f"{root.rstrip('/')}/")
+
+
+def _joined(root: str, below: str) -> str:
+    below = below.strip("/")
+    return f"{root.rstrip('/')}/{below}" if below else root
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:  # it is not there, or not to be looked at: then nobody reads through it either
+        return None
+    return status.st_dev, status.st_ino
