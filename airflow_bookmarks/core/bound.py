@@ -132,6 +132,41 @@ class Bound:
         is_taken[wanted[count:]] = False
         return is_taken
 
+    def takes_whole(
+        self,
+        files: Listing,
+        rows: npt.NDArray[np.intp],
+        groups: npt.NDArray[np.int64],
+        is_cause: npt.NDArray[np.bool_],
+    ) -> npt.NDArray[np.bool_]:
+        """Say which of some rows of `files` one run reads where groups of them are never split; see `takes`.
+
+        A group that is larger than the bound is taken alone. It falls into the window of its oldest cause.
+
+        Args:
+            groups: the group of each of `rows`, those of one group next to each other.
+            is_cause: which of `rows` are new or changed, and not read with the rest of their group; each has one.
+        """
+        if not len(rows):
+            return np.ones(0, np.bool_)
+        is_first = np.diff(groups, prepend=groups[0] - 1) != 0
+        at, starts = np.cumsum(is_first) - 1, np.flatnonzero(is_first)
+        is_wanted = np.ones(len(starts), np.bool_)
+        if self.window_ms is not None:
+            times = np.where(is_cause, files.times_ms[rows], np.iinfo(np.int64).max)
+            windows = np.minimum.reduceat(times, starts) // self.window_ms
+            is_wanted = windows == windows.min()
+        wanted = np.flatnonzero(is_wanted)
+        count = len(wanted)
+        totals = (self.max_files, np.ones(len(rows), np.int64)), (self.max_bytes, files.sizes[rows])
+        for most, each in totals:
+            if most is not None:
+                summed = np.cumsum(np.add.reduceat(each, starts)[wanted])
+                count = min(count, max(1, int(np.searchsorted(summed, most, side="right"))))
+        is_wanted[wanted[count:]] = False
+        is_taken: npt.NDArray[np.bool_] = is_wanted[at]
+        return is_taken
+
     # ---- runs of an upstream
 
     def fitting(self, amounts: Iterable[Amount]) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.fact import READ_AGAIN
 from airflow_bookmarks.core.listing import FileInfo, Listing
 from airflow_bookmarks.core.quarantine import Quarantine, QuarantinedFile
 from airflow_bookmarks.core.reason import BEFORE_START
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.seen import Seen
 
 _FORMAT = 1
-
-READ_AGAIN = "read_again"  # of a plan's facts: how many of its files were read before
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.plan import READ_AGAIN
+from airflow_bookmarks.core.fact import READ_AGAIN
 from airflow_bookmarks.core.reason import BEFORE_START, MISSING, QUARANTINED
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.fact import READ_AGAIN
 from airflow_bookmarks.core.instant import to_text
-from airflow_bookmarks.core.plan import READ_AGAIN, FilePlan
+from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.run import RunState, watermarks
 from airflow_bookmarks.lifecycle.rewind import is_number, resolve_run
 from airflow_bookmarks.store.attribute import run_key_of

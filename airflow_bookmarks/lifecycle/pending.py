@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.emptiness import WHEN_EMPTY
 from airflow_bookmarks.core.errors import OptionError, SourceError
+from airflow_bookmarks.core.fact import READ_AGAIN
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.listing import instant
-from airflow_bookmarks.core.plan import READ_AGAIN
 from airflow_bookmarks.core.reason import EXCLUDED, UNMATCHED
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.reading import ContextReader

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.fact import READ_AGAIN
 from airflow_bookmarks.core.gap import shown_gaps
 from airflow_bookmarks.core.partition_time import NEWEST_PARTITION
-from airflow_bookmarks.core.plan import READ_AGAIN
 from airflow_bookmarks.lifecycle.discard import DISCARDED, discarded_in_words
 
 if TYPE_CHECKING:

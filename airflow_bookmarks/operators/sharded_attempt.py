@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import BookmarkError, ChangeRefusedError, NotCommittedError
-from airflow_bookmarks.core.plan import READ_AGAIN
+from airflow_bookmarks.core.fact import READ_AGAIN
 from airflow_bookmarks.core.reason import OTHER_SHARDS
 from airflow_bookmarks.core.shard import shard_name
 from airflow_bookmarks.lifecycle.finish import Outcome, finish, outcome, side_summary

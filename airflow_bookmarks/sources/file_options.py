@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from airflow_bookmarks.core.bound import UNBOUND, Bound
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.glob import Exclusions, NamePattern
+from airflow_bookmarks.core.group import BY_PARTITION, GroupRule
 from airflow_bookmarks.core.option import check_choice
 from airflow_bookmarks.core.partition_time import PartitionTime
 from airflow_bookmarks.core.predicate import Predicate
@@ -18,6 +19,8 @@ from airflow_bookmarks.core.sequence import SequenceRule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from airflow_bookmarks.core.shard import ShardBy
 
 OnOverwrite = Literal["reprocess", "ignore", "error"]
 OnTouch = Literal["ignore", "reprocess"]
@@ -58,6 +61,10 @@ class FileOptions:
         on_schema_change: a partition column whose values no longer fit its settled type, and other partition columns
             than before, stop the plan ("fail"), or the types follow what is there ("accept", "reset"). What it means
             for other columns, the reader says.
+        reread: which files are read together: as soon as one of a group is new or changed, all of its files that are
+            there are read, so that an output which replaces the group has what is there now. "partition", for the
+            values of all partition columns, or a regular expression with one named group, searched in the path below
+            the root (`core.group`). Default: each file by itself.
         empties: whether read files are deleted or moved away. A folder of an object store is there only with a file
             below it: after the first run one that is gone counts as empty.
 
@@ -65,7 +72,7 @@ class FileOptions:
         OptionError: `sequence` is neither "path" nor such an expression, or `on_unmatched` is given without it;
             `late_after` or `settle` is not positive, or a file could be late before it has settled; a pattern or
             predicate that can't be read; `partition_time` without `late_after`; partitions where folders are no
-            partitions (`recursive`); a choice that is none.
+            partitions (`recursive`); `reread` beside what would leave out a part of a group; a choice that is none.
 
     Example:
         >>> FileOptions(on_overwrite="ignore", settle=timedelta(minutes=5)).facts()
@@ -86,6 +93,7 @@ class FileOptions:
     name_pattern: str | None = None
     partition_filter: str | None = None
     partition_time: str | None = None
+    reread: str | None = None
     empties: bool = False
 
     def __post_init__(self) -> None:
@@ -96,6 +104,7 @@ class FileOptions:
         _check_sequence(self.sequence, self.on_unmatched)
         _check_bounds(self.late_after, self.settle)
         self._check_scope()
+        self._check_reread()
 
     def _check_scope(self) -> None:
         if isinstance(self.exclusions, str) or not isinstance(self.exclusions, Iterable):
@@ -122,6 +131,39 @@ class FileOptions:
             raise OptionError(
                 "partition_filter and partition_time with recursiveFileLookup, under which folders are no partitions. "
                 "Nothing was read or changed. Leave one of them out."
+            )
+
+    def _check_reread(self) -> None:
+        if self.reread is None:
+            return
+        rule = GroupRule.of(self.reread)
+        if rule.is_by_partition and self.recursive:
+            raise self._no_reread("recursiveFileLookup, under which folders are no partitions")
+        if self.on_overwrite == "ignore":
+            raise self._no_reread("on_overwrite='ignore', which leaves out what was changed")
+        if self.empties:
+            raise self._no_reread("on_published='delete' or 'archive', after which a group can't be read again")
+        pruned = self.partition_filter or self.partition_time
+        if pruned and not rule.is_by_partition:
+            raise self._no_reread(f"{pruned!r} on partitions, which may leave out a part of a group")
+
+    def _no_reread(self, beside: str) -> OptionError:
+        return OptionError(
+            f"reread={self.reread!r} with {beside}: a run has to read all files of a group. Nothing was read or "
+            "changed. Leave one of them out."
+        )
+
+    def check_shard_by(self, by: ShardBy) -> None:
+        """Make sure that the shards of a sharded job hold whole groups.
+
+        Raises:
+            OptionError: a group may lie in several shards.
+        """
+        if self.reread is not None and not (self.reread == BY_PARTITION and by == "partition"):
+            raise OptionError(
+                f"reread={self.reread!r} in a sharded job with shard_by={by!r}: the files of a group would be read by "
+                "several shards, each of which replaces what the others wrote. Nothing was read or changed. Use "
+                "reread='partition' with shard_by='partition', or don't shard the job."
             )
 
     @property
@@ -154,6 +196,7 @@ class FileOptions:
             "name_pattern": self.name_pattern,
             "partition_filter": self.partition_filter,
             "partition_time": self.partition_time,
+            "reread": self.reread,
             "empties": self.empties or None,
             **self.bound.facts(),
         }
@@ -176,6 +219,7 @@ class FileOptions:
             name_pattern=facts.get("name_pattern"),
             partition_filter=facts.get("partition_filter"),
             partition_time=facts.get("partition_time"),
+            reread=facts.get("reread"),
             empties=facts.get("empties", False),
             bound=Bound.of_facts(facts),
         )

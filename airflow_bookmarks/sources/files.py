@@ -36,6 +36,7 @@ from airflow_bookmarks.core.shard import VirtualShard
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.sources.backlog import Backlog, Rest
 from airflow_bookmarks.sources.file_options import FileOptions
+from airflow_bookmarks.sources.grouping import Grouping, grouped
 from airflow_bookmarks.sources.look import Look, Looks, look_at
 from airflow_bookmarks.sources.reach import Reach
 from airflow_bookmarks.sources.selection import Selection
@@ -67,6 +68,7 @@ class _RecordedPlan(FilePlan):
     what is over the bound: these rows of these files. `known_rows` are those of `listing` that were read before.
     `told_before` names by reason files that the stored plan of the first batch names: this one has but their count.
     `newest_partition` is the start of the newest one that is listed, `read_before` up to which one was read before.
+    `grouping` is that of the files of the whole plan, those over the bound among them.
     """
 
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -74,6 +76,7 @@ class _RecordedPlan(FilePlan):
     rows: Mapping[str, npt.NDArray[np.intp]] = field(default_factory=dict)
     over: tuple[Listing, npt.NDArray[np.intp]] | None = None
     known_rows: npt.NDArray[np.intp] | None = None
+    grouping: Grouping | None = None
     told_before: Mapping[str, Listing] = field(default_factory=dict)
     reach: Reach | None = None
     newest_partition: datetime | None = None
@@ -99,6 +102,8 @@ class _RecordedPlan(FilePlan):
         if self.over is None or not len(self.over[1]):
             return None
         files, rows = self.over
+        if self.grouping is not None:  # what was read before waits for nothing
+            rows = rows[self.grouping.is_cause[rows]]
         return int(files.times_ms[rows].min())
 
 
@@ -144,6 +149,8 @@ class FileSource:
                 "read or changed. Bound a source of files by max_files, max_bytes or window; in a loop of batches that "
                 "reads an upstream by rows, give this context one of its own."
             )
+        if shard is not None:
+            options.check_shard_by(shard.by)
         self._files = files
         types = named if isinstance(named, Mapping) else {}
         self._reach = Reach(tuple(dict.fromkeys(roots)), tuple(dict.fromkeys(globs)), options, types)
@@ -200,7 +207,11 @@ class FileSource:
     def _part(self, plan: _RecordedPlan, rest: Rest) -> FilePlan:
         """Return what the bound takes of the rest, with all else as `plan` has it."""
         files = rest.whole.files
-        is_taken = self._options.bound.takes(files, rest.rows)
+        bound, grouping = self._options.bound, plan.grouping
+        if grouping is None:
+            is_taken = bound.takes(files, rest.rows)
+        else:
+            is_taken = bound.takes_whole(files, rest.rows, grouping.numbers[rest.rows], grouping.is_cause[rest.rows])
         taken, rest.rows = rest.rows[is_taken], rest.rows[~is_taken]
         skipped = {**plan.skipped, OVER_BOUND: len(rest.rows)} if len(rest.rows) else plan.skipped
         part = files.take(taken)
@@ -241,7 +252,9 @@ class FileSource:
         sequenced = self._follow_sequence(found, chosen, verdicts != Known.NEW)
         self._leave_by_age(chosen, ledger, look, found)
         chosen.note(EXPIRED, ledger.forgotten(listing))
-        files = chosen.files()
+        is_read = (verdicts == Known.KNOWN) & ~is_touched
+        is_changed = (verdicts == Known.CHANGED) | is_touched
+        files, grouping = grouped(self._options.reread, chosen, look, mine, is_changed)
         types = {}
         if not self._options.recursive:
             types = settle_types(
@@ -253,7 +266,7 @@ class FileSource:
             )
         self._ledger, self._listing = ledger, listing
         rows = _rows_of_whole(chosen, len(look.listing), mine)
-        known_rows = np.flatnonzero((verdicts == Known.KNOWN) & ~is_touched)
+        known_rows = np.flatnonzero(is_read & ~chosen.wanted & ~chosen.is_left(QUARANTINED))
         known = len(known_rows) - chosen.counts.get(EXPIRED, 0)
         return _RecordedPlan(
             files,
@@ -274,7 +287,9 @@ class FileSource:
             reach=self._reach,
             newest_partition=self._reach.newest_partition(look.one_of_each_folder(), found, look.listed_at),
             read_before=self._reach.read_until(found, look.listed_at),
-            again=_paths_of(listing, chosen.wanted & ((verdicts == Known.CHANGED) | is_touched)),
+            again=_paths_of(listing, chosen.wanted & (is_changed | is_read)),
+            companions=_paths_of(listing, chosen.wanted & is_read),
+            grouping=grouping,
         )
 
     def _select(
@@ -288,7 +303,9 @@ class FileSource:
         """Choose from what is new or changed; each rule leaves files out under a reason of its own."""
         is_new, is_changed = verdicts == Known.NEW, verdicts == Known.CHANGED
         is_again = is_touched if self._options.on_touch == "reprocess" else np.zeros(len(listing), np.bool_)
-        is_held = _held(ledger, listing, is_new | is_changed | is_again)
+        is_asked = is_new | is_changed | is_again
+        # One of a group may be read again though it is known, unless it was found since that it can't be parsed.
+        is_held = _held(ledger, listing, is_asked if self._options.reread is None else np.ones_like(is_asked))
         # An overwrite that can't be parsed is in quarantine, and no overwrite to decide on.
         is_read_again = self._read_again(listing, is_changed & ~is_held)
         chosen = Selection(listing, is_new | is_read_again | is_again | is_held)
@@ -525,7 +542,7 @@ def _advance(ledger: Ledger, plan: FilePlan, listing: Listing | None, forget_bef
     if plan.is_empty and passed is None and not plan.quarantined:
         return None  # an empty run writes no ledger
     after = ledger if passed is None else ledger.add(passed, among=listing)
-    after = after.add(plan.files, among=listing)
+    after = after.add(_first_read(plan), among=listing)
     held = after.quarantine.without(plan.files.paths) if len(after.quarantine) else after.quarantine
     held = held.add(plan.quarantined)
     if forget_before_ms is not None:
@@ -538,6 +555,14 @@ def _advance(ledger: Ledger, plan: FilePlan, listing: Listing | None, forget_bef
     else:
         watermark = None if after.newest_ms is None else to_text(instant(after.newest_ms))
     return Position(after.root(), watermark, after.unsaved())
+
+
+def _first_read(plan: FilePlan) -> Listing:
+    """Return the planned files of which the ledger does not have this version: companions are in it."""
+    if not plan.companions:
+        return plan.files
+    rows = [row for row, path in enumerate(plan.files.paths) if path not in plan.companions]
+    return plan.files.take(np.array(rows, np.intp))
 
 
 def recheck_files(files: FileSystem, plan: FilePlan) -> Recheck:

@@ -453,6 +453,7 @@ class BookmarkedJob:
         exclusions: Sequence[str] = (),
         partition_filter: str | None = None,
         partition_time: str | None = None,
+        reread: str | None = None,
         shard_by: ShardBy = "path",
         on_schema_change: OnSchemaChange = "fail",
         infer_schema: InferSchema = "sample",
@@ -514,6 +515,10 @@ class BookmarkedJob:
             partition_time: of partitioned files, with `late_after`: the columns that tell a partition's time, the
                 longest unit first ("year,month,day,hour", or a date: "dt"). Folders that lie wholly before the newest
                 partition that was read, minus `late_after`, are not listed; `doctor` finds files that land there.
+            reread: of files: as soon as one of a group is new or changed, all files of it that are there are read, so
+                that a dynamic overwrite leaves exactly what is there now, late and corrected files included. A group
+                is a "partition", or what a regular expression with one named group takes from the path below the one
+                that is loaded, such as "(?P<day>[0-9]{8})". A bound never splits one (docs/sinks.md).
             shard_by: of a sharded job: what of a file says to which virtual shard it belongs: its "path", or its
                 "partition", so that all files of one partition are read by one shard. It can't be changed later.
             on_schema_change: columns went, or have another type than in the run before: "fail" (nothing is committed,
@@ -544,6 +549,7 @@ class BookmarkedJob:
             exclusions=exclusions,
             partition_filter=partition_filter,
             partition_time=partition_time,
+            reread=reread,
             empties=not disposal.is_kept,
         )
         check_name("context", ctx)

@@ -18,6 +18,7 @@ from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
 from airflow_bookmarks.lifecycle.side_run import SideRun
 from airflow_bookmarks.lifecycle.summary import Summary
+from airflow_bookmarks.sources.file_options import FileOptions
 from airflow_bookmarks.sources.files import FileSource
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -67,11 +68,12 @@ class Shop:
         upstream: str | None = None,
         on_missing: Any = "error",
         on_rewind: Any = "fail",
+        options: FileOptions = FileOptions(),  # noqa: B008 (a frozen value)
         between: Callable[[], object] | None = None,
     ) -> list[str]:
         """Read what is planned and stage it; return the lines read."""
         source = (
-            FileSource(FILES, [str(self.raw)])
+            FileSource(FILES, [str(self.raw)], options, clock=self.machine.clock)
             if upstream is None
             else UpstreamSource(self.store, run.job, upstream, on_rewind=on_rewind)
         )
