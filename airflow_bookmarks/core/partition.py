@@ -50,6 +50,19 @@ def unescaped(text: str) -> str:
     return unquote(text, "latin-1")
 
 
+def folders_above(path: str, root: str) -> list[str]:
+    """Return the folders below `root` that hold the file `path`, the nearest first.
+
+    Example:
+        >>> folders_above("/d/clean/m=1/d=5/f", "/d/clean")
+        ['/d/clean/m=1/d=5', '/d/clean/m=1']
+    """
+    found = []
+    while (path := path.rpartition("/")[0]) and path.startswith(f"{root.rstrip('/')}/"):
+        found.append(path)
+    return found
+
+
 def is_partition(folder: str) -> bool:
     """Whether the name of a folder is `column=value`."""
     name, sign, _ = folder.partition("=")

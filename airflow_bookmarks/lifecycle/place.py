@@ -81,7 +81,8 @@ def collect_staged(
     """List what was staged in `folder`, and say what publishing it to `target` moves and deletes.
 
     `token` becomes part of each published name, so that no two runs or revisions ever share one. The delete list is
-    what the target holds now: for an overwrite of partitions, in the partitions that were written.
+    what the target holds now: for an overwrite of partitions, in the partitions that were written, with all folders
+    below them, as Spark itself replaces a partition. What is hidden in them stays: no reader sees it.
     """
     try:
         listed = files.list(folder, recursive=True)
@@ -101,11 +102,11 @@ def collect_staged(
     moves = [(path, _published(path[len(folder) + 1 :], target, token)) for path in listing.paths]
     deletes: list[str] = []
     if mode is Mode.OVERWRITE:
-        deletes = _present(files, target, recursive=True)
+        deletes = _present(files, target)
     elif mode is Mode.OVERWRITE_PARTITIONS:
         partitions = sorted({published.rpartition("/")[0] for _, published in moves})
         present: dict[str, list[str]] = {}
-        files.pace.each(lambda partition: _present(files, partition, recursive=False), partitions, present.__setitem__)
+        files.pace.each(lambda partition: _present(files, partition), partitions, present.__setitem__)
         deletes = [path for partition in partitions for path in present[partition]]
     return Staged(moves, deletes, rows, listing.total_bytes, schema, listing)
 
@@ -126,9 +127,8 @@ def _published(relative: str, target: str, token: str) -> str:
     return "/".join(part for part in (target, folder, f"{token}-{name}") if part)
 
 
-def _present(files: FileSystem, folder: str, *, recursive: bool) -> list[str]:
+def _present(files: FileSystem, folder: str) -> list[str]:
     try:
-        paths = files.list(folder, recursive=recursive).files.paths
+        return list(files.list(folder, recursive=True).files.paths)
     except SourceMissingError:
         return []
-    return list(paths) if recursive else [path for path in paths if path.rpartition("/")[0] == folder]

@@ -15,20 +15,22 @@ from airflow_bookmarks.core.instant import utc_now
 from airflow_bookmarks.core.ledger import Ledger
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.run import Run, RunKey
+from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.change import reset, rewind, set_position, undo
 from airflow_bookmarks.lifecycle.doctor import Finding, examine, repair
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.naming import adopt, delete, rename
-from airflow_bookmarks.lifecycle.place import Mode
+from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.lifecycle.retention import collect
+from airflow_bookmarks.lifecycle.side_run import SideRun
 from airflow_bookmarks.lifecycle.transfer import export, import_
 from airflow_bookmarks.store import item
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.collection import collected_until
 from airflow_bookmarks.store.table import Attributes, Delete, Key, Operation, Put, Table, Update, Value
-from tests.lifecycle.shop import Shop, short_lease
+from tests.lifecycle.shop import FILES, Shop, short_lease
 
 
 def items(store: BookmarkStore) -> dict[Key, Attributes]:
@@ -246,6 +248,21 @@ def test_side_run_that_overwrote_what_runs_published_is_sound(shop: Shop, mode: 
     three_runs(shop)
     shop.mode = mode
     shop.side_lines("disable")
+    assert examine(shop.store) == []
+
+
+def test_side_run_that_replaced_a_partition_with_deeper_folders_is_sound(shop: Shop) -> None:
+    def publish(run: ActiveRun | SideRun, partition: str) -> None:
+        target, mode = str(shop.root / "copy"), Mode.OVERWRITE_PARTITIONS
+        folder = run.place("out", Place("files", target, facts={"mode": mode.value}))
+        Path(folder, partition).mkdir(parents=True)
+        Path(folder, partition, "part").write_text("a\n")
+        run.staged("out", collect_staged(FILES, folder, target, run.file_token, mode, rows=1, schema=None))
+        run.commit()
+
+    publish(shop.begin(), "m=1/d=5")
+    publish(shop.side(option="disable"), "m=1")
+    assert shop.target_lines() == {"a": 1}
     assert examine(shop.store) == []
 
 

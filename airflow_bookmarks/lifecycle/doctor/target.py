@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.errors import SourceError
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.listing import FileInfo
+from airflow_bookmarks.core.partition import folders_above
 from airflow_bookmarks.core.run import RunKey, RunState
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.files.real_path import real_paths
@@ -106,7 +107,8 @@ def _not_replaced_by_sides(run: Run, output: OutputEntry, gone: list[str], repla
     numbers = (_PUBLISHED_NAME.fullmatch(_name(path)) for path in present)
     if folders and not any(match and int(match[1]) <= run.key.number for match in numbers):
         return []
-    return [path for path in gone if path.rpartition("/")[0] not in folders]
+    # A partition is replaced with the folders below it.
+    return [path for path in gone if folders.isdisjoint([*folders_above(path, output.target), output.target])]
 
 
 def _present(target: str) -> Sequence[str]:
