@@ -4,7 +4,8 @@
 result lies in `delays` below the Airflow Variable `flights_data` (default: `data` beside this file).
 
 When `flights_clean` was reset or rewound below what this DAG has read, `delays` fails and says so. Trigger the DAG with
-`on_upstream_rewind` set to `rewind` to go back along with it, or to `ignore` to keep what was read.
+`on_upstream_rewind` set to `rewind` to go back along with it (`rewind_keep`: without removing what the undone runs
+wrote), or to `ignore` to keep what was read.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ with DAG(
     catchup=False,
     max_active_runs=1,
     default_args={"retries": 2},
-    params={"on_upstream_rewind": Param("fail", enum=["fail", "rewind", "ignore"])},
+    params={"on_upstream_rewind": Param("fail", enum=["fail", "rewind", "rewind_keep", "ignore"])},
     tags=["bookmarks", "example"],
     doc_md=__doc__,
 ):

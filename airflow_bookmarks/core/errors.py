@@ -116,6 +116,14 @@ class ChangeRefusedError(BookmarkError):
     """Raised when a reset, rewind, set, undo or replay can't be done; nothing was changed."""
 
 
+class CleanRefusedError(ChangeRefusedError):
+    """Raised when what undone runs published can't be removed; `why` says it in words, without what to do."""
+
+    def __init__(self, job: str, why: str, instead: str) -> None:
+        super().__init__(f"job {job!r}: {why}. Nothing was changed. {instead}")
+        self.job, self.why = job, why
+
+
 class ProtectedError(BookmarkError):
     """Raised when a protected job is to be changed without the approval of a second person."""
 
@@ -206,6 +214,20 @@ class UpstreamReplayedError(SourceError):
             "there, 'ignore' keeps what was consumed and takes note."
         )
         self.job, self.upstream, self.consumed, self.replayed = job, upstream, consumed, replayed
+
+
+class RewindAlongRefusedError(SourceError):
+    """Raised when a consumer is to go back along with its upstream, and what it published since can't be removed."""
+
+    def __init__(self, job: str, upstream: str, target: int, why: str, by_hand: str | None = None) -> None:
+        by = "" if by_hand is None else f"; 'airflow-bookmarks {by_hand} --clean', by hand, removes them all the same"
+        super().__init__(
+            f"REWOUND: upstream {upstream!r} went back to run {target}, and job {job!r} can't go back along with "
+            f"on_upstream_rewind='rewind', which removes what its undone runs published: {why}. Nothing was read or "
+            "changed. Choose: 'rewind_keep' goes back along and leaves those rows in place, so an append target has "
+            f"them twice until they are removed by hand; 'ignore' keeps what was consumed and takes note{by}."
+        )
+        self.job, self.upstream, self.target, self.why = job, upstream, target, why
 
 
 # ---- versions

@@ -26,6 +26,7 @@ from airflow_bookmarks.core.start import BEGINNING, Start, is_first_run
 from airflow_bookmarks.core.watermark import Greatest, state_after
 from airflow_bookmarks.lifecycle.archive import Disposal, put_away
 from airflow_bookmarks.lifecycle.begin import OnConflict, begin
+from airflow_bookmarks.lifecycle.clean import finish_clean
 from airflow_bookmarks.lifecycle.discard import discarded_facts, increment_of, is_published, log_discarded, remedy_for
 from airflow_bookmarks.lifecycle.expectation import Expects
 from airflow_bookmarks.lifecycle.job_state import JobStates, KeepsState, state_context
@@ -310,12 +311,13 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
             used = [*self._contexts, *self._outputs, *(["job.state"] if self._states.is_used else [])]
             if used:
                 raise MisuseError(
-                    f"job {self.job!r}: {wanted}, and on_upstream_rewind='rewind' has to take all contexts of this job "
+                    f"job {self.job!r}: {wanted}, and to go back along with it has to take all contexts of this job "
                     f"back, but {sorted(used)} of this run are planned or read already. Nothing was committed. Read "
                     f"{ctx!r} before anything else in the script."
                 ) from wanted
             self._renewer.rest()  # a renewal under the old fence, on its way now, must not count as a lost lease
-            self._hold(rewind_along(self._store, self._holding, wanted.upstream, wanted.target))
+            self._hold(rewind_along(self._store, self._holding, wanted))
+            self._hold(finish_clean(self._store, self._holding))
             found = self._reader.found_for(ctx, source, on_change)
             return found, source.plan(found)
 

@@ -27,12 +27,12 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.job_state import SET_STATE, STATE_KIND, state_text
 from airflow_bookmarks.core.run import watermarks
 from airflow_bookmarks.core.terms import Terms, check_reason
-from airflow_bookmarks.lifecycle.clean import CleanList
 from airflow_bookmarks.lifecycle.quarantine import quarantined_files
 from airflow_bookmarks.lifecycle.reading import ContextReader
 from airflow_bookmarks.lifecycle.rewind import resolve_run
 from airflow_bookmarks.lifecycle.state_values import state_moved_by, turn_state
 from airflow_bookmarks.lifecycle.turn import (
+    files_to_clean,
     last_kept,
     look_at_undone,
     turn_back,
@@ -337,7 +337,7 @@ def apply(
         after = store.begin_line(job, head, turn)
         if after is not None:
             numbers = tuple(run.key.number for run in undone.runs)
-            return Changed(job, change.kind, kept, head, after, numbers, _files_to_clean(turn), undone.unreadable)
+            return Changed(job, change.kind, kept, head, after, numbers, files_to_clean(turn), undone.unreadable)
     raise _kept_changing(job, f"a {change.kind}")
 
 
@@ -372,7 +372,7 @@ def preview(store: BookmarkStore, job: str, change: Change) -> Preview:
         watermarks=_watermarks(head, replace(head, contexts=turn.contexts)),
         consumers={} if low is None else {e.consumer: e.run_number for e in store.edges(job) if e.run_number >= low},
         twice=() if is_cleaned else tuple(sorted({o.target for run in again for o in run.outputs.values()})),
-        to_clean=_files_to_clean(turn),
+        to_clean=files_to_clean(turn),
         holder=None if head.lease is None else head.lease.run_id,
         unreadable=undone.unreadable,
         state=state_moved_by(store, job, head, turn),
@@ -409,13 +409,6 @@ def _retried(store: BookmarkStore, job: str, change: Change) -> list[Mapping[str
 
 def _contexts(run: Run) -> dict[str, Any]:
     return dict(run.metrics.get("contexts", {}))
-
-
-def _files_to_clean(turn: Turn) -> int:
-    if turn.cleaning is None:
-        return 0
-    body = turn.cleaning.inline
-    return len(CleanList.decode(turn.bodies[0] if body is None else body).files)
 
 
 def _undo_turn(store: BookmarkStore, job: str, head: Head, event: Attributes) -> Turn:

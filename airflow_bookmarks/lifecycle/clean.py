@@ -12,16 +12,16 @@ import zlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import ChangeRefusedError, PublishError, StateCorruptError
+from airflow_bookmarks.core.errors import CleanRefusedError, PublishError, StateCorruptError
 from airflow_bookmarks.core.listing import FileInfo
 from airflow_bookmarks.core.plan import decode_paths, decode_published
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.files.filesystem import open_filesystem, store_of
-from airflow_bookmarks.lifecycle.place import STAGED_SINKS
+from airflow_bookmarks.lifecycle.place import STAGED_SINKS, Mode
 from airflow_bookmarks.store.output import paths_replaced
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from airflow_bookmarks.core.run import OutputEntry, Run
     from airflow_bookmarks.files.filesystem import FileSystem
@@ -60,13 +60,17 @@ class CleanList:
         except (zlib.error, ValueError, KeyError, TypeError, AttributeError) as error:
             raise StateCorruptError(f"a stored clean list can't be read ({error}); nothing was changed") from error
 
-    def __or__(self, other: CleanList) -> CleanList:
-        """Return both lists as one."""
-        return CleanList(
-            tuple(dict.fromkeys(self.folders + other.folders)),
-            tuple(dict.fromkeys(self.files + other.files)),
-            {**self.versions, **other.versions},
-        )
+    @classmethod
+    def joined(cls, lists: Iterable[CleanList]) -> CleanList:
+        """Return several lists as one; of what two of them say of one file, the later one holds."""
+        folders: dict[str, None] = {}
+        files: dict[str, None] = {}
+        versions: dict[str, str] = {}
+        for each in lists:
+            folders.update(dict.fromkeys(each.folders))
+            files.update(dict.fromkeys(each.files))
+            versions.update(each.versions)
+        return cls(tuple(folders), tuple(files), versions)
 
     def remaining(self, there: Sequence[FileInfo | None]) -> list[str]:
         """Return those of `files` that are still what was published; `there` is each as it is now, None: gone."""
@@ -77,54 +81,116 @@ class CleanList:
         ]
 
 
-def clean_list(store: BookmarkStore, job: str, undone: Sequence[Run], later: Iterable[Run]) -> CleanList:
+def clean_list(
+    store: BookmarkStore, job: str, undone: Sequence[Run], later: Iterable[Run], *, stays: Collection[str] = ()
+) -> CleanList:
     """Return what is to be removed with the runs being `undone` (committed ones, and open ones).
 
     Every revision counts: the staging folder of each of its fences, the files that it published, and, where a replay is
     due, the former ones. `later` are all committed runs from the first undone one on, whose overwrites explain files
-    that are gone.
+    that are gone. `stays` names outputs of which nothing is removed.
 
     Raises:
-        ChangeRefusedError: an output is of a sink that can't be cleaned, or somebody else touched a published file.
+        CleanRefusedError: an output is of a sink that can't be cleaned, or somebody else touched a published file.
     """
-    folders: list[str] = []
-    files: list[str] = []
-    versions: dict[str, str] = {}
+    listed: list[CleanList] = []
     deleted = {path for run in later for output in run.outputs.values() for path in paths_replaced(store.blobs, output)}
     for run in undone:
         for name, output in run.outputs.items():
+            if name in stays:
+                continue
             if output.sink not in STAGED_SINKS:
-                raise ChangeRefusedError(
-                    f"job {job!r}: output {name!r} of run {run.key.number} went to a sink ({output.sink}) that can't "
-                    "take rows back, so nothing can be cleaned. Nothing was changed. Reset or rewind without clean, "
-                    "and remove its rows there."
+                raise CleanRefusedError(
+                    job,
+                    f"output {name!r} of run {run.key.number} went to a sink ({output.sink}) that can't take rows "
+                    "back, so nothing can be cleaned",
+                    "Reset or rewind without clean, and remove its rows there.",
                 )
             root = output.place.rsplit("/", 2)[0]
-            folders += [f"{root}/{run.key.number}.{fence}" for fence in run.fences]
-            published = [] if output.publish is None else decode_published(store.blobs.get(output.publish))
             if run.state.is_committed:
-                _check_untouched(job, run, output, published, deleted)
-            files += [file if isinstance(file, str) else file.path for file in published]
-            versions |= {file.path: file.version for file in published if isinstance(file, FileInfo)}
-            if run.revision > 0:
-                files += [] if output.delete is None else decode_paths(store.blobs.get(output.delete))
-    return CleanList(tuple(dict.fromkeys(folders)), tuple(dict.fromkeys(files)), versions)
+                _check_untouched(store, job, run, output, deleted)
+            folders = tuple(f"{root}/{run.key.number}.{fence}" for fence in run.fences)
+            listed += [CleanList(folders), _published(store, run, output)]
+    return CleanList.joined(listed)
 
 
-def _check_untouched(
-    job: str, run: Run, output: OutputEntry, published: Sequence[FileInfo | str], deleted: set[str]
-) -> None:
+def left_in_targets(store: BookmarkStore, runs: Iterable[Run], *, stays: Collection[str] = ()) -> CleanList:
+    """Return what committed runs, undone before, published and what still lies there as they published it.
+
+    An output in a sink that can't be cleaned is not looked at. What somebody else has removed or replaced since is none
+    of it: after a change without clean, a person may have tidied the target.
+
+    Raises:
+        SourceError, OptionError, OSError: a target is out of reach.
+    """
+    listed = CleanList.joined(
+        _published(store, run, output)
+        for run in runs
+        for name, output in run.outputs.items()
+        if output.sink in STAGED_SINKS and name not in stays
+    )
+    there: list[str] = []
+    for files, part in _by_filesystem(listed):
+        there += part.remaining(files.stat(part.files))
+    return CleanList((), tuple(there), {path: listed.versions[path] for path in there if path in listed.versions})
+
+
+def _published(store: BookmarkStore, run: Run, output: OutputEntry) -> CleanList:
+    published = [] if output.publish is None else decode_published(store.blobs.get(output.publish))
+    files = [file if isinstance(file, str) else file.path for file in published]
+    if run.revision > 0:
+        files += [] if output.delete is None else decode_paths(store.blobs.get(output.delete))
+    return CleanList((), tuple(files), {file.path: file.version for file in published if isinstance(file, FileInfo)})
+
+
+def _check_untouched(store: BookmarkStore, job: str, run: Run, output: OutputEntry, deleted: set[str]) -> None:
+    published = [] if output.publish is None else decode_published(store.blobs.get(output.publish))
     known = [file for file in published if isinstance(file, FileInfo)]
     now = open_filesystem(output.target).stat([file.path for file in known])
     for was, there in zip(known, now, strict=True):
         is_gone = there is None and run.state is RunState.PUBLISHED and was.path not in deleted
         if is_gone or (there is not None and there.version != was.version):
             what = "is gone" if there is None else "has another content"
-            raise ChangeRefusedError(
-                f"job {job!r}: {was.path!r}, which run {run.key.number} published, {what}: something else has touched "
-                "it. Nothing was changed: a clean removes exactly what the undone runs published. Put the file back, "
-                "or reset or rewind without clean and tidy the target by hand."
+            raise CleanRefusedError(
+                job,
+                f"{was.path!r}, which run {run.key.number} published, {what}: something else has touched it, and a "
+                "clean removes exactly what the undone runs published",
+                "Put the file back, or reset or rewind without clean and tidy the target by hand.",
             )
+
+
+def overwritten_for_good(store: BookmarkStore, job: str, undone: Sequence[Run]) -> dict[str, int]:
+    """Return the outputs in which `undone` runs replaced files that none of them wrote, with how many.
+
+    Those files are deleted. To remove what took their place would leave nothing of them; the next overwrite replaces
+    it, so no row comes twice where it stays.
+
+    Raises:
+        CleanRefusedError: one of these runs appended to such an output, and those rows would come twice.
+    """
+    written: dict[str, set[str]] = {}
+    deleted: dict[str, set[str]] = {}
+    appended: dict[str, int] = {}
+    for run in undone:
+        for name, output in run.outputs.items():
+            if output.publish is None:
+                continue
+            written.setdefault(name, set()).update(_published(store, run, output).files)
+            if output.facts.get("mode", Mode.APPEND) == Mode.APPEND:
+                appended[name] = run.key.number
+                continue
+            own = f"run-{run.key.number}."  # files of its own earlier revisions, which a replay has replaced
+            paths = paths_replaced(store.blobs, output)
+            deleted.setdefault(name, set()).update(p for p in paths if not p.rpartition("/")[2].startswith(own))
+    lost = {name: len(paths - written[name]) for name, paths in deleted.items() if paths - written[name]}
+    for name in lost.keys() & appended.keys():
+        raise CleanRefusedError(
+            job,
+            f"the undone runs have overwritten files of output {name!r} that no clean brings back, and run "
+            f"{appended[name]} has appended to it",
+            "Reset or rewind without clean, and tidy the target by hand.",
+        )
+    return lost
 
 
 def finish_clean(store: BookmarkStore, holding: Holding) -> Holding:

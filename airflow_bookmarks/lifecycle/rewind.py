@@ -8,16 +8,26 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import FencedError, OptionError, RunUnknownError
-from airflow_bookmarks.lifecycle.turn import turn_to
+from airflow_bookmarks.core.errors import (
+    ChangeRefusedError,
+    CleanRefusedError,
+    FencedError,
+    OptionError,
+    RewindAlongRefusedError,
+    RunUnknownError,
+)
+from airflow_bookmarks.lifecycle.clean import overwritten_for_good
+from airflow_bookmarks.lifecycle.turn import files_to_clean, look_at_undone, turn_to, undone_before, with_clean
 from airflow_bookmarks.store.collection import check_uncollected, collected_until, collection_check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.sources.upstream import RewindWanted
     from airflow_bookmarks.store.bookmark_store import BookmarkStore, Holding
+    from airflow_bookmarks.store.line_store import Turn
     from airflow_bookmarks.store.table import Attributes
 
 log = logging.getLogger(__name__)
@@ -107,37 +117,75 @@ def _number(store: BookmarkStore, job: str, reference: str) -> int | None:
 # ---- along with an upstream
 
 
-def rewind_along(store: BookmarkStore, holding: Holding, upstream: str, target: int) -> Holding:
-    """Take the consumer that `holding` works on back, all contexts, to its newest run whose edge lies at or below
-    `target`.
+def rewind_along(store: BookmarkStore, holding: Holding, wanted: RewindWanted) -> Holding:
+    """Take the consumer that `holding` works on back, all contexts, to its newest run whose edge lies at or below the
+    run that its upstream went back to.
 
-    The lease goes on under the next fence.
+    The lease goes on under the next fence. What the runs that are undone published is listed to be cleaned in the same
+    transaction, unless it is to stay (`wanted.keeps`); who holds the job removes it next.
 
     Raises:
+        RewindAlongRefusedError: it can't be cleaned; nothing was changed.
         FencedError: the job is not ours any more. RunUnknownError: that run was collected.
     """
-    kept = _newest_at_or_below(store, holding.job, holding.base, upstream, target)
+    job, upstream, target = holding.job, wanted.upstream, wanted.target
+    kept = _newest_at_or_below(store, job, holding.base, upstream, target)
     if kept is None and target == 0:
-        gone = collected_until(store, holding.job)  # an upstream that was reset: back to the beginning needs no run
+        gone = collected_until(store, job)  # an upstream that was reset: back to the beginning needs no run
     else:
-        gone = check_uncollected(store, holding.job, 0 if kept is None else kept.key.number)
+        gone = check_uncollected(store, job, 0 if kept is None else kept.key.number)
     event: Attributes = {"who": holding.caller.run_id, "why": f"upstream {upstream} went back to run {target}"}
-    current = store.head(holding.job)
+    current = store.head(job)
     if current.fence != holding.fence:
-        raise FencedError(f"job {holding.job!r} was taken over while it was to be rewound along; nothing was changed.")
-    turn = turn_to(store, holding.job, current, kept, "rewind", event)
-    turn = replace(turn, check=collection_check(store, holding.job, gone))
-    after = store.begin_line(holding.job, current, turn, keep=holding)
+        raise FencedError(f"job {job!r} was taken over while it was to be rewound along; nothing was changed.")
+    turn = turn_to(store, job, current, kept, "rewind", event)
+    if not wanted.keeps:
+        turn = _with_clean_along(store, job, current, turn, wanted)
+    turn = replace(turn, check=collection_check(store, job, gone))
+    after = store.begin_line(job, current, turn, keep=holding)
     if after is None:
-        raise FencedError(f"job {holding.job!r} was taken over while it was to be rewound along; nothing was changed.")
-    log.warning(
-        "bookmark %s: upstream %s went back to run %d; going back along to run %d",
-        holding.job,
-        upstream,
-        target,
-        0 if kept is None else kept.key.number,
-    )
+        raise FencedError(f"job {job!r} was taken over while it was to be rewound along; nothing was changed.")
+    said = "bookmark %s: upstream %s went back to run %d; going back along to run %d, %d file(s) to clean"
+    log.warning(said, job, upstream, target, turn.kept, files_to_clean(turn))
     return replace(holding, fence=after.fence, base=replace(after, lease=None))
+
+
+def _with_clean_along(store: BookmarkStore, job: str, head: Head, turn: Turn, wanted: RewindWanted) -> Turn:
+    """Return the turn with what is to be cleaned: the files of the undone runs, but for what replaced others for good.
+
+    Raises:
+        RewindAlongRefusedError: it can't be cleaned, or others have read it.
+    """
+    undone = look_at_undone(store, job, head, turn).all_readable()
+    if not undone:
+        return turn
+    try:
+        stays = overwritten_for_good(store, job, [*undone_before(store, job, head).runs, *undone])
+        turn = with_clean(store, job, head, turn, stays=stays)
+    except ChangeRefusedError as error:
+        why = error.why if isinstance(error, CleanRefusedError) else str(error)
+        raise RewindAlongRefusedError(job, wanted.upstream, wanted.target, why) from error
+    readers = _readers(store, job, undone)
+    if readers:
+        back = f"rewind {job} --to {turn.kept}" if turn.kept else f"reset {job}"
+        raise RewindAlongRefusedError(job, wanted.upstream, wanted.target, readers, back)
+    for output, count in stays.items():
+        log.warning(
+            "bookmark %s: output %r stays as it is: its undone runs have overwritten %d file(s) that no clean brings "
+            "back. It holds what they wrote until a run overwrites that",
+            job,
+            output,
+            count,
+        )
+    return replace(turn, event={**turn.event, "files_to_clean": files_to_clean(turn)})
+
+
+def _readers(store: BookmarkStore, job: str, undone: Sequence[Run]) -> str:
+    """Say which consumers of the job have read what undone runs published; empty where none has."""
+    first = next((run.key.number for run in undone if any(output.publish for output in run.outputs.values())), None)
+    readers = [] if first is None else [edge for edge in store.edges(job) if edge.run_number >= first]
+    told = ", ".join(f"{edge.consumer!r} has read it up to run {edge.run_number}" for edge in readers)
+    return f"it has consumers of its own, and {told}" if readers else ""
 
 
 def _newest_at_or_below(store: BookmarkStore, job: str, head: Head, upstream: str, target: int) -> Run | None:

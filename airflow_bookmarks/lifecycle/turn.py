@@ -6,16 +6,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.edge import Edge
-from airflow_bookmarks.core.errors import ChangeRefusedError, StateCorruptError
+from airflow_bookmarks.core.errors import CleanRefusedError, StateCorruptError
 from airflow_bookmarks.core.line import Ancestry, Line
 from airflow_bookmarks.core.position import UpstreamPosition
-from airflow_bookmarks.lifecycle.clean import CleanList, clean_list
+from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.lifecycle.clean import CleanList, clean_list, left_in_targets
 from airflow_bookmarks.lifecycle.reading import stored_position
-from airflow_bookmarks.store.collection import check_own, collected_until
+from airflow_bookmarks.store.collection import check_own, collected_until, copied_until
 from airflow_bookmarks.store.line_store import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.position import Position
@@ -84,31 +85,41 @@ def turn_back(
     return _turn(store, job, head, "undo", event, contexts, line.start, data_run, line.epoch - 1)
 
 
-def with_clean(store: BookmarkStore, job: str, head: Head, turn: Turn) -> Turn:
+def with_clean(store: BookmarkStore, job: str, head: Head, turn: Turn, *, stays: Collection[str] = ()) -> Turn:
     """Return the turn with the list of what the runs that it undoes staged and published.
 
-    Open runs go with it. A publish that is due and undone is dropped, also of a replay.
+    Open runs go with it, and so does what runs undone before left in their targets: they were undone without a clean.
+    A publish that is due and undone is dropped, also of a replay. `stays` names outputs of which nothing is removed.
 
     Raises:
         ChangeRefusedError: something of it can't be cleaned.
     """
     gone = collected_until(store, job)
     if gone > turn.kept:
-        raise ChangeRefusedError(
-            f"job {job!r}: runs up to {gone} were collected, and what they published is not known any more, so a clean "
-            f"to run {turn.kept} would leave their rows and read their input again. Nothing was changed. Reset or "
-            "rewind without clean, and empty the target by hand."
+        raise CleanRefusedError(
+            job,
+            f"runs up to {gone} were collected, and what they published is not known any more, so a clean to run "
+            f"{turn.kept} would leave their rows and read their input again",
+            "Reset or rewind without clean, and empty the target by hand.",
         )
     undone = look_at_undone(store, job, head, turn).all_readable()
     if undone:
         check_own(store, job, undone[0].key.number, "a clean")
     opened = store.open_runs(job, head)
     later = store.runs(job, after=undone[0].key.number - 1) if undone else ()
-    listed = clean_list(store, job, [*undone, *opened], (run for run in later if run.state.is_committed))
+    before = undone_before(store, job, head).runs
+    # A driver whose publish was dropped may still be moving files: its staging goes, and whatever it may have moved.
+    dropped = [run for run in before if run.state is RunState.COMMITTED]
+    lists = [
+        clean_list(
+            store, job, [*undone, *dropped, *opened], (run for run in later if run.state.is_committed), stays=stays
+        ),
+        left_in_targets(store, (run for run in before if run.state is RunState.PUBLISHED), stays=stays),
+    ]
     if head.cleaning is not None:
-        listed = CleanList.decode(store.blobs.get(head.cleaning)) | listed
-    is_dropped = turn.publishing is not None and any(run.key == turn.publishing for run in undone)
-    body = listed.encode()
+        lists.insert(0, CleanList.decode(store.blobs.get(head.cleaning)))
+    is_dropped = turn.publishing in {run.key for run in (*undone, *before)}
+    body = CleanList.joined(lists).encode()
     payload = store.blobs.refer(body, _CLEAN_INLINE)
     return replace(
         turn,
@@ -120,6 +131,14 @@ def with_clean(store: BookmarkStore, job: str, head: Head, turn: Turn) -> Turn:
 
 
 _CLEAN_INLINE = 512  # the head has 4 KB for everything
+
+
+def files_to_clean(turn: Turn) -> int:
+    """Return how many files a turn lists to be removed."""
+    if turn.cleaning is None:
+        return 0
+    body = turn.cleaning.inline
+    return len(CleanList.decode(turn.bodies[0] if body is None else body).files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +190,36 @@ def look_at_undone(store: BookmarkStore, job: str, head: Head, turn: Turn) -> Un
         ):
             runs.append(run)
     return Undone(tuple(runs), damage)
+
+
+def undone_before(store: BookmarkStore, job: str, head: Head) -> Undone:
+    """Return the committed runs of a job that earlier turns undid, oldest first.
+
+    Those that came with an import are left out: what they published belongs to another job. `damage` has every item
+    among their numbers that can't be read, whether its run was undone or not.
+    """
+    lines = store.lines(job)
+    living, copied = Ancestry.of(head.epoch, lines), copied_until(store, job)
+    runs: list[Run] = []
+    damage: dict[RunKey, StateCorruptError] = {}
+    for low, high in _spans_undone(lines):
+        for key, run in store.runs_or_damage(job, after=max(low, copied), until=high):
+            if isinstance(run, StateCorruptError):
+                damage[key] = run
+            elif run.state.is_committed and not living.is_living(key.number, run.epoch):
+                runs.append(run)
+    return Undone(tuple(runs), damage)
+
+
+def _spans_undone(lines: Sequence[Line]) -> list[tuple[int, int]]:
+    """Return the ranges (after, until] of run numbers that the turns to these lines left out, none twice."""
+    spans: list[tuple[int, int]] = []
+    for low, high in sorted((line.kept, line.start) for line in lines if line.kept < line.start):
+        if spans and low <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(high, spans[-1][1]))
+        else:
+            spans.append((low, high))
+    return spans
 
 
 def last_kept(store: BookmarkStore, job: str, head: Head, turn: Turn) -> int:

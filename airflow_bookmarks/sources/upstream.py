@@ -49,16 +49,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-OnRewind = Literal["fail", "rewind", "ignore"]
+OnRewind = Literal["fail", "rewind", "rewind_keep", "ignore"]
 Alike = Literal["any", "layout", "columns"]
 
 
 class RewindWanted(Exception):
-    """Asks the lifecycle to take the consumer back, because its upstream went back to run `target` (no error)."""
+    """Asks the lifecycle to take the consumer back, because its upstream went back to run `target` (no error).
 
-    def __init__(self, upstream: str, target: int) -> None:
+    `keeps`: what the consumer's undone runs published stays where it is.
+    """
+
+    def __init__(self, upstream: str, target: int, *, keeps: bool = False) -> None:
         super().__init__(f"upstream {upstream!r} went back to run {target}")
-        self.upstream, self.target = upstream, target
+        self.upstream, self.target, self.keeps = upstream, target, keeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,8 @@ class UpstreamSource:
         consumer: the job that reads.
         upstream: the job that is read.
         output: which of its outputs; needed where a run has several.
-        on_rewind: what to do when runs that were consumed are undone or replayed: "fail", "rewind" along, or "ignore".
+        on_rewind: what to do when runs that were consumed are undone or replayed: "fail"; "rewind" along, which removes
+            what the consumer's runs that are undone published; "rewind_keep" along, which leaves it; or "ignore".
         until: read up to and including this run and no further, though more is published.
         bound: how much of it one run reads: whole published runs, at least up to the first that has anything.
         alike: what the runs of one window have in common: nothing ("any"), the layout, which is format, options and
@@ -206,9 +210,9 @@ class UpstreamSource:
         replayed = self._replayed(before) if before.changes != head.changes else None
         if target is None and replayed is None:
             return
-        if self._on_rewind == "rewind":
+        if self._on_rewind in ("rewind", "rewind_keep"):
             goals = [goal for goal in (target, None if replayed is None else replayed - 1) if goal is not None]
-            raise RewindWanted(self._upstream, min(goals))
+            raise RewindWanted(self._upstream, min(goals), keeps=self._on_rewind == "rewind_keep")
         if target is not None:
             raise UpstreamRewoundError(self._consumer, self._upstream, before.run_number, target)
         raise UpstreamReplayedError(self._consumer, self._upstream, before.run_number, replayed or 0)

@@ -469,7 +469,10 @@ class BookmarkedJob:
             on_missing: a planned file that changes or goes before the commit stops the run ("error") or is left to the
                 next run, counted ("skip"); what was read of it before may be in this run's output all the same, so an
                 append then holds rows of both versions, as with every file that is overwritten.
-            on_upstream_rewind: with `.upstream`: "fail", "rewind" this job along, or "ignore".
+            on_upstream_rewind: with `.upstream`, whose runs were undone or replayed after this job read them: "fail";
+                "rewind" this job along, which first removes what its undone runs published, and fails where that can't
+                be (a sink that can't be cleaned, files that somebody touched, consumers that have read them);
+                "rewind_keep" along and leave those rows, so that an append target has them twice; or "ignore".
             on_source_change: the context has a position, and it is of another source (another path or job): "error",
                 "reset" (start the new one from the beginning) or, for files, "keep" (go on from the position).
             late_after: of files: those older than the newest that was read before by more than this are not read but

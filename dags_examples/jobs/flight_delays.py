@@ -1,6 +1,7 @@
 """Keep how late each carrier was on each day. A Spark script: it reads what another job has published and it has not.
 
-    spark-submit flight_delays.py DELAYS [--upstream flights_clean.clean] [--on-upstream-rewind fail|rewind|ignore]
+    spark-submit flight_delays.py DELAYS [--upstream flights_clean.clean]
+        [--on-upstream-rewind fail|rewind|rewind_keep|ignore]
 
 DELAYS gets Parquet, partitioned by month and day: per carrier the flights, those that arrived, and their mean and
 largest delay in minutes. The upstream publishes whole days, so the days that were read are replaced.
@@ -16,7 +17,7 @@ from pyspark.sql import functions as F
 
 from airflow_bookmarks.spark import BookmarkedJob
 
-OnRewind = Literal["fail", "rewind", "ignore"]
+OnRewind = Literal["fail", "rewind", "rewind_keep", "ignore"]
 
 
 def delays(flights: DataFrame) -> DataFrame:
@@ -49,7 +50,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Bring the delays up to the flights that were cleaned since.")
     parser.add_argument("delays", help="folder of the delays")
     parser.add_argument("--upstream", default="flights_clean.clean", help="job whose output is read")
-    parser.add_argument("--on-upstream-rewind", choices=("fail", "rewind", "ignore"), default="fail")
+    parser.add_argument("--on-upstream-rewind", choices=("fail", "rewind", "rewind_keep", "ignore"), default="fail")
     arguments = parser.parse_args()
     spark = SparkSession.builder.appName("flight_delays").config("spark.sql.session.timeZone", "UTC").getOrCreate()
     try:

@@ -162,6 +162,22 @@ def test_upstream_that_was_rewound_stops_the_consumer_or_takes_it_along(lake: La
         assert short(job.read("flights", on_upstream_rewind="rewind").upstream("clean")) == [THIRD]
 
 
+def test_append_target_of_a_consumer_that_goes_back_along_has_each_row_once(lake: Lake) -> None:
+    for row in (FIRST, SECOND):
+        publish(lake, [row])
+        report(lake)
+    rewind(lake.store, "clean", 1, reason="a test", who="tests", clean=True)
+    publish(lake, [THIRD])
+    report(lake, on_upstream_rewind="rewind")
+    assert short(lake.spark.read.parquet(lake.path("report"))) == [FIRST, THIRD]
+
+
+def report(lake: Lake, **options: Any) -> None:
+    """Append what the consumer has not read to a target of its own."""
+    with lake.job("report") as job:
+        job.write(job.read("flights", **options).upstream("clean"), "report").parquet(lake.path("report"))
+
+
 def test_upstream_that_the_operator_does_not_declare_is_an_error(lake: Lake) -> None:
     publish(lake, [FIRST])
     lake.spark.conf.set("spark.bookmarks.upstream", "raw, other")

@@ -10,6 +10,7 @@ from typing import Any
 
 from airflow_bookmarks.core.errors import (
     BookmarkError,
+    RewindAlongRefusedError,
     RunUnknownError,
     UpstreamReplayedError,
     UpstreamRewoundError,
@@ -57,6 +58,10 @@ def _run_fresh(world: World, spec: JobSpec, turn: int) -> None:
             scheduler.run()
         elif isinstance(error, RunUnknownError) and _is_cut_off(world, spec):
             world.cut_off.add(spec.name)
+        elif isinstance(error, RewindAlongRefusedError) and _may_be_refused(world, spec):
+            again = world.process(f"{process.name} along", is_exempt=True)
+            world.spawn(again, lambda p=again: _go_along(world, p, spec))  # type: ignore[misc]
+            scheduler.run()
         elif not world.witness.violations:
             world.witness.say(f"a fresh driver of {spec.name} is stuck: {type(error).__name__}: {error}")
 
@@ -75,9 +80,18 @@ def _is_cut_off(world: World, spec: JobSpec) -> bool:
     return bool(top < index.get("collected_until", 0)) or upstream in world.cut_off
 
 
+def _may_be_refused(world: World, spec: JobSpec) -> bool:
+    """Whether what a consumer published may be past taking back: others have read it, or it was collected."""
+    return any(other.upstream == spec.name for other in world.settings.jobs) or _is_cut_off(world, spec)
+
+
 def _go_along(world: World, process: Any, spec: JobSpec) -> None:
     try:
-        drive(world, process, spec, Caller(f"fresh/{process.name}", 1), policy="rewind")
+        drive(world, process, spec, Caller(f"fresh/{process.name}", 1), policy="rewind_keep")
+    except RunUnknownError as error:
+        if not _is_cut_off(world, spec):
+            world.witness.say(f"a fresh driver of {spec.name} can't go along: {error}")
+        world.cut_off.add(spec.name)
     except (BookmarkError, OSError) as error:
         world.witness.say(f"a fresh driver of {spec.name} can't go along: {type(error).__name__}: {error}")
 

@@ -83,6 +83,7 @@ def _copy(world: World, process: Process, spec: JobSpec, run: ActiveRun, store: 
         if spec.upstream is None:
             source = FileSource(world.faulty_files, [world.root(ctx)])
         else:
+            process.notes["along"] = Intent("rewind", clean=policy == "rewind")
             source = UpstreamSource(store, spec.name, spec.upstream, on_rewind=policy)
         plan = run.plan(ctx, source)
         sources.append((source, plan))

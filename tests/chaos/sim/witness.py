@@ -90,6 +90,7 @@ class JobWitness:
         self.rows: dict[int, dict[str, Counter[str]]] = {}
         self.parts: dict[int, dict[str, set[str]]] = {}
         self.cleaned: set[int] = set()
+        self.collected: set[int] = set()
         self.dropped: set[int] = set()
         self.own_commits: set[str] = set()
         self.commits_by: dict[str, list[RunKey]] = {}
@@ -336,8 +337,9 @@ class Witness:
         witness.before_epoch[will["epoch"]] = was["version"]
         witness.kinds[will["epoch"]] = intent.kind
         undone = set(base.living) - set(state.living)
-        if intent.clean:
-            witness.cleaned |= undone
+        if intent.clean and (undone or "intent" in self._notes()):  # who goes along cleans where it undoes something
+            # With what was undone before, without a clean; of what was collected nobody knows what it published.
+            witness.cleaned |= undone | (set(witness.committed) - set(state.living) - witness.collected)
         due = was.get("publishing")
         if due is not None and will.get("publishing") is None:
             witness.dropped.add(RunKey.parse(due).number)
@@ -345,9 +347,13 @@ class Witness:
         witness.states[witness.version] = state
 
     def _intent(self) -> Intent:
-        process = self._scheduler.process
-        found = None if process is None else process.notes.get("intent")
+        notes = self._notes()
+        found = notes.get("intent", notes.get("along"))  # of a person, or of a consumer that goes back along
         return found if isinstance(found, Intent) else Intent("rewind")
+
+    def _notes(self) -> Mapping[str, Any]:
+        process = self._scheduler.process
+        return {} if process is None else process.notes
 
     def _after(
         self,
@@ -411,6 +417,7 @@ class Witness:
         if will is None:
             if process is None or not process.notes.get("collects"):
                 self.say(f"run item {key} of {job} is removed")
+            witness.collected.add(key.number)
             return
         before, after = None if was is None else was["state"], will["state"]
         if after not in _STEPS[before]:

@@ -111,7 +111,7 @@ def _jobs(random: Random, theme: str) -> tuple[JobSpec, ...]:
     outputs = {"sink": (), "two outputs": ("out", "other")}.get(kind, ("out",))
     jobs = [JobSpec("copy", None, contexts, mode, outputs, kind in ("sink", "both"))]
     if theme == "chain":
-        policy: OnRewind = random.choice(["rewind", "rewind", "fail", "ignore"])
+        policy: OnRewind = random.choice(["rewind", "rewind_keep", "fail", "ignore"])
         jobs.append(JobSpec("down", "copy", ("up",), policy=policy))
         if random.random() < 0.3:
             jobs.append(JobSpec("last", "down", ("up",), policy="rewind"))

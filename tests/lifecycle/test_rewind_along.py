@@ -1,0 +1,175 @@
+"""Promise DEP-5: a consumer that goes back along with its upstream has each row once, or says why that can't be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from airflow_bookmarks.core.errors import PublishError, RewindAlongRefusedError
+from airflow_bookmarks.lifecycle.change import reset, rewind
+from airflow_bookmarks.lifecycle.history import history
+from airflow_bookmarks.lifecycle.place import Mode
+from airflow_bookmarks.sources.upstream import OnRewind
+from tests.lifecycle.shop import Shop
+
+WHY = {"reason": "bad day", "who": "me"}
+LEFT = "rewind_keep"
+
+
+def rewound_chain(shop: Shop) -> None:
+    """Let a consumer append three runs of its upstream, which is then made anew from its second run on."""
+    for name in "abc":
+        shop.put(f"{name}.txt", name)
+        shop.run("up")
+        shop.run("down", upstream="up")
+    rewind(shop.store, "up", 1, clean=True, **WHY)
+    shop.run("up")
+
+
+def refused(shop: Shop, why: str) -> str:
+    """Let the consumer go along, which is refused with the choices named and changes nothing."""
+    before, rows = shop.store.head("down"), shop.target_lines("down")
+    run = shop.begin("down")
+    with pytest.raises(RewindAlongRefusedError, match=why) as caught:
+        shop.copy(run, upstream="up", on_rewind="rewind")
+    run.abort("a test")
+    after = shop.store.head("down")
+    assert (after.epoch, after.version, after.cleaning) == (before.epoch, before.version, None)
+    assert shop.target_lines("down") == rows
+    said = str(caught.value)
+    for choice in (f"'{LEFT}'", "'ignore'", "Nothing was read or changed"):
+        assert choice in said
+    return said
+
+
+def test_append_target_has_each_row_once_after_going_back_along(shop: Shop) -> None:
+    rewound_chain(shop)
+    lines, summary = shop.run("down", upstream="up", on_rewind="rewind")
+    assert sorted(lines) == ["b", "c"]
+    assert (summary.run_number, summary.epoch) == (4, 2)
+    assert shop.target_lines("down") == {"a": 1, "b": 1, "c": 1}
+    assert shop.store.head("down").cleaning is None
+
+
+def test_going_back_along_to_the_beginning_leaves_each_row_once(shop: Shop) -> None:
+    rewound_chain(shop)
+    reset(shop.store, "up", clean=True, **WHY)
+    shop.run("up")
+    shop.run("down", upstream="up", on_rewind="rewind")
+    assert shop.target_lines("down") == {"a": 1, "b": 1, "c": 1}
+
+
+def test_old_way_is_a_choice_by_name_and_leaves_what_was_written(shop: Shop) -> None:
+    assert LEFT in get_args(OnRewind)
+    rewound_chain(shop)
+    shop.run("down", upstream="up", on_rewind=LEFT)
+    assert shop.target_lines("down") == {"a": 1, "b": 2, "c": 2}
+
+
+def test_clean_that_was_cut_off_is_finished_by_whoever_begins_next(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    rewound_chain(shop)
+    run = shop.begin("down")
+    with monkeypatch.context() as patch:
+        patch.setattr("airflow_bookmarks.files.local.LocalFileSystem.delete", _out_of_reach)
+        with pytest.raises(PublishError, match="the next run of the job finishes it"):
+            shop.copy(run, upstream="up", on_rewind="rewind")
+    run.abort("a test")
+    assert shop.store.head("down").cleaning is not None
+    shop.run("down", upstream="up")  # it is back already: nothing is left to decide
+    assert shop.target_lines("down") == {"a": 1, "b": 1, "c": 1}
+
+
+def _out_of_reach(*_: object) -> bool:
+    raise PermissionError("the folder is read-only")
+
+
+def test_file_that_somebody_touched_refuses_to_go_along(shop: Shop) -> None:
+    rewound_chain(shop)
+    file = _published(shop, 2)
+    file.write_text("changed by hand\n")
+    refused(shop, "has another content")
+
+
+def _published(shop: Shop, number: int) -> Path:
+    return next(path for path in (shop.root / "down").rglob(f"run-{number}.*") if path.is_file())
+
+
+def test_consumer_that_has_read_the_undone_runs_refuses_to_go_along(shop: Shop) -> None:
+    for name in "ab":
+        shop.put(f"{name}.txt", name)
+        shop.run("up")
+        shop.run("down", upstream="up")
+    shop.run("last", upstream="down")
+    rewind(shop.store, "up", 1, clean=True, **WHY)
+    said = refused(shop, "'last' has read it up to run 2")
+    assert "rewind down --to 1 --clean" in said
+    rewind(shop.store, "down", 1, clean=True, **WHY)
+    shop.run("up")
+    shop.run("down", upstream="up")
+    shop.run("last", upstream="down", on_rewind="rewind")
+    assert shop.target_lines("last") == {"a": 1, "b": 1}
+
+
+def test_consumer_that_has_read_no_more_than_what_stays_hinders_nobody(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run("up")
+    shop.run("down", upstream="up")
+    shop.run("last", upstream="down")
+    shop.put("b.txt", "b")
+    shop.run("up")
+    shop.run("down", upstream="up")
+    rewind(shop.store, "up", 1, clean=True, **WHY)
+    shop.run("up")
+    shop.run("down", upstream="up", on_rewind="rewind")
+    assert shop.target_lines("down") == {"a": 1, "b": 1}
+
+
+def test_sink_that_takes_nothing_back_refuses_to_go_along(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    rewound_chain(shop)
+    monkeypatch.setattr("airflow_bookmarks.lifecycle.clean.STAGED_SINKS", frozenset[str]())
+    refused(shop, r"a sink \(files\) that can't take rows back")
+
+
+def test_overwritten_target_keeps_what_no_run_can_bring_back(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    """Run 2 has replaced what run 1 wrote, and run 1 stays: to remove run 2's file would leave nothing of that."""
+    for name in "abc":
+        shop.put(f"{name}.txt", name)
+        shop.run("up")
+        overwriting(shop, "fail")
+    rewind(shop.store, "up", 1, clean=True, **WHY)
+    for _ in range(2):
+        assert overwriting(shop, "rewind") == []
+        assert shop.target_lines("down") == {"c": 1}
+        assert "output 'out' stays as it is" in caplog.text
+    shop.run("up")
+    assert sorted(overwriting(shop, "fail")) == ["b", "c"]
+    assert shop.target_lines("down") == {"b": 1, "c": 1}
+
+
+def overwriting(shop: Shop, on_rewind: OnRewind) -> list[str]:
+    """Make one run of the consumer that replaces all its target holds."""
+    shop.mode = Mode.OVERWRITE
+    lines, _ = shop.run("down", upstream="up", on_rewind=on_rewind)
+    shop.mode = Mode.APPEND
+    return lines
+
+
+def test_overwritten_and_appended_target_refuses_to_go_along(shop: Shop) -> None:
+    for name, mode in (("a", Mode.APPEND), ("b", Mode.OVERWRITE), ("c", Mode.APPEND)):
+        shop.put(f"{name}.txt", name)
+        shop.run("up")
+        shop.mode = mode
+        shop.run("down", upstream="up")
+        shop.mode = Mode.APPEND
+    rewind(shop.store, "up", 1, clean=True, **WHY)
+    refused(shop, "overwritten files of output 'out' that no clean brings back, and run 3 has appended")
+
+
+def test_open_and_undone_runs_are_told_in_the_history(shop: Shop) -> None:
+    rewound_chain(shop)
+    shop.run("down", upstream="up", on_rewind="rewind")
+    assert [row["state"] for row in history(shop.store, "down")] == ["PUBLISHED", "UNDONE", "UNDONE", "PUBLISHED"]
+    (event,) = shop.store.events("down")
+    assert (event["kind"], event["files_to_clean"]) == ("rewind", 2)
