@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -14,7 +14,7 @@ from airflow_bookmarks.lifecycle.place import Mode
 from airflow_bookmarks.sources.upstream import OnRewind
 from tests.lifecycle.shop import Shop
 
-WHY = {"reason": "bad day", "who": "me"}
+WHY: dict[str, Any] = {"reason": "bad day", "who": "me"}
 LEFT = "rewind_keep"
 
 
