@@ -25,8 +25,8 @@ class Settings:
     and `upstream_until` a JSON object with the last run to read of some of them; `replay` is the number of a run to
     make again; `start` is "beginning", "now" or an ISO time; `shard` says which virtual shards this task works on, as
     `core.shard.Share` has it; `state_uri` is a folder for state that is too large for the table, as the store URI may
-    say it too; `manifest_uri` a folder in which each plan is written down; `version` is that of the package which wrote
-    the settings.
+    say it too; `manifest_uri` a folder in which each plan is written down; `on_unused` is "warn", "error" or "ignore";
+    `version` is that of the package which wrote the settings.
     """
 
     job: str | None = None
@@ -45,6 +45,7 @@ class Settings:
     shard: str | None = None
     state_uri: str | None = None
     manifest_uri: str | None = None
+    on_unused: str | None = None
     version: str | None = None
 
     @classmethod

@@ -83,14 +83,13 @@ def state_after(
         greatest: what was read of the column whose values are the watermark; None: the source tells its watermark.
 
     A watermark of another column, or of no column, says nothing of this one: the first value of the column replaces it.
-    Until there is one, the watermark of before stays what it was.
+    Until there is one, there is none: who waits for a value of the column may not be released by the time of a file.
     """
-    own = replace(state, watermark=position.watermark)
     if greatest is None:
-        return own
+        return replace(state, watermark=position.watermark)
     is_same = before is not None and before.watermark_column == greatest.column
     mark = later(before.watermark, greatest.value) if before is not None and is_same else greatest.value
-    return own if mark is None else replace(own, watermark=mark, watermark_column=greatest.column)
+    return replace(state, watermark=mark, watermark_column=greatest.column)
 
 
 # ---- values as text

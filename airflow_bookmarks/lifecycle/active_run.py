@@ -24,7 +24,7 @@ from airflow_bookmarks.core.reason import OVER_BOUND
 from airflow_bookmarks.core.run import ContextState, OutputEntry, Payload, PlanEntry, Run, RunKey
 from airflow_bookmarks.core.start import BEGINNING, Start, is_first_run
 from airflow_bookmarks.core.watermark import Greatest, state_after
-from airflow_bookmarks.lifecycle.archive import Disposal, put_away
+from airflow_bookmarks.lifecycle.archive import IS_READ_WHOLE, ON_PUBLISHED, Disposal, log_kept, put_away
 from airflow_bookmarks.lifecycle.begin import OnConflict, begin
 from airflow_bookmarks.lifecycle.clean import finish_clean
 from airflow_bookmarks.lifecycle.discard import discarded_facts, increment_of, is_published, log_discarded, remedy_for
@@ -103,6 +103,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         self._rows: dict[str, int | None] = {}
         self._greatest: dict[str, Greatest] = {}
         self._disposals: dict[str, Disposal] = {}
+        self._kept: dict[str, str] = {}
         self._staging: list[str] = list(holding.base.staging)
         self._entries: Mapping[str, OutputEntry] = {}
         self._landing: Mapping[str, FilePlan] | None = None
@@ -297,6 +298,10 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         """Say what becomes of the files of a context once this run is published; before it is planned."""
         self._disposals[ctx] = disposal
 
+    def keep_files(self, ctx: str, why: str) -> None:
+        """Let the files of a context stay after all, for good: it is not known that all of them were read."""
+        self._kept[ctx] = why
+
     def _plan_source(self, ctx: str, source: Source, on_change: OnSourceChange) -> tuple[Found, FilePlan]:
         found = self._reader.found_for(ctx, source, on_change)
         if is_first_run(self._holding.base):
@@ -443,7 +448,9 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
 
     def _put_away(self, plans: Mapping[str, FilePlan]) -> None:
         for ctx, disposal in self._disposals.items():
-            if ctx in plans:
+            if ctx in self._kept:
+                log_kept(self.job, ctx, disposal, len(plans[ctx]), self._kept[ctx])
+            elif ctx in plans:
                 put_away(self._store, self._holding, ctx, self._contexts[ctx].plan, plans[ctx], disposal)
 
     def _publish(self, run: Run) -> Summary:
@@ -594,6 +601,8 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
             facts["watermark_before"] = self.watermark(ctx)
             if ctx in self._contexts and self._contexts[ctx].schema_change:
                 facts["schema_change"] = self._contexts[ctx].schema_change
+            if ctx in self._kept:
+                facts[IS_READ_WHOLE] = False
             if ctx in self._greatest:
                 facts |= {"watermark_column": self._greatest[ctx].column, "greatest": self._greatest[ctx].value}
             contexts[ctx] = facts
@@ -622,6 +631,8 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
             entry = adopted.plans[ctx]
             found = Found() if entry.facts.get(STARTS_OVER) else self._reader.found(ctx)
             position = advance_stored(entry.kind, plan, found)
+            if ON_PUBLISHED in entry.facts:
+                self._kept[ctx] = "its driver has died, and with it what was read"
             if position is not None:
                 moved[ctx] = position
                 state = ContextState(entry.kind, entry.fingerprint, self._holding.key)
@@ -643,6 +654,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         for ctx in plans.keys() & contexts.keys():
             log_committed(log, self.job, ctx, self._holding.run_number, contexts[ctx])
         publish_run(self._store, self._holding, run, self._machine)
+        self._kept.clear()
         self._hold(self._mark_and_take(run))
 
     # ---- abort

@@ -43,6 +43,7 @@ log = logging.getLogger(__name__)
 OnPublished = Literal["keep", "delete", "archive"]
 
 ON_PUBLISHED = "on_published"  # among the facts of a plan: what is to become of its files
+IS_READ_WHOLE = "is_read_whole"  # among what a run counts of a context: False where its files stay for good
 LOOKED_BACK = 20  # runs whose plans are asked whose leftovers lie there
 _AT_A_TIME = 100  # files between two looks at the job, and between the look at a file and its end
 _GONE = "gone already"  # what became of a file that somebody else removed
@@ -160,6 +161,20 @@ def put_away(
     _log(label, disposal, tally)
 
 
+def log_kept(job: str, ctx: str, disposal: Disposal, files: int, why: str) -> None:
+    """Say that read files stay where they are, for good."""
+    log.warning(
+        "bookmark %s, context %s: on_published=%r: %d planned files stay, because %s. They count as read, and no later "
+        "run puts them away: look whether their rows have arrived, then remove them by hand; or go back with "
+        "`airflow-bookmarks rewind`, and read all of them in one action (a write by job.write does)",
+        job,
+        ctx,
+        disposal.on_published,
+        files,
+        why,
+    )
+
+
 def leftovers(store: BookmarkStore, holding: Holding, ctx: str, known: Listing) -> Listing:
     """Return which known files one of the last runs has read and was to put away.
 
@@ -172,10 +187,13 @@ def leftovers(store: BookmarkStore, holding: Holding, ctx: str, known: Listing) 
         entry = run.plans.get(ctx)
         if entry is None or ON_PUBLISHED not in entry.facts:
             continue
+        is_kept = run.metrics.get("contexts", {}).get(ctx, {}).get(IS_READ_WHOLE) is False
         for file in FilePlan.decode(store.blobs.get(entry.body)).files:
             there = waiting.get(file.path)
             if there is not None and there.version == file.version:
-                found.append(waiting.pop(file.path))
+                waiting.pop(file.path)
+                if not is_kept:
+                    found.append(there)
         if not waiting:
             break
     return Listing.of(found)

@@ -282,6 +282,9 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests):
             self.option.value,
         )
 
+    def keep_files(self, ctx: str, why: str) -> None:
+        """Do nothing: files stay in any case."""
+
     def set_greatest(self, ctx: str, greatest: Greatest) -> None:
         """Keep for the side record the greatest value that was read of a column."""
         self._greatest[ctx] = greatest

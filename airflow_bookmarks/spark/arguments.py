@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, replace
 from random import SystemRandom
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.instant import utc_now
@@ -17,6 +17,7 @@ from airflow_bookmarks.core.start import BEGINNING, Start
 from airflow_bookmarks.core.ulid import new_ulid
 from airflow_bookmarks.lifecycle.begin import OnConflict
 from airflow_bookmarks.lifecycle.manifest import check_manifest_uri
+from airflow_bookmarks.spark.read_options import OnUnused
 from airflow_bookmarks.store.address import StoreAddress
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
 from airflow_bookmarks.store.object_store import check_state_uri
@@ -37,6 +38,7 @@ class Arguments:
     choice: Choice
     caller: Caller
     on_conflict: OnConflict
+    on_unused: OnUnused
     wait_for: timedelta
     replay: int | None
     start: Start
@@ -65,6 +67,7 @@ class Arguments:
         wait_for: timedelta,
         state_uri: str | None,
         manifest_uri: str | None,
+        on_unused: OnUnused | None,
     ) -> Arguments:
         """Put together what the script gives and what travelled here in `settings`; the store is opened last.
 
@@ -84,6 +87,8 @@ class Arguments:
         again = _replay(_one("replay", _text(replay), "replay", settings.replay), choice)
         conflict = _one("on_conflict", on_conflict, "on_conflict", settings.on_conflict) or "fail"
         check_choice("on_conflict", conflict, OnConflict)
+        unused = _one("on_unused", on_unused, "on_unused", settings.on_unused) or "warn"
+        check_choice("on_unused", unused, OnUnused)
         manifests = _one("manifest_uri", manifest_uri, "manifest_uri", settings.manifest_uri)
         share = _share(shard, settings.shard, again)
         if share is not None:
@@ -93,6 +98,7 @@ class Arguments:
             choice=choice,
             caller=_caller(settings, run_id, attempt),
             on_conflict="wait" if conflict == "wait" else "fail",
+            on_unused=cast("OnUnused", unused),
             wait_for=wait_for,
             replay=again,
             start=_start(start, settings.start),

@@ -16,7 +16,6 @@ from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.option import Option, check_choice
 from airflow_bookmarks.core.settings import Settings
 from airflow_bookmarks.core.shard import Shard, ShardBy, VirtualShard, shard_name
-from airflow_bookmarks.core.watermark import Greatest
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.archive import Disposal, OnPublished
 from airflow_bookmarks.lifecycle.lease import Machine
@@ -30,6 +29,7 @@ from airflow_bookmarks.sources.file_options import FileOptions, OnOverwrite, OnT
 from airflow_bookmarks.sources.look import Looks
 from airflow_bookmarks.spark.arguments import Arguments
 from airflow_bookmarks.spark.batches import Batches
+from airflow_bookmarks.spark.cause import cause_of
 from airflow_bookmarks.spark.inputs import Inputs, state_folders
 from airflow_bookmarks.spark.read_options import ReadOptions, Share
 
@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from airflow_bookmarks.lifecycle.summary import Summary
     from airflow_bookmarks.sources.source import OnSourceChange
     from airflow_bookmarks.sources.upstream import OnRewind
+    from airflow_bookmarks.spark.read_options import OnUnused
     from airflow_bookmarks.spark.reader import BookmarkedReader
     from airflow_bookmarks.spark.readers.files import Way
     from airflow_bookmarks.spark.reference import ReferenceReader, References
-    from airflow_bookmarks.spark.session import RowCount
-    from airflow_bookmarks.spark.watermark import WatermarkColumn
+    from airflow_bookmarks.spark.use import Uses
     from airflow_bookmarks.spark.writer import BookmarkedWriter
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -70,8 +70,8 @@ class BookmarkedJob:
     """One run of a bookmarked job: reads what is new, writes staged output, commits and publishes on leaving the block.
 
     Every argument may come from the operator instead, as `spark.bookmarks.job`, `.store`, `.option`, `.from`, `.to`,
-    `.run_id`, `.attempt`, `.replay`, `.start`, `.shard`, `.on_conflict`, `.state_uri` and `.manifest_uri`; given in
-    both places with different values it is an error.
+    `.run_id`, `.attempt`, `.replay`, `.start`, `.shard`, `.on_conflict`, `.on_unused`, `.state_uri` and
+    `.manifest_uri`; given in both places with different values it is an error.
 
     Args:
         spark: the session; default: the active one. Without any, in a plain Python task, the job has `state`, and
@@ -93,6 +93,9 @@ class BookmarkedJob:
             well (`?state_uri=`).
         manifest_uri: a folder in which each plan is written down before it is read, as Glue does it:
             `<manifest_uri>/partitionlisting/<job>/<run id>/<ctx>.input-files.json`; with every option.
+        on_unused: of a context that was read, with something new, and that no action of the script has used: a warning
+            that names it ("warn", the default), as far as that is known; "error": nothing is committed, which is exact,
+            at the price that filters are not pushed down into what is read; or nothing ("ignore").
 
     Raises:
         OptionError: an unknown or contradictory argument or setting; nothing was read or changed.
@@ -122,6 +125,7 @@ class BookmarkedJob:
         wait_for: timedelta = timedelta(hours=1),
         state_uri: str | None = None,
         manifest_uri: str | None = None,
+        on_unused: OnUnused | None = None,
     ) -> None:
         _show_log()
         self._spark = _session(spark)
@@ -141,6 +145,7 @@ class BookmarkedJob:
             wait_for=wait_for,
             state_uri=state_uri,
             manifest_uri=manifest_uri,
+            on_unused=on_unused,
         )
         self.name, self.store = self._given.name, self._given.store
         self._machine = Machine(at=fault_from_environment(self._given.caller.attempt))
@@ -156,7 +161,7 @@ class BookmarkedJob:
         """Begin with nothing that belongs to a run."""
         self.inputs = Inputs(self.name, self._given.upstreams, self._given.untils, state_folders(self.store))
         self._run: ActiveRun | SideRun | None = None
-        self._counts: dict[str, RowCount] = {}
+        self._uses: Uses | None = None
         self._summary: Summary | None = None
         self._is_aborted = False
         self._session_conf = ExitStack()
@@ -316,7 +321,7 @@ class BookmarkedJob:
             self._prepare_manifests(self._run)
             self._prepare_session()
         except BaseException as error:
-            self.abort(f"{type(error).__name__}: {error}")  # the `with` block is not entered, so nobody else would
+            self.abort(cause_of(error))  # the `with` block is not entered, so nobody else would
             raise
         return self
 
@@ -359,7 +364,7 @@ class BookmarkedJob:
         try:
             check_not_sharded(self.store, self.name)
         except BaseException as error:
-            run.abort(f"{type(error).__name__}: {error}")
+            run.abort(cause_of(error))
             raise
 
     def commit(self) -> dict[str, Any]:
@@ -371,9 +376,8 @@ class BookmarkedJob:
             FencedError: another run has taken over. In these cases nothing was committed.
         """
         run = self.active_run
-        for ctx, count in self._counts.items():
-            run.set_rows(ctx, count.rows())
-            self._note_watermark(run, ctx, count)
+        if self._uses is not None:
+            self._uses.settle(run)
         if self.inputs.unread_upstreams:
             unread = self.inputs.unread_upstreams
             log.warning("bookmark %s: declared upstream jobs %s were not read by this run", self.name, unread)
@@ -381,15 +385,6 @@ class BookmarkedJob:
         self._session_conf.close()
         log.info("bookmark %s: done, %s", self.name, self._summary.in_words())
         return self._summary.as_dict()
-
-    def _note_watermark(self, run: ActiveRun | SideRun, ctx: str, count: RowCount) -> None:
-        if count.watermark is None:
-            return
-        column, value = count.watermark.name, count.greatest()
-        run.set_greatest(ctx, Greatest(column, value))
-        if value is None:
-            why = "no action has read the frame" if count.rows() is None else "no row has a value that can be one"
-            log.warning("bookmark %s, context %s: %s has no new watermark: %s", self.name, ctx, column, why)
 
     def abort(self, reason: str) -> None:
         """Give the job back without a commit: state and targets stay as they were."""
@@ -417,13 +412,13 @@ class BookmarkedJob:
                 self.name,
                 error.code,
             )
-        self.abort(f"{type(error).__name__}: {error}")
+        self.abort(cause_of(error))
 
     def _commit_or_abort(self) -> None:
         try:
             self.commit()
         except BaseException as error:
-            self.abort(f"{type(error).__name__}: {error}")
+            self.abort(cause_of(error))
             raise
 
     # ---- reading and writing
@@ -504,10 +499,12 @@ class BookmarkedJob:
                 quarantined stays so whatever this option says later.
             watermark_column: of files: the greatest value of this column among the rows read is the watermark of the
                 context, and not the newest file time. A timestamp, date, integer or decimal; NULL is no value. It is
-                observed by the first action of the script that reads the frame; where none does, it stays what it was.
+                that of an action of the script that has read all of the frame; where none is known to have, it stays
+                what it was, with a warning. A managed write tells it at no cost, any other action costs a pass.
             on_published: of files that were read, once the run is published: they are left alone ("keep"), deleted
                 ("delete") or moved to the same path below `archive_to` ("archive"); only where they are still as they
-                were read. A rewind, reset or replay can't read them again. What a driver leaves, the next run finishes.
+                were read, and an action of the script has read all of their frame. A rewind, reset or replay can't
+                read them again. What a driver leaves, the next run finishes.
             archive_to: a folder on the same file system, outside of what is read.
             exclusions: of files: patterns of those that are left out, of their paths below the folder that is loaded:
                 "*.bak", "**/tmp/**" (`**` crosses folders); counted as "excluded", as is what Spark's option
@@ -531,7 +528,7 @@ class BookmarkedJob:
             infer_schema: of files without .schema(...): which are looked at for columns: a "sample" of more than 100
                 (1,000 for formats that carry their schema), "all", or none ("last": the columns of the last run; what
                 is new besides is not read).
-            count_rows: count the rows as the first action of the script reads them; it may hold back filter pushdown.
+            count_rows: count the rows as an action of the script reads them; it may hold back filter pushdown.
             read_by: "paths" or "directory"; default: chosen from the counts.
 
         Raises:
@@ -760,13 +757,14 @@ class BookmarkedJob:
         """Fail by our own error, not by that of an import, where there is no Spark."""
         _ = self.spark
 
-    def counted(self, ctx: str, frame: DataFrame, watermark: WatermarkColumn | None = None) -> DataFrame:
-        """Return the frame with its rows counted under `ctx`, and the greatest value of a column observed."""
-        from airflow_bookmarks.spark.session import RowCount  # imports pyspark
+    @property
+    def uses(self) -> Uses:
+        """What the actions of the session read of the contexts of this run."""
+        if self._uses is None:
+            from airflow_bookmarks.spark.use import Uses  # imports pyspark
 
-        count = RowCount(watermark)
-        self._counts[ctx] = count
-        return count.of(frame)
+            self._uses = Uses(self.name, self._given.on_unused)
+        return self._uses
 
     def check_target(self, target: str, *, overwrites: bool) -> None:
         """Make sure that an output doesn't lie where this run reads, nor replaces what others of its loop wrote.

@@ -24,11 +24,13 @@ from airflow_bookmarks.sources.files import FileSource, left_out
 from airflow_bookmarks.sources.shard import ShardedUpstream
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.spark.by_format import ByFormat, set_option
+from airflow_bookmarks.spark.cause import cause_of
 from airflow_bookmarks.spark.readers.change import ColumnRule
 from airflow_bookmarks.spark.readers.corrupt import find_corrupt
 from airflow_bookmarks.spark.readers.files import Way, read_plan
 from airflow_bookmarks.spark.readers.format import FORMATS, Format, case_rule, check_format, corrupt_column
 from airflow_bookmarks.spark.session import is_connect
+from airflow_bookmarks.spark.use import Wanted
 from airflow_bookmarks.spark.watermark import WatermarkColumn
 
 if TYPE_CHECKING:
@@ -211,7 +213,7 @@ class BookmarkedReader(ByFormat):
         except BaseException as error:
             # What was planned would count as read, where the script goes on.
             if starts_over or not plan.is_empty:
-                run.set_failed(self._ctx, f"{type(error).__name__}: {error}".rstrip("."))
+                run.set_failed(self._ctx, cause_of(error).rstrip("."))
             raise
 
     def _check_starts_over_whole(self, plan: FilePlan) -> None:
@@ -463,7 +465,8 @@ class BookmarkedReader(ByFormat):
         if plan.is_empty:
             run.set_rows(self._ctx, 0)
             return frame
-        return self._job.counted(self._ctx, frame, column) if self._wanted.count_rows or column is not None else frame
+        wanted = Wanted(self._wanted.count_rows, column, not self._wanted.disposal.is_kept)
+        return self._job.uses.frame_of(self._ctx, frame, wanted)
 
 
 def _with_missing(given: StructType, written: StructType | None, partitions: Sequence[str]) -> StructType:

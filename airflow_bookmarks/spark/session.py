@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
 
+    from pyspark.sql import Column
+
     from airflow_bookmarks.spark.watermark import WatermarkColumn
 
 try:
@@ -111,21 +113,36 @@ def _installed(name: str) -> str | None:
 class RowCount:
     """Counts the rows of a frame while an action of the user runs it (`DataFrame.observe`), at no extra pass.
 
-    With `watermark` it also finds the greatest value of that column.
+    With `watermark` it also finds the greatest value of that column. Of the actions that run the frame, a classic
+    session tells what the first has read, and Spark Connect what the last has.
     """
 
-    def __init__(self, watermark: WatermarkColumn | None = None) -> None:
+    def __init__(self, watermark: WatermarkColumn | None = None, name: str | None = None) -> None:
         self.watermark = watermark
-        self._observation = Observation()
+        self._observation = Observation(name)
         self._session: SparkSession | None = None
         self._found: dict[str, Any] = {}
         self._waiting: threading.Thread | None = None
 
+    @staticmethod
+    def named(frame: DataFrame, name: str, watermark: WatermarkColumn | None) -> DataFrame:
+        """Return the frame that a `RowCount` of this name counts which is made later, `of` the frame given here.
+
+        So it counts for the first action after that, on a classic session.
+        """
+        return frame.observe(name, *_observed(watermark))
+
     def of(self, frame: DataFrame) -> DataFrame:
         """Return the frame that counts."""
         self._session = frame.sparkSession
-        greatest = [] if self.watermark is None else [self.watermark.observed().alias("greatest")]
-        return frame.observe(self._observation, F.count(F.lit(1)).alias("rows"), *greatest)
+        return frame.observe(self._observation, *_observed(self.watermark))
+
+    def forget(self) -> bool:
+        """Forget on Spark Connect what actions have read up to now; return whether that is forgotten."""
+        self._waiting = None
+        self._found.clear()
+        self._observation.get.clear()
+        return not self._observation.get
 
     def rows(self) -> int | None:
         """Return the count of the first action that ran the frame, None where none did."""
@@ -159,3 +176,8 @@ class RowCount:
         # The optimizer proved the frame empty and dropped the count, or no action ran it: an error, or no rows in it.
         with contextlib.suppress(*SPARK_ERRORS):
             self._found.update(self._observation.get)
+
+
+def _observed(watermark: WatermarkColumn | None) -> list[Column]:
+    greatest = [] if watermark is None else [watermark.observed().alias("greatest")]
+    return [F.count(F.lit(1)).alias("rows"), *greatest]

@@ -159,7 +159,8 @@ class BookmarkedWriter:
         folder = run.place(self._name, sink.place())
         # Where nothing is new, whether there are rows decides what becomes of them.
         count_rows = self._count_rows or run.is_without_input
-        staged = sink.write(self._frame, files, folder, run.file_token, count_rows=count_rows)
+        with self._job.uses.of_write(self._frame):
+            staged = sink.write(self._frame, files, folder, run.file_token, count_rows=count_rows)
         self._job.inputs.check_published(target, staged)
         run.staged(self._name, staged)
 

@@ -116,6 +116,7 @@ _FACTS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "watermark_column": _TEXT,
     "greatest": _TEXT_OR_NONE,
     "on_published": _TEXT,
+    "is_read_whole": (_is_flag, "neither true nor false"),
     "rows": (_is_size_or_none, "no count"),
     "skipped": (_is_map_of(is_size), "no map of counts"),
     "partitions": (_is_map_of(is_size), "no map of counts"),

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from airflow_bookmarks.core.errors import OptionError, SchemaUnknownError, SourceChangedError
+from airflow_bookmarks.core.errors import MisuseError, OptionError, SchemaUnknownError, SourceChangedError
 from airflow_bookmarks.spark import BookmarkedJob
 from tests.spark.lake import LISTING_KEY, Lake, columns_of, lines_of, rows_of
 
@@ -144,6 +144,34 @@ def test_rows_are_counted_where_an_action_needed_the_frame(lake: Lake) -> None:
         "filtered": None,
     }
     assert {name: facts["rows"] for name, facts in job.summary["outputs"].items()} == {"two": 2, "none": 0}
+
+
+def test_what_a_managed_write_read_is_known_whatever_was_looked_at_before(lake: Lake) -> None:
+    lake.put("a.txt", *["1"] * 50, "2")
+    lake.put("b.txt", *["1"] * 50, folder="part")
+    with lake.job() as job:
+        raw = job.read("raw", watermark_column="value", on_published="delete").schema("value INT").csv(lake.path("raw"))
+        part = job.read("part", watermark_column="value", on_published="delete").schema("value INT")
+        assert not raw.isEmpty()
+        job.write(raw.where("value = 1"), "out").parquet(lake.path("out"))
+        job.write(part.csv(lake.path("part")).limit(1), "one").parquet(lake.path("one"))
+    assert lake.head().contexts["raw"].watermark == "2"
+    assert lake.head().contexts["part"].watermark is None
+    assert not list((lake.root / "raw").iterdir())
+    assert list((lake.root / "part").iterdir())
+
+
+def test_context_without_an_output_is_named_and_may_be_an_error(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
+    lake.put("a.txt", "a")
+    with lake.job("first") as job:
+        job.write(lake.read(job), "out").text(lake.path("first"))
+        job.read("other").text(lake.path("raw"))
+    assert "no output of this run was made from context 'other'" in caplog.text
+    job = lake.job("second", on_unused="error").begin()
+    lake.read(job)
+    with pytest.raises(MisuseError, match="no action of this script has read context 'raw'"):
+        job.commit()
+    job.abort("it was refused")
 
 
 def test_many_files_are_listed_by_few_tasks_while_the_run_lasts(lake: Lake) -> None:

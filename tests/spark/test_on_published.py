@@ -39,6 +39,87 @@ def test_read_files_are_archived(lake: Lake) -> None:
     assert names(lake.path("raw")) == []
 
 
+@pytest.mark.parametrize("verb", [{"on_published": "delete"}, {"on_published": "archive", "archive_to": "done"}])
+def test_files_that_no_action_read_stay_for_good_with_a_warning(
+    lake: Lake, caplog: pytest.LogCaptureFixture, verb: dict[str, str]
+) -> None:
+    if "archive_to" in verb:
+        verb = {**verb, "archive_to": lake.path("done")}
+    lake.put("a.txt", "a")
+
+    with lake.job() as job:
+        lake.read(job, **verb)
+
+    assert names(lake.path("raw")) == ["a.txt"]
+    assert "1 planned files stay, because no action has read the frame" in caplog.text
+    lake.put("b.txt", "b")
+    assert run(lake, **verb) == ["b"]
+    assert names(lake.path("raw")) == ["a.txt"]  # as a leftover of the run before it would go unread
+
+
+@pytest.mark.parametrize("partly", ["take", "isEmpty", "limit"])
+def test_files_that_were_read_in_part_stay(lake: Lake, caplog: pytest.LogCaptureFixture, partly: str) -> None:
+    for name in "abc":
+        lake.put(f"{name}.txt", *[name] * 50)
+
+    with lake.job() as job:
+        raw = lake.read(job, on_published="delete")
+        if partly == "limit":
+            job.write(raw.limit(2), "out").text(lake.path("out"))
+        else:
+            getattr(raw, partly)(*([1] if partly == "take" else []))
+
+    assert names(lake.path("raw")) == ["a.txt", "b.txt", "c.txt"]
+    assert "3 planned files stay, because no action is known to have read it to its end" in caplog.text
+
+
+def test_files_go_whose_frame_was_looked_at_first_and_written_then(lake: Lake) -> None:
+    lake.put("a.txt", *["a"] * 50)
+    lake.put("b.txt", *["b"] * 50)
+
+    with lake.job() as job:
+        raw = lake.read(job, on_published="delete")
+        assert not raw.isEmpty()
+        job.write(raw.where("value = 'a'").orderBy("value"), "out").text(lake.path("out"))
+
+    assert names(lake.path("raw")) == []
+
+
+def test_files_go_whose_cached_frame_was_filled_and_written(lake: Lake) -> None:
+    lake.put("a.txt", *["a"] * 50)
+    lake.put("b.txt", *["b"] * 50)
+
+    with lake.job() as job:
+        raw = lake.read(job, on_published="delete").cache()
+        raw.count()
+        job.write(raw.distinct(), "out").text(lake.path("out"))
+
+    assert names(lake.path("raw")) == []
+
+
+def test_files_whose_write_failed_and_was_caught_stay(lake: Lake) -> None:
+    lake.put("a.txt", *["a"] * 50)
+
+    with lake.job() as job:
+        raw = lake.read(job, on_published="delete")
+        with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+            raw.selectExpr("1 / cast(value <> 'a' as int)").collect()
+
+    assert names(lake.path("raw")) == ["a.txt"]
+
+
+def test_each_context_is_put_away_by_its_own_use(lake: Lake) -> None:
+    lake.put("a.txt", "a", folder="left")
+    lake.put("b.txt", "b", folder="right")
+
+    with lake.job() as job:
+        left = job.read("left", on_published="delete").text(lake.path("left"))
+        job.read("right", on_published="delete").text(lake.path("right"))
+        job.write(left, "out").text(lake.path("out"))
+
+    assert (names(lake.path("left")), names(lake.path("right"))) == ([], ["b.txt"])
+
+
 def test_run_that_fails_deletes_nothing(lake: Lake) -> None:
     lake.put("a.txt", "a")
 
@@ -55,7 +136,8 @@ def test_quarantined_file_is_neither_deleted_nor_archived(lake: Lake) -> None:
     lake.put("b.csv", "x")
 
     with lake.job() as job:
-        job.read("raw", on_published="delete", on_corrupt="quarantine").schema("id INT").csv(lake.path("raw"))
+        raw = job.read("raw", on_published="delete", on_corrupt="quarantine").schema("id INT").csv(lake.path("raw"))
+        raw.collect()
 
     assert names(lake.path("raw")) == ["b.csv"]
 

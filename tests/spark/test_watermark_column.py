@@ -92,6 +92,49 @@ def test_frame_that_no_action_read_leaves_the_watermark_and_says_so(
     assert "event_time has no new watermark: no action has read the frame" in caplog.text
 
 
+@pytest.mark.parametrize("first", ["isEmpty", "take", "limit"])
+def test_watermark_is_that_of_the_write_whatever_was_looked_at_before(lake: Lake, first: str) -> None:
+    for day in (1, 2, 3):
+        lake.put(f"{day}.csv", *[f"{day},2013-01-0{day}T00:00:00Z"] * 30)
+
+    with lake.job() as job:
+        raw = job.read("raw", watermark_column="event_time").schema(SCHEMA).csv(lake.path("raw"))
+        {"isEmpty": raw.isEmpty, "take": lambda: raw.take(1), "limit": lambda: raw.limit(1).collect()}[first]()
+        job.write(raw.where("id > 1"), "out").parquet(lake.path("out"))
+
+    assert mark(lake) == "2013-01-03T00:00:00.000000Z"
+    assert job.summary is not None
+    assert job.summary["contexts"]["raw"]["rows"] == 90
+
+
+def test_watermark_of_a_frame_that_was_read_in_part_stays_and_is_warned_about(
+    lake: Lake, caplog: pytest.LogCaptureFixture
+) -> None:
+    lake.put("a.csv", "1,2013-01-31T00:00:00Z")
+    run(lake)
+    lake.put("b.csv", *["2,2014-01-31T00:00:00Z"] * 30, "3,2015-01-31T00:00:00Z")
+
+    with lake.job() as job:
+        raw = job.read("raw", watermark_column="event_time").schema(SCHEMA).csv(lake.path("raw"))
+        job.write(raw.limit(1), "out").parquet(lake.path("out"))
+
+    assert mark(lake) == "2013-01-31T00:00:00.000000Z"
+    assert "context raw: event_time has no new watermark: no action is known to have read it to its end" in caplog.text
+    assert job.summary is not None
+    assert job.summary["contexts"]["raw"]["rows"] is None
+
+
+def test_first_run_that_reads_in_part_has_no_watermark_and_releases_nobody(lake: Lake) -> None:
+    lake.put("b.csv", *["2,2013-01-31T00:00:00Z"] * 30)
+
+    with lake.job() as job:
+        job.read("raw", watermark_column="event_time").schema(SCHEMA).csv(lake.path("raw")).take(1)
+
+    assert mark(lake) is None
+    [answer] = evaluate(lake.store, [Wait(("copy",), condition_of("watermark", "2013-01-31T00:00:00Z"))])
+    assert not answer.is_met
+
+
 def test_rows_without_a_value_leave_the_watermark(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
     lake.put("a.csv", "1,2013-01-31T00:00:00Z")
     run(lake)
@@ -110,7 +153,7 @@ def test_first_value_replaces_the_time_of_files_also_where_it_is_lower(lake: Lak
     assert (mark(lake) or "").startswith("2023-11-14")
     lake.put("b.csv", "2,")
     run(lake)
-    assert (mark(lake) or "").startswith("2023-11-14")  # no value yet: it is still the newest file's
+    assert mark(lake) is None  # no value yet, and the time of a file is none
     lake.put("c.csv", "3,2013-01-31T00:00:00Z")
     run(lake)
 

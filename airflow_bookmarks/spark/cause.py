@@ -1,0 +1,41 @@
+"""Cause: what an error says, without the stack that Spark puts into its text."""
+
+from __future__ import annotations
+
+import re
+
+_STACK = re.compile(r"\s+at \S+\(|\s+\.\.\. \d+ more|(JVM|Driver) stacktrace:")
+_TRACE = "Traceback (most recent call last):"
+_CAUSED = "Caused by: "
+_MOST_LINES = 8
+
+
+def cause_of(error: BaseException) -> str:
+    """Return class and text of an error in a few lines: what happened, and its last cause.
+
+    Example:
+        >>> cause_of(ValueError("no such folder"))
+        'ValueError: no such folder'
+    """
+    text = f"{type(error).__name__}: {error}".rstrip()
+    lines = text.splitlines()
+    if _TRACE not in text and not any(map(_STACK.match, lines)):
+        return text
+    told = [line for line in _without_traces(lines) if not _STACK.match(line)]
+    causes = [line for line in told if line.startswith(_CAUSED)]
+    first = [line for line in told if not line.startswith(_CAUSED)][:_MOST_LINES]
+    return "\n".join([*first, *causes[-1:]]).removesuffix(".")
+
+
+def _without_traces(lines: list[str]) -> list[str]:
+    """Leave out of Python's traces all but their last line, which is the error."""
+    told: list[str] = []
+    is_in_trace = False
+    for line in lines:
+        if _TRACE in line:
+            is_in_trace = True
+            told.append(line.partition(_TRACE)[0].rstrip())
+        elif not is_in_trace or not line.startswith((" ", "\t")):
+            is_in_trace = False
+            told.append(line)
+    return [line for line in told if line.strip()]
