@@ -531,6 +531,7 @@ def arguments(store: str | BookmarkStore, given: str | None, **settings: str) ->
         wait_for=timedelta(hours=1),
         state_uri=given,
         manifest_uri=None,
+        on_unused=None,
     )
 
 
