@@ -29,6 +29,7 @@ from airflow_bookmarks.lifecycle.begin import OnConflict, begin
 from airflow_bookmarks.lifecycle.clean import finish_clean
 from airflow_bookmarks.lifecycle.discard import discarded_facts, increment_of, is_published, log_discarded, remedy_for
 from airflow_bookmarks.lifecycle.expectation import Expects
+from airflow_bookmarks.lifecycle.guard import guarded
 from airflow_bookmarks.lifecycle.job_state import JobStates, KeepsState, state_context
 from airflow_bookmarks.lifecycle.lease import Machine, Renewer
 from airflow_bookmarks.lifecycle.manifest import WritesManifests
@@ -45,6 +46,7 @@ from airflow_bookmarks.lifecycle.start import OtherReaders, log_start, position_
 from airflow_bookmarks.lifecycle.stopwatch import Stopwatch
 from airflow_bookmarks.lifecycle.summary import Summary, log_committed, log_found, log_planned
 from airflow_bookmarks.lifecycle.turn import resting_contexts
+from airflow_bookmarks.lifecycle.unwritten import TracksWrites
 from airflow_bookmarks.sources.registry import advance_stored
 from airflow_bookmarks.sources.source import Found
 from airflow_bookmarks.sources.upstream import RewindWanted
@@ -73,7 +75,7 @@ class Planned:
     failure: str | None = None
 
 
-class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
+class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites):
     """A run that holds the job's lease. Made by `ActiveRun.begin`; ends with `commit` or `abort`.
 
     `skipped` and metrics are kept per context; nothing that was left out is silent.
@@ -89,6 +91,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         stopwatch: Stopwatch,
         renewer: Renewer | None = None,
     ) -> None:
+        super().__init__()
         self._store, self._holding, self._machine = store, holding, machine
         self._stopwatch = stopwatch
         self._renewer = renewer or Renewer(store, machine)
@@ -215,6 +218,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
 
     # ---- plan
 
+    @guarded
     def plan(
         self,
         ctx: str,
@@ -273,6 +277,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         """Whether the columns of a read are held against those of the run before."""
         return True
 
+    @guarded
     def quarantine(self, ctx: str, corrupt: Mapping[str, str]) -> FilePlan:
         """Leave planned files that can't be parsed out of the plan of a context; return what is left of it.
 
@@ -294,6 +299,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         log_corrupt(self.job, ctx, corrupt, is_kept=True)
         return plan
 
+    @guarded
     def dispose(self, ctx: str, disposal: Disposal) -> None:
         """Say what becomes of the files of a context once this run is published; before it is planned."""
         self._disposals[ctx] = disposal
@@ -330,6 +336,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         """Return the schema (JSON) of the run from which a planned context goes on; None where it starts anew."""
         return None if self._contexts[ctx].found.position is None else self.known_schema(ctx)
 
+    @guarded
     def start_over(self, ctx: str) -> FilePlan:
         """Plan a context again, from its beginning; call it before anything of it is read.
 
@@ -349,24 +356,29 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         log_planned(log, self.job, ctx, plan)
         return plan
 
+    @guarded
     def set_schema(self, ctx: str, schema: str, change: Mapping[str, Any] | None = None) -> None:
         """Keep the schema (JSON) with which a context was read, for later runs; and how it differs from before."""
         self._contexts[ctx].schema, self._contexts[ctx].schema_change = schema, change
 
+    @guarded
     def set_failed(self, ctx: str, error: str) -> None:
         """Keep that a planned context could not be read: this run can't commit, also where the error is caught."""
         self._contexts[ctx].failure = error
 
+    @guarded
     def set_rows(self, ctx: str, rows: int | None) -> None:
         """Keep how many rows were read from a context (None: not known)."""
         self._rows[ctx] = rows
 
+    @guarded
     def set_greatest(self, ctx: str, greatest: Greatest) -> None:
         """Keep the greatest value that was read of the column whose values are the watermark of a context."""
         self._greatest[ctx] = greatest
 
     # ---- place, stage
 
+    @guarded
     def place(self, output: str, place: Place) -> str:
         """Store where an output is staged, before its first byte is written; return that folder.
 
@@ -408,23 +420,28 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         # Rows are about to land in that sink, so this run moves something, whatever else it has found.
         return self._output_entries(increment_of(self._landing, state_changed=True))
 
+    @guarded
     def staged(self, output: str, staged: Staged) -> None:
         """Say what lies staged for an output: nothing of it is visible before the commit."""
         self._staged[output] = staged
+        self._note_written(output)
         self._machine.at(Point.STAGED)
 
     # ---- commit
 
+    @guarded
     def commit(self) -> Summary:
         """Commit, publish, mark, sweep.
 
         Raises:
-            MisuseError: it is over already. SourceChangedError: planned input changed; nothing was committed.
+            MisuseError: it is over already, a read failed, or a write was refused or not finished.
+            SourceChangedError: planned input changed; nothing was committed.
             FencedError, ChangedMeanwhileError: nothing was committed.
             PublishError: committed; the publish stays due and is finished by whoever begins next.
         """
         self._check_running("commit")
         self._check_read()
+        self._check_written("committed")
         self._check_staged()
         self._stopwatch.measure_since("read_write", "plan")
         with self._stopwatch.measure("commit"):
@@ -659,6 +676,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests):
 
     # ---- abort
 
+    @guarded
     def abort(self, error: str) -> None:
         """Give the job back without a commit: state and targets stay as they were.
 

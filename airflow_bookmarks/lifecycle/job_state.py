@@ -9,6 +9,7 @@ from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.job_state import STATE_CONTEXT, STATE_KIND, decode_states, encode_states, with_state
 from airflow_bookmarks.core.run import ContextState, RunKey
+from airflow_bookmarks.lifecycle.guard import Guarded, guarded
 from airflow_bookmarks.lifecycle.reading import ContextReader
 
 if TYPE_CHECKING:
@@ -47,10 +48,11 @@ class JobState:
         self._states.set(self.name, value)
 
 
-class JobStates:
+class JobStates(Guarded):
     """All values of one job, as one run sees them; read from the store when one is asked for."""
 
     def __init__(self, reader: ContextReader) -> None:
+        super().__init__()
         self._reader = reader
         self._stored: bytes | None = None
         self._values: Mapping[str, Any] | None = None
@@ -68,15 +70,18 @@ class JobStates:
         """Whether the run has read or set a value."""
         return self._values is not None
 
+    @guarded
     def get(self, name: str, default: Any) -> Any:
         """Return a copy of a value, `default` where there is none."""
         # A value that is changed in place and not set again is not stored, so nobody gets the value itself.
         return decode_states(encode_states({name: self._known()[name]}))[name] if name in self._known() else default
 
+    @guarded
     def set(self, name: str, value: Any) -> None:
         """Set a value; see `JobState.set`."""
         self._values = with_state(self._known(), name, value)
 
+    @guarded
     def changed(self) -> bytes | None:
         """Return the values to be stored, None where they are as they were."""
         body = None if self._values is None else encode_states(self._values)
@@ -99,6 +104,7 @@ class JobStates:
         origin = None if state is None else str(state.run)
         return {STATE_KIND: {"from": origin, **set_in, "names": sorted(self._values)}}
 
+    @guarded
     def _known(self) -> Mapping[str, Any]:
         if self._values is None:
             position = self._reader.found(STATE_CONTEXT).position

@@ -32,6 +32,7 @@ from airflow_bookmarks.core.settings import PREFIX
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.lifecycle.active_run import ActiveRun, Planned
 from airflow_bookmarks.lifecycle.discard import discarded_facts, increment_of, is_published, log_discarded
+from airflow_bookmarks.lifecycle.guard import guarded
 from airflow_bookmarks.lifecycle.job_state import JobStates
 from airflow_bookmarks.lifecycle.place import STAGED_SINKS, Mode, place_entry
 from airflow_bookmarks.lifecycle.point import Point
@@ -138,6 +139,7 @@ class ReplayRun(ActiveRun):
 
     # ---- plan, place
 
+    @guarded
     def plan(
         self,
         ctx: str,
@@ -181,6 +183,7 @@ class ReplayRun(ActiveRun):
                 "is there."
             )
 
+    @guarded
     def place(self, output: str, place: Place) -> str:
         """Return the folder in which to stage an output of the run again.
 
@@ -207,6 +210,7 @@ class ReplayRun(ActiveRun):
 
     # ---- commit
 
+    @guarded
     def commit(self) -> Summary:
         """Commit the revision, publish, mark, sweep.
 
@@ -218,6 +222,7 @@ class ReplayRun(ActiveRun):
         """
         self._check_running("commit")
         self._check_read()
+        self._check_written("committed")
         self._check_whole()
         for ctx, context in self._contexts.items():
             self._check_unchanged(ctx, context.source, context.plan)

@@ -26,6 +26,7 @@ from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.lifecycle.active_run import check_read, check_staged, is_over_bound
 from airflow_bookmarks.lifecycle.discard import discarded_facts, increment_of, is_published, log_discarded
 from airflow_bookmarks.lifecycle.expectation import Expects
+from airflow_bookmarks.lifecycle.guard import guarded
 from airflow_bookmarks.lifecycle.job_state import JobStates, KeepsState
 from airflow_bookmarks.lifecycle.manifest import WritesManifests
 from airflow_bookmarks.lifecycle.point import Point
@@ -37,6 +38,7 @@ from airflow_bookmarks.lifecycle.rewind import resolve_run, window_runs
 from airflow_bookmarks.lifecycle.start import log_start
 from airflow_bookmarks.lifecycle.stopwatch import Stopwatch
 from airflow_bookmarks.lifecycle.summary import Summary, log_found, log_planned
+from airflow_bookmarks.lifecycle.unwritten import TracksWrites
 from airflow_bookmarks.sources.source import Found, Source
 from airflow_bookmarks.sources.upstream import RewindWanted
 from airflow_bookmarks.store.item import payload_value
@@ -78,7 +80,7 @@ class _Walk:
         return load
 
 
-class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests):
+class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites):
     """A run under `pause` or `disable`. Made by `SideRun.begin`; ends with `commit` or `abort`.
 
     It reads `job.state` (`pause` alone: as it is, or as it was before the window) and stores nothing of it.
@@ -95,6 +97,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         start: Start = BEGINNING,
         walk: _Walk | None = None,
     ) -> None:
+        super().__init__()
         self._store, self._job, self._caller, self._choice, self._machine = store, job, caller, choice, machine
         self._head = head or Head()
         self._reader = ContextReader(store, job, self._head, start)
@@ -201,6 +204,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         """The part of published file names that tells this run from any other."""
         return f"side-{self._id}"
 
+    @guarded
     def plan(
         self,
         ctx: str,
@@ -263,6 +267,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests):
             )
         return recheck_plan(self._job, ctx, source, plan, on_missing) if gone else plan
 
+    @guarded
     def quarantine(self, ctx: str, corrupt: Mapping[str, str]) -> FilePlan:
         """Leave files that can't be parsed out of what this run reads, and record nothing of it."""
         source, plan, on_missing = self._sources[ctx]
@@ -285,6 +290,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests):
     def keep_files(self, ctx: str, why: str) -> None:
         """Do nothing: files stay in any case."""
 
+    @guarded
     def set_greatest(self, ctx: str, greatest: Greatest) -> None:
         """Keep for the side record the greatest value that was read of a column."""
         self._greatest[ctx] = greatest
@@ -294,6 +300,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         found = self._found.get(ctx)
         return None if found is None or found.position is None else self.known_schema(ctx)
 
+    @guarded
     def start_over(self, ctx: str) -> FilePlan:
         """Plan a context again, from its beginning."""
         self._check_running(f"read {ctx!r} from the beginning")
@@ -309,14 +316,17 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests):
     def set_schema(self, ctx: str, schema: str, change: Mapping[str, Any] | None = None) -> None:
         """Keep nothing: no later run reads what a side run left."""
 
+    @guarded
     def set_failed(self, ctx: str, error: str) -> None:
         """Keep that a planned context could not be read: this run can't publish, also where the error is caught."""
         self._failures[ctx] = error
 
+    @guarded
     def set_rows(self, ctx: str, rows: int | None) -> None:
         """Keep how many rows were read from a context (None: not known)."""
         self._rows[ctx] = rows
 
+    @guarded
     def place(self, output: str, place: Place) -> str:
         """Return the folder in which to stage an output: below a root that enabled runs neither use nor sweep."""
         check_name("output", output)
@@ -328,11 +338,14 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         self._places[output] = (place, folder)
         return folder
 
+    @guarded
     def staged(self, output: str, staged: Staged) -> None:
         """Say what lies staged for an output."""
         self._staged[output] = staged
+        self._note_written(output)
         self._machine.at(Point.STAGED)
 
+    @guarded
     def commit(self) -> Summary:
         """Publish what was staged, and leave the side record; the bookmark does not move.
 
@@ -343,6 +356,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests):
         """
         self._check_running("commit")
         check_read(self._job, self._failures, "published")
+        self._check_written("published")
         check_staged(self._job, self._places, self._staged, "published")
         plans = {
             ctx: recheck_plan(self._job, ctx, source, plan, on_missing)
@@ -464,6 +478,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests):
                     staging,
                 )
 
+    @guarded
     def abort(self, error: str) -> None:
         """Remove what was staged; nothing else was changed."""
         if not self._is_over:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ class Stopwatch:
         self._monotonic = monotonic
         self._seconds: dict[str, float] = {}
         self._ended: dict[str, float] = {}
+        self._adding = threading.Lock()
 
     @contextmanager
     def measure(self, part: str) -> Iterator[None]:
@@ -24,8 +26,9 @@ class Stopwatch:
         try:
             yield
         finally:
-            self._ended[part] = self._monotonic()
-            self._seconds[part] = self._seconds.get(part, 0.0) + self._ended[part] - started
+            with self._adding:
+                self._ended[part] = self._monotonic()
+                self._seconds[part] = self._seconds.get(part, 0.0) + self._ended[part] - started
 
     def measure_since(self, part: str, after: str) -> None:
         """Set `part` to the time since `after` last ended (since nothing: zero)."""

@@ -14,6 +14,7 @@ from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.files.input import is_hidden
 from airflow_bookmarks.files.real_path import real_path, respelled
 from airflow_bookmarks.sources.file_options import FileOptions
+from airflow_bookmarks.lifecycle.guard import Guarded, guarded
 from airflow_bookmarks.sources.scope import Names, Place
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _STAGING, _ARCHIVE = "the staging folder", "the archive"
 
 
-class Inputs:
+class Inputs(Guarded):
     """The sources and upstreams that one run of `job` reads.
 
     Args:
@@ -43,6 +44,7 @@ class Inputs:
         untils: Mapping[str, int],
         state: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        super().__init__()
         self._job, self._upstreams, self._untils = job, tuple(upstreams), untils
         self._read: set[str] = set()
         self._places: list[tuple[Place, FileOptions]] = []
@@ -55,6 +57,7 @@ class Inputs:
         """The declared upstream jobs that were not read by now."""
         return [job for job in (*self._upstreams, *self._untils) if job not in self._read]
 
+    @guarded
     def note_source(self, places: Sequence[Place], options: FileOptions) -> None:
         """Remember a source of files that this run reads, to keep its outputs out of it; before it is planned.
 
@@ -68,6 +71,7 @@ class Inputs:
             self._check_unread(sources, folder, what)
         self._places += sources
 
+    @guarded
     def note_links(self, links: Sequence[str], options: FileOptions) -> None:
         """Remember what a source reads elsewhere, by links that were found in it.
 
@@ -79,6 +83,7 @@ class Inputs:
         file_in = {os.path.dirname(real_path(link)): link for link in set(links).difference(folders)}
         self.note_source([Place(link) for link in (*folders, *file_in.values())], options)
 
+    @guarded
     def note_upstream(self, roots: Sequence[str]) -> None:
         """Remember where an upstream publishes what this run reads, so that no output replaces it.
 
@@ -92,6 +97,7 @@ class Inputs:
             self._check_upstreams(published.values(), target, overwrites=overwrites)
         self._published |= published
 
+    @guarded
     def note_archive(self, archive: str) -> None:
         """Remember where read files are archived, to keep that out of the outputs.
 
@@ -102,6 +108,7 @@ class Inputs:
             self._check_unseen(target, archive, _ARCHIVE)
         self._kept[archive] = _ARCHIVE
 
+    @guarded
     def check_target(self, target: str, *, overwrites: bool) -> None:
         """Make sure that an output doesn't lie where this run reads, by now or later, and replaces no other output.
 
@@ -208,6 +215,7 @@ class Inputs:
                     "Let manifest_uri be somewhere else, or in a folder whose name begins with an underscore."
                 )
 
+    @guarded
     def until(self, key: str, given: int | None) -> int | None:
         """Return up to which run an upstream is to be read: what the script says, else the operator; None: no bound.
 
@@ -223,6 +231,7 @@ class Inputs:
             )
         return wanted if given is None else given
 
+    @guarded
     def check_upstream(self, job: str) -> None:
         """Make sure that an upstream that is read is one that the operator declared, if it declared any.
 

@@ -609,6 +609,9 @@ class BookmarkedJob:
     ) -> BookmarkedWriter:
         """Return a writer for the output `name`, with the method names of `DataFrame.write`.
 
+        An output that is begun here has to be written: a write that is refused, fails, or gets no final call such as
+        `.save(path)` blocks the commit, also where the script catches its error.
+
         Args:
             staging: a folder on the same file system to stage in, for targets whose readers would see `_bookmarks/`.
             count_rows: count the rows that are written.
@@ -624,17 +627,20 @@ class BookmarkedJob:
             OptionError: rows to stamp, and the frame has such a column, or the option is pause or disable; or an
                 unknown choice.
         """
-        check_name("output", name)
         self._check_spark()
-        if frame.isStreaming:
-            raise MisuseError(f"job {self.name!r}, output {name!r}: {NO_STREAM}")
-        from airflow_bookmarks.spark.writer import BookmarkedWriter, stamped  # imports pyspark
+        run = self.active_run
+        run.begin_write(name)
+        with run.writing(name):
+            check_name("output", name)
+            if frame.isStreaming:
+                raise MisuseError(f"job {self.name!r}, output {name!r}: {NO_STREAM}")
+            from airflow_bookmarks.spark.writer import BookmarkedWriter, stamped  # imports pyspark
 
-        if when_empty is not None:
-            check_choice("when_empty", when_empty, WhenEmpty)
-        if stamp_rows:
-            frame = stamped(self, frame, name)
-        return BookmarkedWriter(self, frame, name, staging=staging, count_rows=count_rows, when_empty=when_empty)
+            if when_empty is not None:
+                check_choice("when_empty", when_empty, WhenEmpty)
+            if stamp_rows:
+                frame = stamped(self, frame, name)
+            return BookmarkedWriter(self, frame, name, staging=staging, count_rows=count_rows, when_empty=when_empty)
 
     def expect(self, condition: Condition, message: str) -> None:
         """Check something of the data; if it is false nothing of this run is committed, also where the error is caught.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import MisuseError
+from airflow_bookmarks.lifecycle.guard import Guarded, guarded
 from airflow_bookmarks.spark.by_format import ByFormat, set_option
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def _shown(value: str | tuple[str, ...] | None) -> str:
     return "the default" if value is None else repr(value)
 
 
-class References:
+class References(Guarded):
     """The references of one loop, or of one run: each is read when it is first used, and kept until `release`.
 
     Args:
@@ -70,9 +71,11 @@ class References:
     """
 
     def __init__(self, span: str) -> None:
+        super().__init__()
         self._span = span
         self._kept: dict[str, tuple[Definition, DataFrame]] = {}
 
+    @guarded
     def frame(self, job: str, name: str, definition: Definition, spark: SparkSession) -> DataFrame:
         """Return the one frame of a name.
 
@@ -90,6 +93,7 @@ class References:
             )
         return frame
 
+    @guarded
     def release(self) -> None:
         """Let Spark forget what was kept."""
         for _, frame in self._kept.values():

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from dataclasses import dataclass
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
@@ -68,18 +70,42 @@ def session_conf(spark: SparkSession) -> dict[str, str]:
 
 @contextlib.contextmanager
 def changed_conf(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
-    """Set conf values for the block, and put back what was there."""
-    before = {key: spark.conf.get(key, None) for key in values}
-    for key, value in values.items():
-        spark.conf.set(key, value)
+    """Set conf values for the block, and put back what was there.
+
+    Of blocks that overlap, in several threads, the last one to end does that.
+    """
+    with _CHANGING:
+        changes = _CHANGES.setdefault(spark, {})
+        for key, value in values.items():
+            changes.setdefault(key, _Change(spark.conf.get(key, None))).blocks += 1
+            spark.conf.set(key, value)
     try:
         yield
     finally:
-        for key, old in before.items():
-            if old is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, old)
+        with _CHANGING:
+            for key in values:
+                changes[key].blocks -= 1
+                if changes[key].blocks == 0:
+                    _put_back(spark, key, changes.pop(key).before)
+
+
+@dataclass(slots=True)
+class _Change:
+    """A conf value that was changed: what it was before, and how many blocks want it changed."""
+
+    before: str | None
+    blocks: int = 0
+
+
+_CHANGING = threading.Lock()
+_CHANGES: WeakKeyDictionary[SparkSession, dict[str, _Change]] = WeakKeyDictionary()
+
+
+def _put_back(spark: SparkSession, key: str, value: str | None) -> None:
+    if value is None:
+        spark.conf.unset(key)
+    else:
+        spark.conf.set(key, value)
 
 
 def listings_held(spark: SparkSession) -> AbstractContextManager[None]:

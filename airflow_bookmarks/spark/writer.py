@@ -137,13 +137,17 @@ class BookmarkedWriter:
                 output of it is overwritten; a staging folder that readers see; a format that this Spark has not.
             MisuseError: an output of that name exists already.
         """
-        if format is not None:
-            self.format(format)
-        if mode is not None:
-            self.mode(mode)
-        if partitionBy is not None:
-            self.partitionBy(partitionBy)
-        self.options(**options)
+        with self._job.active_run.writing(self._name):
+            if format is not None:
+                self.format(format)
+            if mode is not None:
+                self.mode(mode)
+            if partitionBy is not None:
+                self.partitionBy(partitionBy)
+            self.options(**options)
+            self._stage(path)
+
+    def _stage(self, path: str) -> None:
         check_format(self._job.spark, self._format, f"job {self._job.name!r}, output {self._name!r}")
         files = open_filesystem(path)
         target = files.canonical(path)
@@ -207,4 +211,6 @@ class BookmarkedWriter:
         return Mode.OVERWRITE_PARTITIONS if chosen == "dynamic" else Mode.OVERWRITE
 
     def _refused(self, what: str) -> OptionError:
-        return OptionError(f"job {self._job.name!r}, output {self._name!r}: {what}. Nothing was written or committed.")
+        error = OptionError(f"job {self._job.name!r}, output {self._name!r}: {what}. Nothing was written or committed.")
+        self._job.active_run.refuse_write(self._name, error)
+        return error

@@ -4,15 +4,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import MisuseError, OptionError
-from tests.spark.lake import Lake, lines_of, rows_of
+from airflow_bookmarks.spark import BookmarkedJob
+from tests.spark.lake import LISTING_KEY, Lake, lines_of, rows_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -121,18 +127,78 @@ def test_run_without_new_input_publishes_and_deletes_nothing(lake: Lake, mode: s
     assert (lake.visible(), lake.head().run_number, lake.head().data_run_number) == (before, 2, 1)
 
 
-def test_two_outputs_become_visible_together_and_two_of_one_name_are_an_error(lake: Lake) -> None:
+def test_two_outputs_become_visible_together(lake: Lake) -> None:
     lake.put("a.txt", "a")
     with lake.job() as job:
         frame = lake.read(job)
         job.write(frame, "one").text(lake.path("one"))
         job.write(frame, "two").json(lake.path("two"))
-        with pytest.raises(MisuseError, match="written twice"):
-            job.write(frame, "one").text(lake.path("three"))
         assert lake.visible("one") + lake.visible("two") == []
     assert (len(lake.visible("one")), len(lake.visible("two"))) == (1, 1)
     assert job.summary is not None
     assert {name: facts["rows"] for name, facts in job.summary["outputs"].items()} == {"one": 1, "two": 1}
+
+
+@pytest.mark.parametrize("option", ["enable", "pause", "disable"])
+@pytest.mark.parametrize(
+    ("write", "why"),
+    [
+        (lambda lake, job, frame: job.write(frame, "o").saveAsTable("t"), r"OptionError.*saveAsTable\('t'\)"),
+        (lambda lake, job, frame: job.write(frame, "o").insertInto("t"), r"OptionError.*insertInto\('t'\)"),
+        (lambda lake, job, frame: job.write(frame, "o").mode("append"), r"neither \.save\(path\)"),
+        (lambda lake, job, frame: job.write(frame, "o").mode("ignore"), "OptionError.*'ignore'"),
+        (lambda lake, job, frame: job.write(frame, "o").format("delta"), "OptionError.*'delta'"),
+        (lambda lake, job, frame: job.write(frame, "o").save("relative"), "OptionError"),
+        (lambda lake, job, frame: job.write(frame, "o", when_empty="x").save(lake.path("o")), "OptionError"),
+        (lambda lake, job, frame: job.write(frame, "done").save(lake.path("other")), "MisuseError.*written twice"),
+        (
+            lambda lake, job, frame: job.write(frame.select(F.raise_error(F.lit("boom"))), "o").save(lake.path("o")),
+            "boom",
+        ),
+    ],
+)
+def test_write_that_came_to_nothing_blocks_the_commit_though_its_error_is_caught(
+    lake: Lake, write: Callable[[Lake, BookmarkedJob, DataFrame], object], why: str, option: str
+) -> None:
+    lake.put("a.txt", "a")
+    with pytest.raises(MisuseError, match=r"output '(o|done)' was not written: .*Nothing was") as caught:
+        with lake.job(option=option) as job:
+            frame = lake.read(job)
+            job.write(frame, "done").text(lake.path("done"))
+            with contextlib.suppress(Exception):
+                write(lake, job, frame)
+    assert re.search(why, str(caught.value), re.DOTALL)
+    assert lake.visible("done") == []
+    assert lake.run() == ["a"]
+
+
+def test_write_that_is_refused_and_then_done_commits(lake: Lake) -> None:
+    lake.put("a.txt", "a")
+    with lake.job() as job:
+        writer = job.write(lake.read(job), "o")
+        with pytest.raises(OptionError):
+            writer.saveAsTable("t")
+        writer.text(lake.path("o"))
+    assert len(lake.visible("o")) == 1
+
+
+def test_eight_threads_read_and_write_in_one_run_and_the_conf_is_as_before(lake: Lake) -> None:
+    names = [f"n{number}" for number in range(8)]
+    for name in names:
+        lake.put(f"{name}/a.txt", name)
+    lake.spark.conf.set(LISTING_KEY, "77")
+    barrier = threading.Barrier(len(names))
+    with lake.job() as job, ThreadPoolExecutor(len(names)) as pool:
+
+        def copy(name: str) -> None:
+            barrier.wait()
+            frame = job.read(name).text(lake.path("raw", name))
+            job.write(frame, name).text(lake.path(name))
+
+        list(pool.map(copy, names))
+    assert {name: lines_of(lake.spark.read.text(lake.path(name))) for name in names} == {n: [n] for n in names}
+    assert not any(lake.staged(f"{name}/_bookmarks") for name in names)
+    assert lake.spark.conf.get(LISTING_KEY) == "77"
 
 
 def test_partition_values_with_odd_characters_come_back_as_they_were(lake: Lake) -> None:
