@@ -13,8 +13,8 @@ from airflow_bookmarks.core.partition import is_partition
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.files.input import is_hidden
 from airflow_bookmarks.files.real_path import real_path, respelled
-from airflow_bookmarks.sources.file_options import FileOptions
 from airflow_bookmarks.lifecycle.guard import Guarded, guarded
+from airflow_bookmarks.sources.file_options import FileOptions
 from airflow_bookmarks.sources.scope import Names, Place
 
 if TYPE_CHECKING:

@@ -161,7 +161,7 @@ def test_write_that_came_to_nothing_blocks_the_commit_though_its_error_is_caught
     lake: Lake, write: Callable[[Lake, BookmarkedJob, DataFrame], object], why: str, option: str
 ) -> None:
     lake.put("a.txt", "a")
-    with pytest.raises(MisuseError, match=r"output '(o|done)' was not written: .*Nothing was") as caught:
+    with pytest.raises(MisuseError, match=r"output '(o|done)' was not written: .*Nothing was") as caught:  # noqa: SIM117
         with lake.job(option=option) as job:
             frame = lake.read(job)
             job.write(frame, "done").text(lake.path("done"))
