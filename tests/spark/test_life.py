@@ -251,6 +251,7 @@ def test_summary_counts_what_was_read_and_written(lake: Lake) -> None:
                 "rows": 3,
                 "listed": 3,
                 "known": 2,
+                "read_again": 0,
                 "skipped": {"hidden": 1},
                 "watermark_from": "2023-11-14T22:13:21.000000Z",
                 "watermark_to": "2023-11-14T22:13:23.000000Z",
