@@ -70,6 +70,7 @@ CASES = (
     Case("100 new among 100,000, 10 written", 100_000, 100, 10),
     Case("10,000 new among 100,000, 200 written", 100_000, 10_000, 200),
     Case("10 contexts, each 1 new among 1,000, 1 written", 1_000, 1, 1, 10),
+    Case("10 contexts, each 100 new among 1,000, 1 written", 1_000, 100, 1, 10),
 )
 
 

@@ -103,11 +103,16 @@ class Segment:
         return cls._viewing(content + _checksum(content), len(kept), newest_ms, oldest_ms)
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Segment:
+    def from_bytes(cls, data: bytes, name: str | None = None) -> Segment:
         """Read a segment as it was stored.
 
+        Args:
+            data: the whole segment.
+            name: the id that it has to have (sha256 of `data`, in hex); it is looked at in place of the checksum
+                within, because one hash over all bytes is enough. Default: not known, the checksum is looked at.
+
         Raises:
-            StateCorruptError: a wrong magic, format, length, checksum or order: damage is never an empty ledger.
+            StateCorruptError: a wrong magic, format, length, name, checksum or order: damage is never an empty ledger.
         """
         if len(data) < OVERHEAD_BYTES + ENTRY_BYTES:
             raise corrupt(f"a ledger segment has only {len(data)} bytes")
@@ -121,7 +126,9 @@ class Segment:
             )
         if len(data) != OVERHEAD_BYTES + ENTRY_BYTES * count:
             raise corrupt(f"a ledger segment of {count} files has {len(data)} bytes")
-        if _checksum(memoryview(data)[:-CHECKSUM_BYTES]) != data[-CHECKSUM_BYTES:]:
+        if name is not None and hashlib.sha256(data).hexdigest() != name:
+            raise corrupt(f"the ledger segment {name} has the bytes of another one, or is damaged")
+        if name is None and _checksum(memoryview(data)[:-CHECKSUM_BYTES]) != data[-CHECKSUM_BYTES:]:
             raise corrupt("a ledger segment does not match its checksum")
         segment = cls._viewing(data, count, newest_ms, oldest_ms)
         if not (segment.hashes[1:] > segment.hashes[:-1]).all():

@@ -50,7 +50,7 @@ from airflow_bookmarks.lifecycle.unwritten import TracksWrites
 from airflow_bookmarks.sources.registry import advance_stored
 from airflow_bookmarks.sources.source import Found
 from airflow_bookmarks.sources.upstream import RewindWanted
-from airflow_bookmarks.store.bookmark_store import BookmarkStore, Commit, Holding
+from airflow_bookmarks.store.bookmark_store import PLAN_INLINE_BYTES, BookmarkStore, Commit, Holding
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -200,9 +200,9 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         """Under what this run stages and publishes."""
         return self._holding.key
 
-    def _payloads(self, bodies: Mapping[str, bytes]) -> dict[str, Payload]:
+    def _payloads(self, bodies: Mapping[str, bytes], most_bytes: int | None = None) -> dict[str, Payload]:
         """Return references for bodies of the run item, inline while all of the item's fit together."""
-        payloads = self._store.payloads(bodies, self._inline_bytes)
+        payloads = self._store.payloads(bodies, self._inline_bytes, most_bytes=most_bytes)
         self._inline_bytes += sum(p.size_bytes for p in payloads.values() if p.inline is not None)
         return payloads
 
@@ -257,7 +257,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
             facts[STARTS_OVER] = True
         if ctx in self._disposals:
             facts |= self._disposals[ctx].facts()
-        body = self._payloads({ctx: plan.encode()})[ctx]
+        body = self._payloads({ctx: plan.encode()}, PLAN_INLINE_BYTES)[ctx]
         entry = PlanEntry(source.kind, body, facts, source.fingerprint())
         self._store.plan(self._holding, ctx, entry, option=self.option.value, is_last=not self._in_batches)
         self._has_item = True

@@ -65,7 +65,10 @@ __all__ = ["BookmarkStore", "Commit", "Holding", "Turn", "open_store"]
 
 SIDE_RETENTION = timedelta(days=30)
 MAX_UPSTREAMS = MAX_OPERATIONS - 4  # a commit also writes HEAD, RUN, EXEC and the index
-_ITEM_BUDGET = 250_000  # inline payloads of one RUN item together; the item may have 400 KB
+# Each later write of an item pays for all that lies in it, and a blob is paid for once: so the inline payloads of one
+# RUN item have this together, and a plan, which is there before places, commit and mark are written, has less.
+_ITEM_BUDGET = 16_384
+PLAN_INLINE_BYTES = 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +162,20 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
     def _run_base(self, holding: Holding, option: str, is_last: bool) -> Attributes:
         return item.run_attributes(_planned(holding, option, is_last))
 
-    def payloads(self, datas: Mapping[str, bytes], used_bytes: int = 0) -> dict[str, Payload]:
-        """Return references for several bodies of one item: inline while they are small and fit together, else
-        blobs.
+    def payloads(
+        self, datas: Mapping[str, bytes], used_bytes: int = 0, *, most_bytes: int | None = None
+    ) -> dict[str, Payload]:
+        """Return references for several bodies of one item: inline while they are small and fit together, else blobs.
+
+        Args:
+            datas: the bodies, by name.
+            used_bytes: what lies inline in that item already.
+            most_bytes: up to which size a body is small; default: 16 KB.
         """
         result: dict[str, Payload] = {}
         for name, data in datas.items():
             room = INLINE_BYTES if used_bytes + len(data) <= _ITEM_BUDGET else 0
-            result[name] = self.blobs.payload(data, room)
+            result[name] = self.blobs.payload(data, room if most_bytes is None else min(room, most_bytes))
             used_bytes += len(data) if result[name].inline is not None else 0
         return result
 

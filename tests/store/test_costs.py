@@ -50,3 +50,10 @@ def test_run_asks_for_what_the_page_says(here: Ground, case: Case) -> None:
     assert found.lists == pytest.approx(told.lists, rel=0.15, abs=1)
     assert found.read_units == pytest.approx(told.read_units, rel=0.1, abs=4)
     assert found.write_units == pytest.approx(told.write_units, rel=0.1, abs=6)
+
+
+def test_ten_contexts_cost_the_state_less_than_ten_jobs() -> None:
+    found = claimed()
+    one, ten = found["100 new among 100,000, 10 written"], found["10 contexts, each 100 new among 1,000, 1 written"]
+
+    assert ten.write_units < 10 * one.write_units

@@ -71,6 +71,17 @@ def test_file_that_was_read_is_known_and_another_is_new() -> None:
     assert known(ledger, file("/b"), file("/a")) == [NEW, KNOWN]
 
 
+@pytest.mark.parametrize("listed", [1, 2_000])
+def test_newest_version_counts_however_many_files_are_looked_up(listed: int) -> None:
+    # Few files are looked up in each segment, many in one table that is merged from them.
+    overwritten = file("s3://lake/part-0000000", size=77)
+    ledger = added(Ledger.empty().add(many(0, 1_000)), overwritten)
+    listing = Listing.of([overwritten, *many(2_000, 2_000 + listed - 1)])
+
+    assert ledger.classify(listing)[0] == KNOWN
+    assert ledger.classify(many(0, listed))[0] == CHANGED
+
+
 def test_file_with_older_time_than_any_that_was_read_is_new() -> None:
     ledger = added(Ledger.empty(), file("/a", time_ms=5_000))
 
