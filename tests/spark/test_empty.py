@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import SchemaUnknownError
+from airflow_bookmarks.spark.readers.files import Way
 from tests.spark.lake import Lake, columns_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -35,6 +36,31 @@ def test_empty_increment_has_the_columns_of_a_full_one(lake: Lake, source: str, 
     full, rows = columns()
     assert (rows, {"month", "day"} < {name for name, _, _ in full}) == (1, True)
     assert columns() == (full, 0)
+
+
+@pytest.mark.parametrize("source", ["csv", "json", "orc", "parquet", "text"])
+def test_hidden_columns_resolve_in_an_empty_increment(lake: Lake, source: str) -> None:
+    lake.spark.createDataFrame([("a",)], "value STRING").write.format(source).save(lake.path("raw", "k=1"))
+    names, seen = [], []
+    for _ in range(2):
+        with lake.job() as job:
+            frame = job.read("raw").format(source).load(lake.path("raw"))
+            seen.append(columns_of(frame))
+            names.append([row[0] for row in frame.select("_metadata.file_name").collect()])
+    assert [len(each) for each in names] == [1, 0]
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("way", ["paths", "directory"])
+def test_hidden_columns_resolve_over_several_roots(lake: Lake, way: Way) -> None:
+    roots = [lake.path("one"), lake.path("two")]
+    for number, name in enumerate(("one", "two", "two"), start=1):
+        lake.put(f"{number}.txt", f"{number}", folder=name)
+    with lake.job() as job:
+        frame = job.read("raw", read_by=way).text(roots)
+        assert columns_of(frame) == [("value", "string", True)]
+        found = frame.select("value", "_metadata.file_name").collect()
+    assert sorted(map(tuple, found)) == [("1", "1.txt"), ("2", "2.txt"), ("3", "3.txt")]
 
 
 def test_schema_of_the_last_run_with_data_outlives_empty_runs(lake: Lake) -> None:

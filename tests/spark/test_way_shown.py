@@ -8,7 +8,7 @@ import pytest
 
 from airflow_bookmarks.core.errors import SchemaUnknownError
 from airflow_bookmarks.spark.readers import files as readers_files
-from tests.spark.lake import LISTING_KEY, Lake, lines_of
+from tests.spark.lake import LISTING_KEY, Lake
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -28,24 +28,10 @@ def test_way_is_chosen_from_the_counts_and_stands_in_the_log(
         ]
         caplog.clear()
     assert said == [
-        "reading by directory, 4 files of 4 listed, 0 left out by name",
+        "reading by directory, 4 files of 4 listed",
         "reading by paths, 1 files of 5 listed",
-        "reading by directory, 7 files of 12 listed, 5 left out by name",
+        "reading by directory, 7 files of 12 listed",
     ]
-
-
-def test_directory_with_too_much_beside_the_plan_is_read_by_paths_and_says_so(
-    lake: Lake, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(readers_files, "_MAX_EXCLUDED", 1)
-    for name in "ab":
-        lake.put(f"{name}.txt", name)
-    lake.run()
-    lake.put("c.txt", "c")
-    with caplog.at_level(logging.INFO, "airflow_bookmarks"), lake.job() as job:
-        assert lines_of(lake.read(job, read_by="directory")) == ["c"]
-    assert "2 files lie beside the plan, too many to name" in caplog.text
-    assert "reading by paths, 1 files of 3 listed" in caplog.text
 
 
 @pytest.mark.parametrize("before", ["3", None])

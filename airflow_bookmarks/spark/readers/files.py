@@ -3,23 +3,19 @@
 Two ways, both exact and with the same columns and types:
 
 by paths       the planned files are named; for few files, or few of many
-by directory   the roots are read, and what is not in the plan is filtered out by `_metadata.file_path`, which prunes
-               files before they are opened; for a plan that is most of its folder
+by directory   the roots are read, and what is in the plan is filtered by `_metadata.file_path`, which prunes files
+               before they are opened and holds whatever Spark lists later; for a plan that is most of its folder
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import unicodedata
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import quote
 
 import numpy as np
 from pyspark.errors import AnalysisException, SparkRuntimeException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     DataType,
@@ -34,16 +30,19 @@ from pyspark.sql.types import (
 
 from airflow_bookmarks.core.errors import SchemaUnknownError, SourceChangedError
 from airflow_bookmarks.core.partition import placed, root_among, roots_above
-from airflow_bookmarks.core.reason import BEFORE_START, EXCLUDED, LATE, NESTED, OVER_BOUND, SPECIAL
+from airflow_bookmarks.core.reason import BEFORE_START, LATE, NESTED, OVER_BOUND, SPECIAL
 from airflow_bookmarks.sources.files import left_out
 from airflow_bookmarks.sources.scope import Below
 from airflow_bookmarks.spark.readers.corrupt import is_of_the_way
 from airflow_bookmarks.spark.readers.format import Format, case_rule, corrupt_column, reader_of
+from airflow_bookmarks.spark.readers.planned_files import is_planned, is_spelled_as_planned, metadata_path
 from airflow_bookmarks.spark.readers.schema import MOST_CONTENTS, Columns, columns_of
 from airflow_bookmarks.spark.session import LISTING_CONF, SPARK_ERRORS, changed_conf, is_connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
 
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.files.filesystem import FileSystem
@@ -53,7 +52,6 @@ log = logging.getLogger(__name__)
 Way = Literal["paths", "directory"]
 
 _FEW_FILES = 500
-_MAX_EXCLUDED = 200  # a longer list makes Spark's pruning dear
 _MOST_TRIED = 10  # files at either end, where columns come from what is left out
 _TYPES: Mapping[str, DataType] = {
     "int": IntegerType(),
@@ -61,11 +59,6 @@ _TYPES: Mapping[str, DataType] = {
     "date": DateType(),
     "string": StringType(),
 }
-
-
-# What java.net.URI leaves as it is in a path, besides letters, digits and `_.-~`.
-_LEGAL_IN_URI = "/!$&'()*+,;=:@"
-_SPACES_AND_CONTROLS = frozenset(["Zs", "Zl", "Zp", "Cc"])
 
 
 def choose_way(plan: FilePlan, connect: bool) -> Way:
@@ -102,7 +95,7 @@ def read_plan(
         SourceChangedError: a planned file went, and the format does not skip what is missing.
     """
     if plan.is_empty:
-        return spark.createDataFrame([], _empty_schema(spark, files, plan, fmt, known_schema()))
+        return _empty(spark, fmt, _empty_schema(spark, files, plan, fmt, known_schema()))
     try:
         with changed_conf(spark, LISTING_CONF):
             found = columns_of(spark, files, plan, fmt, recorded)
@@ -164,7 +157,7 @@ def _is_only_by_paths(plan: FilePlan) -> bool:
     """Whether the folders hold what Spark would read, or stumble over, and the plan leaves out."""
     is_odd = bool(plan.skipped.get(NESTED) or plan.skipped.get(SPECIAL))
     is_pruned = plan.partitions is not None and plan.partitions.pruned > 0  # Spark would list what was not
-    return is_odd or is_pruned or plan.skipped.get(EXCLUDED, 0) > _MAX_EXCLUDED
+    return is_odd or is_pruned
 
 
 def paths_by_root(plan: FilePlan, fmt: Format) -> dict[str, list[str]]:
@@ -206,45 +199,31 @@ def _by_directory(
         return None
     if "_metadata" in schema.fieldNames():  # a column of the user's hides Spark's
         return None
-    frames, left_out = [], 0
+    frames = []
     for roots in _read_together(plan, paths_of):
-        planned = {path for root in roots for path in paths_of[root]}
+        planned = [path for root in roots for path in paths_of[root]]
+        if not is_spelled_as_planned(spark, files, planned):
+            log.info("bookmark, %s: Spark spells names below %s in another way, by paths", fmt.reader, roots[0])
+            return None
         frame = reader_of(spark, fmt, files.uri(roots[0]) if plan.partition_types else None).schema(schema)
         try:
             loaded = frame.load([files.pattern(root) for root in roots])
         except (AnalysisException, SparkRuntimeException) as error:
             log.info("bookmark, %s: %s is no folder of one layout, reading by paths: %s", fmt.reader, roots[0], error)
             return None
-        # Spark has listed by now (classic sessions list when the frame is made): a listing taken after that holds
-        # whatever else the frame could read.
-        listed = _all_below(files, plan, roots)
-        others = [path for path in listed if path not in planned]
-        if len(others) > _MAX_EXCLUDED:
-            log.info("bookmark, %s: %d files lie beside the plan, too many to name, first %s", fmt.reader, len(others),
-                     others[0])  # fmt: skip
-            return None
-        if not (plan.partition_types or fmt.recursive or _lie_directly(listed, roots)):
+        # Spark has listed by now: a listing taken after that holds whatever else the frame could stumble over.
+        if not (plan.partition_types or fmt.recursive or _lie_directly(_all_below(files, plan, roots), roots)):
             # Spark may take a folder in there for a partition, and what lies beside it is dropped without a word.
             log.info("bookmark, %s: folders lie within %s, reading by paths", fmt.reader, roots[0])
             return None
-        left_out += len(others)
-        names = [_metadata_path(files, p) for p in others]
-        frames.append(loaded.where(~F.col("_metadata.file_path").isin(names)) if names else loaded)
-    log.info(
-        "bookmark, %s: reading by directory, %d files of %d listed, %d left out by name",
-        fmt.reader,
-        len(plan),
-        plan.listed,
-        left_out,
-    )
+        frames.append(loaded.where(is_planned([metadata_path(files, path) for path in planned])))
+    log.info("bookmark, %s: reading by directory, %d files of %d listed", fmt.reader, len(plan), plan.listed)
     return _union(frames)
 
 
 def _read_together(plan: FilePlan, paths_of: Mapping[str, Sequence[str]]) -> Sequence[Sequence[str]]:
-    """Return which roots one frame reads: each its own, or all that a pattern found, which may be thousands."""
-    if plan.bases and not plan.partition_types:
-        return [list(paths_of)]
-    return [[root] for root in paths_of]
+    """Return which roots one frame reads: all of them, but each its own where partitions begin below it."""
+    return [[root] for root in paths_of] if plan.partition_types else [list(paths_of)]
 
 
 def _all_below(files: FileSystem, plan: FilePlan, roots: Sequence[str]) -> Sequence[str]:
@@ -276,6 +255,13 @@ def _with_partitions(spark: SparkSession, base: StructType, plan: FilePlan, *, k
         found = given.get(fold(name)) if keep_given else None
         fields.append(found if found is not None else StructField(name, _TYPES[type_name]))
     return StructType(fields)
+
+
+def _empty(spark: SparkSession, fmt: Format, schema: StructType) -> DataFrame:
+    """Return a frame without rows over no files: what resolves with files, such as `_metadata`, resolves with none."""
+    if fmt.name == "text":  # which takes a single column; those of partitions are as simple as CSV has them
+        return spark.read.format("csv").schema(schema).load([])
+    return reader_of(spark, fmt).schema(schema).load([])
 
 
 def _empty_schema(
@@ -356,21 +342,6 @@ def _nullable_type(kind: DataType) -> DataType:
     if isinstance(kind, MapType):
         return MapType(_nullable_type(kind.keyType), _nullable_type(kind.valueType), True)
     return kind
-
-
-# ---- names
-
-
-def _metadata_path(files: FileSystem, path: str) -> str:
-    # As Spark shows it in _metadata.file_path, which is java.net.URI's spelling: one slash after a scheme without a
-    # host, in percent what is not legal there, but letters of other scripts as they are.
-    return "".join(map(_in_uri, files.uri(path).replace(":///", ":/", 1)))
-
-
-def _in_uri(character: str) -> str:
-    if character.isascii() or unicodedata.category(character) in _SPACES_AND_CONTROLS:
-        return quote(character, safe=_LEGAL_IN_URI)
-    return character
 
 
 def _union(frames: list[DataFrame]) -> DataFrame:
