@@ -41,6 +41,7 @@ from airflow_bookmarks.lifecycle.reading import ContextReader, ReadsContexts
 from airflow_bookmarks.lifecycle.recheck import OnMissing, recheck_plan
 from airflow_bookmarks.lifecycle.recover import STARTS_FROM, STARTS_OVER, CommittingSink, recover, starts_from
 from airflow_bookmarks.lifecycle.repetition import warn_of_repetition
+from airflow_bookmarks.lifecycle.replacement import Replacement
 from airflow_bookmarks.lifecycle.rewind import rewind_along
 from airflow_bookmarks.lifecycle.start import OtherReaders, log_start, position_at_start
 from airflow_bookmarks.lifecycle.stopwatch import Stopwatch
@@ -107,6 +108,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         self._greatest: dict[str, Greatest] = {}
         self._disposals: dict[str, Disposal] = {}
         self._kept: dict[str, str] = {}
+        self._replacements: dict[str, Replacement] = {}
         self._staging: list[str] = list(holding.base.staging)
         self._entries: Mapping[str, OutputEntry] = {}
         self._landing: Mapping[str, FilePlan] | None = None
@@ -459,6 +461,8 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
             log_committed(log, self.job, ctx, self._holding.run_number, state)
         for name, output in run.outputs.items():
             log_discarded(self.job, name, output.facts, remedy=remedy_for(plans))
+        for name, replacement in self._replacements.items():
+            replacement.log(self.job, name)
         summary = self._publish(run)
         self._put_away(plans)
         return summary
@@ -600,6 +604,9 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
                 lists["delete"] = encode_paths(staged.deletes)
             payloads = self._payloads(lists)
             facts["deleted_files"] = len(staged.deletes)
+            plans = {ctx: (context.source.kind, context.plan) for ctx, context in self._contexts.items()}
+            self._replacements[name] = Replacement.of(self._store, self._holding, entry, staged, plans)
+            facts |= self._replacements[name].facts()
             entries[name] = replace(
                 entry,
                 facts=facts,

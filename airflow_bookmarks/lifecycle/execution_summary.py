@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.fact import READ_AGAIN
+from airflow_bookmarks.core.fact import READ_AGAIN, replaced_in_all
 from airflow_bookmarks.core.reason import BEFORE_START, MISSING, QUARANTINED
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def joined(made: Sequence[Summary]) -> Summary:
         first_run_number=made[0].run_number,
         is_empty=all(summary.is_empty for summary in made),
         contexts=_by_name([summary.contexts for summary in made], partial(_context, summed=reasons)),
-        outputs=_by_name([summary.outputs for summary in made], _sums),
+        outputs=_by_name([summary.outputs for summary in made], _output),
         seconds=_seconds(made),
     )
 
@@ -98,6 +98,10 @@ def _discarded(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "discarded_rows": sum(known) if len(known) == len(found) else None,
         "discarded_files": sum(each["discarded_files"] for each in found),
     }
+
+
+def _output(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {**_sums(facts), **replaced_in_all(facts)}
 
 
 def _context(facts: Sequence[Mapping[str, Any]], summed: Sequence[str]) -> dict[str, Any]:

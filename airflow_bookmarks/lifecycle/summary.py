@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.fact import READ_AGAIN
+from airflow_bookmarks.core.fact import READ_AGAIN, REPLACED, REPLACED_FILES, replaced_in_words
 from airflow_bookmarks.core.gap import shown_gaps
 from airflow_bookmarks.core.partition_time import NEWEST_PARTITION
 from airflow_bookmarks.lifecycle.discard import DISCARDED, discarded_in_words
@@ -56,7 +56,7 @@ class Summary:
             is_published=True,
             contexts={ctx: _context_facts(facts, run.contexts.get(ctx)) for ctx, facts in measured.items()},
             outputs={
-                name: {key: output.facts.get(key) for key in ("rows", "files", "bytes")} | _discarded(output.facts)
+                name: {key: output.facts.get(key) for key in ("rows", "files", "bytes")} | _where_any(output.facts)
                 for name, output in run.outputs.items()
             },
             seconds=run.metrics.get("seconds", {}),
@@ -108,13 +108,15 @@ def _files_in_words(facts: Mapping[str, Any]) -> str:
     return f"{facts['files']} files{f' ({again} read again)' if again else ''}"
 
 
-def _discarded(facts: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: facts[key] for key in DISCARDED if key in facts} if facts.get("discarded") else {}
+def _where_any(facts: Mapping[str, Any]) -> dict[str, Any]:
+    told = REPLACED if not facts.get("discarded") else (*DISCARDED, *REPLACED)
+    return {key: facts[key] for key in told if key in facts}
 
 
 def _written_in_words(name: str, facts: Mapping[str, Any]) -> str:
     rows = "rows not counted" if facts["rows"] is None else f"{facts['rows']} rows written"
-    return f"{name}: {rows}" + (f", {discarded_in_words(name, facts)} discarded" if facts.get("discarded") else "")
+    discarded = f", {discarded_in_words(name, facts)} discarded" if facts.get("discarded") else ""
+    return f"{name}: {rows}{discarded}" + (f", {replaced_in_words(facts)}" if REPLACED_FILES in facts else "")
 
 
 def _text(number: int | None) -> str | None:

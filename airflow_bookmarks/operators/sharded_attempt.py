@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import BookmarkError, ChangeRefusedError, NotCommittedError
-from airflow_bookmarks.core.fact import READ_AGAIN
+from airflow_bookmarks.core.fact import READ_AGAIN, replaced_in_all
 from airflow_bookmarks.core.reason import OTHER_SHARDS
 from airflow_bookmarks.core.shard import shard_name
 from airflow_bookmarks.lifecycle.finish import Outcome, finish, outcome, side_summary
@@ -163,7 +163,7 @@ class ShardedAttempt:
             is_empty=all(summary.is_empty for summary in made),
             is_published=all(summary.is_published for summary in made),
             contexts=_merged([summary.contexts for summary in made], _context),
-            outputs=_merged([summary.outputs for summary in made], _sums),
+            outputs=_merged([summary.outputs for summary in made], _output),
             seconds=_seconds(made),
         )
 
@@ -177,6 +177,10 @@ def _sums(facts: Sequence[Mapping[str, Any]], keys: Sequence[str] = ("rows", "fi
     """Return the sum of each count; None where one of them is not known."""
     columns = {key: [each.get(key) for each in facts] for key in keys}
     return {key: None if None in numbers else sum(numbers) for key, numbers in columns.items()}
+
+
+def _output(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {**_sums(facts), **replaced_in_all(facts)}
 
 
 def _context(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -68,6 +68,7 @@ class _RecordedPlan(FilePlan):
     what is over the bound: these rows of these files. `known_rows` are those of `listing` that were read before.
     `told_before` names by reason files that the stored plan of the first batch names: this one has but their count.
     `newest_partition` is the start of the newest one that is listed, `read_before` up to which one was read before.
+    `read_rows` are those that were read before, also in later batches, and `earlier` what batches before this one read.
     `grouping` is that of the files of the whole plan, those over the bound among them.
     """
 
@@ -76,6 +77,8 @@ class _RecordedPlan(FilePlan):
     rows: Mapping[str, npt.NDArray[np.intp]] = field(default_factory=dict)
     over: tuple[Listing, npt.NDArray[np.intp]] | None = None
     known_rows: npt.NDArray[np.intp] | None = None
+    read_rows: npt.NDArray[np.intp] | None = None
+    earlier: tuple[Listing, npt.NDArray[np.intp]] | None = None
     grouping: Grouping | None = None
     told_before: Mapping[str, Listing] = field(default_factory=dict)
     reach: Reach | None = None
@@ -212,11 +215,14 @@ class FileSource:
             is_taken = bound.takes(files, rest.rows)
         else:
             is_taken = bound.takes_whole(files, rest.rows, grouping.numbers[rest.rows], grouping.is_cause[rest.rows])
+        earlier = np.delete(np.arange(len(files)), rest.rows)
         taken, rest.rows = rest.rows[is_taken], rest.rows[~is_taken]
         skipped = {**plan.skipped, OVER_BOUND: len(rest.rows)} if len(rest.rows) else plan.skipped
         part = files.take(taken)
         bases = rest.bases_of(part) if plan.bases else ()
-        return replace(plan, files=part, skipped=skipped, over=(files, rest.rows), bases=bases)
+        return replace(
+            plan, files=part, skipped=skipped, over=(files, rest.rows), earlier=(files, earlier), bases=bases
+        )
 
     def _next_part(self, rest: Rest, found: Found) -> FilePlan:
         """Return the plan of a later batch: what was left out stays so, and what batches have read is known.
@@ -283,6 +289,7 @@ class FileSource:
             listing=look.listing,
             rows=rows,
             known_rows=known_rows if mine is None else mine[known_rows],
+            read_rows=known_rows if mine is None else mine[known_rows],
             bases=_bases(files, look) if self._reach.globs else (),
             reach=self._reach,
             newest_partition=self._reach.newest_partition(look.one_of_each_folder(), found, look.listed_at),
@@ -512,6 +519,14 @@ def known_files(plan: FilePlan) -> Listing:
     if not isinstance(plan, _RecordedPlan) or plan.listing is None or plan.known_rows is None:
         return Listing.of([])
     return plan.listing.take(plan.known_rows)
+
+
+def read_before(plan: FilePlan) -> list[Listing]:
+    """Return the files that earlier runs and batches have read, that are there, and that a new plan leaves out."""
+    if not isinstance(plan, _RecordedPlan):
+        return []
+    parts = [] if plan.listing is None or plan.read_rows is None else [plan.listing.take(plan.read_rows)]
+    return [*parts, *([] if plan.earlier is None else [plan.earlier[0].take(plan.earlier[1])])]
 
 
 def recorded_files(roots: Sequence[str], options: Mapping[str, Any], clock: Callable[[], datetime]) -> FileSource:

@@ -18,6 +18,7 @@ from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.files.real_path import real_paths
 from airflow_bookmarks.lifecycle.doctor.finding import Finding, Severity
 from airflow_bookmarks.lifecycle.doctor.head import unpublishable
+from airflow_bookmarks.lifecycle.doctor.replaced import replaced_files
 from airflow_bookmarks.lifecycle.doctor.survey import Survey
 from airflow_bookmarks.lifecycle.retention import ulid_time
 
@@ -40,6 +41,7 @@ def examine_targets(survey: Survey) -> Iterator[Finding]:
         if run.state is RunState.PUBLISHED and run.key.number > survey.collected:
             for name, output in run.outputs.items():
                 yield from _published(survey, run, output, f"RUN {run.key}, output {name!r}", replaced)
+    yield from replaced_files(survey)
     yield from _foreign(survey, committed)
     for folder in orphaned_staging(survey):
         what = f"{folder!r} was staged under a fence that has passed; nothing of it is open or due"

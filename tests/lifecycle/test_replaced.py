@@ -1,0 +1,121 @@
+"""Promises of overwrites that remove what living runs published: counted, named, and warned of where rows are lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_bookmarks.core.bound import Bound
+from airflow_bookmarks.lifecycle.change import reset
+from airflow_bookmarks.lifecycle.doctor.examination import examine
+from airflow_bookmarks.lifecycle.history import history
+from airflow_bookmarks.lifecycle.place import Mode
+from airflow_bookmarks.sources.file_options import FileOptions
+from tests.lifecycle.shop import Shop
+
+
+@pytest.fixture
+def shop(shop: Shop) -> Shop:
+    """Return a shop that replaces partitions."""
+    shop.mode = Mode.OVERWRITE_PARTITIONS
+    return shop
+
+
+def one_of_two_corrected(shop: Shop, **options: Any) -> dict[str, Any]:
+    """Read two files of one month and one of another, correct one, and return what the output of the next run says."""
+    shop.put("month=1/a.txt", "a1", "a2")
+    shop.put("month=1/b.txt", "b1")
+    shop.put("month=2/c.txt", "c1")
+    shop.run(options=FileOptions(**options))
+    shop.put("month=1/a.txt", "a3", seconds=1_700_000_900)
+    return dict(shop.run(options=FileOptions(**options))[1].as_dict()["outputs"]["out"])
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.message for record in caplog.records if record.levelname == "WARNING"]
+
+
+def codes(shop: Shop) -> list[str]:
+    return [finding.code for finding in examine(shop.store)]
+
+
+def test_partition_of_which_a_part_was_read_is_told_everywhere(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    said = one_of_two_corrected(shop)
+    assert shop.target_lines() == {"a3": 1, "c1": 1}  # the row of b is lost
+    assert said["replaced_files"] == 2
+    assert said["replaced_runs"] == "1"
+    assert said["partly_read"] == ["month=1"]
+    assert any("replaces 2 files (rows not known) of runs 1" in line for line in caplog.messages)
+    assert ["month=1" in line and "'raw'" in line for line in warnings(caplog)] == [True]
+    assert history(shop.store, "copy")[-1]["outputs"]["out"]["partly_read"] == ["month=1"]
+    assert codes(shop) == ["partition-partly-replaced"]
+
+
+def test_partition_that_is_read_whole_is_replaced_without_a_warning(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    said = one_of_two_corrected(shop, reread="partition")
+    assert shop.target_lines() == {"a3": 1, "b1": 1, "c1": 1}
+    assert (said["replaced_files"], "partly_read" in said, warnings(caplog)) == (2, False, [])
+    assert codes(shop) == []
+
+
+def test_partition_that_is_read_whole_later_is_no_finding_any_more(shop: Shop) -> None:
+    one_of_two_corrected(shop)
+    shop.put("month=1/d.txt", "d1")
+    shop.run(options=FileOptions(reread="partition"))
+    assert shop.target_lines() == {"a3": 1, "b1": 1, "d1": 1, "c1": 1}
+    assert codes(shop) == []
+
+
+def test_overwrite_of_everything_is_counted_and_no_warning(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    shop.mode = Mode.OVERWRITE
+    shop.put("a.txt", "a1", "a2")
+    first = shop.run()[1]
+    shop.put("b.txt", "b1")
+    second = shop.run()[1]
+    assert "replaced_files" not in first.outputs["out"]
+    assert second.outputs["out"]["replaced_files"] == 1
+    assert second.outputs["out"]["replaced_rows"] == 2
+    assert "replaces 1 file (2 rows) of runs 1" in second.in_words()
+    assert (warnings(caplog), codes(shop)) == ([], [])
+
+
+def test_source_without_partitions_is_a_warning_that_says_may(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    shop.put("a.txt", "a1")
+    shop.put("b.txt", "b1")
+    shop.run()
+    shop.put("a.txt", "a2", "a3")
+    said = shop.run()[1].outputs["out"]
+    assert ["may have read a part only" in line for line in warnings(caplog)] == [True]
+    assert (said["maybe_partly_read"], "partly_read" in said) == (True, False)
+    assert codes(shop) == ["published-file-replaced"]
+
+
+def test_overwrite_of_what_was_appended_is_seen_by_the_doctor(shop: Shop) -> None:
+    shop.mode = Mode.APPEND
+    shop.put("a.txt", "a1")
+    shop.run()
+    shop.mode = Mode.OVERWRITE
+    shop.put("b.txt", "b1")
+    shop.run()
+    assert codes(shop) == ["published-file-replaced"]
+
+
+def test_batch_that_replaces_what_the_batch_before_wrote_is_a_warning(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop.put("month=1/a.txt", "a1")
+    shop.put("month=1/b.txt", "b1")
+    options = FileOptions(bound=Bound(max_files=1))
+    assert [shop.run(options=options)[0] for _ in range(2)] == [["a1"], ["b1"]]
+    assert ["month=1" in line for line in warnings(caplog)] == [True]
+
+
+def test_files_of_undone_runs_are_not_counted_as_those_of_living_ones(shop: Shop) -> None:
+    shop.put("month=1/a.txt", "a1")
+    shop.run()
+    reset(shop.store, "copy", reason="a test", who="me")
+    assert "replaced_files" not in shop.run()[1].outputs["out"]
