@@ -10,8 +10,10 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING
 
+from airflow_bookmarks.core.partition import placed, roots_above
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 
 def real_path(path: str) -> str:
@@ -72,3 +74,40 @@ def _identity(path: str) -> tuple[int, int] | None:
     except OSError:  # it is not there, or not to be looked at: then nobody reads through it either
         return None
     return status.st_dev, status.st_ino
+
+
+class RealRoots:
+    """Many roots, each looked at once, to find those that a path really lies in; else as `respelled` has it."""
+
+    def __init__(self, roots: Sequence[str]) -> None:
+        self._place_of = placed(roots)
+        self._by_real: dict[str, list[str]] = {}
+        self._by_identity: dict[tuple[int, int], list[str]] = {}
+        for root in self._place_of:
+            if _is_local(root):
+                real = os.path.realpath(root)
+                self._by_real.setdefault(real, []).append(root)
+                identity = _identity(real)
+                if identity is not None:
+                    self._by_identity.setdefault(identity, []).append(root)
+
+    def spellings(self, path: str) -> dict[str, str]:
+        """Return by root the spelling of a path that begins with it, of each root that it lies in.
+
+        Example:
+            >>> RealRoots(["/lake/raw", "/lake/done"]).spellings("/lake/raw/day=1")
+            {'/lake/raw': '/lake/raw/day=1'}
+        """
+        found = dict.fromkeys(roots_above(path, self._place_of), path)
+        if not _is_local(path):
+            return found
+        folder, below = os.path.realpath(path), ""
+        while True:
+            identity = _identity(folder)
+            same = [] if identity is None else self._by_identity.get(identity, [])
+            for root in (*self._by_real.get(folder, ()), *same):
+                found.setdefault(root, _joined(root, below))
+            if folder == "/":
+                return found
+            folder, name = os.path.split(folder)
+            below = f"/{name}{below}"

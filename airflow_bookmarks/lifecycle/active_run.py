@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self
 
 from airflow_bookmarks.core.edge import Edge
-from airflow_bookmarks.core.errors import BookmarkError, MisuseError
+from airflow_bookmarks.core.errors import BookmarkError, MisuseError, OptionError
 from airflow_bookmarks.core.job import Caller, check_name
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.option import Option
@@ -33,6 +33,7 @@ from airflow_bookmarks.lifecycle.guard import guarded
 from airflow_bookmarks.lifecycle.job_state import JobStates, KeepsState, state_context
 from airflow_bookmarks.lifecycle.lease import Machine, Renewer
 from airflow_bookmarks.lifecycle.manifest import WritesManifests
+from airflow_bookmarks.lifecycle.other_use import OtherUse, check_alone, warn_of_readers
 from airflow_bookmarks.lifecycle.place import STAGED_SINKS, Place, Staged, place_entry
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.publish import publish_run, sweep, sweep_after_mark
@@ -243,6 +244,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
                 f"job {self.job!r}: context {ctx!r} is read twice in one run. Nothing was read by the second read, "
                 "nothing was committed. Give each source a name of its own."
             )
+        self._check_alone(ctx, source)
         with self._stopwatch.measure("plan"):
             found, plan = self._plan_source(ctx, source, on_source_change)
             self._machine.at(Point.LISTED)
@@ -252,6 +254,18 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         self._contexts[ctx] = Planned(source, found, plan, on_missing)
         log_planned(log, self.job, ctx, plan)
         return plan
+
+    def _check_alone(self, ctx: str, source: Source) -> None:
+        disposing = {name: disposal.on_published for name, disposal in self._disposals.items()}
+        others = {name: context.source for name, context in self._contexts.items()}
+        try:
+            check_alone(self.job, ctx, source, others, disposing)
+        except OptionError:
+            for name in disposing:  # where the script goes on all the same
+                self.keep_files(name, f"context {ctx!r}, which was refused, reads them as well")
+            raise
+        if ctx in disposing and is_first_run(self._holding.base):
+            warn_of_readers(self._store, self.job, ctx, source)
 
     def _store_plan(self, ctx: str, source: Source, found: Found, plan: FilePlan) -> None:
         facts = {**plan.facts(), STARTS_FROM: starts_from(self._holding.base, ctx)}
@@ -469,10 +483,14 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
 
     def _put_away(self, plans: Mapping[str, FilePlan]) -> None:
         for ctx, disposal in self._disposals.items():
+            if ctx not in plans:
+                continue
             if ctx in self._kept:
                 log_kept(self.job, ctx, disposal, len(plans[ctx]), self._kept[ctx])
-            elif ctx in plans:
-                put_away(self._store, self._holding, ctx, self._contexts[ctx].plan, plans[ctx], disposal)
+            else:
+                context = self._contexts[ctx]
+                others = OtherUse(self._store, self.job, list(plans), context.source)
+                put_away(self._store, self._holding, ctx, context.plan, plans[ctx], disposal, others.still_wanted)
 
     def _publish(self, run: Run) -> Summary:
         with self._stopwatch.measure("publish"):

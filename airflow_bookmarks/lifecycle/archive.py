@@ -13,25 +13,30 @@ import hashlib
 import logging
 import os
 from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from airflow_bookmarks.core.errors import BookmarkError, OptionError
 from airflow_bookmarks.core.listing import Listing
 from airflow_bookmarks.core.option import check_choice
-from airflow_bookmarks.core.partition import root_of
+from airflow_bookmarks.core.partition import placed, root_among
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.files.input import is_hidden
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.files.real_path import respelled
+from airflow_bookmarks.files.real_path import RealRoots, respelled
 from airflow_bookmarks.sources.files import known_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
+
+    import numpy.typing as npt
 
     from airflow_bookmarks.core.listing import FileInfo
     from airflow_bookmarks.core.run import Run
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+StillWanted = Callable[[Listing], tuple["npt.NDArray[np.bool_]", Sequence[str]]]
 OnPublished = Literal["keep", "delete", "archive"]
 
 ON_PUBLISHED = "on_published"  # among the facts of a plan: what is to become of its files
@@ -86,7 +92,11 @@ class Disposal:
 
     def target(self, path: str, roots: Sequence[str]) -> str:
         """Return where a file goes: its path below its root, below the archive."""
-        root = root_of(path, roots, recursive=True)
+        return self.target_among(path, placed(roots))
+
+    def target_among(self, path: str, place_of: Mapping[str, int]) -> str:
+        """Return what `target` does, of roots with their places: made once, for many files of many roots."""
+        root = root_among(path, place_of, recursive=True)
         below = path[len(root) :].strip("/") or path.rpartition("/")[2]
         return f"{(self.archive_to or '').rstrip('/')}/{below}"
 
@@ -126,7 +136,13 @@ class _Tally:
 
 
 def put_away(
-    store: BookmarkStore, holding: Holding, ctx: str, planned: FilePlan, committed: FilePlan, disposal: Disposal
+    store: BookmarkStore,
+    holding: Holding,
+    ctx: str,
+    planned: FilePlan,
+    committed: FilePlan,
+    disposal: Disposal,
+    still_wanted: StillWanted,
 ) -> None:
     """Delete or archive what a published run has read from one context, and what earlier runs left of theirs.
 
@@ -134,6 +150,7 @@ def put_away(
         holding: what the run began with, and committed under.
         planned: the plan as it was made, which knows what else was listed.
         committed: what of it the run has read.
+        still_wanted: returns which files others are still to read, and who; they stay, and a later run looks again.
 
     A file is touched only if it is still the version that was read, and only while the history of the job goes on as it
     was: a reset or rewind that comes meanwhile makes these files input again. Nothing is raised: the run is published.
@@ -153,12 +170,27 @@ def put_away(
                 f"run-{holding.key}.{holding.job}",
                 tally,
             ),
-            [*committed.files, *left],
+            _unwanted(label, Listing.of([*committed.files, *left]), still_wanted, tally),
             lambda: store.head(holding.job).epoch == holding.base.epoch,
         )
     except (BookmarkError, OSError) as error:
         tally.first_error = tally.first_error or str(error)
     _log(label, disposal, tally)
+
+
+def _unwanted(label: str, files: Listing, still_wanted: StillWanted, tally: _Tally) -> list[FileInfo]:
+    is_wanted, readers = still_wanted(files)
+    if readers:
+        wanted = int(np.count_nonzero(is_wanted))
+        tally.counts["left, because others are to read them"] += wanted
+        log.warning(
+            "%s: %d files stay: %s, which read the same folder, have not read them yet. A later run puts them away "
+            "once they have; of a job that is no more, delete the bookmark (`airflow-bookmarks delete`)",
+            label,
+            wanted,
+            "; ".join(readers),
+        )
+    return list(files.take(np.flatnonzero(~is_wanted)))
 
 
 def log_kept(job: str, ctx: str, disposal: Disposal, files: int, why: str) -> None:
@@ -225,6 +257,14 @@ class _Ground:
     disposal: Disposal
     mark: str
     tally: _Tally
+    _place_of: Mapping[str, int] = field(init=False)
+    _real_roots: RealRoots = field(init=False)
+    _names: dict[str, Iterator[str]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        # Files may be named one by one, so that there are as many roots as files: each is looked at once.
+        object.__setattr__(self, "_place_of", placed(self.roots))
+        object.__setattr__(self, "_real_roots", RealRoots(self.roots))
 
     def unchanged(self, part: Sequence[FileInfo]) -> list[FileInfo]:
         """Return which of some files are as they were read; the others are counted."""
@@ -242,15 +282,15 @@ class _Ground:
         A name that is taken by another file is not taken from it: two folders may hold the same name, and a path may be
         read again with another content. A file that would be read again where it goes has no target, and is counted.
         """
-        wanted = {file.path: self.disposal.target(file.path, self.roots) for file in part}
+        wanted = {file.path: self.disposal.target_among(file.path, self._place_of) for file in part}
         found = dict(zip(wanted.values(), self.files.stat(list(wanted.values())), strict=True))
         taken = {path for path, info in found.items() if info is not None}
         targets: dict[str, str | None] = {}
         homeless: list[FileInfo] = []
-        is_read = cache(lambda folder: _is_read_at(folder, self.roots))
+        is_read = cache(self._is_read_at)
         for file in part:
             target, there = wanted[file.path], found[wanted[file.path]]
-            if target in self.roots or is_read(target.rpartition("/")[0]):
+            if target in self._place_of or is_read(target.rpartition("/")[0]):
                 self.tally.note("left, because they would be new again in the archive")
             elif there is not None and file.etag is not None and there.etag == file.etag:
                 targets[file.path] = None
@@ -263,15 +303,24 @@ class _Ground:
 
     def _other_targets(self, wanted: Mapping[str, str], taken: set[str]) -> dict[str, str]:
         """Return where files go whose targets are taken: to names that are neither in the archive nor given away."""
-        names = {path: _other_names(target, self.mark) for path, target in wanted.items()}
         targets: dict[str, str] = {}
         while waiting := [path for path in wanted if path not in targets]:
-            asked = {path: next(name for name in names[path] if name not in taken) for path in waiting}
+            asked = {path: self._other_name(wanted[path], taken) for path in waiting}
             for (path, name), there in zip(asked.items(), self.files.stat(list(asked.values())), strict=True):
                 if there is None and name not in taken:
                     targets[path] = name
                 taken.add(name)
         return targets
+
+    def _other_name(self, target: str, taken: set[str]) -> str:
+        """Return a name that no file of this run has been offered."""
+        names = self._names.setdefault(target, _other_names(target, self.mark))
+        return next(name for name in names if name not in taken)
+
+    def _is_read_at(self, folder: str) -> bool:
+        """Whether a file in a folder may be input of one of the roots, also where links lead there."""
+        spellings = self._real_roots.spellings(folder)
+        return any(_is_read(f"{path.rstrip('/')}/file", [root]) for root, path in spellings.items())
 
     def dispose(self, part: Sequence[FileInfo]) -> None:
         """Delete or archive some files that are as they were read."""
@@ -306,11 +355,6 @@ def _is_read(path: str, roots: Sequence[str]) -> bool:
         if path == root or (path.startswith(inside) and not any(map(is_hidden, path[len(inside) :].split("/")[:-1]))):
             return True
     return False
-
-
-def _is_read_at(folder: str, roots: Sequence[str]) -> bool:
-    """Whether a file in a folder may be input of one of these roots, also where links lead there."""
-    return any(_is_read(f"{respelled(folder, root)}/file", [root]) for root in roots)
 
 
 def _other_names(target: str, mark: str) -> Iterator[str]:

@@ -173,6 +173,11 @@ class FileSource:
         return self._roots
 
     @property
+    def options(self) -> FileOptions:
+        """Which of the files there are read."""
+        return self._options
+
+    @property
     def places(self) -> Sequence[Place]:
         """What is loaded: the roots, and the patterns below theirs."""
         return self._reach.places()

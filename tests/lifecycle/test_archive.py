@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -480,3 +482,40 @@ def test_single_file_is_not_archived_onto_itself(shop: Shop) -> None:
 def test_half_an_archive_is_refused(verb: Any, folder: str | None) -> None:
     with pytest.raises(OptionError, match="Nothing was read or changed"):
         Disposal(verb, folder)
+
+
+class Roots(list[str]):
+    """Roots that count how often one of them is looked at."""
+
+    seen = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for root in super().__iter__():
+            self.seen += 1
+            yield root
+
+
+@pytest.mark.parametrize("layout", ["{0}.txt", "{0}/same.txt"])
+def test_archiving_files_that_are_named_one_by_one_takes_a_few_looks_for_each(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, layout: str
+) -> None:
+    files = [str(shop.put(layout.format(number), "x")) for number in range(300)]
+    found = [file for file in FILES.stat(files) if file is not None]
+    roots, looks = Roots(files), Counter[str]()
+    real, stat = os.path.realpath, LocalFileSystem.stat
+    monkeypatch.setattr(os.path, "realpath", lambda path: looks.update(["realpath"]) or real(path))
+    monkeypatch.setattr(
+        LocalFileSystem, "stat", lambda self, paths: looks.update({"stat": len(paths)}) or stat(self, paths)
+    )
+    tally = archive._Tally()
+
+    archive._dispose_all(
+        archive._Ground(FILES, roots, Disposal("archive", str(shop.root / "done")), "run-1.1.copy", tally),
+        found,
+        lambda: True,
+    )
+
+    assert tally.counts == {"archived": 300}
+    assert roots.seen <= 5 * 300
+    assert looks["stat"] <= 5 * 300
+    assert looks["realpath"] <= 2 * 300

@@ -1,0 +1,187 @@
+"""Files that others still have to read: they are not deleted or archived before."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from airflow_bookmarks.core.bound import Bound
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.files.filesystem import paths_and_patterns
+from airflow_bookmarks.lifecycle.archive import Disposal
+from airflow_bookmarks.lifecycle.change import reset
+from airflow_bookmarks.lifecycle.other_use import Region
+from airflow_bookmarks.sources.file_options import FileOptions
+from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.store.table import Put
+from tests.lifecycle.shop import FILES, Shop
+
+DELETE = Disposal("delete")
+
+
+def source(shop: Shop, *paths: str, **options: Any) -> FileSource:
+    """Return a source of folders or patterns below the shop; its raw folder where none is given."""
+    roots, globs = paths_and_patterns(FILES, [str(shop.root / path) for path in paths or ("raw",)])
+    return FileSource(FILES, roots, FileOptions(**options), globs=globs, clock=shop.machine.clock)
+
+
+def run(
+    shop: Shop, job: str, *paths: str, disposal: Disposal | None = None, ctx: str = "raw", **options: Any
+) -> list[str]:
+    """Make one whole run of a job; return the paths read, by their names."""
+    driver = shop.begin(job)
+    if disposal is not None:
+        driver.dispose(ctx, disposal)
+    plan = driver.plan(ctx, source(shop, *paths, **options))
+    driver.commit()
+    return sorted(path.rpartition("/")[2] for path in plan.files.paths)
+
+
+def there(shop: Shop) -> list[str]:
+    return sorted(str(path.relative_to(shop.raw)) for path in shop.raw.rglob("*.txt"))
+
+
+# ---- within a run
+
+
+@pytest.mark.parametrize(
+    ("paths", "options"),
+    [
+        (("raw",), {}),
+        (("raw",), {"bound": Bound(max_files=1)}),
+        (("raw",), {"partition_filter": "day = 9"}),
+        (("raw/day=*",), {}),
+        (("raw/day=1",), {}),
+        (("raw/day=1/a.txt",), {}),
+        (("ra*",), {"exclusions": ("*.bak",)}),
+    ],
+)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_context_over_files_that_another_one_puts_away_is_refused(
+    shop: Shop, paths: tuple[str, ...], options: dict[str, Any], is_first: bool
+) -> None:
+    shop.put("day=1/a.txt", "a")
+    shop.put("day=2/b.txt", "b")
+    driver = shop.begin()
+    sources = {"all": source(shop), "part": source(shop, *paths, **options)}
+    first, second = ("all", "part") if is_first else ("part", "all")
+    driver.dispose("all", DELETE)
+    driver.plan(first, sources[first])
+
+    with pytest.raises(OptionError, match="contexts 'all' and 'part' read the same files"):
+        driver.plan(second, sources[second])
+
+    driver.commit()  # the script has caught it
+    assert there(shop) == ["day=1/a.txt", "day=2/b.txt"]
+
+
+@pytest.mark.parametrize(
+    ("one", "two"), [("raw/a-*.txt", "raw/b-*.txt"), ("raw", "rawer"), ("raw", "raw/sub"), ("raw/x", "raw/y")]
+)
+def test_contexts_that_share_no_file_are_read_together(shop: Shop, one: str, two: str) -> None:
+    assert not Region(source(shop, one).places, FileOptions()).may_meet(Region(source(shop, two).places, FileOptions()))
+
+
+def test_two_contexts_that_keep_their_files_may_read_the_same(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    driver = shop.begin()
+
+    assert len(driver.plan("one", source(shop))) == len(driver.plan("two", source(shop))) == 1
+    driver.abort("a test")
+
+
+# ---- other jobs
+
+
+def test_files_stay_until_the_other_job_has_read_them(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "other")
+    shop.put("b.txt", "b")
+
+    assert run(shop, "mine", disposal=DELETE) == ["a.txt", "b.txt"]
+
+    assert there(shop) == ["b.txt"]
+    assert "1 files stay: other, context raw, which read the same folder, have not read them yet" in caplog.text
+    assert run(shop, "other") == ["b.txt"]
+    assert run(shop, "mine", disposal=DELETE) == []
+    assert there(shop) == []
+
+
+def test_first_run_warns_of_who_reads_the_same_files(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "other")
+
+    run(shop, "mine", disposal=DELETE)
+
+    assert "files are to be put away that others read as well: other, context raw" in caplog.text
+
+
+def test_job_that_reads_elsewhere_or_other_names_holds_nothing_back(shop: Shop) -> None:
+    (shop.root / "away").mkdir()
+    shop.put("a.bak", "x")
+    run(shop, "elsewhere", "away")
+    run(shop, "names", name_pattern="*.bak")
+    run(shop, "pattern", "raw/*.bak")
+    shop.put("a.txt", "a")
+
+    run(shop, "mine", name_pattern="*.txt", disposal=DELETE)
+
+    assert there(shop) == []
+
+
+def test_version_that_the_other_job_has_not_read_stays(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "other")
+    shop.put("a.txt", "corrected", seconds=1_700_000_009)
+
+    run(shop, "mine", disposal=DELETE)
+
+    assert there(shop) == ["a.txt"]
+
+
+def test_job_that_was_reset_reads_again_and_keeps_its_files(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "other")
+    reset(shop.store, "other", reason="a test", who="ada")
+
+    run(shop, "mine", disposal=DELETE)
+
+    assert there(shop) == ["a.txt"]
+
+
+def test_context_of_the_own_job_that_this_run_does_not_read_holds_its_files(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "mine", ctx="weekly")
+    shop.put("b.txt", "b")
+
+    run(shop, "mine", disposal=DELETE)
+
+    assert there(shop) == ["b.txt"]
+
+
+def test_shards_of_a_job_are_one_reader(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.put("b.txt", "b")
+    parts: list[Callable[[], object]] = [
+        lambda: run(shop, "other~00", name_pattern="a.txt"),
+        lambda: run(shop, "other~01", name_pattern="b.txt"),
+    ]
+    parts[0]()
+    run(shop, "mine", disposal=DELETE)
+    assert there(shop) == []
+
+
+def test_job_that_can_not_be_read_keeps_all_files(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "other")
+    key = shop.store.keys("other").head
+    damaged = {**shop.store.table.get([key])[key], "contexts": "no map"}
+    shop.store.table.transact([Put(key, damaged)])
+    with caplog.at_level(logging.WARNING):
+        run(shop, "mine", disposal=DELETE)
+
+    assert there(shop) == ["a.txt"]
+    assert "some read files could not be put away" in caplog.text
