@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from airflow_bookmarks.core.reason import LATE, MISSING, OVER_BOUND
 from tests.chaos.sim.play import play
 from tests.chaos.sim.table import SimTable
 from tests.chaos.sim.tally import run_worlds, told
@@ -52,7 +53,7 @@ def test_in_every_world_no_row_is_lost_or_doubled_and_nothing_is_left(part: int)
     ],
 )
 def test_world_in_which_something_was_violated_once_holds(seed: int) -> None:
-    assert play(Settings.of(seed)).violations == ()
+    assert play(Settings.plain(seed)).violations == ()
 
 
 @pytest.mark.parametrize("seed", [3, 14, 206])
@@ -71,6 +72,11 @@ def test_recorded_decisions_make_the_same_world() -> None:
 def test_worlds_have_every_kind_of_fault() -> None:
     faults = set().union(*(play(Settings.of(seed)).faults for seed in range(200)))
     assert faults == {"CRASH_BEFORE", "CRASH_AFTER", "LOST", "AGAIN", "OUTAGE", "LATE", "STALL", "CLOCK"}
+
+
+def test_worlds_have_every_habit_of_reading() -> None:
+    judged = set().union(*(play(Settings.of(seed)).judged for seed in range(200)))
+    assert judged >= {OVER_BOUND, LATE, MISSING, "batches", "pauses", "windows"}
 
 
 def test_world_without_faults_ends_as_well() -> None:

@@ -12,13 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
 
-from tests.chaos.bites import data, state
+from tests.chaos.bites import data, reading, state
 from tests.chaos.bites.bite import BITES, Bite
 from tests.chaos.sim.play import play
 from tests.chaos.sim.world import Settings
 
 COMMAND = "python -m tests.chaos.bites"
-MODULES = (data, state)
+MODULES = (data, state, reading)
 THEMES = 7  # so many worlds have one of a given theme
 
 _PLAYING = Lock()  # a process has one world at a time

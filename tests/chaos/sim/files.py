@@ -35,7 +35,7 @@ class SimFiles:
     def __init__(self) -> None:
         self.files: dict[str, SimFile] = {}
         self.folders: set[str] = set()
-        self.written: dict[tuple[str, str], tuple[Row, ...]] = {}
+        self.written: dict[tuple[str, str], SimFile] = {}
         self.on_move: Callable[[str, str, SimFile | None], None] = lambda source, target, replaced: None
 
     def info(self, path: str) -> FileInfo | None:
@@ -47,7 +47,7 @@ class SimFiles:
         """Write a file whole."""
         self.files[path] = file
         info = FileInfo(path, file.size_bytes, file.modified_ms, file.etag)
-        self.written[path, info.version] = file.rows
+        self.written[path, info.version] = file
 
     def listed(self, root: str, recursive: bool) -> Listed:
         """List input files as Spark reads a folder."""

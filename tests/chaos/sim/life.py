@@ -15,23 +15,23 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.core.listing import instant
-from airflow_bookmarks.core.option import Choice
 from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.reason import OVER_BOUND
 from airflow_bookmarks.lifecycle import change
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.finish import finish
 from airflow_bookmarks.lifecycle.place import Mode, Place, Staged, collect_staged
 from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.lifecycle.retention import collect
-from airflow_bookmarks.lifecycle.side_run import SideRun
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.lifecycle.summary import Summary
 from airflow_bookmarks.sources.source import Source
-from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.chaos.sim.files import SimFile
-from tests.chaos.sim.scheduler import EPOCH, Fate, Process
+from tests.chaos.sim.inputs import Inputs
+from tests.chaos.sim.record import Intent
+from tests.chaos.sim.scheduler import Fate, Process
+from tests.chaos.sim.side import look_back, pause
 from tests.chaos.sim.sink import KIND
-from tests.chaos.sim.witness import Intent
 from tests.chaos.sim.world import JobSpec, World
 
 NAMES = ("a", "b", "c", "d")
@@ -49,43 +49,58 @@ class Oops(Exception):
 def drive(
     world: World, process: Process, spec: JobSpec, caller: Caller, *, replays: int | None = None, oops: bool = False,
     patience: timedelta | None = None, policy: Any = None,
-) -> None:  # fmt: skip
-    """Make one whole run, as a driver does; raise what it raises."""
+) -> Summary:  # fmt: skip
+    """Make one whole run, or all batches of a loop, as a driver does; raise what it raises."""
     store, machine = world.store(process), world.machine(process)
     process.notes |= {"phase": "begin", "run_id": caller.run_id}
     sinks = {KIND: world.sinks[spec.name]}
     conflict: dict[str, Any] = {} if patience is None else {"on_conflict": "wait", "wait_for": patience}
     run: ActiveRun
     if replays is None:
-        run = ActiveRun.begin(store, spec.name, caller, machine, sinks=sinks, **conflict)
+        in_batches = spec.habit.in_batches
+        run = ActiveRun.begin(store, spec.name, caller, machine, sinks=sinks, in_batches=in_batches, **conflict)
     else:
         run = ReplayRun.begin_replay(store, spec.name, caller, machine, replays, sinks=sinks, **conflict)
+    inputs = Inputs(world, process, spec, store, policy or spec.policy)
+    mistaken = 2 - caller.attempt % 2 if oops else 0
+    summary = _batch(world, process, spec, run, inputs, mistaken == 1)
+    while run.goes_on:
+        run, mistaken = run.following(), mistaken - 1
+        world.witness.judged["batches"] += 1
+        summary = _batch(world, process, spec, run, inputs, mistaken == 1)
+    process.notes["phase"] = "done"
+    if spec.habit.in_batches and replays is None and any(over_bound(summary).values()):
+        world.witness.say(f"{process.name} ends its loop with input over: {over_bound(summary)}")
+    return summary
+
+
+def _batch(world: World, process: Process, spec: JobSpec, run: ActiveRun, inputs: Inputs, oops: bool) -> Summary:
     process.notes["phase"] = "work"
     try:
-        _copy(world, process, spec, run, store, policy or spec.policy)
+        _copy(world, process, spec, run, inputs)
         if oops:
             raise Oops("a mistake in the block")
         process.notes["phase"] = "commit"
-        run.commit()
+        return run.commit()
     except (BookmarkError, OSError, Oops) as error:
         run.abort(str(error))
         raise
-    process.notes["phase"] = "done"
 
 
-def _copy(world: World, process: Process, spec: JobSpec, run: ActiveRun, store: BookmarkStore, policy: Any) -> None:
+def over_bound(summary: Summary) -> dict[str, int]:
+    """Return per context how many files a bound has left to the next run."""
+    return {ctx: facts["skipped"].get(OVER_BOUND, 0) for ctx, facts in summary.contexts.items()}
+
+
+def _copy(world: World, process: Process, spec: JobSpec, run: ActiveRun, inputs: Inputs) -> None:
     witness = world.witness
     rows: Counter[str] = Counter()
     parts: list[tuple[str, tuple[str, ...]]] = []
     sources: list[tuple[Source, FilePlan]] = []
     for ctx in spec.contexts:
-        source: Source
-        if spec.upstream is None:
-            source = FileSource(world.faulty_files, [world.root(ctx)])
-        else:
-            process.notes["along"] = Intent("rewind", clean=policy == "rewind")
-            source = UpstreamSource(store, spec.name, spec.upstream, on_rewind=policy)
-        plan = run.plan(ctx, source)
+        source = inputs.source(ctx)
+        plan = run.plan(ctx, source, on_missing=spec.habit.on_missing)
+        inputs.planned(ctx, source)
         sources.append((source, plan))
         fence = _fence(run)
         number = run.run_number
@@ -94,7 +109,7 @@ def _copy(world: World, process: Process, spec: JobSpec, run: ActiveRun, store: 
         else:
             witness.planned(spec.name, number, fence, ctx, plan, process)
         for path in plan.files.paths:
-            got = world.faulty_files.read(path)
+            got = inputs.read(path)
             rows.update(got)
             parts.append((path, got))
             if not isinstance(run, ReplayRun):
@@ -123,7 +138,7 @@ def _stage(
     for index, (path, got) in enumerate(parts):
         stem = path.rpartition("/")[2].partition(".")[0]
         partition = stem.rpartition("-")[2] if spec.mode is Mode.OVERWRITE_PARTITIONS else str(index % 2)
-        file = SimFile(tuple(got), 10 * len(got), _ms(world))
+        file = SimFile(tuple(got), 10 * len(got), world.now_ms)
         world.faulty_files.put(f"{folder}/p={partition}/part-{index}-{stem}", file)
     staged = collect_staged(
         world.faulty_files, folder, target, run.file_token, spec.mode, rows=sum(rows.values()), schema='{"fields":[]}'
@@ -139,10 +154,6 @@ def _hand_over(world: World, spec: JobSpec, run: ActiveRun, rows: Counter[str]) 
     if rows and not world.sinks[spec.name].write(fence, sorted(rows.elements())) and not is_silent:
         raise OSError("the sink has seen a newer token")
     run.staged(SINK_OUTPUT, Staged((), rows=sum(rows.values())))
-
-
-def _ms(world: World) -> int:
-    return int((world.scheduler.now - EPOCH).total_seconds() * 1000) + 1_767_571_200_000
 
 
 def _driver(world: World, process: Process, spec: JobSpec, caller: Caller, **how: Any) -> Callable[[], None]:
@@ -246,13 +257,40 @@ def land(world: World, process: Process, count: int, *, eager: bool = False) -> 
         if not eager and random.random() < 0.1:
             world.faulty_files.delete(name)
             continue
-        world.serial += 1
-        rows = tuple(f"{ctx}-{name[-1]}@{world.serial}.{i}" for i in range(random.choice([1, 1, 2])))
-        at = random.choice([_ms(world), _ms(world) // 60_000 * 60_000, _ms(world) - 86_400_000])
-        # Without an etag, size and time are all that tells one content from another.
-        etag = f"e{world.serial}" if world.settings.has_etags else None
-        size = 100 if etag is not None and random.random() < 0.5 else 100 + world.serial
-        world.faulty_files.put(name, SimFile(rows, size, at, etag))
+        _write(world, random, name)
+
+
+def _write(world: World, random: Random, path: str) -> None:
+    world.serial += 1
+    name = path.rpartition("/")[2]
+    rows = tuple(f"{name}@{world.serial}.{i}" for i in range(random.choice([1, 1, 2])))
+    at = random.choice([world.now_ms, world.now_ms // 60_000 * 60_000, world.now_ms - 86_400_000])
+    # Without an etag, size and time are all that tells one content from another.
+    etag = f"e{world.serial}" if world.settings.has_etags else None
+    size = 100 if etag is not None and random.random() < 0.5 else 100 + world.serial
+    world.faulty_files.put(path, SimFile(rows, size, at, etag))
+
+
+def spoil(world: World, process: Process, spec: JobSpec) -> None:
+    """Overwrite or delete a file that a run has planned, while it is read."""
+    random, witness = world.random(process.name), world.witness.jobs[spec.name]
+    until = world.scheduler.steps + 300
+
+    def planned() -> list[str]:
+        open_fences = {key.fence for key, state in witness.run_states.items() if state == "PLANNED"}
+        found = [r for fence in open_fences for r in witness.readings.get(fence, {}).values() if r.seen is not None]
+        return sorted({path for reading in found for path in reading.files})
+
+    for _ in range(random.choice([1, 2])):
+        world.scheduler.await_("waits for a plan", lambda: bool(planned()) or world.scheduler.steps > until)
+        paths = planned()
+        if not paths:
+            return
+        name = random.choice(paths)
+        if random.random() < 0.4:
+            world.faulty_files.delete(name)
+        else:
+            _write(world, random, name)
 
 
 def kill(world: World, process: Process, spec: JobSpec) -> None:
@@ -322,7 +360,7 @@ def _set(
     ctx = random.choice(spec.contexts)
     value, told = "now", "now"
     if random.random() < 0.5 and spec.upstream is None:
-        at = _ms(world) - random.choice([0, 30_000, 86_400_000])
+        at = world.now_ms - random.choice([0, 30_000, 86_400_000])
         value, told = to_text(instant(at)), str(at)
     elif random.random() < 0.5 and spec.upstream is not None:
         value = told = str(_number(world, random, world.jobs[spec.upstream]))
@@ -336,32 +374,6 @@ def gather(world: World, process: Process) -> None:
     random = world.random(process.name)
     store = world.store(process)
     collect(store, retention=timedelta(days=random.choice([7, 30, 150])), clock=world.scheduler.clock(process))
-
-
-def pause(world: World, process: Process, spec: JobSpec) -> None:
-    """Read what is new and write it, without moving the bookmark."""
-    if spec.mode is not Mode.APPEND or not spec.outputs:
-        return
-    caller = Caller(f"dag/{process.name}", 1)
-    run = SideRun.begin(world.store(process), spec.name, caller, Choice.of("pause", None, None), world.machine(process))
-    try:
-        got: list[tuple[str, ...]] = []
-        for ctx in spec.contexts:
-            plan = run.plan(ctx, FileSource(world.faulty_files, [world.root(ctx)]))
-            got += [world.faulty_files.read(path) for path in plan.files.paths]
-        for output in spec.outputs:
-            target = spec.target(output)
-            folder = run.place(output, Place("files", target, facts={"mode": spec.mode.value}))
-            for index, rows in enumerate(got):
-                world.faulty_files.put(f"{folder}/p=0/part-{index}", SimFile(rows, 10 * len(rows), _ms(world)))
-            staged = collect_staged(
-                world.faulty_files, folder, target, run.file_token, spec.mode, rows=None, schema='{"fields":[]}'
-            )
-            run.staged(output, staged)
-        run.commit()
-    except (BookmarkError, OSError) as error:
-        run.abort(str(error))
-        raise
 
 
 def cast(world: World, role: str) -> tuple[Process, Callable[[], None]]:
@@ -379,12 +391,16 @@ def cast(world: World, role: str) -> tuple[Process, Callable[[], None]]:
                 task(world, process, world.jobs[job], run_id, attempt, replays=True)
             case "lander", _:
                 land(world, process, world.random(role).choice([1, 2, 3, 5]))
+            case "rival", [job]:
+                spoil(world, process, world.jobs[job])
             case "kill", [job]:
                 kill(world, process, world.jobs[job])
             case "admin", [job, _]:
                 administer(world, process, world.jobs[job])
             case "pause", [job]:
                 pause(world, process, world.jobs[job])
+            case "window", [job, _]:
+                look_back(world, process, world.jobs[job])
             case "collect", _:
                 gather(world, process)
 

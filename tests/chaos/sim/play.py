@@ -30,6 +30,7 @@ def play(settings: Settings, decisions: Sequence[Decision] | None = None, *, is_
         tuple(world.witness.violations),
         scheduler.steps,
         {fate.name: count for fate, count in scheduler.faults.items()},
+        dict(world.witness.judged),
         tuple(scheduler.trace),
         tuple(scheduler.decisions),
     )

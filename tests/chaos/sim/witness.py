@@ -8,21 +8,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.files.filesystem import Listed
+from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.item import run_key
 from airflow_bookmarks.store.limit import check_item
 from airflow_bookmarks.store.table import Attributes, Key
 from tests.chaos.sim.files import SimFile, SimFiles
+from tests.chaos.sim.reading import Reading, Seen, faults
+from tests.chaos.sim.record import Intent, JobWitness, Look, State
 from tests.chaos.sim.scheduler import Process, Scheduler
-from tests.chaos.sim.sink import RowSink
+from tests.chaos.sim.sink import KIND, RowSink
 from tests.chaos.sim.table import SimTable, Written
 
 NAMESPACE = "sim"
+OUTPUT = "out"  # what consumers read
 HEAD_BYTES = 4096
 _COUNTERS = ("version", "epoch", "fence", "changes", "run_number", "published")
 _STEPS = {
@@ -35,81 +38,6 @@ _STEPS = {
 }
 
 
-@dataclass(frozen=True)
-class Intent:
-    """What a person asks for, as the witness has to know it to say where it leads."""
-
-    kind: str
-    contexts: tuple[str, ...] | None = None
-    ctx: str = ""
-    value: str = ""
-    clean: bool = False
-
-
-@dataclass(frozen=True)
-class State:
-    """What a job has consumed at one version: per context path and version, or run and revision; and living runs."""
-
-    known: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    living: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Look:
-    """What a process saw of another job when it read its head: what lives, in which revision, and what is published."""
-
-    revisions: Mapping[str, str]
-    published: frozenset[int]
-
-
-@dataclass
-class Reading:
-    """What one run item read from one context, of which listing."""
-
-    read: dict[str, str]
-    seen: dict[str, str] | None = None
-    rows: Counter[str] = field(default_factory=Counter)
-
-
-class JobWitness:
-    """What is known of one job."""
-
-    def __init__(self, upstreams: Mapping[str, str]) -> None:
-        self.upstreams = upstreams
-        self.states: dict[int, State] = {0: State()}
-        self.version_of: dict[int, int] = {}
-        self.before_epoch: dict[int, int] = {}
-        self.kinds: dict[int, str] = {}
-        self.owners: dict[int, str] = {}
-        self.nonces: dict[int, str] = {}
-        self.readings: dict[int, dict[str, Reading]] = {}
-        self.staged: dict[int, dict[str, Counter[str]]] = {}
-        self.run_states: dict[RunKey, str] = {}
-        self.fences: dict[RunKey, tuple[int, ...]] = {}
-        self.committed: dict[int, RunKey] = {}
-        self.rows: dict[int, dict[str, Counter[str]]] = {}
-        self.parts: dict[int, dict[str, set[str]]] = {}
-        self.cleaned: set[int] = set()
-        self.collected: set[int] = set()
-        self.dropped: set[int] = set()
-        self.own_commits: set[str] = set()
-        self.commits_by: dict[str, list[RunKey]] = {}
-        self.marked: set[int] = set()  # fences of runs, and of their revisions, that were published
-        self.revisions: dict[int, int] = {}
-        self.abandoned_at: dict[RunKey, tuple[int, int]] = {}
-        self.version = 0
-
-    @property
-    def state(self) -> State:
-        return self.states[self.version]
-
-    def look(self) -> Look:
-        """Return how it stands for those who read it."""
-        living = self.state.living
-        published = {n for n in living if self.run_states.get(self.committed[n]) == "PUBLISHED"}
-        return Look({str(n): str(self.revisions.get(n, 0)) for n in living}, frozenset(published))
-
-
 class Witness:
     """Looks at everything, and keeps what must not be."""
 
@@ -118,7 +46,9 @@ class Witness:
         self.jobs: dict[str, JobWitness] = {}
         self.violations: list[str] = []
         self.side_rows: dict[str, Counter[str]] = {}
+        self.judged: Counter[str] = Counter()  # what of its habits has shown in this world
         self._written: Written = {}
+        self._store = BookmarkStore(table, NAMESPACE)  # to read what is stored; it is no actor's
         table.on_write = self.on_write
         files.on_move = self.on_move
 
@@ -149,14 +79,19 @@ class Witness:
         item = self._run_item(job, number, fence)
         if item is None or f"plan:{ctx}" not in item:
             self.say(f"plan of {ctx!r} of {job} {number}.{fence} is not stored before the read")
-        window = plan.upstream
-        if window is not None:
-            reading = Reading({str(n): str(revision) for n, revision in window.runs})
-        else:
-            roots = process.notes.get("listed", {})
-            seen = {path: version for root in plan.roots for path, (version, _) in roots.get(root, {}).items()}
-            reading = Reading({file.path: file.version for file in plan.files}, seen)
-        self.jobs[job].readings.setdefault(fence, {})[ctx] = reading
+        self.jobs[job].readings.setdefault(fence, {})[ctx] = Reading.of(
+            plan, self.jobs[job].habit, self.seen_by(process, ctx, plan)
+        )
+
+    @staticmethod
+    def seen_by(process: Process, ctx: str, plan: FilePlan) -> Seen:
+        """Return the listing from which a process has planned: batches after the first go on with the first one's."""
+        roots = process.notes.pop("listed", None)
+        if roots is not None:
+            seen = {path: entry for root in plan.roots for path, entry in roots.get(root, {}).items()}
+            process.notes.setdefault("planned from", {})[ctx] = seen
+        found: Seen = process.notes.get("planned from", {}).get(ctx, {})
+        return found
 
     def reads(self, job: str, fence: int, ctx: str, rows: Iterable[str]) -> None:
         """Keep which rows a run got."""
@@ -277,19 +212,42 @@ class Witness:
         fences = [key.fence, *item.get("fences", [])]
         fence = next((f for f in fences if f in witness.readings), key.fence)
         base = witness.states[was["version"]]
-        known = {ctx: dict(entries) for ctx, entries in base.known.items()}
+        known, newest = {ctx: dict(entries) for ctx, entries in base.known.items()}, dict(base.newest)
         readings = witness.readings.get(fence, {})
+        self._settle(job, key, readings)
         for ctx, reading in readings.items():
-            self._check_reading(job, key, ctx, reading, known.get(ctx, {}))
+            for text in faults(reading, known.get(ctx, {}), newest.get(ctx), self._files):
+                self.say(f"{job} {key} {text}, context {ctx!r}")
+            self.judged.update(reading.skipped)
+            self._leave_to_next_loop(ctx, reading)
             known[ctx] = {**known.get(ctx, {}), **reading.read}
-        self._check_rows(job, key, readings, witness.staged.get(fence, {}))
+            if reading.seen is not None and reading.read:
+                times = [self._files.written[name, version].modified_ms for name, version in reading.read.items()]
+                newest[ctx] = max([*times, newest.get(ctx, 0)])
+        staged = witness.staged.get(fence, {})
+        witness.sound[key.number] = self._check_rows(job, key, readings, staged)
         witness.version = will["version"]
-        witness.states[witness.version] = State(known, (*base.living, key.number))
+        witness.states[witness.version] = State(known, (*base.living, key.number), newest)
         witness.version_of[key.number] = witness.version
         witness.committed[key.number] = key
-        is_empty = not any(reading.rows for reading in readings.values())
-        witness.rows[key.number] = {} if is_empty else witness.staged.get(fence, {})
+        witness.final[key.number] = dict(readings)
+        witness.rows[key.number] = _published(item, readings, staged)
+        witness.rows_of[str(key.number), "0"] = witness.rows[key.number]
         self._note_commit(witness, key)
+
+    def _leave_to_next_loop(self, ctx: str, reading: Reading) -> None:
+        """What changed while a batch read it is counted there, and read by a run that lists anew."""
+        process = self._scheduler.process
+        listings = {} if process is None else process.notes.get("planned from", {})
+        if ctx in listings:
+            listings[ctx] = {path: entry for path, entry in listings[ctx].items() if path not in reading.dropped}
+
+    def _settle(self, job: str, key: RunKey, readings: Mapping[str, Reading]) -> None:
+        """Let readings know what the plans hold that the commit goes by."""
+        run = self._store.run(job, key)
+        for ctx, reading in readings.items():
+            if run is not None and ctx in run.plans:
+                reading.settle(FilePlan.decode(self._store.blobs.get(run.plans[ctx].body)))
 
     def _note_commit(self, witness: JobWitness, key: RunKey) -> None:
         process = self._scheduler.process
@@ -298,30 +256,43 @@ class Witness:
             if process.notes.get("phase") == "commit":
                 witness.own_commits.add(process.notes["run_id"])
 
-    def _check_reading(self, job: str, key: RunKey, ctx: str, reading: Reading, known: Mapping[str, str]) -> None:
-        for name, version in reading.read.items():
-            if known.get(name) == version:
-                self.say(f"{job} {key} reads {name} ({version}) again, context {ctx!r}")
-        for name, version in (reading.seen or {}).items():
-            if known.get(name) != version and reading.read.get(name) != version:
-                self.say(f"{job} {key} leaves out {name} ({version}), context {ctx!r}")
-
     def _check_rows(
         self, job: str, key: RunKey, readings: Mapping[str, Reading], staged: Mapping[str, Counter[str]]
-    ) -> None:
-        got: Counter[str] = Counter()
-        for reading in readings.values():
+    ) -> Counter[str]:
+        """Hold the rows that were read against those of the plan; return these.
+
+        Of a file that changed while it was read, and is left to the next run, there may be rows of any version.
+        """
+        got, sound = Counter[str](), Counter[str]()
+        for ctx, reading in readings.items():
             got.update(reading.rows)
-            if reading.seen is None:
+            want = self._rows_of(job, ctx, reading)
+            if want is None:
+                sound.update(reading.rows)
                 continue
-            want: Counter[str] = Counter()
-            for name, version in reading.read.items():
-                want.update(self._files.written[name, version])
-            if want != reading.rows:
+            sound.update(want)
+            torn = {name.rpartition("/")[2] for name in reading.dropped}
+            extra = [row for row in reading.rows - want if row.partition("@")[0] not in torn]
+            if want - reading.rows or extra:
                 self.say(f"{job} {key} commits {_told(reading.rows)} where its plan holds {_told(want)}")
         for output, rows in staged.items():
             if rows != got:
                 self.say(f"{job} {key} stages {_told(rows)} in {output!r} of what it read: {_told(got)}")
+        return sound
+
+    def _rows_of(self, job: str, ctx: str, reading: Reading) -> Counter[str] | None:
+        """Return the rows that a reading has to have; None where a later run may have replaced some of them."""
+        want: Counter[str] = Counter()
+        upstream = self.jobs[job].upstreams.get(ctx)
+        if upstream is None:
+            for name, version in reading.read.items():
+                want.update(self._files.written[name, version].rows)
+            return want
+        if not self.jobs[upstream].appends:
+            return None
+        for number, revision in reading.read.items():
+            want.update(self.jobs[upstream].rows_of[number, revision].get(OUTPUT, Counter()))
+        return want
 
     def _turn(
         self, job: str, witness: JobWitness, was: Mapping[str, Any], will: Mapping[str, Any], written: Written
@@ -368,14 +339,24 @@ class Witness:
             return witness.states[witness.before_epoch[was["epoch"]]]
         if intent.kind == "set":
             known = {**base.known, intent.ctx: self._set(job, witness, base, intent)}
-            return State(known, base.living)
+            return State(known, base.living, self._newest_after(base, intent, known[intent.ctx]))
         if intent.contexts is None:
             kept = line["kept"]
             return State() if kept == 0 else witness.states[witness.version_of[kept]]
         kept_number = int(intent.value or 0)
         source = State() if kept_number == 0 else witness.states[witness.version_of[kept_number]]
         changed = {ctx: source.known.get(ctx, {}) for ctx in intent.contexts}
-        return State({**base.known, **changed}, base.living)
+        rest = {ctx: at for ctx, at in base.newest.items() if ctx not in intent.contexts}
+        newest = rest | {ctx: at for ctx, at in source.newest.items() if ctx in intent.contexts}
+        return State({**base.known, **changed}, base.living, newest)
+
+    def _newest_after(self, base: State, intent: Intent, known: Mapping[str, str]) -> Mapping[str, int]:
+        """Return the latest times after a set: what counts as read is all there is then, or comes to what was read."""
+        entries = [self._files.written.get(entry) for entry in known.items()]
+        times = [file.modified_ms for file in entries if file is not None]
+        times += [base.newest[intent.ctx]] if intent.value == "now" and intent.ctx in base.newest else []
+        rest = {ctx: at for ctx, at in base.newest.items() if ctx != intent.ctx}
+        return rest | ({intent.ctx: max(times)} if times else {})
 
     def _set(self, job: str, witness: JobWitness, base: State, intent: Intent) -> Mapping[str, str]:
         upstream = witness.upstreams.get(intent.ctx)
@@ -443,12 +424,27 @@ class Witness:
             self.say(f"run {key} of {job} is committed again without a new revision")
         witness.revisions[key.number] = will["revision"]
         fence = will["fences"][-1]
-        rows = witness.staged.get(fence, {})
-        if rows != witness.rows.get(key.number):
+        rows, sound = witness.staged.get(fence, {}), witness.sound.get(key.number, Counter())
+        if rows != witness.rows.get(key.number) and any(got != sound for got in rows.values()):
             self.say(f"the replay of run {key} of {job} has other rows than the run")
+        witness.rows[key.number] = witness.rows_of[str(key.number), str(will["revision"])] = dict(rows)
         if key.number not in witness.state.living:
             self.say(f"run {key} of {job} is replayed though it was undone")
         self._note_commit(witness, RunKey(key.number, fence))
+
+
+def _published(
+    item: Mapping[str, Any], readings: Mapping[str, Reading], staged: Mapping[str, Counter[str]]
+) -> dict[str, Counter[str]]:
+    """Return the rows that a commit makes visible: of an empty run those of the outputs that it publishes all the same.
+
+    A sink that commits by itself has no list of what is published: its rows are there.
+    """
+    if any(reading.files for reading in readings.values()):
+        return dict(staged)
+    entries = {output: item.get(f"output:{output}", {}) for output in staged}
+    is_visible = {output: "publish" in entry or entry.get("sink") == KIND for output, entry in entries.items()}
+    return {output: rows for output, rows in staged.items() if rows and is_visible[output]}
 
 
 def _has(item: Mapping[str, Any], source: str, fence: int) -> bool:

@@ -17,11 +17,13 @@ from airflow_bookmarks.store import blob, bookmark_store
 from airflow_bookmarks.store.blob import INLINE_BYTES
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.chaos.sim.files import SCHEME, FaultyFiles, SimFiles
+from tests.chaos.sim.habit import PLAIN, Habit
 from tests.chaos.sim.pilot import Mix, SeededPilot
-from tests.chaos.sim.scheduler import Decision, Pilot, Process, Scheduler
+from tests.chaos.sim.record import JobWitness
+from tests.chaos.sim.scheduler import EPOCH, Decision, Pilot, Process, Scheduler
 from tests.chaos.sim.sink import RowSink
 from tests.chaos.sim.table import FaultyTable, SimTable
-from tests.chaos.sim.witness import NAMESPACE, JobWitness, Witness
+from tests.chaos.sim.witness import NAMESPACE, Witness
 
 LAKE = f"{SCHEME}://lake"
 
@@ -37,6 +39,7 @@ class JobSpec:
     outputs: tuple[str, ...] = ("out",)
     has_sink: bool = False
     policy: OnRewind = "rewind"
+    habit: Habit = PLAIN
 
     @property
     def upstreams(self) -> dict[str, str]:
@@ -67,7 +70,23 @@ class Settings:
 
     @classmethod
     def of(cls, seed: int) -> Settings:
-        """Draw a world: a theme says which jobs and actors meet in it."""
+        """Draw a world: the plain one, and in half of them how its jobs read, and who looks back at what was read."""
+        plain, random = cls.plain(seed), Random(f"{seed}/habits")
+        if random.random() < 0.5:
+            return plain
+        jobs = tuple(
+            replace(
+                spec, habit=Habit.of(random, is_consumer=spec.upstream is not None, appends=spec.mode is Mode.APPEND)
+            )
+            for spec in plain.jobs
+        )
+        more = [f"window {spec.name} 1" for spec in jobs if random.random() < 0.4]
+        more += [f"rival {spec.name}" for spec in jobs if spec.habit.on_missing == "skip"]
+        return replace(plain, jobs=jobs, roles=(*plain.roles, *more))
+
+    @classmethod
+    def plain(cls, seed: int) -> Settings:
+        """Draw a world in which each run reads all that is new: a theme says which jobs and actors meet in it."""
         random = Random(f"{seed}/settings")
         theme = random.choice(sorted(_THEMES))
         jobs = _jobs(random, theme)
@@ -139,7 +158,10 @@ class World:
         self.files = SimFiles()
         self.sinks = {spec.name: RowSink(spec.name, self.scheduler) for spec in settings.jobs}
         self.witness = Witness(self.table, self.files, self.scheduler, self.sinks)
-        self.witness.jobs |= {spec.name: JobWitness(spec.upstreams) for spec in settings.jobs}
+        self.witness.jobs |= {
+            spec.name: JobWitness(spec.upstreams, spec.habit, appends=spec.mode is Mode.APPEND)
+            for spec in settings.jobs
+        }
         self.faulty_table = FaultyTable(self.table, self.scheduler, self.witness.on_got)
         self.faulty_files = FaultyFiles(self.files, self.scheduler, self.witness.on_listed)
         self.scheduler.stop = lambda: bool(self.witness.violations)
@@ -152,6 +174,11 @@ class World:
     @property
     def jobs(self) -> Mapping[str, JobSpec]:
         return {spec.name: spec for spec in self.settings.jobs}
+
+    @property
+    def now_ms(self) -> int:
+        """The time of what is written now, in ms since 1970 UTC."""
+        return int((self.scheduler.now - EPOCH).total_seconds() * 1000) + 1_767_571_200_000
 
     def root(self, ctx: str) -> str:
         """Return the folder in which the files of a context land."""
@@ -223,6 +250,7 @@ class Outcome:
     violations: tuple[str, ...]
     steps: int
     faults: Mapping[str, int]
+    judged: Mapping[str, int]
     trace: tuple[str, ...] = ()
     decisions: tuple[Decision, ...] = field(default=())
 
