@@ -133,16 +133,50 @@ def in_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> list[st
         for name, m in seen.get("state", {}).items()  # a request that an older version stored has none
     ]
     lines.append(f"  read again: {_amount(again)}")
+    lines += _never_read(seen.get("never_read"), change)  # a request that an older version stored has none
     if seen.get("unreadable_runs"):
         lines.append(f"  can't be read, and is not counted: runs {', '.join(seen['unreadable_runs'])}")
     if to_clean:
         removed = counted(to_clean, "published file")
         lines.append(f"  removed by the next run: {removed}; there is no undo after that")
+    lines += _left_over(seen, change)
     lines += [f"  would hold rows twice: {target}" for target in seen["written_twice"]]
     lines += [f"  consumer {name} has read up to run {number}" for name, number in seen["consumers"].items()]
     if seen["holder"] is not None:
         lines.append(f"  held by {seen['holder']!r}")
     return lines
+
+
+def _never_read(never: Mapping[str, Any] | None, change: Change) -> list[str]:
+    """Say what a set skips for good, first and in the strongest words."""
+    if never is None or (never["files"] == 0 and not never["runs"]):
+        return []
+    if never["files"] is None:
+        lines = [
+            f"  WARNING: NEVER READ, and how much is NOT KNOWN ({never['unknown']}): whatever context {change.ctx!r} "
+            "has not read yet counts as read, and its rows are LOST to this job"
+        ]
+    else:
+        amount = f"{counted(never['files'], 'file')}, {counted(never['bytes'], 'byte')}"
+        lines = [
+            f"  WARNING: NEVER READ: {amount} that context {change.ctx!r} has not read yet count as read, and no run "
+            "will ever read them: their rows are LOST to this job"
+        ]
+    if never["runs"]:
+        lines.append(f"  WARNING: NEVER READ: upstream runs {', '.join(map(str, never['runs'][:_SHOWN_RUNS]))}")
+    lines += [f"  WARNING: consumer {name} will not see what would have come of it" for name in never["consumers"]]
+    return lines
+
+
+def _left_over(seen: Mapping[str, Any], change: Change) -> list[str]:
+    """Say what runs that were undone before left in their targets."""
+    left = seen.get("files_left_by_undone_runs", 0)
+    if left == 0:
+        return []
+    if left is None:
+        return ["  not known: what runs undone before have left in their targets"]
+    also = "removed with them" if change.clean else "a reset or rewind with clean takes them too"
+    return [f"  lying in a target though their runs were undone before: {counted(left, 'file')}; {also}"]
 
 
 def _amount(again: Mapping[str, Any]) -> str:

@@ -27,11 +27,14 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.job_state import SET_STATE, STATE_KIND, state_text
 from airflow_bookmarks.core.run import watermarks
 from airflow_bookmarks.core.terms import Terms, check_reason
+from airflow_bookmarks.lifecycle.never_read import NeverRead, never_read_after
 from airflow_bookmarks.lifecycle.quarantine import quarantined_files
+from airflow_bookmarks.lifecycle.read_again import input_of, targets_written
 from airflow_bookmarks.lifecycle.reading import ContextReader
 from airflow_bookmarks.lifecycle.rewind import resolve_run
 from airflow_bookmarks.lifecycle.state_values import state_moved_by, turn_state
 from airflow_bookmarks.lifecycle.turn import (
+    files_left_over,
     files_to_clean,
     last_kept,
     look_at_undone,
@@ -104,6 +107,8 @@ class Preview:
     `consumers` maps each job that has consumed an undone run to the run up to which it has; `twice` names the targets
     whose rows would come twice; `to_clean` counts the files that would be removed. `holder` is who works on the job.
     `unreadable` are the keys of run items among the undone ones that can't be read; what they read is counted nowhere.
+    `left_over` counts the files of runs undone before, without a clean, that still lie in their targets (None: not
+    known). `never_read` is what a set skips for good (None: no other change skips anything).
     `state` has the values of `job.state` that would change, as short JSON texts.
     """
 
@@ -122,6 +127,8 @@ class Preview:
     holder: str | None = None
     unreadable: tuple[str, ...] = ()
     state: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
+    left_over: int | None = 0
+    never_read: NeverRead | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -138,6 +145,8 @@ class Preview:
             "consumers": self.consumers,
             "written_twice": list(self.twice),
             "files_to_clean": self.to_clean,
+            "files_left_by_undone_runs": self.left_over,
+            "never_read": None if self.never_read is None else self.never_read.as_dict(),
             "holder": self.holder,
         }
 
@@ -352,9 +361,7 @@ def preview(store: BookmarkStore, job: str, change: Change) -> Preview:
     turn = change.turn(store, job, head, {})
     undone = look_at_undone(store, job, head, turn)
     again = undone.runs or _read_again(store, job, head, change, turn)
-    facts = _retried(store, job, change) or [
-        f for run in again for ctx, f in _contexts(run).items() if change.contexts is None or ctx in change.contexts
-    ]
+    facts = _retried(store, job, change) or input_of(store, again, change.contexts)
     rows: list[Any] = [f.get("rows") for f in facts]
     low = undone.first
     is_cleaned = turn.cleaning is not None
@@ -371,12 +378,20 @@ def preview(store: BookmarkStore, job: str, change: Change) -> Preview:
         rows=None if is_unknown or not all(isinstance(r, int) for r in rows) else sum(rows),
         watermarks=_watermarks(head, replace(head, contexts=turn.contexts)),
         consumers={} if low is None else {e.consumer: e.run_number for e in store.edges(job) if e.run_number >= low},
-        twice=() if is_cleaned else tuple(sorted({o.target for run in again for o in run.outputs.values()})),
+        twice=() if is_cleaned else targets_written(again),
         to_clean=files_to_clean(turn),
         holder=None if head.lease is None else head.lease.run_id,
         unreadable=undone.unreadable,
         state=state_moved_by(store, job, head, turn),
+        left_over=files_left_over(store, job, head, turn),
+        never_read=_never_read(store, job, head, change, turn),
     )
+
+
+def _never_read(store: BookmarkStore, job: str, head: Head, change: Change, turn: Turn) -> NeverRead | None:
+    if change.kind != "set" or change.ctx is None or (change.value or "").startswith(RETRY):
+        return None
+    return never_read_after(store, job, head, turn, change.ctx)
 
 
 def _read_again(store: BookmarkStore, job: str, head: Head, change: Change, turn: Turn) -> list[Run]:
@@ -405,10 +420,6 @@ def _retried(store: BookmarkStore, job: str, change: Change) -> list[Mapping[str
     files = [file for file in quarantined_files(store, job) if file["ctx"] == change.ctx]
     wanted = [file for file in files if is_retried(file["path"], value)]
     return [{"files": 1, "bytes": file["bytes"], "rows": None} for file in wanted]
-
-
-def _contexts(run: Run) -> dict[str, Any]:
-    return dict(run.metrics.get("contexts", {}))
 
 
 def _undo_turn(store: BookmarkStore, job: str, head: Head, event: Attributes) -> Turn:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.edge import Edge
-from airflow_bookmarks.core.errors import CleanRefusedError, StateCorruptError
+from airflow_bookmarks.core.errors import CleanRefusedError, OptionError, SourceError, StateCorruptError
 from airflow_bookmarks.core.line import Ancestry, Line
 from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.clean import CleanList, clean_list, left_in_targets
+from airflow_bookmarks.lifecycle.place import STAGED_SINKS
 from airflow_bookmarks.lifecycle.reading import stored_position
 from airflow_bookmarks.store.collection import check_own, collected_until, copied_until
 from airflow_bookmarks.store.line_store import Turn
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import ContextState, Run, RunKey
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.table import Attributes
+
+
+log = logging.getLogger(__name__)
 
 
 def turn_to(store: BookmarkStore, job: str, head: Head, kept: Run | None, kind: str, event: Attributes) -> Turn:
@@ -141,6 +146,18 @@ def files_to_clean(turn: Turn) -> int:
     return len(CleanList.decode(turn.bodies[0] if body is None else body).files)
 
 
+def files_left_over(store: BookmarkStore, job: str, head: Head, turn: Turn) -> int | None:
+    """Return how many files of runs that were undone before `turn` still lie in their targets; None: not known."""
+    before = undone_before(store, job, head, turn)
+    if before.damage or any(o.sink not in STAGED_SINKS for run in before.runs for o in run.outputs.values()):
+        return None
+    try:
+        return len(left_in_targets(store, before.runs).files)
+    except (SourceError, OptionError, OSError, StateCorruptError) as error:
+        log.warning("bookmark %s: what undone runs left in their targets can't be looked at: %s", job, error)
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class Undone:
     """The committed runs that are history now and are not after a turn, oldest first.
@@ -192,21 +209,22 @@ def look_at_undone(store: BookmarkStore, job: str, head: Head, turn: Turn) -> Un
     return Undone(tuple(runs), damage)
 
 
-def undone_before(store: BookmarkStore, job: str, head: Head) -> Undone:
-    """Return the committed runs of a job that earlier turns undid, oldest first.
+def undone_before(store: BookmarkStore, job: str, head: Head, turn: Turn | None = None) -> Undone:
+    """Return the committed runs of a job that earlier turns undid, oldest first; not those that `turn` brings back.
 
     Those that came with an import are left out: what they published belongs to another job. `damage` has every item
     among their numbers that can't be read, whether its run was undone or not.
     """
     lines = store.lines(job)
     living, copied = Ancestry.of(head.epoch, lines), copied_until(store, job)
+    after = living if turn is None else _ancestry_after(head, turn.parent, turn.kept, lines)
     runs: list[Run] = []
     damage: dict[RunKey, StateCorruptError] = {}
     for low, high in _spans_undone(lines):
         for key, run in store.runs_or_damage(job, after=max(low, copied), until=high):
             if isinstance(run, StateCorruptError):
                 damage[key] = run
-            elif run.state.is_committed and not living.is_living(key.number, run.epoch):
+            elif run.state.is_committed and not any(each.is_living(key.number, run.epoch) for each in (living, after)):
                 runs.append(run)
     return Undone(tuple(runs), damage)
 

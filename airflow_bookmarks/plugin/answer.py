@@ -381,6 +381,16 @@ class ReadAgain(Answer):
     rows: int | None
 
 
+class NeverRead(Answer):
+    """What a set skips for good; numbers are null where `unknown` says why nobody can tell."""
+
+    files: int | None
+    bytes: int | None
+    runs: list[int]
+    consumers: list[str]
+    unknown: str | None
+
+
 class Preview(Answer):
     """What a change would do. `version` goes into the change as `expected_version`.
 
@@ -401,6 +411,8 @@ class Preview(Answer):
     hidden_consumers: int
     written_twice: list[str]
     files_to_clean: int
+    files_left_by_undone_runs: int | None = 0
+    never_read: NeverRead | None = None
     holder: str | None
     needs_approval: bool
 

@@ -22,7 +22,7 @@ from airflow_bookmarks.plugin.moved import difference
 from airflow_bookmarks.plugin.origin import same_origin
 from airflow_bookmarks.plugin.refusal import MovedError
 from airflow_bookmarks.plugin.telling import request_row
-from airflow_bookmarks.plugin.veil import hidden_from, veiled
+from airflow_bookmarks.plugin.veil import veiled
 from airflow_bookmarks.plugin.visit import JobName, Owned, Visiting
 
 router = APIRouter(tags=["changing"], dependencies=[Depends(same_origin)])
@@ -89,10 +89,9 @@ async def reject_request(
 def _preview(hook: BookmarkHook, job: str, wish: Change, sight: Sight) -> Preview:
     store = hook.get_conn()
     told = hook.preview(job, wish)
-    hidden = hidden_from(store, sight, list(told["consumers"]))
-    shown = {name: number for name, number in told["consumers"].items() if name not in hidden}
-    is_protected = store.head(job).protected
-    return Preview(**told | {"consumers": shown}, hidden_consumers=len(hidden), needs_approval=is_protected)
+    head = store.head(job)
+    answer = Preview(**told, hidden_consumers=0, needs_approval=head.protected)
+    return veiled(store, sight, answer, head.contexts)
 
 
 def _change(hook: BookmarkHook, found: Owned, asked: ask.ChangeAsk, person: Person) -> Changed:

@@ -85,6 +85,8 @@ def _named_in(told: Mapping[str, Any]) -> Iterable[str]:
         yield upstream["job"]
     if isinstance(consumers, dict):
         yield from consumers
+    elif isinstance(consumers, list):
+        yield from (name for name in consumers if isinstance(name, str))
 
 
 def _upstream_in(fingerprint: str) -> str:
@@ -103,4 +105,6 @@ def _without(told: Any, hidden: set[str], pattern: re.Pattern[str]) -> Any:
     if isinstance(left.get("consumers"), dict) and hidden & left["consumers"].keys():
         left["consumers"] = {job: run for job, run in told["consumers"].items() if job not in hidden}
         left["hidden_consumers"] = len(told["consumers"]) - len(left["consumers"])
+    if isinstance(left.get("consumers"), list):
+        left["consumers"] = [HIDDEN if name in hidden else name for name in left["consumers"] if isinstance(name, str)]
     return left

@@ -473,6 +473,21 @@ def test_preview_says_what_a_change_would_do_and_writes_nothing(shop: Shop) -> N
     assert list(shop.store.table.scan("test#")) == before
 
 
+def test_preview_counts_a_file_once_that_two_runs_have_read(shop: Shop) -> None:
+    three_runs(shop)
+    shop.put("a.txt", "corrected")
+    shop.run()
+    seen = preview(shop.store, "copy", Change("reset"))
+    assert (seen.files, seen.bytes, seen.rows) == (3, 16, None)
+
+
+def test_preview_leaves_out_a_target_that_an_empty_run_wrote_nothing_to(shop: Shop) -> None:
+    three_runs(shop)
+    shop.run()
+    assert preview(shop.store, "copy", Change("rewind", to_run="3")).twice == ()
+    assert preview(shop.store, "copy", Change("rewind", to_run="2")).twice == (str(shop.root / "copy"),)
+
+
 def test_reason_is_required(shop: Shop) -> None:
     three_runs(shop)
     for kind in ("reset", "rewind", "set", "undo"):
@@ -564,7 +579,7 @@ def test_undo_of_an_undo_says_to_which_run_the_job_goes_back(shop: Shop) -> None
     assert preview(shop.store, "copy", Change("undo")).kept == 1
     assert undo(shop.store, "copy", reason="r", who="ann").kept == 1
     assert [one["to_run"] for one in changes(shop.store, "copy")] == [1, 3, 1]  # the record says it too
-    assert examine(shop.store) == []
+    assert [finding.code for finding in examine(shop.store)] == ["undone-files-left"]
 
 
 def test_rewind_without_a_run_is_no_reset(shop: Shop) -> None:

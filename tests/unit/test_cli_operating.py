@@ -124,6 +124,14 @@ def test_files_of_a_run_are_listed(shop: Shop, uri: str, capsys: pytest.CaptureF
     assert [(row["ctx"], Path(row["path"]).name, row["bytes"]) for row in rows] == [("raw", "b.txt", 2)]
 
 
+def test_set_that_skips_data_says_what_is_never_read(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shop.put("unread.txt", "never")
+    call(uri, "set", JOB, "raw", "now", *WHY)
+    told = capsys.readouterr().err
+    assert "WARNING: NEVER READ: 1 file, 6 bytes that context 'raw' has not read yet count as read" in told
+    assert "LOST to this job" in told
+
+
 def test_doctor_finds_nothing_in_a_healthy_state(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
     call(uri, "doctor")
     assert capsys.readouterr().out == "clean: nothing found\n"

@@ -16,11 +16,13 @@ from airflow_bookmarks.core.partition import folders_above
 from airflow_bookmarks.core.run import RunKey, RunState
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.files.real_path import real_paths
+from airflow_bookmarks.lifecycle.clean import left_in_targets
 from airflow_bookmarks.lifecycle.doctor.finding import Finding, Severity
 from airflow_bookmarks.lifecycle.doctor.head import unpublishable
 from airflow_bookmarks.lifecycle.doctor.replaced import replaced_files
 from airflow_bookmarks.lifecycle.doctor.survey import Survey
 from airflow_bookmarks.lifecycle.retention import ulid_time
+from airflow_bookmarks.lifecycle.turn import undone_before
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,6 +44,7 @@ def examine_targets(survey: Survey) -> Iterator[Finding]:
             for name, output in run.outputs.items():
                 yield from _published(survey, run, output, f"RUN {run.key}, output {name!r}", replaced)
     yield from replaced_files(survey)
+    yield from _left_over(survey)
     yield from _foreign(survey, committed)
     for folder in orphaned_staging(survey):
         what = f"{folder!r} was staged under a fence that has passed; nothing of it is open or due"
@@ -136,6 +139,25 @@ def _path(file: FileInfo | str) -> str:
 def _differs(was: FileInfo | str, now: FileInfo) -> bool:
     # By size alone: moved from one file system to another, a file has another time and etag.
     return isinstance(was, FileInfo) and was.size_bytes != now.size_bytes
+
+
+def _left_over(survey: Survey) -> Iterator[Finding]:
+    """Find what runs left in their targets that were undone without a clean."""
+    head = survey.head
+    if head is None or head.cleaning is not None:
+        return
+    runs = undone_before(survey.store, survey.job, head).runs
+    left = {run.key.number: left_in_targets(survey.store, [run]).files for run in runs}
+    numbers = [str(number) for number, files in left.items() if files]
+    if not numbers:
+        return
+    paths = [path for files in left.values() for path in files]
+    what = (
+        f"{len(paths)} file(s) of runs that were undone ({', '.join(numbers)}) still lie in a target, the first: "
+        f"{paths[0]!r}. Where their input was read again and appended, its rows are there twice"
+    )
+    mend = "The next reset or rewind with --clean takes them too; or remove them by hand."
+    yield Finding("undone-files-left", survey.job, Severity.WARNING, what, paths[0], mend)
 
 
 # ---- what no run published

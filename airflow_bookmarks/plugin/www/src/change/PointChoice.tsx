@@ -30,7 +30,7 @@ export function PointChoice({ contexts, draft, onDraft }: PointChoiceProps) {
           <NativeSelect.Field
             data-first
             value={draft.ctx}
-            onChange={(event) => onDraft({ ...draft, ctx: event.currentTarget.value, isNow: true, typed: "" })}
+            onChange={(event) => onDraft({ ...draft, ctx: event.currentTarget.value, isNow: null, typed: "" })}
           >
             {contexts.map(({ ctx, kind }) => (
               <option key={ctx} value={ctx}>
@@ -61,20 +61,21 @@ function Point({ setting, draft, onDraft }: { setting: Settable } & Omit<PointCh
   return (
     <Stack gap={3}>
       <RadioGroup.Root
-        value={draft.isNow ? "now" : "typed"}
+        value={draft.isNow === null ? null : draft.isNow ? "now" : "typed"}
         onValueChange={({ value }) => onDraft({ ...draft, isNow: value === "now" })}
       >
         <RadioGroup.Label srOnly>Set to</RadioGroup.Label>
         <Stack gap={2}>
           <Radio value="now">
             {isTime
-              ? "Now: every file that is there counts as read"
-              : `Now: all that ${setting.upstream} has published counts as read`}
+              ? "Now: every file that is there counts as read, and what is unread never will be"
+              : `Now: all that ${setting.upstream} has published counts as read, and what is unread never will be`}
           </Radio>
           <Radio value="typed">{isTime ? "A time" : `A run of ${setting.upstream}`}</Radio>
         </Stack>
       </RadioGroup.Root>
-      {!draft.isNow && (isTime ? <TimeField draft={draft} onDraft={onDraft} /> : <RunField {...{ draft, onDraft }} />)}
+      {draft.isNow === false &&
+        (isTime ? <TimeField draft={draft} onDraft={onDraft} /> : <RunField {...{ draft, onDraft }} />)}
     </Stack>
   );
 }

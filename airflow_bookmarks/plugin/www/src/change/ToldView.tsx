@@ -1,8 +1,8 @@
 import { Alert, Button, chakra, Grid, Stack, Text } from "@chakra-ui/react";
 import { Fragment } from "react";
 import { Marks, pairsOf } from "./Marks";
-import type { Told } from "./told";
-import { type Fix, factsOf } from "./words";
+import type { NeverRead, Told } from "./told";
+import { type Fix, factsOf, neverReadInWords } from "./words";
 
 interface ToldViewProps {
   told: Told;
@@ -16,6 +16,7 @@ interface ToldViewProps {
 export function ToldView({ told, fix, onClean }: ToldViewProps) {
   return (
     <Stack gap={4}>
+      {told.neverRead !== null && <Skipped never={told.neverRead} />}
       {told.twice.length > 0 && fix !== undefined && <Twice targets={told.twice} fix={fix} onClean={onClean} />}
       <Grid as="dl" templateColumns={{ base: "1fr", sm: "9.5rem 1fr" }} columnGap={4} rowGap={{ base: 0, sm: 2 }}>
         {factsOf(told).map(({ label, says, note }) => (
@@ -41,6 +42,18 @@ export function ToldView({ told, fix, onClean }: ToldViewProps) {
         />
       )}
     </Stack>
+  );
+}
+
+function Skipped({ never }: { never: NeverRead }) {
+  return (
+    <Alert.Root status="error" role="alert">
+      <Alert.Indicator />
+      <Alert.Content minW={0}>
+        <Alert.Title>This skips data: it will never be read</Alert.Title>
+        <Alert.Description wordBreak="break-word">{neverReadInWords(never)}</Alert.Description>
+      </Alert.Content>
+    </Alert.Root>
   );
 }
 

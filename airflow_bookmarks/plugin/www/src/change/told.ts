@@ -22,7 +22,20 @@ export interface Told {
   hiddenConsumers: number;
   twice: readonly string[];
   toClean: number;
+  /** Files of runs undone before that still lie in a target; null: not known. */
+  leftOver: number | null;
+  /** What a set skips for good; null: nothing. */
+  neverRead: NeverRead | null;
   holder: string | null;
+}
+
+/** What no run will ever read; numbers are null where `unknown` says why nobody can tell. */
+export interface NeverRead {
+  files: number | null;
+  bytes: number | null;
+  runs: readonly number[];
+  consumers: readonly string[];
+  unknown: string | null;
 }
 
 export function toldOf(preview: Preview): Told {
@@ -40,6 +53,8 @@ export function toldOf(preview: Preview): Told {
     hiddenConsumers: preview.hidden_consumers,
     twice: preview.written_twice,
     toClean: preview.files_to_clean,
+    leftOver: preview.files_left_by_undone_runs ?? null,
+    neverRead: skipped(preview.never_read ?? null),
     holder: preview.holder,
   };
 }
@@ -67,7 +82,25 @@ export function toldOfRequest(kept: Kept): Told | undefined {
     hiddenConsumers: isNumber(kept.hidden_consumers) ? kept.hidden_consumers : 0,
     twice: listOf(kept.written_twice, isText),
     toClean: isNumber(kept.files_to_clean) ? kept.files_to_clean : 0,
+    leftOver: kept.files_left_by_undone_runs === undefined ? 0 : numberOrNull(kept.files_left_by_undone_runs),
+    neverRead: skipped(neverReadOf(kept.never_read)),
     holder: isText(kept.holder) ? kept.holder : null,
+  };
+}
+
+function skipped(found: NeverRead | null): NeverRead | null {
+  return found === null || (found.files === 0 && found.runs.length === 0) ? null : found;
+}
+
+function neverReadOf(value: unknown): NeverRead | null {
+  if (typeof value !== "object" || value === null) return null;
+  const { files, bytes, runs, consumers, unknown } = recordOf(value);
+  return {
+    files: numberOrNull(files),
+    bytes: numberOrNull(bytes),
+    runs: listOf(runs, isNumber),
+    consumers: listOf(consumers, isText),
+    unknown: isText(unknown) ? unknown : null,
   };
 }
 

@@ -44,7 +44,7 @@ describe("a form", () => {
       { kind: "reset", clean: false, contexts: ["flights", "people"] },
     ],
     ["rewinds", draft("rewind", { toRun: 4 }), { kind: "rewind", to_run: 4, clean: false }],
-    ["sets files to now", draft("set"), { kind: "set", ctx: "flights", value: "now" }],
+    ["sets files to now", draft("set", { isNow: true }), { kind: "set", ctx: "flights", value: "now" }],
     [
       "sets an upstream to a run, as a number",
       draft("set", { ctx: "people", isNow: false, typed: " 7 " }),
@@ -59,6 +59,7 @@ describe("a form", () => {
     ["a run to go back to", draft("rewind"), CONTEXTS],
     ["a context", draft("reset", { contexts: [] }), CONTEXTS],
     ["a context", draft("set", { ctx: "" }), []],
+    ["where to set it to", draft("set"), CONTEXTS],
     ["a context that can be set", draft("set", { ctx: ".state" }), CONTEXTS],
     ["a time", draft("set", { isNow: false }), CONTEXTS],
     ["the number of a run", draft("set", { ctx: "people", isNow: false }), CONTEXTS],

@@ -11,7 +11,8 @@ export interface Draft {
   clean: boolean;
   toRun: number | null;
   ctx: string;
-  isNow: boolean;
+  /** null: nothing is chosen yet. To skip what is unread is never where a form begins. */
+  isNow: boolean | null;
   /** A time or a run number, as typed. */
   typed: string;
 }
@@ -35,7 +36,7 @@ export function draftOf(kind: Kind, contexts: readonly ContextRow[], picked: Run
     clean: false,
     toRun: picked !== undefined && isRewindable(picked) ? picked.number : null,
     ctx: settable?.ctx ?? "",
-    isNow: true,
+    isNow: null,
     typed: "",
   };
 }
@@ -64,6 +65,7 @@ function settleSet(draft: Draft, contexts: readonly ContextRow[]): Settled<Wish>
   if (row === undefined) return { lacks: "a context" };
   const setting = settingOf(row);
   if (setting.by === "nothing") return { lacks: "a context that can be set" };
+  if (draft.isNow === null) return { lacks: "where to set it to" };
   if (draft.isNow) return { value: { kind: "set", ctx: row.ctx, value: "now" } };
   const settled = setting.by === "time" ? settleTime(draft.typed) : settleRun(draft.typed);
   return "lacks" in settled ? settled : { value: { kind: "set", ctx: row.ctx, value: settled.value } };

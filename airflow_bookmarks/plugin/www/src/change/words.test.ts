@@ -11,6 +11,7 @@ import {
   fixOfRequest,
   inRanges,
   inSentence,
+  neverReadInWords,
   requestName,
   undoneInWords,
 } from "./words";
@@ -29,6 +30,8 @@ const PREVIEW: Preview = {
   hidden_consumers: 2,
   written_twice: ["/lake/clean"],
   files_to_clean: 0,
+  files_left_by_undone_runs: 0,
+  never_read: null,
   holder: null,
   needs_approval: false,
 };
@@ -136,4 +139,28 @@ describe("an event", () => {
     [{ ...event, kind: "request", change: { kind: "undo" } }, "request: undo the last change"],
     [{ ...event, kind: "replay" }, "replay"],
   ])("%j is %s", (given, name) => expect(eventName(given)).toBe(name));
+});
+
+describe("what a set skips", () => {
+  const NEVER = { files: 14, bytes: 1_810_000_000, runs: [], consumers: [], unknown: null };
+  it("is said with files and bytes", () =>
+    expect(neverReadInWords(NEVER)).toMatch(
+      /^14 files \(1\.\d+ G.*\) that are unread count as read\. No run will ever/,
+    ));
+  it("is said with upstream runs and the consumers that miss it", () =>
+    expect(neverReadInWords({ ...NEVER, runs: [4, 5], consumers: ["report"] })).toMatch(
+      /upstream runs 4, 5\..*never reaches report\.$/,
+    ));
+  it("is not known, and never nothing, where the source can't be asked", () =>
+    expect(neverReadInWords({ ...NEVER, files: null, bytes: null, unknown: "gone" })).toMatch(
+      /nobody can tell \(gone\)/,
+    ));
+  it("is nothing where nothing is unread", () =>
+    expect(toldOf({ ...PREVIEW, never_read: { ...NEVER, files: 0, bytes: 0 } }).neverRead).toBeNull());
+  it("is told of a request as well", () =>
+    expect(toldOfRequest({ change: "set", version: 1, never_read: NEVER })?.neverRead?.files).toBe(14));
+  it("says what undone runs left", () =>
+    expect(factsOf(some({ leftOver: 2 })).find(({ label }) => label === "Left by undone runs")?.says).toMatch(
+      /^2 files/,
+    ));
 });

@@ -1,7 +1,7 @@
 import type { EventRow, Wish } from "../api/model";
 import { count, inBytes } from "../words/number";
 import { contextName } from "./setting";
-import type { Told } from "./told";
+import type { NeverRead, Told } from "./told";
 
 const MOST_RANGES = 12; // a job may have a hundred thousand runs, and a sentence has an end
 
@@ -88,6 +88,25 @@ export function undoneInWords({ undone, undoneCount }: Pick<Told, "undone" | "un
   return `${count(undoneCount, "run")}: ${inRanges(undone)}${more}`;
 }
 
+/** Say what no run will ever read once a context is set, and who misses it. */
+export function neverReadInWords({ files, bytes, runs, consumers, unknown }: NeverRead): string {
+  const amount =
+    files === null
+      ? `How much nobody can tell (${unknown ?? "unknown"}): whatever is unread counts as read.`
+      : `${count(files, "file")}${bytes === null ? "" : ` (${inBytes(bytes)})`} that ${files === 1 ? "is" : "are"} unread count as read.`;
+  const upstream =
+    runs.length === 0 ? "" : ` They are of upstream ${runs.length === 1 ? "run" : "runs"} ${inRanges(runs)}.`;
+  const missed = consumers.length === 0 ? "" : ` What would have come of them never reaches ${consumers.join(", ")}.`;
+  return `${amount}${upstream} No run will ever read them: their rows are lost to this job.${missed}`;
+}
+
+/** Say what runs that were undone before have left in their targets. */
+function leftInWords({ leftOver, toClean }: Told): string {
+  if (leftOver === null) return "not known";
+  const fate = toClean > 0 ? "removed with the rest" : "removed by the next reset or rewind that removes output";
+  return `${count(leftOver, "file")} in a target; ${fate}`;
+}
+
 /** Say which jobs have read what a change undoes. */
 export function consumersInWords({ consumers, hiddenConsumers }: Pick<Told, "consumers" | "hiddenConsumers">): string {
   const shown = Object.entries(consumers).map(([job, run]) => `${job} (has read up to run ${run})`);
@@ -107,6 +126,7 @@ export function factsOf(told: Told): Fact[] {
     ...(told.toClean > 0
       ? [{ label: "Removed", says: `${count(told.toClean, "file")}, by the next run. This can't be undone.` }]
       : []),
+    ...(told.leftOver === 0 ? [] : [{ label: "Left by undone runs", says: leftInWords(told) }]),
     ...(unreadable === "" ? [] : [{ label: "Can't be read", says: `${unreadable}; not counted above` }]),
   ];
 }
