@@ -193,12 +193,13 @@ class QuarantineFullError(SourceError):
 class UpstreamRewoundError(SourceError):
     """Raised when an upstream job was reset, rewound or replayed at or below what this job has consumed."""
 
-    def __init__(self, job: str, upstream: str, consumed: int, target: int) -> None:
+    def __init__(self, job: str, upstream: str, consumed: int, target: int, way: str) -> None:
+        back = f"run {target}" if target else "before its first run"
         super().__init__(
-            f"REWOUND: upstream {upstream!r} went back to run {target}, and job {job!r} has consumed it up to run "
-            f"{consumed}. Nothing was read or changed. Decide with on_upstream_rewind: 'rewind' takes {job!r} back to "
-            f"its newest run at or below run {target} of the upstream and reads on from there, 'ignore' keeps what "
-            f"was consumed and takes note; or rewind {job!r} by hand."
+            f"REWOUND: upstream {upstream!r} went back to {back}, and job {job!r} has consumed it up to run "
+            f"{consumed}. Nothing was read or changed, and each further run ends here until it is decided. Decide with "
+            f"on_upstream_rewind: 'rewind' takes {job!r} back along, removes what its undone runs published, and reads "
+            f"on from there; 'rewind_keep' leaves that; 'ignore' keeps what was consumed and takes note. {way}."
         )
         self.job, self.upstream, self.consumed, self.target = job, upstream, consumed, target
 
@@ -206,12 +207,13 @@ class UpstreamRewoundError(SourceError):
 class UpstreamReplayedError(SourceError):
     """Raised when a run of an upstream job that was consumed has another output since."""
 
-    def __init__(self, job: str, upstream: str, consumed: int, replayed: int) -> None:
+    def __init__(self, job: str, upstream: str, consumed: int, replayed: int, way: str) -> None:
         super().__init__(
             f"REPLAYED: run {replayed} of upstream {upstream!r} was replayed, so its output is another one than job "
-            f"{job!r} has read; that has consumed it up to run {consumed}. Nothing was read or changed. Decide with "
-            f"on_upstream_rewind: 'rewind' takes {job!r} back to before it read run {replayed} and reads on from "
-            "there, 'ignore' keeps what was consumed and takes note."
+            f"{job!r} has read; that has consumed it up to run {consumed}. Nothing was read or changed, and each "
+            f"further run ends here until it is decided. Decide with on_upstream_rewind: 'rewind' takes {job!r} back "
+            f"to before it read run {replayed}, removes what its undone runs published, and reads on from there; "
+            f"'rewind_keep' leaves that; 'ignore' keeps what was consumed and takes note. {way}."
         )
         self.job, self.upstream, self.consumed, self.replayed = job, upstream, consumed, replayed
 

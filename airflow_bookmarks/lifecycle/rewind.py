@@ -18,10 +18,11 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.lifecycle.clean import overwritten_for_good
 from airflow_bookmarks.lifecycle.turn import files_to_clean, look_at_undone, turn_to, undone_before, with_clean
+from airflow_bookmarks.sources.way_back import newest_at_or_below
 from airflow_bookmarks.store.collection import check_uncollected, collected_until, collection_check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import Run
@@ -129,7 +130,7 @@ def rewind_along(store: BookmarkStore, holding: Holding, wanted: RewindWanted) -
         FencedError: the job is not ours any more. RunUnknownError: that run was collected.
     """
     job, upstream, target = holding.job, wanted.upstream, wanted.target
-    kept = _newest_at_or_below(store, job, holding.base, upstream, target)
+    kept = newest_at_or_below(store, job, holding.base, upstream, target)
     if kept is None and target == 0:
         gone = collected_until(store, job)  # an upstream that was reset: back to the beginning needs no run
     else:
@@ -186,23 +187,3 @@ def _readers(store: BookmarkStore, job: str, undone: Sequence[Run]) -> str:
     readers = [] if first is None else [edge for edge in store.edges(job) if edge.run_number >= first]
     told = ", ".join(f"{edge.consumer!r} has read it up to run {edge.run_number}" for edge in readers)
     return f"it has consumers of its own, and {told}" if readers else ""
-
-
-def _newest_at_or_below(store: BookmarkStore, job: str, head: Head, upstream: str, target: int) -> Run | None:
-    candidate: Run | None = None
-    for run in _living_runs_backwards(store, job, head):
-        edge = run.edges.get(upstream)
-        candidate = candidate or run
-        if edge is None:
-            continue  # it did not read this upstream: its state of it is that of an earlier run
-        if edge["run_number"] <= target:
-            return candidate
-        candidate = None
-    return candidate  # the oldest runs did not read this upstream at all
-
-
-def _living_runs_backwards(store: BookmarkStore, job: str, head: Head) -> Iterator[Run]:
-    living = store.ancestry(job, head.epoch)
-    for run in store.runs(job, until=head.run_number, reverse=True):
-        if run.state.is_committed and living.is_living(run.key.number, run.epoch):
-            yield run

@@ -41,6 +41,7 @@ from airflow_bookmarks.lifecycle.summary import Summary, log_found, log_planned
 from airflow_bookmarks.lifecycle.unwritten import TracksWrites
 from airflow_bookmarks.sources.source import Found, Source
 from airflow_bookmarks.sources.upstream import RewindWanted
+from airflow_bookmarks.sources.way_back import way_back
 from airflow_bookmarks.store.item import payload_value
 
 if TYPE_CHECKING:
@@ -249,7 +250,8 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
             return source.plan(found)
         except RewindWanted as wanted:
             consumed = int(self.watermark(ctx) or 0)
-            raise UpstreamRewoundError(self._job, wanted.upstream, consumed, wanted.target) from wanted
+            way = way_back(self._store, self._job, wanted.upstream, wanted.target)
+            raise UpstreamRewoundError(self._job, wanted.upstream, consumed, wanted.target, way) from wanted
 
     def _window_plan(self, ctx: str, source: Source, on_missing: OnMissing) -> FilePlan:
         stored = [run.plans[ctx] for run in self._window or () if ctx in run.plans]

@@ -210,5 +210,5 @@ def _fate(job: str, is_published: bool, made: int | None, seen: Snapshot) -> str
         return f"bookmark {job}: nothing was committed; the job has no bookmark yet."
     return (
         f"bookmark {job}: nothing was committed; it stands at run {seen.head.run_number} as before, and the next run "
-        "reads the same input."
+        "begins there; the error says what has to be decided or mended first."
     )

@@ -37,6 +37,7 @@ from airflow_bookmarks.core.schema import compare
 from airflow_bookmarks.files.filesystem import open_one_filesystem
 from airflow_bookmarks.sources.files import recheck_files
 from airflow_bookmarks.sources.source import Found, Recheck
+from airflow_bookmarks.sources.way_back import way_back
 from airflow_bookmarks.store.collection import check_readable
 from airflow_bookmarks.store.output import paths_replaced
 
@@ -214,8 +215,14 @@ class UpstreamSource:
             goals = [goal for goal in (target, None if replayed is None else replayed - 1) if goal is not None]
             raise RewindWanted(self._upstream, min(goals), keeps=self._on_rewind == "rewind_keep")
         if target is not None:
-            raise UpstreamRewoundError(self._consumer, self._upstream, before.run_number, target)
-        raise UpstreamReplayedError(self._consumer, self._upstream, before.run_number, replayed or 0)
+            raise self._rewound(before, target)
+        number = replayed or 0
+        way = way_back(self._store, self._consumer, self._upstream, max(number - 1, 0))
+        raise UpstreamReplayedError(self._consumer, self._upstream, before.run_number, number, way)
+
+    def _rewound(self, before: UpstreamPosition, target: int) -> UpstreamRewoundError:
+        way = way_back(self._store, self._consumer, self._upstream, target)
+        return UpstreamRewoundError(self._consumer, self._upstream, before.run_number, target, way)
 
     def _replayed(self, before: UpstreamPosition) -> int | None:
         """Return the lowest consumed run that was replayed since it was read."""
@@ -237,7 +244,7 @@ class UpstreamSource:
             return
         target = last_common_run(run.epoch, head.epoch, until, lines) or 0
         if self._on_rewind == "fail":
-            raise UpstreamRewoundError(self._consumer, job, before.run_number, target)
+            raise self._rewound(before, target)
         self._until = None  # the run it names is undone: what is published now is what there is to read
 
     def _select(self, after: int, head: Head) -> _Selected:

@@ -14,6 +14,7 @@ from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.core.option import Choice
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
+from airflow_bookmarks.lifecycle.doctor import Finding, examine
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
 from airflow_bookmarks.lifecycle.side_run import SideRun
@@ -126,6 +127,11 @@ class Shop:
     def staged_files(self, job: str = "copy") -> Sequence[Path]:
         staging = self.root / job / "_bookmarks"
         return [path for path in staging.rglob("*") if path.is_file()] if staging.exists() else []
+
+
+def unsound(store: BookmarkStore, **how: Any) -> list[Finding]:
+    """Return what the doctor finds, but for what a change without a clean left in a target, as it was asked to."""
+    return [finding for finding in examine(store, **how) if finding.code != "undone-files-left"]
 
 
 def short_lease() -> Machine:

@@ -17,7 +17,7 @@ from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.run import Run, RunKey
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.change import reset, rewind, set_position, undo
-from airflow_bookmarks.lifecycle.doctor import Finding, examine, repair
+from airflow_bookmarks.lifecycle.doctor import Finding, repair
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.naming import adopt, delete, rename
 from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
@@ -31,6 +31,7 @@ from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.collection import collected_until
 from airflow_bookmarks.store.table import Attributes, Delete, Key, Operation, Put, Table, Update, Value
 from tests.lifecycle.shop import FILES, Shop, short_lease
+from tests.lifecycle.shop import unsound as examine
 
 
 def items(store: BookmarkStore) -> dict[Key, Attributes]:

@@ -20,11 +20,11 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.lifecycle.bookmark import bookmarks
 from airflow_bookmarks.lifecycle.change import Change, preview, reset, undo, unlock
-from airflow_bookmarks.lifecycle.doctor import examine
 from airflow_bookmarks.lifecycle.naming import adopt, delete, key_of, names_of, rename
 from airflow_bookmarks.store.naming import EmptyJob, add_alias
 from airflow_bookmarks.store.table import Update
 from tests.lifecycle.shop import Shop
+from tests.lifecycle.shop import unsound as examine
 
 WHY: dict[str, Any] = {"reason": "the DAG was renamed", "who": "ann"}
 

@@ -26,7 +26,6 @@ from airflow_bookmarks.files.filesystem import FileSystemError
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle import retention
 from airflow_bookmarks.lifecycle.change import reset, rewind, set_position, undo
-from airflow_bookmarks.lifecycle.doctor import examine
 from airflow_bookmarks.lifecycle.history import history
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.place import Mode
@@ -39,6 +38,7 @@ from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.collection import collected_until, oldest_run
 from airflow_bookmarks.store.table import Attributes, Delete, Key, Operation, Put, Table, Update
 from tests.lifecycle.shop import FILES, Shop
+from tests.lifecycle.shop import unsound as examine
 
 DAYS_90 = timedelta(days=90)
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
-from airflow_bookmarks.core.errors import PublishError, RewindAlongRefusedError
+from airflow_bookmarks.core.errors import (
+    PublishError,
+    RewindAlongRefusedError,
+    UpstreamReplayedError,
+    UpstreamRewoundError,
+)
 from airflow_bookmarks.lifecycle.change import reset, rewind
 from airflow_bookmarks.lifecycle.history import history
 from airflow_bookmarks.lifecycle.place import Mode
+from airflow_bookmarks.lifecycle.replay import ReplayRun
+from airflow_bookmarks.sources.files import FileSource
 from airflow_bookmarks.sources.upstream import OnRewind
-from tests.lifecycle.shop import Shop
+from tests.lifecycle.shop import FILES, Shop
 
 WHY: dict[str, Any] = {"reason": "bad day", "who": "me"}
 LEFT = "rewind_keep"
@@ -173,3 +181,66 @@ def test_open_and_undone_runs_are_told_in_the_history(shop: Shop) -> None:
     assert [row["state"] for row in history(shop.store, "down")] == ["PUBLISHED", "UNDONE", "UNDONE", "PUBLISHED"]
     (event,) = shop.store.events("down")
     assert (event["kind"], event["files_to_clean"]) == ("rewind", 2)
+
+
+# ---- the way out of REWOUND
+
+
+def way_out(shop: Shop) -> str:
+    """Let the consumer fail with REWOUND or REPLAYED, and return the command that its error names."""
+    run = shop.begin("down")
+    with pytest.raises((UpstreamRewoundError, UpstreamReplayedError)) as caught:
+        shop.copy(run, upstream="up")
+    run.abort("a test")
+    command = re.search("'airflow-bookmarks ([^']+)'", str(caught.value))
+    assert command is not None
+    return command[1]
+
+
+def test_error_names_the_run_to_go_back_to_and_that_works(shop: Shop) -> None:
+    rewound_chain(shop)
+    assert way_out(shop) == "rewind down --to 1 --clean"
+    rewind(shop.store, "down", 1, clean=True, **WHY)
+    shop.run("down", upstream="up")
+    assert shop.target_lines("down") == {"a": 1, "b": 1, "c": 1}
+
+
+def test_error_says_that_only_a_reset_fits_where_every_run_has_read_further(shop: Shop) -> None:
+    for name in "ab":
+        shop.put(f"{name}.txt", name)
+        shop.run("up")
+    shop.run("down", upstream="up")
+    rewind(shop.store, "up", 1, clean=True, **WHY)
+    assert way_out(shop) == "reset down --clean"
+    reset(shop.store, "down", clean=True, **WHY)
+    shop.run("up")
+    shop.run("down", upstream="up")
+    assert shop.target_lines("down") == {"a": 1, "b": 1}
+
+
+def test_error_names_a_run_that_was_made_before_the_upstream_was_read(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    run = shop.begin("down")
+    run.plan("other", FileSource(FILES, [str(shop.raw)]))
+    run.commit()
+    shop.run("up")
+    shop.run("down", upstream="up")
+    reset(shop.store, "up", clean=True, **WHY)
+    assert way_out(shop) == "rewind down --to 1 --clean"
+
+
+def test_error_of_a_replayed_upstream_names_the_way_too(shop: Shop) -> None:
+    for name in "ab":
+        shop.put(f"{name}.txt", name)
+        shop.run("up")
+        shop.run("down", upstream="up")
+    replay = ReplayRun.begin_replay(shop.store, "up", shop.caller(), shop.machine, 2)
+    shop.copy(replay)
+    replay.commit()
+    assert way_out(shop) == "rewind down --to 1 --clean"
+
+
+def test_pause_of_a_rewound_consumer_names_the_way_too(shop: Shop) -> None:
+    rewound_chain(shop)
+    with pytest.raises(UpstreamRewoundError, match="rewind down --to 1 --clean"):
+        shop.copy(shop.side("down"), upstream="up", on_rewind="rewind")

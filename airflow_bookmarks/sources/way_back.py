@@ -1,0 +1,57 @@
+"""The way back: to which of its own runs a consumer goes whose upstream has another history than it has read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.store.collection import collected_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.store.state_reader import StateReader
+
+
+def newest_at_or_below(store: StateReader, job: str, head: Head, upstream: str, target: int) -> Run | None:
+    """Return the newest living run of a consumer that has read `upstream` up to run `target` at most; None: there is
+    none.
+    """
+    candidate: Run | None = None
+    for run in _living_runs_backwards(store, job, head):
+        edge = run.edges.get(upstream)
+        candidate = candidate or run
+        if edge is None:
+            continue  # it did not read this upstream: its state of it is that of an earlier run
+        if edge["run_number"] <= target:
+            return candidate
+        candidate = None
+    return candidate  # the oldest runs did not read this upstream at all
+
+
+def way_back(store: StateReader, job: str, upstream: str, target: int) -> str:
+    """Say in a sentence how a person takes a consumer back by hand, with the command."""
+    head, gone = store.head(job), collected_until(store, job)
+    kept = newest_at_or_below(store, job, head, upstream, target)
+    if kept is not None and kept.key.number > gone:
+        return (
+            f"By hand: 'airflow-bookmarks rewind {job} --to {kept.key.number} --clean', its newest run that has read "
+            f"{upstream!r} no further than run {target}; --clean removes what its later runs published"
+        )
+    if gone:
+        return (
+            f"By hand only a reset fits, because its runs up to {gone} were collected, and the one to go back to is "
+            f"among them: empty its target, then 'airflow-bookmarks reset {job}'; it reads everything again"
+        )
+    return (
+        f"By hand only a reset fits, because each of its runs has read further than run {target} of {upstream!r}: "
+        f"'airflow-bookmarks reset {job} --clean', which removes what it published; it reads everything again"
+    )
+
+
+def _living_runs_backwards(store: StateReader, job: str, head: Head) -> Iterator[Run]:
+    living = store.ancestry(job, head.epoch)
+    for run in store.runs(job, until=head.run_number, reverse=True):
+        if run.state.is_committed and living.is_living(run.key.number, run.epoch):
+            yield run
