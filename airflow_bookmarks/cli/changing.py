@@ -328,7 +328,8 @@ _REQUEST = Argument(("--request",), {"action": "store_true", "help": _ASK_HELP})
 _CHANGING = (REASON, FORCE, YES, _DRY_RUN, _REQUEST, HIDE_STATE)
 _SET_CTX = Argument(("ctx",), {"metavar": "CTX", "help": "the context"})
 _VALUE_HELP = (
-    "for files: now, a time, or retry:PATH or retry:* for what is quarantined; for an upstream: now, or a run number "
+    "for files: now, a time (what is older counts as read), or retry:PATH or retry:* for what is quarantined; for an "
+    "upstream: now, or a run number "
     "(0: the beginning)"
 )
 _VALUE = Argument(("value",), {"metavar": "VALUE", "help": _VALUE_HELP})

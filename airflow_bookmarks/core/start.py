@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,11 +16,16 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
 
 _BEGINNING, _NOW = "beginning", "now"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
     """Where a job without a bookmark begins: at the beginning (neither field is set), now, or at a time.
+
+    What is older than the time counts as read; a file of exactly that time is read. A context that is `set` to a time
+    goes by the same rule.
 
     Example:
         >>> Start.of("2013-01-31T01:00:00+01:00").text
@@ -66,7 +71,8 @@ class Start:
         """Say for each time (ms since 1970 UTC) of what is there whether it lies before the start."""
         if self.time is None:
             return np.full(len(times_ms), self.is_now)
-        is_before: npt.NDArray[np.bool_] = times_ms < self.time.timestamp() * 1000
+        # In whole microseconds: as a fraction of seconds a time may come out a little later than it is.
+        is_before: npt.NDArray[np.bool_] = times_ms * 1000 < (self.time - _EPOCH) // _MICROSECOND
         return is_before
 
 

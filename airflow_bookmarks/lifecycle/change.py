@@ -250,7 +250,7 @@ def set_position(store: BookmarkStore, job: str, ctx: str, value: str | int, **t
     """Put one context to a position that no run left; see `reset` for the rest.
 
     Args:
-        value: for files "now" (all that is there counts as read), a time (what is not newer does), or "retry:<path>" or
+        value: for files "now" (all that is there counts as read), a time (what is older does), or "retry:<path>" or
             "retry:*" (that quarantined file, or all, are read again, and nothing else changes); for an upstream "now"
             (what is published counts as read) or a run number (0: from the beginning).
 

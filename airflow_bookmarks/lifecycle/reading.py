@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import SourceSwitchedError, StateCorruptError
 from airflow_bookmarks.core.instant import from_text
@@ -10,9 +10,12 @@ from airflow_bookmarks.core.partition_time import NEWEST_PARTITION
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.start import BEGINNING, Start, is_first_run
 from airflow_bookmarks.lifecycle.start import found_at_start
+from airflow_bookmarks.sources.files import FORMAT, OPTIONS
 from airflow_bookmarks.sources.source import Found
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import ContextState, Payload, Run
     from airflow_bookmarks.sources.source import OnSourceChange, Source
@@ -42,6 +45,18 @@ def stored_position(
             "backup, or reset the job: its next run then reads everything."
         )
     return payload
+
+
+def is_of_another_format(source: Source, facts: Mapping[str, Any]) -> bool:
+    """Whether a plan with these facts was read as another format than the source is: what is not known is no other."""
+    stored = facts.get(OPTIONS, {}).get(FORMAT)
+    return None not in (stored, source.format) and stored != source.format
+
+
+def switched_format(job: str, ctx: str, source: Source, facts: Mapping[str, Any]) -> SourceSwitchedError:
+    """Return the error that a context is read as another format than its bookmark is of."""
+    given = source.fingerprint()
+    return SourceSwitchedError(job, ctx, f"{given} as {facts[OPTIONS][FORMAT]}", f"{given} as {source.format}")
 
 
 class ContextReader:
@@ -82,7 +97,15 @@ class ContextReader:
                 return Found()
             if on_change == "error" or state.kind != source.kind or source.kind == "upstream":
                 raise SourceSwitchedError(self._job, ctx, state.fingerprint, given)
-        return found_at_start(self._store, source, self._start) if state is None else self.found(ctx)
+        if state is None:
+            return found_at_start(self._store, source, self._start)
+        found = self.found(ctx)
+        if is_of_another_format(source, found.facts):
+            if on_change == "reset":
+                return Found()
+            if on_change == "error":
+                raise switched_format(self._job, ctx, source, found.facts)
+        return found
 
     def found(self, ctx: str) -> Found:
         """Return what a source is planned from.

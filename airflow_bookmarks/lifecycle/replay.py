@@ -36,6 +36,7 @@ from airflow_bookmarks.lifecycle.guard import guarded
 from airflow_bookmarks.lifecycle.job_state import JobStates
 from airflow_bookmarks.lifecycle.place import STAGED_SINKS, Mode, place_entry
 from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.reading import is_of_another_format, switched_format
 from airflow_bookmarks.lifecycle.summary import Summary, log_planned
 from airflow_bookmarks.sources.source import Found
 from airflow_bookmarks.store.collection import check_own, check_uncollected, collected_until
@@ -164,6 +165,8 @@ class ReplayRun(ActiveRun):
             )
         if entry.fingerprint != source.fingerprint():
             raise SourceSwitchedError(self.job, ctx, entry.fingerprint, source.fingerprint())
+        if is_of_another_format(source, entry.facts):
+            raise switched_format(self.job, ctx, source, entry.facts)
         with self._stopwatch.measure("plan"):
             plan = FilePlan.decode(self._store.blobs.get(entry.body))
             self._check_unchanged(ctx, source, plan)

@@ -58,6 +58,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 _LOOKED_AT_ONCE = 65_536  # files at the second look, which are objects until they are compared
 
 OPTIONS = "options"  # of a plan's facts: what the source was told, as far as it is not the default
+FORMAT = "format"  # of these: what the files are read as
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,6 +127,7 @@ class FileSource:
             when the run looks at its files again, before it commits.
         globs: canonical patterns, of what is read besides the roots.
         backlog: what the batches of a loop share of this source, so that it is listed once for all of them.
+        format: what the files are read as: the position is of files of this format. None: not said.
 
     Raises:
         OptionError: a bound of rows.
@@ -145,6 +147,7 @@ class FileSource:
         looks: Looks | None = None,
         globs: Sequence[str] = (),
         backlog: Backlog | None = None,
+        format: str | None = None,
     ) -> None:
         if options.bound.max_rows is not None:
             raise OptionError(
@@ -162,6 +165,7 @@ class FileSource:
         self._named = tuple(named)
         self._clock, self._shard, self._looks = clock, shard, looks
         self._backlog = backlog
+        self.format = format
         self._forget_before_ms: int | None = None
         self._ledger: Ledger | None = None
         self._listing: Listing | None = None
@@ -363,6 +367,7 @@ class FileSource:
             "shard": None if self._shard is None else self._shard.number,
             "shard_by": None if self._shard is None else self._shard.by,
             "named_types": self._named_types(types) or None,
+            FORMAT: self.format,
             **self._reach.facts(),
         }
         return self._options.facts() | {name: value for name, value in facts.items() if value is not None}
@@ -548,6 +553,7 @@ def recorded_files(roots: Sequence[str], options: Mapping[str, Any], clock: Call
         globs=options.get("globs", ()),
         clock=clock,
         shard=VirtualShard(options["shard"], options["shard_by"]) if "shard" in options else None,
+        format=options.get(FORMAT),
     )
 
 

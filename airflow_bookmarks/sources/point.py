@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from airflow_bookmarks.core.position import Position, UpstreamPosition
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.segment import bare_name
 from airflow_bookmarks.core.sequence import SequenceStart
+from airflow_bookmarks.core.start import Start
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.sources.file_options import FileOptions
 from airflow_bookmarks.sources.reach import Reach
@@ -46,7 +46,9 @@ def is_retried(path: str, value: str) -> bool:
 
 
 def files_at(store: StateReader, found: Found, plan: FilePlan, value: str) -> Position:
-    """Return the ledger with which what is there "now", or what is not newer than a time, counts as read.
+    """Return the ledger with which what is there "now", or what is older than a time, counts as read.
+
+    A file of exactly that time is read, as with `start=`.
 
     Args:
         found: the present position.
@@ -67,7 +69,7 @@ def files_at(store: StateReader, found: Found, plan: FilePlan, value: str) -> Po
         ledger = present.add(unread, among=listing)
         ledger = replace(ledger, quarantine=ledger.quarantine.without(unread.paths))  # they count as read
     else:
-        read = listing.take(np.flatnonzero(listing.times_ms <= _milliseconds(value)))
+        read = listing.take(np.flatnonzero(_start(value).before(listing.times_ms)))
         ledger = Ledger.empty().add(read, among=listing)
         listing, before = read, None
     newest = None if ledger.newest_ms is None else to_text(instant(ledger.newest_ms))
@@ -114,17 +116,17 @@ def _listing(roots: tuple[str, ...], optional: Collection[str]) -> Listing:
     return Listing.of(files.values())
 
 
-def _milliseconds(value: str) -> int:
+def _start(value: str) -> Start:
     try:
-        time = datetime.fromisoformat(value)
-        if time.tzinfo is None:
-            raise ValueError("a time without a zone")
-        return int(time.timestamp() * 1000)
-    except ValueError as error:
+        start = Start.of(value)
+        if start.time is None:
+            raise OptionError(f"{value!r} is no time")
+    except OptionError as error:
         raise OptionError(
             f"{value!r} is neither 'now' nor a time such as 2013-01-31T00:00:00Z nor retry:<quarantined file>. A "
             "context of files can be set to these. Nothing was changed."
         ) from error
+    return start
 
 
 def upstream_at(store: StateReader, found: Found, plan: FilePlan, value: str) -> Position:

@@ -26,7 +26,7 @@ class ShardedUpstream:
 
     def __init__(self, source: UpstreamSource, shard: VirtualShard) -> None:
         self._source, self._shard = source, shard
-        self.kind = source.kind
+        self.kind, self.format = source.kind, source.format
 
     def fingerprint(self) -> str:
         """Return that of the upstream: each shard follows its runs, and all by the same rule."""

@@ -48,9 +48,13 @@ OnSourceChange = Literal["error", "reset", "keep"]
 
 
 class Source(Protocol):
-    """What is new in one place. `plan` fixes a window; `advance` says where it leads. Neither needs Spark."""
+    """What is new in one place. `plan` fixes a window; `advance` says where it leads. Neither needs Spark.
+
+    `format` is what its files are read as; None where the script does not say.
+    """
 
     kind: str
+    format: str | None
 
     def fingerprint(self) -> str:
         """Return what tells this source from another under the same context: kind and place, readable, no secret."""

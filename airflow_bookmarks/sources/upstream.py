@@ -106,6 +106,7 @@ class UpstreamSource:
     """
 
     kind = "upstream"
+    format: str | None = None  # each run of the upstream records its own
 
     def __init__(
         self,

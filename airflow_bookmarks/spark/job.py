@@ -83,9 +83,10 @@ class BookmarkedJob:
         run_id, attempt: the name of the execution and its try; default: a new name, and 1.
         replay: the number of a finished run to make again: its stored plan is read, its output replaced.
         start: where a job without a bookmark begins: "beginning" (default), "now" (what the first run that commits
-            finds counts as read, and is counted) or an aware time (what is older does; a datetime or its ISO text). It
-            means nothing after the first commit: a source that is added later, and a job that was reset, begin at the
-            beginning. Of an upstream, what was published by then counts as read.
+            finds counts as read, and is counted) or an aware time (a datetime or its ISO text: what is older does, and
+            a file of exactly that time is read). It means nothing after the first commit: a source that is added
+            later, and a job that was reset, begin at the beginning. Of an upstream, what was published by then counts
+            as read.
         shard: this task's part of a sharded job: `(i, n)`, task i of n, counted from 0; or `range(lo, hi)` of the 64
             virtual shards. Make the runs with `shards()`.
         on_conflict: "fail" (default) when another run holds the job, or "wait" for it up to `wait_for` (1 hour).
@@ -468,8 +469,8 @@ class BookmarkedJob:
                 "rewind" this job along, which first removes what its undone runs published, and fails where that can't
                 be (a sink that can't be cleaned, files that somebody touched, consumers that have read them);
                 "rewind_keep" along and leave those rows, so that an append target has them twice; or "ignore".
-            on_source_change: the context has a position, and it is of another source (another path or job): "error",
-                "reset" (start the new one from the beginning) or, for files, "keep" (go on from the position).
+            on_source_change: the context has a position, and it is of another source (another path, format or job):
+                "error", "reset" (start the new one from the beginning) or, for files, "keep" (go on from the position).
             late_after: of files: those older than the newest that was read before by more than this are not read but
                 counted ("late"), and the bookmark forgets those older by more than twice this, so that it stays small.
                 What is newer than that is backlog and never late, nor is anything in a first run; a file dated in the

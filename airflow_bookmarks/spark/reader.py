@@ -170,6 +170,7 @@ class BookmarkedReader(ByFormat):
             looks=self._share.looks,
             globs=globs,
             backlog=self._share.backlog,
+            format=self._format,
         )
         run = self._job.active_run
         fmt = Format(self._label, self._format, self._options, self._schema, self._files.recursive)

@@ -20,6 +20,7 @@ from airflow_bookmarks.core.errors import (
     UpstreamRewoundError,
 )
 from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.core.start import Start
 from airflow_bookmarks.lifecycle.bookmark import changes
 from airflow_bookmarks.lifecycle.change import Change, preview, reset, rewind, set_position, undo, unlock
 from airflow_bookmarks.lifecycle.doctor import examine
@@ -232,17 +233,29 @@ def test_set_to_now_takes_all_that_is_there_as_read(shop: Shop) -> None:
     assert lines_of_next_run(shop) == []
 
 
-def test_set_to_a_time_reads_what_is_newer(shop: Shop) -> None:
+def test_set_to_a_time_reads_what_is_not_older(shop: Shop) -> None:
     three_runs(shop)
-    set_position(shop.store, "copy", "raw", "2023-11-14T22:13:22Z", **REASON)
+    set_position(shop.store, "copy", "raw", "2023-11-14T22:13:22.001Z", **REASON)
 
     assert lines_of_next_run(shop) == ["c1"]
+
+
+def test_file_of_exactly_a_time_is_read_by_a_job_that_starts_then_and_by_one_that_is_set_to_it(shop: Shop) -> None:
+    three_runs(shop)
+    time = "2023-11-14T22:13:22Z"
+    starting = shop.begin("starts", start=Start.of(time))
+    started = shop.copy(starting)
+    starting.commit()
+
+    set_position(shop.store, "copy", "raw", time, **REASON)
+
+    assert (started, lines_of_next_run(shop)) == (["b1", "c1"], ["b1", "c1"])
 
 
 def test_set_to_something_else_is_an_error_that_changes_nothing(shop: Shop) -> None:
     three_runs(shop)
     before = shop.store.head("copy")
-    for value in ("tomorrow", "17", "2013-01-01"):
+    for value in ("tomorrow", "17", "2013-01-01", "beginning"):
         with pytest.raises(OptionError, match="Nothing was changed"):
             set_position(shop.store, "copy", "raw", value, **REASON)
     with pytest.raises(OptionError, match="raw"):
@@ -262,7 +275,7 @@ def test_preview_of_a_set_does_not_guess_what_is_read_again(shop: Shop) -> None:
 
 def test_set_position_outlives_rewinds_to_runs_that_were_made_from_it(shop: Shop) -> None:
     three_runs(shop)
-    set_position(shop.store, "copy", "raw", "2023-11-14T22:13:21Z", **REASON)
+    set_position(shop.store, "copy", "raw", "2023-11-14T22:13:21.001Z", **REASON)
     shop.run()  # an empty context is not moved by it, b and c are read again
     shop.put("d.txt", "d1")
     shop.run()

@@ -217,7 +217,7 @@ def world(shop: Shop) -> None:
     shop.run("cons", upstream="copy")
     rewind(shop.store, "copy", 2, reason="x", who="ada")
     shop.run()
-    set_position(shop.store, "copy", "raw", "2023-11-14T22:13:20Z", reason="x", who="ada")
+    set_position(shop.store, "copy", "raw", "2023-11-14T22:13:20.001Z", reason="x", who="ada")
     shop.run()
     rename(shop.store, "copy", "kopie", reason="x", who="ada")
 

@@ -223,7 +223,7 @@ def test_on_unmatched_without_a_sequence_is_refused() -> None:
 def test_context_that_is_set_to_a_time_has_the_highest_number_of_what_counts_as_read(shop: Shop) -> None:
     put(shop, "part-12.csv", "part-11.csv", "part-9.csv")
     run(shop)
-    set_position(shop.store, "copy", "raw", "2023-11-14T22:13:19Z", reason="again", who="ada")
+    set_position(shop.store, "copy", "raw", "2023-11-14T22:13:19.001Z", reason="again", who="ada")
     assert watermark(shop) == "11"
     assert (run(shop)[0], watermark(shop)) == (["part-12.csv"], "12")
 
@@ -343,7 +343,7 @@ def test_doctor_finds_the_watermark_of_a_sequence_as_it_should_be(shop: Shop) ->
     run(shop)
     run(shop)
     assert found(shop) == []
-    set_position(shop.store, "copy", "raw", "2023-11-14T22:13:18Z", reason="again", who="ada")
+    set_position(shop.store, "copy", "raw", "2023-11-14T22:13:18.001Z", reason="again", who="ada")
     assert [finding.code for finding in found(shop)] == []
     run(shop)
     assert found(shop) == []

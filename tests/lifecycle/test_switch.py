@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.change import rewind
 from airflow_bookmarks.lifecycle.place import Mode
 from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.sources.files import FileSource
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from tests.lifecycle.shop import FILES, Shop
@@ -67,6 +69,54 @@ def test_other_folder_under_the_same_context_is_an_error_unless_the_position_is_
     plan = run.plan("raw", source, on_source_change="keep")
     assert plan.files.paths == [str(moved / "b.txt")]
     run.abort("a test")
+
+
+def read_as(shop: Shop, name: str | None, **kwargs: Any) -> list[str]:
+    """Make a run that reads the raw folder as a format; return the names of the files it reads."""
+    run = shop.begin()
+    try:
+        plan = run.plan("raw", FileSource(FILES, [str(shop.raw)], format=name), **kwargs)
+    except BookmarkError as error:
+        run.abort(str(error))
+        raise
+    run.commit()
+    return [path.rpartition("/")[2] for path in plan.files.paths]
+
+
+def test_other_format_under_the_same_context_is_an_error_unless_somebody_says_what_to_do(shop: Shop) -> None:
+    shop.put("a", "a")
+    assert read_as(shop, "csv") == ["a"]
+    shop.put("b", "b")
+    before = shop.store.head("copy").contexts
+    for _ in range(2):
+        with pytest.raises(SourceSwitchedError, match=r"raw as csv'.*raw as json'"):
+            read_as(shop, "json")
+    assert shop.store.head("copy").contexts == before
+
+    assert read_as(shop, "json", on_source_change="keep") == ["b"]
+    assert read_as(shop, "json") == []
+    with pytest.raises(SourceSwitchedError, match=r"raw as json'.*raw as csv'"):
+        read_as(shop, "csv")
+    assert read_as(shop, "csv", on_source_change="reset") == ["a", "b"]
+
+
+def test_position_of_which_no_format_is_known_goes_on_in_any(shop: Shop) -> None:
+    shop.put("a", "a")
+    assert read_as(shop, None) == ["a"]
+    shop.put("b", "b")
+    assert read_as(shop, "csv") == ["b"]
+    shop.put("c", "c")
+    with pytest.raises(SourceSwitchedError):
+        read_as(shop, "json")
+
+
+def test_replay_as_another_format_is_an_error(shop: Shop) -> None:
+    shop.put("a", "a")
+    read_as(shop, "csv")
+    replay = ReplayRun.begin_replay(shop.store, "copy", shop.caller(), shop.machine, 1)
+    with pytest.raises(SourceSwitchedError, match=r"raw as csv'.*raw as json'"):
+        replay.plan("raw", FileSource(FILES, [str(shop.raw)], format="json"))
+    replay.abort("a test")
 
 
 def test_other_kind_of_source_is_an_error(shop: Shop) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.errors import OptionError, SourceSwitchedError
 from tests.spark import format_promises
 from tests.spark.lake import Lake
 from tests.spark.own_process import names_of, outcomes_of
@@ -46,3 +46,14 @@ def test_xml_without_a_row_tag_is_told_by_spark(lake: Lake) -> None:
     with pytest.raises(Exception, match="rowTag"), lake.job() as job:
         job.read("raw").xml(lake.path("raw"))
     assert lake.state()[1] == 0
+
+
+def test_context_that_was_read_as_another_format_is_refused(lake: Lake) -> None:
+    lake.put("a", '{"a": 1}')
+    with lake.job() as job:
+        assert job.read("raw").json(lake.path("raw")).count() == 1
+    lake.put("b", '{"a": 2}')
+    with pytest.raises(SourceSwitchedError, match=r"raw as json'.*raw as csv'"), lake.job() as job:
+        job.read("raw").csv(lake.path("raw"))
+    with lake.job() as job:
+        assert [row.a for row in job.read("raw").json(lake.path("raw")).collect()] == [2]

@@ -95,7 +95,7 @@ function TimeField({ draft, onDraft }: TypedProps) {
         onChange={(event) => onDraft({ ...draft, typed: event.currentTarget.value })}
       />
       <Field.HelperText>
-        Files that are not newer count as read; newer ones are read, also those that were read before.
+        Files that are older count as read; all others are read, also those that were read before.
         {"value" in settled && ` In UTC: ${settled.value}.`}
       </Field.HelperText>
       {"lacks" in settled && <Field.ErrorText>It has to be {settled.lacks}.</Field.ErrorText>}
