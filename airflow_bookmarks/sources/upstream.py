@@ -138,7 +138,8 @@ class UpstreamSource:
     def plan(self, found: Found) -> FilePlan:
         """Select the published runs above the position; see `Source.plan`."""
         head, selected, before = self._look(found)
-        output = self._output_of(selected.window) or before.output
+        # What the position has read of an output proves that there was one, also where those runs were collected.
+        output = self._output_of(selected.window, before) or before.output
         self._check_output(before, output)
         self.last_published = selected.window[-1].key.number if selected.window else before.run_number
         selected, left = self._bounded(selected, output)
@@ -281,14 +282,12 @@ class UpstreamSource:
             return Ancestry({head.epoch: None})
         return self._store.ancestry(self._upstream, head.epoch)
 
-    def _output_of(self, window: Sequence[Run]) -> str:
+    def _output_of(self, window: Sequence[Run], before: UpstreamPosition) -> str:
         names = sorted({name for run in window for name in run.outputs})
         if self._wanted_output is not None:
-            if names and self._wanted_output not in names:
-                raise OptionError(
-                    f"upstream {self._upstream!r} has no output {self._wanted_output!r}; it has {names}. Nothing was "
-                    "read or changed."
-                )
+            is_known = before.run_number > 0 and before.output == self._wanted_output
+            if names and self._wanted_output not in names and not is_known:
+                self._check_ever_written(self._wanted_output)
             return self._wanted_output
         if len(names) > 1:
             raise OptionError(
@@ -296,6 +295,18 @@ class UpstreamSource:
                 f"with .upstream({self._upstream!r}, output=...)."
             )
         return names[0] if names else ""
+
+    def _check_ever_written(self, output: str) -> None:
+        """Make sure that some run wrote an output: one that a window of runs did not write is an empty increment."""
+        others: set[str] = set()
+        for run in self._store.runs(self._upstream, reverse=True):
+            if run.state.is_committed and output in run.outputs:
+                return
+            others |= set(run.outputs) if run.state.is_committed else set()
+        raise OptionError(
+            f"no run of upstream {self._upstream!r} ever wrote an output {output!r}; there is {sorted(others)}. "
+            "Nothing was read or changed."
+        )
 
     def _check_output(self, before: UpstreamPosition, output: str) -> None:
         if before.run_number > 0 and before.output not in ("", output):
