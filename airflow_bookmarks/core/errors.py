@@ -108,6 +108,10 @@ class PublishError(BookmarkError):
     """Raised when what a run staged can't be made visible; a committed run stays committed, its publish due."""
 
 
+class SinkUnknownError(BookmarkError):
+    """An earlier run wrote to a sink of a kind that is not known here: neither given up nor finished."""
+
+
 class ManifestError(BookmarkError):
     """Raised when the manifest of a plan can't be written; nothing was read, and the bookmark has not moved."""
 

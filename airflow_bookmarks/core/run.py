@@ -80,9 +80,14 @@ class PlanEntry:
     fingerprint: str
 
 
+STAGED_SINKS = frozenset(["files"])  # the kinds that are published by moves; all others commit by themselves
+
+
 @dataclass(frozen=True, slots=True)
 class OutputEntry:
     """One output of a run: where it is staged and what becomes of it.
+
+    `place` is empty for a sink that is no folder. `commits_by_itself` says that there is nothing to publish.
 
     `publish`, `delete` and `schema` are known from the commit on: encoded lists of (staged file, published file), and
     of files that the publish removes after that; the JSON of the Spark schema that was written. After a replay,
@@ -97,6 +102,12 @@ class OutputEntry:
     delete: Payload | None = None
     schema: Payload | None = None
     replaced: Payload | None = None
+    commits_by_itself: bool = False
+
+    @property
+    def is_staged(self) -> bool:
+        """Whether it is staged as files, and published by moving them."""
+        return self.sink in STAGED_SINKS
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.core.plan import FilePlan, encode_moves, encode_paths
 from airflow_bookmarks.core.reason import OVER_BOUND
-from airflow_bookmarks.core.run import ContextState, OutputEntry, Payload, PlanEntry, Run, RunKey
+from airflow_bookmarks.core.run import STAGED_SINKS, ContextState, OutputEntry, Payload, PlanEntry, Run, RunKey
 from airflow_bookmarks.core.start import BEGINNING, Start, is_first_run
 from airflow_bookmarks.core.watermark import Greatest, state_after
 from airflow_bookmarks.lifecycle.archive import IS_READ_WHOLE, ON_PUBLISHED, Disposal, log_kept, put_away
@@ -34,7 +34,7 @@ from airflow_bookmarks.lifecycle.job_state import JobStates, KeepsState, state_c
 from airflow_bookmarks.lifecycle.lease import Machine, Renewer
 from airflow_bookmarks.lifecycle.manifest import WritesManifests
 from airflow_bookmarks.lifecycle.other_use import OtherUse, check_alone, warn_of_readers
-from airflow_bookmarks.lifecycle.place import STAGED_SINKS, Place, Staged, place_entry
+from airflow_bookmarks.lifecycle.place import Place, Staged, place_entry
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.publish import publish_run, sweep, sweep_after_mark
 from airflow_bookmarks.lifecycle.quarantine import log_corrupt, without_corrupt
@@ -410,7 +410,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
                 "output a name of its own."
             )
         entry, root = place_entry(self._store.namespace, self.job, self._run_key, output, place)
-        staging = self._staging if root in self._staging else [*self._staging, root]
+        staging = self._staging if root is None or root in self._staging else [*self._staging, root]
         placed = {**self._listed_before(output, place), output: entry}
         self._store.place(self._holding, placed, staging, option=self.option.value, is_last=not self._in_batches)
         self._staging, self._has_item = staging, True
@@ -608,6 +608,9 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
                 entries[name] = self._entries[name]
                 continue
             staged = self._staged[name]
+            if not entry.is_staged:
+                entries[name] = replace(entry, facts={**entry.facts, "rows": staged.rows})
+                continue
             facts: dict[str, Any] = {
                 **entry.facts,
                 "rows": staged.rows,
@@ -746,7 +749,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
 
 def _publishes(outputs: Mapping[str, OutputEntry]) -> bool:
     """Whether any output becomes visible; what a sink that commits by itself was given is so already."""
-    return any(entry.publish is not None or entry.sink not in STAGED_SINKS for entry in outputs.values())
+    return any(entry.publish is not None or not entry.is_staged for entry in outputs.values())
 
 
 def check_staged(job: str, placed: Collection[str], staged: Collection[str], done: str) -> None:

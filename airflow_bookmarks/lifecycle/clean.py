@@ -17,7 +17,7 @@ from airflow_bookmarks.core.listing import FileInfo
 from airflow_bookmarks.core.plan import decode_paths, decode_published
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.files.filesystem import open_filesystem, store_of
-from airflow_bookmarks.lifecycle.place import STAGED_SINKS, Mode
+from airflow_bookmarks.lifecycle.place import Mode
 from airflow_bookmarks.store.output import paths_replaced
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def clean_list(
         for name, output in run.outputs.items():
             if name in stays:
                 continue
-            if output.sink not in STAGED_SINKS:
+            if not output.is_staged:
                 raise CleanRefusedError(
                     job,
                     f"output {name!r} of run {run.key.number} went to a sink ({output.sink}) that can't take rows "
@@ -127,7 +127,7 @@ def left_in_targets(store: BookmarkStore, runs: Iterable[Run], *, stays: Collect
         _published(store, run, output)
         for run in runs
         for name, output in run.outputs.items()
-        if output.sink in STAGED_SINKS and name not in stays
+        if output.is_staged and name not in stays
     )
     there: list[str] = []
     for files, part in _by_filesystem(listed):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.errors import JobBusyError, MisuseError, NotCommittedError, PublishError, StateCorruptError
 from airflow_bookmarks.lifecycle.execution_summary import batches_until, joined
 from airflow_bookmarks.lifecycle.publish import publish_run, sweep_after_mark
+from airflow_bookmarks.lifecycle.recover import check_known_sinks
 from airflow_bookmarks.lifecycle.summary import Summary
 
 if TYPE_CHECKING:
@@ -94,9 +95,12 @@ def publish_due(store: BookmarkStore, job: str, caller: Caller, machine: Machine
     """Publish what an execution has committed, under the lease of its attempt, whose driver has ended.
 
     Raises:
+        SinkUnknownError: it wrote to a sink that is not known here.
         PublishError: it can't be published. JobBusyError, NotCommittedError: another run has the job by now.
     """
     due = _due_run(store, job, seen)
+    if due is not None:
+        check_known_sinks(job, due)
     lease = seen.head.lease if seen.head is not None else None
     if lease is not None and lease.run_id != caller.run_id and machine.clock() < lease.expires_at:
         # A living run of another execution publishes what is due before it plans: its job is not to be taken.

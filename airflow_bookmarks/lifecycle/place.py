@@ -10,7 +10,7 @@ from airflow_bookmarks.core.emptiness import WHEN_EMPTY
 from airflow_bookmarks.core.errors import PublishError, SourceMissingError
 from airflow_bookmarks.core.listing import Listing
 from airflow_bookmarks.core.reason import HIDDEN
-from airflow_bookmarks.core.run import OutputEntry
+from airflow_bookmarks.core.run import STAGED_SINKS, OutputEntry
 from airflow_bookmarks.files.filesystem import Listed
 from airflow_bookmarks.lifecycle.publish import staging_root
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 
 _MARK_OF_SPARK = "_SUCCESS"
-
-STAGED_SINKS = frozenset(["files"])  # all others commit by themselves
 
 
 class Mode(StrEnum):
@@ -67,12 +65,14 @@ class Staged:
     files: Listing | None = None
 
 
-def place_entry(namespace: str, job: str, key: RunKey, output: str, place: Place) -> tuple[OutputEntry, str]:
-    """Return the output as it is stored before the write, and the staging root that it lies in."""
-    root = staging_root(place.target, place.staging, namespace, job)
-    folder = f"{root}/{key}/{output}"
+def place_entry(namespace: str, job: str, key: RunKey, output: str, place: Place) -> tuple[OutputEntry, str | None]:
+    """Return the output as it is stored before the write, and the staging root that it lies in (None: in none)."""
     said = {} if place.when_empty is None else {WHEN_EMPTY: place.when_empty}
-    return OutputEntry(place.sink, place.target, folder, {**place.facts, **said}), root
+    facts = {**place.facts, **said}
+    if place.sink not in STAGED_SINKS:
+        return OutputEntry(place.sink, place.target, "", facts, commits_by_itself=True), None
+    root = staging_root(place.target, place.staging, namespace, job)
+    return OutputEntry(place.sink, place.target, f"{root}/{key}/{output}", facts), root
 
 
 def collect_staged(

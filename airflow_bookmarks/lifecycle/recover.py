@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Protocol
 
-from airflow_bookmarks.core.errors import PublishError, StateCorruptError
+from airflow_bookmarks.core.errors import PublishError, SinkUnknownError, StateCorruptError
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.clean import finish_clean
 from airflow_bookmarks.lifecycle.point import Point
@@ -48,12 +48,16 @@ def recover(
 
     Raises:
         PublishError: what is due can't be published.
+        SinkUnknownError: an open run, or one whose publish is due, wrote to a sink that is neither staged nor given.
     """
     holding = finish_clean(store, holding)
     if holding.base.publishing is not None:
-        holding = finish_publish(store, holding, machine)
+        holding = finish_publish(store, holding, machine, sinks)
     adopted: Run | None = None
-    for run in store.open_runs(holding.job, holding.base):
+    opened = list(store.open_runs(holding.job, holding.base))
+    for run in opened:  # before the first of them is settled
+        check_known_sinks(holding.job, run, sinks)
+    for run in opened:
         if adopted is None and _has_landed(holding, run, sinks or {}) and _is_same_position(holding, run):
             adopted = store.adopt(holding, run)
             log.warning(
@@ -67,7 +71,30 @@ def recover(
     return holding, adopted
 
 
-def finish_publish(store: BookmarkStore, holding: Holding, machine: Machine) -> Holding:
+def check_known_sinks(job: str, run: Run, sinks: Mapping[str, CommittingSink] | None = None) -> None:
+    """Make sure that all sinks of a run that is not settled are known here.
+
+    To give up an open run whose rows may have landed would let them come twice; to mark a due one would lose rows that
+    its sink has still to publish.
+
+    Raises:
+        SinkUnknownError: one is not.
+    """
+    for name, output in run.outputs.items():
+        is_done = run.state.is_committed and output.commits_by_itself
+        if output.is_staged or is_done or output.sink in (sinks or {}):
+            continue
+        stays = "its publish stays due" if run.state.is_committed else "it is neither given up nor done again"
+        raise SinkUnknownError(
+            f"job {job!r}: run {run.key} wrote output {name!r} to a sink of kind {output.sink!r} ({output.target}), "
+            f"which is not known here. Nothing was read, written or changed: {stays}. Run the job where the sink is "
+            "known: with the version of this package, and the script, that made that run."
+        )
+
+
+def finish_publish(
+    store: BookmarkStore, holding: Holding, machine: Machine, sinks: Mapping[str, CommittingSink] | None = None
+) -> Holding:
     """Publish and mark the run that the head names as due, in whatever epoch it was made."""
     key = holding.base.publishing
     if key is None:
@@ -78,6 +105,7 @@ def finish_publish(store: BookmarkStore, holding: Holding, machine: Machine) -> 
             f"job {holding.job!r}: the head says that run {key} is to be published, and there is no such run item. "
             "Nothing was changed. Restore the table from a backup, or reset the job."
         )
+    check_known_sinks(holding.job, run, sinks)
     log.info("bookmark %s: run %s is committed and not published; publishing it", holding.job, key)
     publish_run(store, holding, run, machine)
     after = store.mark(holding, run, is_own=False)

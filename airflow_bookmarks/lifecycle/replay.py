@@ -34,7 +34,7 @@ from airflow_bookmarks.lifecycle.active_run import ActiveRun, Planned
 from airflow_bookmarks.lifecycle.discard import discarded_facts, increment_of, is_published, log_discarded
 from airflow_bookmarks.lifecycle.guard import guarded
 from airflow_bookmarks.lifecycle.job_state import JobStates
-from airflow_bookmarks.lifecycle.place import STAGED_SINKS, Mode, place_entry
+from airflow_bookmarks.lifecycle.place import Mode, place_entry
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.reading import is_of_another_format, switched_format
 from airflow_bookmarks.lifecycle.summary import Summary, log_planned
@@ -204,7 +204,7 @@ class ReplayRun(ActiveRun):
                 f"to {place.target!r}. Nothing was changed. Rewind the job to before that run instead."
             )
         entry, root = place_entry(self._store.namespace, self.job, self._run_key, output, place)
-        if root not in self._staging:
+        if root is not None and root not in self._staging:
             self._staging = [*self._staging, root]
         self._store.add_staging(self._holding, self._staging)
         self._outputs[output] = entry
@@ -379,7 +379,7 @@ def _checked(store: BookmarkStore, job: str, head: Head, number: int) -> Run:
         why = "it was undone by a reset or rewind"
     elif run.state is not RunState.PUBLISHED:
         why = "it is not published"
-    elif any(output.sink not in STAGED_SINKS for output in run.outputs.values()):
+    elif any(not output.is_staged for output in run.outputs.values()):
         why = "it wrote to a sink that commits by itself and can't take rows back"
     elif any(output.facts.get("mode") == Mode.OVERWRITE for output in run.outputs.values()):
         why = None if head.data_run_number == number or run.is_empty else "a later run has overwritten its output"

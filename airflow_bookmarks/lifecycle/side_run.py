@@ -21,6 +21,7 @@ from airflow_bookmarks.core.job import Caller, check_name
 from airflow_bookmarks.core.option import Choice, Option
 from airflow_bookmarks.core.plan import FilePlan, union
 from airflow_bookmarks.core.reason import QUARANTINED
+from airflow_bookmarks.core.run import STAGED_SINKS
 from airflow_bookmarks.core.start import BEGINNING, Start
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.lifecycle.active_run import check_read, check_staged, is_over_bound
@@ -335,6 +336,9 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
         self._check_running(f"write {output!r}")
         if output in self._places:
             raise MisuseError(f"job {self._job!r}: output {output!r} is written twice in one run. Nothing was changed.")
+        if place.sink not in STAGED_SINKS:
+            self._places[output] = (place, "")
+            return ""
         root = staging_root(place.target, place.staging, self._store.namespace, self._job)
         folder = f"{root}.side/{self._id}/{output}"
         self._places[output] = (place, folder)
@@ -378,7 +382,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
             namespace=self._store.namespace,
             run_id=self._caller.run_id,
             option=self.option.value,
-            is_empty=increment.is_empty(publishes=any(output["files"] for output in outputs.values())),
+            is_empty=increment.is_empty(publishes=any(output["files"] != 0 for output in outputs.values())),
             is_published=True,
             contexts=contexts,
             outputs=outputs,
@@ -428,6 +432,8 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
     def _publish(self, name: str, increment: Increment) -> dict[str, Any]:
         place, _ = self._places[name]
         staged = self._staged[name]
+        if place.sink not in STAGED_SINKS:
+            return {"rows": staged.rows, "files": None, "bytes": None}
         said = {} if place.when_empty is None else {WHEN_EMPTY: place.when_empty}
         if not is_published(increment, {**place.facts, **said}, staged):
             facts = discarded_facts(staged)
@@ -467,6 +473,8 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
 
     def _sweep(self) -> None:
         for place, folder in self._places.values():
+            if not folder:
+                continue  # its sink is no folder
             staging = folder.rpartition("/")[0]
             try:
                 open_filesystem(place.target).remove(staging)

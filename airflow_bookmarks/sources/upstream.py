@@ -336,12 +336,21 @@ class UpstreamSource:
         written: list[_Written] = []
         for run in selected.window:
             entry, number = run.outputs.get(output), run.key.number
+            if entry is not None and not entry.is_staged:
+                raise self._unreadable(number, output, entry)
             if entry is None or entry.publish is None:
                 continue
             paths = [path for _, path in decode_moves(self._store.blobs.get(entry.publish))]
             kept = tuple(path for path in paths if deleted_by.get(path, 0) <= number)
             written.append(_Written(number, entry, kept, len(paths) - len(kept)))
         return written
+
+    def _unreadable(self, number: int, output: str, entry: OutputEntry) -> SourceError:
+        return SourceError(
+            f"job {self._consumer!r}: run {number} of upstream {self._upstream!r} wrote its output {output!r} to a sink "
+            f"of kind {entry.sink!r} ({entry.target}), which can't be read as an upstream here. Nothing was read or "
+            "changed: it does not count as consumed. Read another output of it (output=), or that place itself."
+        )
 
     def _break(self, written: Sequence[_Written]) -> tuple[int, str] | None:
         """Return the first run that was written otherwise than those before it, and how; None where all are alike.

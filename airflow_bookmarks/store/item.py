@@ -280,6 +280,8 @@ def output_attribute(name: str, output: OutputEntry) -> Attributes:
         value["schema"] = payload_value(output.schema)
     if output.replaced is not None:
         value["replaced"] = payload_value(output.replaced)
+    if output.commits_by_itself:
+        value["commits_by_itself"] = True
     return {_OUTPUT + name: value}
 
 
@@ -381,7 +383,18 @@ def _output_of(fields: Fields) -> OutputEntry:
         name: _payload_of(fields.map(name)) for name in ("publish", "delete", "schema", "replaced") if name in fields
     }
     facts = facts_of(fields.map("facts"))
-    return OutputEntry(fields.text("sink"), fields.place("target"), fields.place("place"), facts, **lists)
+    by_itself = fields.flag("commits_by_itself") if "commits_by_itself" in fields else False
+    return OutputEntry(
+        fields.text("sink"),
+        fields.place("target"),
+        fields.place("place"),
+        facts,
+        commits_by_itself=by_itself,
+        publish=lists.get("publish"),
+        delete=lists.get("delete"),
+        schema=lists.get("schema"),
+        replaced=lists.get("replaced"),
+    )
 
 
 def _seen_edges_of(fields: Fields) -> Mapping[str, Any]:

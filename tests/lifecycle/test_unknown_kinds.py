@@ -1,0 +1,140 @@
+"""Promises of sinks and sources of a kind that this version does not know: refused, never guessed or given up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from airflow_bookmarks.core.errors import SinkUnknownError, SourceError
+from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.lifecycle.active_run import ActiveRun
+from airflow_bookmarks.lifecycle.doctor import examine
+from airflow_bookmarks.lifecycle.empty_run import commit_empty
+from airflow_bookmarks.lifecycle.finish import finish as finish_execution
+from airflow_bookmarks.lifecycle.lag import lag
+from airflow_bookmarks.lifecycle.pending import pending
+from airflow_bookmarks.lifecycle.place import Place, Staged
+from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.summary import Summary
+from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.store.item import output_attribute
+from airflow_bookmarks.store.table import Update
+from tests.lifecycle.shop import FILES, Shop
+from tests.lifecycle.test_adopt import Rows, begin, fence_of, plan_and_place
+
+TABLE = "jdbc:postgresql://dw/flights#public.clean"
+
+
+def to_table(shop: Shop, run: ActiveRun) -> Summary:
+    """Write a row to a table, by a sink that commits by itself and is no folder."""
+    run.plan("raw", FileSource(FILES, [str(shop.raw)]))
+    run.place("out", Place("jdbc", TABLE))
+    run.staged("out", Staged((), rows=1))
+    return run.commit()
+
+
+def test_open_run_of_an_unknown_sink_is_refused_and_taken_over_by_who_knows_it(shop: Shop, tmp_path: Path) -> None:
+    rows = Rows(tmp_path / "rows.db")
+    shop.put("a.txt", "a")
+    dead = begin(shop, rows, 1)
+    rows.write(fence_of(dead), plan_and_place(shop, dead))
+    dead.abort("the driver died")
+
+    with pytest.raises(SinkUnknownError, match=r"run 1\.1.*'out'.*kind 'rows'.*Nothing was"):
+        shop.begin()
+
+    assert [run.state for run in shop.store.runs("copy")] == [RunState.FAILED]
+    assert shop.store.head("copy").lease is None
+    begin(shop, rows, 2).abort("it only had to take over")
+    assert shop.store.head("copy").run_number == 1
+    assert rows.lines() == ["a"]
+
+
+def test_worker_that_meets_an_unknown_sink_leaves_the_job_to_spark(shop: Shop, tmp_path: Path) -> None:
+    rows = Rows(tmp_path / "rows.db")
+    shop.put("a.txt", "a")
+    shop.run()
+    dead = begin(shop, rows, 1)
+    rows.write(fence_of(dead), plan_and_place(shop, dead))
+    dead.abort("the driver died")
+
+    assert commit_empty(shop.store, "copy", shop.caller(), shop.machine) is None
+
+    states = [run.state for run in shop.store.runs("copy")]
+    assert states == [RunState.PUBLISHED, RunState.FAILED]
+    assert shop.store.head("copy").lease is None
+
+
+def test_publish_that_is_due_to_an_unknown_sink_stays_due(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    run = shop.begin(run_id="task")
+    run._machine = shop.machine.__class__(at=_die_after_commit)
+    with pytest.raises(KeyboardInterrupt):
+        to_table(shop, run)
+    _of_another_version(shop)
+
+    with pytest.raises(SinkUnknownError, match=r"'out'.*kind 'jdbc'.*stays due"):
+        finish_execution(shop.store, "copy", shop.caller("task"), shop.machine)
+    with pytest.raises(SinkUnknownError, match=r"'out'.*kind 'jdbc'.*stays due"):
+        shop.begin(run_id="task", attempt=2)
+    head = shop.store.head("copy")
+    assert (head.published, head.publishing is None) == (0, False)
+
+
+def _die_after_commit(point: Point) -> None:
+    if point is Point.COMMITTED:
+        raise KeyboardInterrupt
+
+
+def _of_another_version(shop: Shop) -> None:
+    """Store the output as one that its sink has still to publish."""
+    (run,) = shop.store.runs("copy")
+    output = replace(run.outputs["out"], commits_by_itself=False)
+    shop.store.table.transact([Update(shop.store.keys("copy").run(run.key), set=output_attribute("out", output))])
+
+
+def test_output_that_is_no_folder_is_neither_staged_nor_moved_nor_swept(shop: Shop) -> None:
+    for number in range(3):
+        shop.put(f"{number}.txt", "line")
+        to_table(shop, shop.begin())
+    head = shop.store.head("copy")
+    assert (head.run_number, head.published, head.staging) == (3, 3, ())
+    for run in shop.store.runs("copy"):
+        assert (run.outputs["out"].publish, run.outputs["out"].place) == (None, "")
+        assert run.outputs["out"].facts["rows"] == 1
+    assert examine(shop.store) == []
+
+
+def test_paused_run_leaves_what_is_no_folder_to_its_sink(shop: Shop) -> None:
+    run = shop.side()
+    run.plan("raw", FileSource(FILES, [str(shop.raw)]))
+    assert run.place("out", Place("jdbc", TABLE)) == ""
+    run.staged("out", Staged((), rows=1))
+    assert run.commit().outputs["out"]["rows"] == 1
+
+
+def test_run_without_input_that_wrote_to_a_table_is_not_empty(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    to_table(shop, shop.begin())
+    summary = to_table(shop, shop.begin())
+    assert (summary.is_empty, dict(summary.outputs["out"])) == (False, {"rows": 1, "files": None, "bytes": None})
+
+
+def test_consumer_never_passes_an_output_that_it_can_not_read(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    assert shop.run("report", upstream="copy")[0] == ["a"]
+    shop.put("b.txt", "b")
+    to_table(shop, shop.begin())
+
+    with pytest.raises(SourceError, match=r"run 2 of upstream 'copy'.*'out'.*kind 'jdbc'.*Nothing was read"):
+        shop.run("report", upstream="copy")
+
+    (edge,) = shop.store.edges("copy")
+    assert edge.run_number == 1
+    found = pending(shop.store, "report")
+    assert (found.is_known, found.is_empty, found.as_dict()["files"]) == (False, False, None)
+    (behind,) = (each for each in lag(shop.store, "report") if each.kind == "upstream")
+    assert (behind.runs, behind.files, behind.bytes) == (1, None, None)
