@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.seen import Seen
 
+PLANS_OF_FILES = ("files", "upstream")  # the kinds of context whose stored plan is a `FilePlan`
 _FORMAT = 1
 
 

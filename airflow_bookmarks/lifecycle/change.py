@@ -27,6 +27,7 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.job_state import SET_STATE, STATE_KIND, state_text
 from airflow_bookmarks.core.run import watermarks
 from airflow_bookmarks.core.terms import Terms, check_reason
+from airflow_bookmarks.lifecycle.history import total
 from airflow_bookmarks.lifecycle.never_read import NeverRead, never_read_after
 from airflow_bookmarks.lifecycle.quarantine import quarantined_files
 from airflow_bookmarks.lifecycle.read_again import input_of, targets_written
@@ -373,8 +374,8 @@ def preview(store: BookmarkStore, job: str, change: Change) -> Preview:
         version=head.version,
         kept=last_kept(store, job, head, turn),
         undone=tuple(run.key.number for run in undone.runs),
-        files=None if is_unknown else sum(f.get("files", 0) for f in facts),
-        bytes=None if is_unknown else sum(f.get("bytes", 0) for f in facts),
+        files=None if is_unknown else total(facts, "files"),
+        bytes=None if is_unknown else total(facts, "bytes"),
         rows=None if is_unknown or not all(isinstance(r, int) for r in rows) else sum(rows),
         watermarks=_watermarks(head, replace(head, contexts=turn.contexts)),
         consumers={} if low is None else {e.consumer: e.run_number for e in store.edges(job) if e.run_number >= low},

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import RunUnknownError
 from airflow_bookmarks.core.ledger import Ledger
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.plan import PLANS_OF_FILES, FilePlan
 from airflow_bookmarks.lifecycle.history import row
 from airflow_bookmarks.lifecycle.reading import stored_position
 from airflow_bookmarks.lifecycle.rewind import is_number
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import ContextState, Run
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
-_FILE_KINDS = ("files", "upstream")
 _MEASURED = ("epoch", "revision", "state", "files", "bytes", "rows", "rows_written", "is_empty", "seconds")
 _NUMBERS = ("version", "epoch", "run_number", "published", "data_run_number", "changes", "protected")
 
@@ -105,7 +104,7 @@ def _pair(a: Any, b: Any) -> dict[str, Any]:
 def _planned(store: BookmarkStore, run: Run, ctx: str) -> dict[str, Any]:
     """Return the planned files of a context by path; none where it is no source of files."""
     entry = run.plans.get(ctx)
-    if entry is None or entry.kind not in _FILE_KINDS:
+    if entry is None or entry.kind not in PLANS_OF_FILES:
         return {}
     return {file.path: file for file in FilePlan.decode(store.blobs.get(entry.body)).files}
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.fact import READ_AGAIN
 from airflow_bookmarks.core.instant import to_text
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.plan import PLANS_OF_FILES, FilePlan
 from airflow_bookmarks.core.run import RunState, watermarks
 from airflow_bookmarks.lifecycle.rewind import is_number, resolve_run
 from airflow_bookmarks.store.attribute import run_key_of
 from airflow_bookmarks.store.item import SIDE_PREFIX, payload_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.line import Ancestry
@@ -67,8 +68,8 @@ def row(run: Run, living: Ancestry) -> dict[str, Any]:
         "attempt": run.attempt,
         "option": run.option,
         "is_empty": run.is_empty,
-        "files": sum(facts.get("files", 0) for facts in contexts.values()),
-        "bytes": sum(facts.get("bytes", 0) for facts in contexts.values()),
+        "files": total(contexts.values(), "files"),
+        "bytes": total(contexts.values(), "bytes"),
         READ_AGAIN: _sum([facts.get(READ_AGAIN) for facts in contexts.values()]),
         "rows": _sum([facts.get("rows") for facts in contexts.values()]),
         "rows_written": _sum([output.facts.get("rows") for output in run.outputs.values()]),
@@ -84,6 +85,13 @@ def row(run: Run, living: Ancestry) -> dict[str, Any]:
     }
 
 
+def total(measured: Iterable[Mapping[str, Any]], key: str) -> int | None:
+    """Return the sum of one count over several contexts or outputs; None where one of them does not know it."""
+    counts = [facts.get(key) for facts in measured]
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
 def files_of(store: BookmarkStore, job: str, reference: str) -> list[dict[str, Any]]:
     """Return the files that a run has read, or was about to, by context, with size and time of each.
 
@@ -96,6 +104,7 @@ def files_of(store: BookmarkStore, job: str, reference: str) -> list[dict[str, A
 
     Raises:
         JobUnknownError, RunUnknownError: no such run.
+        OptionError: a context of the run is of a kind that has no files, or that is not known here.
     """
     return [
         {
@@ -126,6 +135,12 @@ def _plans_of(store: BookmarkStore, job: str, reference: str) -> list[tuple[str,
 
 
 def _bodies(run: Run) -> dict[str, Payload]:
+    for ctx, entry in run.plans.items():
+        if entry.kind not in PLANS_OF_FILES:
+            raise OptionError(
+                f"context {ctx!r} of run {run.key} is of kind {entry.kind!r}, of which no files can be listed here. "
+                "Nothing was changed."
+            )
     return {ctx: entry.body for ctx, entry in run.plans.items()}
 
 

@@ -18,6 +18,7 @@ from airflow_bookmarks.core.instant import from_text
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.lag import WINDOW, LagState, Point, lag_state
 from airflow_bookmarks.core.run import ContextState, RunState
+from airflow_bookmarks.lifecycle.history import total
 from airflow_bookmarks.lifecycle.pending import pending
 from airflow_bookmarks.lifecycle.turn import upstream_of
 from airflow_bookmarks.sources.upstream import UpstreamSource
@@ -303,9 +304,9 @@ def _outputs(reader: Reader, window: Sequence[Run]) -> frozenset[str]:
     return frozenset(names - {""})
 
 
-def _written(runs: Iterable[Run], outputs: frozenset[str]) -> tuple[int, int]:
+def _written(runs: Iterable[Run], outputs: frozenset[str]) -> tuple[int | None, int | None]:
     facts = [entry.facts for run in runs for name, entry in run.outputs.items() if not outputs or name in outputs]
-    return sum(each.get("files", 0) for each in facts), sum(each.get("bytes", 0) for each in facts)
+    return total(facts, "files"), total(facts, "bytes")
 
 
 def _in_words(state: LagState, points: Sequence[Point]) -> str | None:

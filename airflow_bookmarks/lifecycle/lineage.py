@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.plan import PLANS_OF_FILES, FilePlan
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.run import PlanEntry, Run
@@ -21,8 +21,8 @@ class Read:
 
     ctx: str
     locations: tuple[str, ...]
-    files: int
-    bytes: int
+    files: int | None
+    bytes: int | None
     rows: int | None
     watermark_from: str | None
     watermark_to: str | None
@@ -75,9 +75,9 @@ def _read(store: BookmarkStore, run: Run, ctx: str, entry: PlanEntry) -> Read:
     state = run.contexts.get(ctx)
     return Read(
         ctx=ctx,
-        locations=FilePlan.decode(store.blobs.get(entry.body)).roots,
-        files=entry.facts["files"],
-        bytes=entry.facts["bytes"],
+        locations=FilePlan.decode(store.blobs.get(entry.body)).roots if entry.kind in PLANS_OF_FILES else (),
+        files=entry.facts.get("files"),
+        bytes=entry.facts.get("bytes"),
         rows=measured.get("rows"),
         watermark_from=measured.get("watermark_before"),
         watermark_to=None if state is None else state.watermark,

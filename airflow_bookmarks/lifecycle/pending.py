@@ -18,6 +18,7 @@ from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.listing import instant
 from airflow_bookmarks.core.reason import EXCLUDED, UNMATCHED
 from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.lifecycle.history import total
 from airflow_bookmarks.lifecycle.reading import ContextReader
 from airflow_bookmarks.lifecycle.recover import STARTS_FROM, STARTS_OVER
 from airflow_bookmarks.sources.files import OPTIONS, left_out
@@ -149,7 +150,11 @@ class Pending:
         return self.is_known and is_settled and not any(context.files for context in self.contexts)
 
     def as_dict(self, *, with_skipped: bool = False) -> dict[str, Any]:
-        """Return it as plain values. `with_skipped` lists the files that would be left out, by context."""
+        """Return it as plain values. `with_skipped` lists the files that would be left out, by context.
+
+        `files` and `bytes` are None where one of the contexts can't be counted.
+        """
+        contexts = [context.as_dict(with_skipped=with_skipped) for context in self.contexts]
         return {
             "job": self.job,
             "namespace": self.namespace,
@@ -157,9 +162,9 @@ class Pending:
             "is_empty": self.is_empty,
             "is_known": self.is_known,
             "unknown": self.unknown,
-            "files": sum(context.files for context in self.contexts),
-            "bytes": sum(context.plan.files.total_bytes for context in self.contexts if context.plan is not None),
-            "contexts": [context.as_dict(with_skipped=with_skipped) for context in self.contexts],
+            "files": total(contexts, "files"),
+            "bytes": total(contexts, "bytes"),
+            "contexts": contexts,
             "due_run_number": None if self.due is None else self.due.number,
             "cleaning": self.is_cleaning,
             "left_open": [str(key) for key in self.left_open],

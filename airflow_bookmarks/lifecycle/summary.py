@@ -105,6 +105,8 @@ def _context_facts(facts: Mapping[str, Any], state: ContextState | None) -> dict
 
 def _files_in_words(facts: Mapping[str, Any]) -> str:
     again = facts.get(READ_AGAIN)
+    if facts["files"] is None:
+        return "not known how much"
     return f"{facts['files']} files{f' ({again} read again)' if again else ''}"
 
 

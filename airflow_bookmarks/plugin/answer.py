@@ -32,8 +32,8 @@ class RunPoint(Answer):
     number: int
     state: str
     at: str
-    files: int
-    bytes: int
+    files: int | None
+    bytes: int | None
     rows: int | None
 
 
@@ -307,8 +307,8 @@ class Pending(Answer):
     is_empty: bool
     is_known: bool
     unknown: str | None
-    files: int
-    bytes: int
+    files: int | None
+    bytes: int | None
     contexts: list[PendingRow]
     due_run_number: int | None
     cleaning: bool

@@ -19,7 +19,7 @@ from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.lag import LagState
 from airflow_bookmarks.core.run import Run
 from airflow_bookmarks.lifecycle.bookmark import readable_keys
-from airflow_bookmarks.lifecycle.history import state_of
+from airflow_bookmarks.lifecycle.history import state_of, total
 from airflow_bookmarks.lifecycle.lag import Neighbours, lags
 from airflow_bookmarks.lifecycle.turn import upstream_of
 from airflow_bookmarks.plugin.answer import JobList, RunPoint
@@ -272,8 +272,8 @@ def _points(store: BookmarkStore, job: str, head: Head, limit: int) -> list[RunP
                     number=key.number,
                     state=state_of(run, living),
                     at=run.committed_at or run.planned_at,
-                    files=sum(each.get("files", 0) for each in facts),
-                    bytes=sum(each.get("bytes", 0) for each in facts),
+                    files=total(facts, "files"),
+                    bytes=total(facts, "bytes"),
                     rows=sum(rows) if rows else None,
                 )
             )

@@ -347,8 +347,8 @@ class UpstreamSource:
 
     def _unreadable(self, number: int, output: str, entry: OutputEntry) -> SourceError:
         return SourceError(
-            f"job {self._consumer!r}: run {number} of upstream {self._upstream!r} wrote its output {output!r} to a sink "
-            f"of kind {entry.sink!r} ({entry.target}), which can't be read as an upstream here. Nothing was read or "
+            f"job {self._consumer!r}: run {number} of upstream {self._upstream!r} wrote output {output!r} to a sink of "
+            f"kind {entry.sink!r} ({entry.target}), which can't be read as an upstream here. Nothing was read or "
             "changed: it does not count as consumed. Read another output of it (output=), or that place itself."
         )
 

@@ -7,19 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from airflow_bookmarks.core.errors import SinkUnknownError, SourceError
+from airflow_bookmarks.core.errors import OptionError, SinkUnknownError, SourceError
+from airflow_bookmarks.core.lag import LagState
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
+from airflow_bookmarks.lifecycle.change import Change, preview
 from airflow_bookmarks.lifecycle.doctor import examine
 from airflow_bookmarks.lifecycle.empty_run import commit_empty
 from airflow_bookmarks.lifecycle.finish import finish as finish_execution
+from airflow_bookmarks.lifecycle.history import files_of, history
 from airflow_bookmarks.lifecycle.lag import lag
+from airflow_bookmarks.lifecycle.lineage import lineage
 from airflow_bookmarks.lifecycle.pending import pending
 from airflow_bookmarks.lifecycle.place import Place, Staged
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.summary import Summary
 from airflow_bookmarks.sources.files import FileSource
-from airflow_bookmarks.store.item import output_attribute
+from airflow_bookmarks.store.item import contexts_value, output_attribute, plan_attribute, position_attribute
 from airflow_bookmarks.store.table import Update
 from tests.lifecycle.shop import FILES, Shop
 from tests.lifecycle.test_adopt import Rows, begin, fence_of, plan_and_place
@@ -104,7 +108,7 @@ def test_output_that_is_no_folder_is_neither_staged_nor_moved_nor_swept(shop: Sh
     for run in shop.store.runs("copy"):
         assert (run.outputs["out"].publish, run.outputs["out"].place) == (None, "")
         assert run.outputs["out"].facts["rows"] == 1
-    assert examine(shop.store) == []
+    assert {each.code for each in examine(shop.store)} == {"kind-unknown"}
 
 
 def test_paused_run_leaves_what_is_no_folder_to_its_sink(shop: Shop) -> None:
@@ -138,3 +142,73 @@ def test_consumer_never_passes_an_output_that_it_can_not_read(shop: Shop) -> Non
     assert (found.is_known, found.is_empty, found.as_dict()["files"]) == (False, False, None)
     (behind,) = (each for each in lag(shop.store, "report") if each.kind == "upstream")
     assert (behind.runs, behind.files, behind.bytes) == (1, None, None)
+
+
+# ---- what people are told
+
+
+@pytest.fixture
+def other_kind(shop: Shop) -> Shop:
+    """Let the context of a job be one that another version has read, from topics that hold records and no files."""
+    shop.put("a.txt", "a")
+    shop.run()
+    keys = shop.store.keys("copy")
+    (run,) = shop.store.runs("copy")
+    plan = replace(
+        run.plans["raw"],
+        kind="kafka",
+        fingerprint="kafka:clicks",
+        body=shop.store.payloads({"raw": b"offsets"})["raw"],
+        facts={"records": 5},
+    )
+    states = {"raw": replace(run.contexts["raw"], kind="kafka", fingerprint="kafka:clicks")}
+    told = {**run.metrics, "contexts": {"raw": {"records": 5}}}
+    changed = {**plan_attribute("raw", plan), "contexts": contexts_value(states), "metrics": told}
+    position = position_attribute("raw", shop.store.payloads({"raw": b"offsets"})["raw"])
+    shop.store.table.transact(
+        [
+            Update(keys.run(run.key), set={**changed, **position}),
+            Update(keys.head, set={"contexts": contexts_value(states)}),
+        ]
+    )
+    return shop
+
+
+def test_history_and_lineage_count_no_files_of_a_kind_that_has_none(other_kind: Shop) -> None:
+    (row,) = history(other_kind.store, "copy")
+    assert (row["files"], row["bytes"], row["rows_written"]) == (None, None, 1)
+    told = lineage(other_kind.store, "copy", 1)
+    assert told is not None
+    (read,) = told.reads
+    assert (read.ctx, read.locations, read.files, read.bytes) == ("raw", (), None, None)
+
+
+def test_files_of_a_kind_that_has_none_are_no_empty_list(other_kind: Shop) -> None:
+    with pytest.raises(OptionError, match=r"'raw'.*kind 'kafka'.*no files"):
+        files_of(other_kind.store, "copy", "1")
+
+
+def test_pending_and_lag_of_an_unknown_kind_are_not_known(other_kind: Shop) -> None:
+    found = pending(other_kind.store, "copy")
+    assert (found.is_known, found.is_empty) == (False, False)
+    assert (found.as_dict()["files"], found.as_dict()["bytes"]) == (None, None)
+    assert [each.state for each in lag(other_kind.store, "copy")] == [LagState.UNKNOWN]
+
+
+def test_preview_of_a_reset_counts_no_files_of_an_unknown_kind(other_kind: Shop) -> None:
+    seen = preview(other_kind.store, "copy", Change("reset"))
+    assert (seen.files, seen.bytes, seen.undone) == (None, None, (1,))
+
+
+def test_doctor_says_what_it_can_not_look_at(other_kind: Shop) -> None:
+    to_table_of = other_kind.begin("other")
+    to_table(other_kind, to_table_of)
+    found = {(each.job, each.code, each.severity.value) for each in examine(other_kind.store)}
+    assert found == {("copy", "kind-unknown", "notice"), ("other", "kind-unknown", "notice")}
+
+
+def test_summary_of_an_unknown_kind_names_no_count(other_kind: Shop) -> None:
+    (run,) = other_kind.store.runs("copy")
+    summary = Summary.of(run, "test", "copy")
+    assert summary.in_words() == "run 1, raw: not known how much, out: 1 rows written"
+    assert Summary.of(run, "test", "copy").contexts["raw"]["files"] is None

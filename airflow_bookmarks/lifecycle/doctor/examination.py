@@ -18,6 +18,7 @@ from airflow_bookmarks.lifecycle.doctor.finding import RESTORE, Finding, Severit
 from airflow_bookmarks.lifecycle.doctor.gap import examine_gaps
 from airflow_bookmarks.lifecycle.doctor.head import examine_head, examine_import
 from airflow_bookmarks.lifecycle.doctor.index import names_to_examine
+from airflow_bookmarks.lifecycle.doctor.kind import examine_kinds
 from airflow_bookmarks.lifecycle.doctor.line import examine_lines
 from airflow_bookmarks.lifecycle.doctor.object import examine_objects
 from airflow_bookmarks.lifecycle.doctor.partition import examine_partitions
@@ -106,8 +107,9 @@ def _findings(survey: Survey, with_files: bool) -> Iterator[Finding]:
     yield from _try(survey, examine_head)
     if survey.head is None:
         return  # without a head nothing else has a meaning
-    for look in (examine_lines, examine_runs, examine_edges, examine_upstreams, examine_positions, examine_gaps):
+    for look in (examine_lines, examine_runs, examine_edges, examine_upstreams, examine_positions, examine_kinds):
         yield from _try(survey, look)
+    yield from _try(survey, examine_gaps)
     if with_files:
         yield from _try(survey, examine_targets)
         yield from _try(survey, examine_partitions)

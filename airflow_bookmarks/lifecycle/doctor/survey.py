@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.errors import StateCorruptError, StoreAccessError
 from airflow_bookmarks.core.ledger import Ledger
 from airflow_bookmarks.core.line import Ancestry
-from airflow_bookmarks.core.plan import FilePlan, decode_moves, decode_paths, decode_published
+from airflow_bookmarks.core.plan import PLANS_OF_FILES, FilePlan, decode_moves, decode_paths, decode_published
 from airflow_bookmarks.store import collection, item
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class Survey:
     def plan_of(self, run: Run, ctx: str) -> FilePlan | None:
         """Return the stored plan of a context, if it is one of files."""
         entry = run.plans.get(ctx)
-        if entry is None or entry.kind not in ("files", "upstream"):
+        if entry is None or entry.kind not in PLANS_OF_FILES:
             return None
         body = self.bytes_of(entry.body)
         return None if body is None else FilePlan.decode(body)

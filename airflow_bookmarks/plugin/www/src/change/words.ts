@@ -72,7 +72,7 @@ export function inRanges(numbers: readonly number[]): string {
 /** Say what would be read again. */
 export function againInWords({ files, bytes, rows }: Pick<Told, "files" | "bytes" | "rows">): string {
   if (files === null && bytes === null && rows === null) return "not known until the source is asked";
-  if (!files && !bytes && !rows) return "nothing";
+  if (files === 0 && bytes === 0 && !rows) return "nothing";
   const parts = [
     ...(files === null ? [] : [count(files, "file")]),
     ...(bytes === null ? [] : [inBytes(bytes)]),

@@ -19,7 +19,7 @@ const COMMITTED: readonly string[] = ["COMMITTED", "PUBLISHED"];
 
 /** Return runs as bars: by rows where each run counted them that read anything, else by files. */
 export function barsOf(runs: readonly RunPoint[], height: number): Bar[] {
-  const sizes = runs.map(isInRows(runs) ? (run) => run.rows ?? 0 : (run) => run.files);
+  const sizes = runs.map(isInRows(runs) ? (run) => run.rows ?? 0 : (run) => run.files ?? LEAST);
   const rise = scaleLinear()
     .domain([0, Math.max(1, ...sizes)])
     .range([0, height]);
@@ -43,13 +43,14 @@ export function sentenceOf(runs: readonly RunPoint[]): string {
 /** Say what one run was: "run 7, PUBLISHED, read 4 files, 1.2 kB, 2026-11-21 14:05:09". */
 export function runInWords(run: RunPoint): string {
   const at = timeOf(run.at);
-  const bytes = run.bytes > 0 ? [inBytes(run.bytes)] : [];
+  const bytes = run.bytes !== null && run.bytes > 0 ? [inBytes(run.bytes)] : [];
   return [`run ${run.number}`, run.state, sizeOf(run), ...bytes, at === undefined ? run.at : inZone(at)].join(", ");
 }
 
 function sizeOf(run: RunPoint): string {
-  if (run.files > 0) return `read ${count(run.files, "file")}`;
+  if (run.files !== null && run.files > 0) return `read ${count(run.files, "file")}`;
   if (run.rows !== null && run.rows > 0) return `read ${count(run.rows, "row")}`;
+  if (run.files === null) return "read what is not known here";
   // A run that was stopped in between never said what it read.
   return COMMITTED.includes(run.state) ? "read nothing" : "did not commit";
 }

@@ -6,7 +6,8 @@ export function pendingWords(pending: Pending): string {
   if (!pending.is_known) return `Nobody can tell before the run: ${pending.unknown ?? "a source can't be looked at"}`;
   if (pending.is_empty) return "There is nothing new: the next run would be empty.";
   if (pending.files === 0) return hasMore(pending) ? "There is something new." : "There is nothing new to read.";
-  return `The next run would read ${count(pending.files, "file")} (${inBytes(pending.bytes)}).`;
+  if (pending.files === null) return "Nobody can tell before the run how much is new.";
+  return `The next run would read ${count(pending.files, "file")} (${inBytes(pending.bytes ?? 0)}).`;
 }
 
 // What is no file has no size that could be told.
