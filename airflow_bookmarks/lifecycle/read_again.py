@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.plan import FilePlan
-from airflow_bookmarks.lifecycle.place import STAGED_SINKS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -49,6 +48,6 @@ def targets_written(runs: Iterable[Run]) -> tuple[str, ...]:
 
 
 def _has_written(run: Run, output: OutputEntry) -> bool:
-    if output.sink in STAGED_SINKS:
+    if output.is_staged:
         return output.publish is not None and output.facts.get("files") != 0
     return not run.is_empty

@@ -12,7 +12,6 @@ from airflow_bookmarks.core.line import Ancestry, Line
 from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.clean import CleanList, clean_list, left_in_targets
-from airflow_bookmarks.lifecycle.place import STAGED_SINKS
 from airflow_bookmarks.lifecycle.reading import stored_position
 from airflow_bookmarks.store.collection import check_own, collected_until, copied_until
 from airflow_bookmarks.store.line_store import Turn
@@ -149,7 +148,7 @@ def files_to_clean(turn: Turn) -> int:
 def files_left_over(store: BookmarkStore, job: str, head: Head, turn: Turn) -> int | None:
     """Return how many files of runs that were undone before `turn` still lie in their targets; None: not known."""
     before = undone_before(store, job, head, turn)
-    if before.damage or any(o.sink not in STAGED_SINKS for run in before.runs for o in run.outputs.values()):
+    if before.damage or any(not o.is_staged for run in before.runs for o in run.outputs.values()):
         return None
     try:
         return len(left_in_targets(store, before.runs).files)
