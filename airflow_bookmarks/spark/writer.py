@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyspark.sql import functions as F
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.emptiness import WhenEmpty
     from airflow_bookmarks.spark.job import BookmarkedJob
+
+log = logging.getLogger(__name__)
 
 _MODES = {"append": Mode.APPEND, "overwrite": Mode.OVERWRITE}
 RUN_NUMBER, EPOCH = "_run_number", "_epoch"  # the columns that `stamped` adds
@@ -160,7 +163,10 @@ class BookmarkedWriter:
             self._format, target, mode, self._partition_by, self._options, staging, when_empty=self._when_empty
         )
         run = self._job.active_run
-        folder = run.place(self._name, sink.place())
+        schema = self._frame.schema
+        for loss in sink.losses(schema):
+            log.warning("bookmark %s: output %r as %s, column %s", self._job.name, self._name, self._format, loss)
+        folder = run.place(self._name, sink.place(schema))
         # Where nothing is new, whether there are rows decides what becomes of them.
         count_rows = self._count_rows or run.is_without_input
         with self._job.uses.of_write(self._frame):

@@ -7,50 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.lifecycle.place import Mode, Place, Staged, collect_staged
 from airflow_bookmarks.spark.session import RowCount
+from airflow_bookmarks.spark.sinks.round_trip import RoundTrip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
     from airflow_bookmarks.core.emptiness import WhenEmpty
     from airflow_bookmarks.files.filesystem import FileSystem
 
 KIND = "files"
 
-# What a later reader of the output needs. Only these are kept with the run: an option may hold a secret.
-_READING_OPTIONS = frozenset(
-    [
-        "header",
-        "sep",
-        "delimiter",
-        "quote",
-        "escape",
-        "encoding",
-        "charset",
-        "nullvalue",
-        "emptyvalue",
-        "dateformat",
-        "timestampformat",
-        "timestampntzformat",
-        "linesep",
-        "multiline",
-        "comment",
-        "chartoescapequoteescaping",
-        "locale",
-        "timezone",
-        "rowtag",
-        "attributeprefix",
-        "valuetag",
-    ]
-)
-
 
 @dataclass(frozen=True, slots=True)
 class FileSink:
     """Files of one format below `target`, staged first.
 
-    `partition_by` are the partition columns, `options` go to Spark's writer as they are.
+    `partition_by` are the partition columns, `options` those of the user, for Spark's writer.
     """
 
     format: str
@@ -61,22 +36,28 @@ class FileSink:
     staging: str | None
     when_empty: WhenEmpty | None = None
 
-    def place(self) -> Place:
-        """Return what is stored before the first byte is written."""
-        kept = {k: v for k, v in self.options.items() if k.lower() in _READING_OPTIONS}
+    def place(self, schema: StructType) -> Place:
+        """Return what is stored before the first byte of a frame with these columns is written."""
         facts: dict[str, Any] = {
             "format": self.format,
             "mode": self.mode.value,
             "partition_by": list(self.partition_by),
-            "options": kept,
+            "options": dict(self._trip(schema).reading),
         }
         return Place(KIND, self.target, self.staging, facts, self.when_empty)
+
+    def losses(self, schema: StructType) -> Sequence[str]:
+        """Return what of a frame with these columns `upstream()` does not read as it was written."""
+        return self._trip(schema).losses
+
+    def _trip(self, schema: StructType) -> RoundTrip:
+        return RoundTrip.of(self.format, schema, self.partition_by, self.options)
 
     def write(self, frame: DataFrame, files: FileSystem, folder: str, token: str, *, count_rows: bool) -> Staged:
         """Write the frame to `folder`, and list what publishing it moves and deletes."""
         count = RowCount() if count_rows else None
         counted = count.of(frame) if count is not None else frame
-        writer = counted.write.format(self.format).options(**self.options)
+        writer = counted.write.format(self.format).options(**self._trip(frame.schema).writing)
         if self.partition_by:
             writer = writer.partitionBy(*self.partition_by)
         writer.save(files.uri(folder))
@@ -88,5 +69,6 @@ class FileSink:
         return replace(staged, rows=self._rows_in(frame, files.uri(folder)) if staged.moves else 0)
 
     def _rows_in(self, frame: DataFrame, folder: str) -> int:
-        reader = frame.sparkSession.read.format(self.format).options(**self.options).schema(frame.schema)
+        reading = self._trip(frame.schema).reading
+        reader = frame.sparkSession.read.format(self.format).options(**reading).schema(frame.schema)
         return reader.load(folder).count()
