@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from airflow_bookmarks.core.cause import cause_of
 from airflow_bookmarks.core.errors import MisuseError
 from airflow_bookmarks.lifecycle.guard import Guarded, guarded
 
@@ -42,7 +43,7 @@ class TracksWrites(Guarded):
     @guarded
     def refuse_write(self, output: str, error: BaseException) -> None:
         """Note why a write that was begun came to nothing."""
-        self._unwritten[output] = f"{type(error).__name__}: {error}".rstrip(".")
+        self._unwritten[output] = cause_of(error).rstrip(".")
 
     @contextmanager
     def writing(self, output: str) -> Iterator[None]:

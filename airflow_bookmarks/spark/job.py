@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow_bookmarks.core.bound import Bound
+from airflow_bookmarks.core.cause import cause_of
 from airflow_bookmarks.core.emptiness import WhenEmpty
 from airflow_bookmarks.core.errors import MisuseError, OptionError
 from airflow_bookmarks.core.job import check_name
@@ -29,7 +30,6 @@ from airflow_bookmarks.sources.file_options import FileOptions, OnOverwrite, OnT
 from airflow_bookmarks.sources.look import Looks
 from airflow_bookmarks.spark.arguments import Arguments
 from airflow_bookmarks.spark.batches import Batches
-from airflow_bookmarks.spark.cause import cause_of
 from airflow_bookmarks.spark.inputs import Inputs, state_folders
 from airflow_bookmarks.spark.read_options import ReadOptions, Share
 

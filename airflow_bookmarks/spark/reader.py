@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import ParseException
 from pyspark.sql.types import StructType
 
+from airflow_bookmarks.core.cause import cause_of
 from airflow_bookmarks.core.errors import OptionError, SchemaUnknownError, SourceError, SourceMissingError
 from airflow_bookmarks.core.listing import Listing
 from airflow_bookmarks.core.option import check_choice
@@ -24,7 +25,6 @@ from airflow_bookmarks.sources.files import FileSource, left_out
 from airflow_bookmarks.sources.shard import ShardedUpstream
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.spark.by_format import ByFormat, set_option
-from airflow_bookmarks.spark.cause import cause_of
 from airflow_bookmarks.spark.readers.change import ColumnRule
 from airflow_bookmarks.spark.readers.corrupt import find_corrupt
 from airflow_bookmarks.spark.readers.files import Way, read_plan

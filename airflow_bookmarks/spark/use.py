@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from airflow_bookmarks.core.cause import cause_of
 from airflow_bookmarks.core.errors import MisuseError
 from airflow_bookmarks.core.watermark import Greatest
-from airflow_bookmarks.spark.cause import cause_of
 from airflow_bookmarks.spark.query import Query, query_of
 from airflow_bookmarks.spark.session import SPARK_ERRORS, RowCount, is_connect
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -574,3 +575,22 @@ def test_replay_reads_no_file_that_was_left_to_a_later_run(shop: Shop) -> None:
     plan = FilePlan.decode(shop.store.blobs.get(stored.plans["raw"].body))
     assert [path.rpartition("/")[2] for path in plan.files.paths] == ["a.txt"]
     assert stored.plans["raw"].facts["skipped"] == {"missing": 1}
+
+
+def test_time_on_the_record_of_a_replayed_run_is_that_of_its_replay(shop: Shop) -> None:
+    slow, fast = count(0.0, 100.0), count(0.0, 1.0)
+    shop.put("a.txt", "a")
+    first = replace(shop, machine=replace(shop.machine, monotonic=lambda: next(slow)))
+    run = first.begin()
+    first.copy(run)
+    run.commit()
+    seen = shop.store.committed_run("copy", 1)
+    assert seen is not None
+    assert float(seen.metrics["seconds"]["plan"]) >= 100
+
+    summary = replay(replace(shop, machine=replace(shop.machine, monotonic=lambda: next(fast))), 1)
+
+    again = shop.store.committed_run("copy", 1)
+    assert again is not None
+    assert again.metrics["seconds"] == summary.seconds
+    assert float(summary.seconds["plan"]) < 100

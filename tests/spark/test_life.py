@@ -381,3 +381,26 @@ def test_failed_run_is_kept_with_its_error(lake: Lake) -> None:
 def test_active_session_is_taken_where_none_is_given(lake: Lake) -> None:
     lake.spark.range(1).count()
     assert BookmarkedJob(name="copy", store=lake.store).spark is not None
+
+
+@pytest.mark.parametrize("is_caught", [False, True])
+def test_stored_error_of_spark_has_its_cause_and_not_its_stack(
+    lake: Lake, caplog: pytest.LogCaptureFixture, is_caught: bool
+) -> None:
+    lake.put("a.txt", "a")
+    fails = F.udf(lambda value: 1 // (len(value) - 1), "int")
+
+    job = lake.job().begin()
+    out = job.write(lake.read(job).select(fails("value")), "out")
+    with pytest.raises(Exception, match="division") as raised:
+        out.parquet(lake.path("out"))
+    if is_caught:
+        with pytest.raises(MisuseError) as raised:
+            job.commit()
+    job.__exit__(raised.type, raised.value, None)
+
+    run = next(iter(lake.store.runs("copy")))
+    for told in (run.error or "", caplog.text):
+        assert "ZeroDivisionError: integer division or modulo by zero" in told
+        assert ".scala:" not in told
+    assert len((run.error or "").splitlines()) < 12

@@ -28,6 +28,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from airflow_bookmarks.core.cause import cause_of
 from airflow_bookmarks.core.errors import SchemaUnknownError, SourceChangedError
 from airflow_bookmarks.core.partition import placed, root_among, roots_above
 from airflow_bookmarks.core.reason import BEFORE_START, LATE, NESTED, OVER_BOUND, SPECIAL
@@ -209,7 +210,12 @@ def _by_directory(
         try:
             loaded = frame.load([files.pattern(root) for root in roots])
         except (AnalysisException, SparkRuntimeException) as error:
-            log.info("bookmark, %s: %s is no folder of one layout, reading by paths: %s", fmt.reader, roots[0], error)
+            log.info(
+                "bookmark, %s: %s is no folder of one layout, reading by paths: %s",
+                fmt.reader,
+                roots[0],
+                cause_of(error),
+            )
             return None
         # Spark has listed by now: a listing taken after that holds whatever else the frame could stumble over.
         if not (plan.partition_types or fmt.recursive or _lie_directly(_all_below(files, plan, roots), roots)):

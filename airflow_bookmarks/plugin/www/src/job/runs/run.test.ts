@@ -10,6 +10,11 @@ describe("a run", () => {
     expect(secondsOf(sample(1, { committed_at: null, published_at: null }))).toBeUndefined());
   it("never took less than nothing, whatever the clocks say", () =>
     expect(secondsOf(sample(1, { planned_at: "2027-01-01T00:00:00Z" }))).toBe(0));
+  it("takes the time of its own steps where it was replayed, and not that since its first plan", () => {
+    const again = { published_at: "2027-01-01T00:00:00Z", revision: 1 };
+    expect(secondsOf(sample(1, { ...again, seconds: { plan: "1.500", read_write: "20.000" } }))).toBe(21.5);
+    expect(secondsOf(sample(1, again))).toBeUndefined();
+  });
   it("says what is out of the ordinary", () => {
     expect(remarks(sample(1))).toEqual([]);
     expect(remarks(sample(1, { attempt: 2, is_empty: true, revision: 1 }))).toEqual(["empty", "attempt 2", "replayed"]);

@@ -20,9 +20,21 @@ export function contextsOf(runs: readonly RunRow[]): string[] {
   return [...new Set(runs.flatMap((run) => Object.keys(run.window)))].sort();
 }
 
-/** Return how long a run took from its plan until consumers knew of it, in seconds; undefined while it is not done. */
-export function secondsOf(run: Pick<RunRow, "planned_at" | "committed_at" | "published_at">): number | undefined {
+type Timed = Pick<RunRow, "planned_at" | "committed_at" | "published_at" | "revision" | "seconds">;
+
+/**
+ * Return how long a run took from its plan until consumers knew of it, in seconds; undefined while it is not done.
+ *
+ * A replay keeps the plan of the run that it makes again, from days before: its own time is that of its steps.
+ */
+export function secondsOf(run: Timed): number | undefined {
   const end = run.published_at ?? run.committed_at;
+  if ((run.revision ?? 0) > 0) {
+    const steps = Object.values(run.seconds ?? {})
+      .map(Number)
+      .filter(Number.isFinite);
+    return end && steps.length > 0 ? steps.reduce((total, step) => total + step, 0) : undefined;
+  }
   if (!run.planned_at || !end) return undefined;
   const seconds = (Date.parse(end) - Date.parse(run.planned_at)) / 1000;
   return Number.isFinite(seconds) ? Math.max(0, seconds) : undefined;
