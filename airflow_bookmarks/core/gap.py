@@ -29,7 +29,10 @@ def gaps_in_words(gaps: Mapping[str, Any]) -> str:
     """
     noun = "" if gaps["unit"] == "number" else " day" if gaps["missing"] == 1 else " days"
     verb = "is" if gaps["missing"] == 1 else "are"
+    whole = f"{gaps['missing']}{noun} of {gaps['first']} to {gaps['last']} {verb} missing"
+    if not gaps["ranges"]:
+        return f"{whole}, which {verb} told apart no more"
     named = ", ".join(each.replace(TO, " to ") for each in gaps["ranges"])
     more = f", and {gaps['more_ranges']} ranges below" if gaps["more_ranges"] else ""
-    said = f"{gaps['missing']}{noun} of {gaps['first']} to {gaps['last']} {verb} missing: {named}{more}"
+    said = f"{whole}: {named}{more}"
     return f"{said}, and {gaps['lost']} lower ones that are told apart no more" if gaps["lost"] else said

@@ -2,7 +2,8 @@
 
 What was seen is kept as ranges, so a sequence without gaps is one range however long it is, and a file that is removed
 once it was seen leaves no gap. Beyond `MAX_RANGES` the lowest ranges are taken together: what is missing between them
-stays counted (`lost`), though nobody can tell any more which, nor that it came after all.
+stays counted (`lost`), though nobody can tell any more which, nor that it came after all. What comes below them joins
+them, so that what is told apart always lies above what is not.
 """
 
 from __future__ import annotations
@@ -60,11 +61,17 @@ class Seen:
         return self._of(_joined(starts, ends), most)
 
     def _of(self, ranges: Sequence[Range], most: int) -> Seen:
-        cut = max(len(ranges) - most, 0)
+        cut = max(len(ranges) - most, self._lowest_in(ranges))
         folded = ranges[: cut + 1]
         one = (folded[0][0], folded[-1][1])
         lost = self.lost + sum(count for _, _, count in _between(folded))
         return replace(self, ranges=(one, *ranges[cut + 1 :]), lost=lost)
+
+    def _lowest_in(self, ranges: Sequence[Range]) -> int:
+        """Return which of `ranges` holds those that were taken together before; the first, where none were."""
+        if not self.lost:
+            return 0
+        return next(row for row, (_, last) in enumerate(ranges) if last >= self.ranges[0][1])
 
     @property
     def missing(self) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from airflow_bookmarks.core.condition import is_reached
@@ -181,6 +181,7 @@ def test_what_is_missing_is_exactly_what_no_run_has_seen(runs: list[list[int]]) 
 
 
 @settings(deadline=None)
+@example([[0, 53, 55], [-2, 54]], 2)  # a number below those that are told apart no more
 @given(st.lists(NUMBERS, min_size=1, max_size=6), st.integers(1, 3))
 def test_beyond_the_most_ranges_the_lowest_gaps_are_still_counted(runs: list[list[int]], most: int) -> None:
     known, whole = seen(), seen()
@@ -189,6 +190,17 @@ def test_beyond_the_most_ranges_the_lowest_gaps_are_still_counted(runs: list[lis
     assert len(known.ranges) <= most
     assert known.missing >= whole.missing  # one of those that came after all may still count
     assert set(known.ranges[1:]) <= set(whole.ranges)
+
+
+def test_gap_below_those_that_are_told_apart_no_more_is_counted_among_these() -> None:
+    known = seen().add(np.array([0, 53, 55, 60]), most=3).add(np.array([-2, 54]), most=3)
+    assert (known.gaps, known.lost, known.missing) == (["56..59"], 53, 57)
+    assert known.in_words() == "57 of -2 to 60 are missing: 56 to 59, and 53 lower ones that are told apart no more"
+
+
+def test_gaps_of_which_none_is_told_apart_are_said_as_that() -> None:
+    known = seen().add(np.array([0, 2, 4]), most=1)
+    assert known.in_words() == "2 of 0 to 4 are missing, which are told apart no more"
 
 
 def test_a_million_numbers_without_a_gap_are_one_range() -> None:
