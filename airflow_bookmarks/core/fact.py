@@ -29,7 +29,17 @@ def replaced_in_words(facts: Mapping[str, Any]) -> str:
     rows = facts[REPLACED_ROWS]
     counted = "rows not known" if rows is None else f"{rows} rows"
     files = facts[REPLACED_FILES]
-    return f"replaces {files} file{'' if files == 1 else 's'} ({counted}) of runs {facts[REPLACED_RUNS]}"
+    return f"replaces {files} file{'' if files == 1 else 's'} ({counted}) of {runs_named(facts[REPLACED_RUNS])}"
+
+
+def runs_named(ranges: str) -> str:
+    """Return what `runs_in_words` says as part of a sentence.
+
+    Example:
+        >>> runs_named("3"), runs_named("1-2")
+        ('run 3', 'runs 1-2')
+    """
+    return f"run {ranges}" if ranges.isdecimal() else f"runs {ranges}"
 
 
 def runs_in_words(numbers: Sequence[int]) -> str:

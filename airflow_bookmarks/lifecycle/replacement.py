@@ -9,9 +9,11 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.errors import SourceMissingError
 from airflow_bookmarks.core.fact import (
     MAYBE_PARTLY_READ,
     PARTLY_READ,
@@ -24,6 +26,7 @@ from airflow_bookmarks.core.fact import (
 from airflow_bookmarks.core.group import BY_PARTITION, partition_key
 from airflow_bookmarks.core.partition import partition_values
 from airflow_bookmarks.core.run import RunKey
+from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.lifecycle.place import Mode
 from airflow_bookmarks.sources.files import OPTIONS, FileSource, read_before
 
@@ -112,7 +115,8 @@ class Replacement:
             log.warning(
                 "bookmark %s, output %s: replaces partitions (%s%s) of which this run %s read a part only: files of "
                 "context %s that were read before are not in its plan, so rows that came from them are gone. Read with "
-                "reread=, so that all files of a partition are read again",
+                "reread=, so that all files of a partition are read again; an upstream has to replace whole partitions "
+                "itself, else append what is read of it",
                 job,
                 output,
                 ", ".join(folder or "the target itself" for folder in folders[:_SHOWN]),
@@ -192,6 +196,10 @@ def _only(values: Values, columns: set[str]) -> Values:
 
 def _partitions_unread(kind: str, plan: FilePlan) -> set[Values]:
     """Return the partitions of files that were read before, are there, and are not in the plan."""
+    if plan.upstream is not None:
+        return {
+            partition_key(partition_values(path, "").items()) for path in _consumed_beside(plan, plan.upstream.after)
+        }
     reread = plan.facts().get(OPTIONS, {}).get("reread")
     if kind != FileSource.kind or (reread is not None and reread != BY_PARTITION):
         return set()  # by an expression: which files belong together is the user's to say
@@ -200,3 +208,19 @@ def _partitions_unread(kind: str, plan: FilePlan) -> set[Values]:
         paths = (listing.paths[row] for row in listing.in_folders().first_files())
         found |= {partition_key(partition_values(path, "").items()) for path in paths}
     return found
+
+
+def _consumed_beside(plan: FilePlan, after: int) -> Iterator[str]:
+    """Yield a file of each folder of the plan in which runs up to `after` of the upstream, consumed before, left some.
+
+    An upstream that replaces whole partitions leaves none: then its new files are all of a partition.
+    """
+    planned = set(plan.files.paths)
+    for folder in sorted(plan.files.in_folders().in_use() if after else ()):
+        files = open_filesystem(folder)
+        with suppress(SourceMissingError):
+            for path in files.list(folder, recursive=True).files.paths:
+                key = _key_of(path)
+                if path not in planned and key is not None and key.number <= after:
+                    yield path
+                    break

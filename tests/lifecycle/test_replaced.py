@@ -47,7 +47,7 @@ def test_partition_of_which_a_part_was_read_is_told_everywhere(shop: Shop, caplo
     assert said["replaced_files"] == 2
     assert said["replaced_runs"] == "1"
     assert said["partly_read"] == ["month=1"]
-    assert any("replaces 2 files (rows not known) of runs 1" in line for line in caplog.messages)
+    assert any("replaces 2 files (rows not known) of run 1" in line for line in caplog.messages)
     assert ["month=1" in line and "'raw'" in line for line in warnings(caplog)] == [True]
     assert history(shop.store, "copy")[-1]["outputs"]["out"]["partly_read"] == ["month=1"]
     assert codes(shop) == ["partition-partly-replaced"]
@@ -79,7 +79,7 @@ def test_overwrite_of_everything_is_counted_and_no_warning(shop: Shop, caplog: p
     assert "replaced_files" not in first.outputs["out"]
     assert second.outputs["out"]["replaced_files"] == 1
     assert second.outputs["out"]["replaced_rows"] == 2
-    assert "replaces 1 file (2 rows) of runs 1" in second.in_words()
+    assert "replaces 1 file (2 rows) of run 1" in second.in_words()
     assert (warnings(caplog), codes(shop)) == ([], [])
 
 
@@ -119,3 +119,19 @@ def test_files_of_undone_runs_are_not_counted_as_those_of_living_ones(shop: Shop
     shop.run()
     reset(shop.store, "copy", reason="a test", who="me")
     assert "replaced_files" not in shop.run()[1].outputs["out"]
+
+
+@pytest.mark.parametrize(("mode", "warned"), [(Mode.APPEND, True), (Mode.OVERWRITE_PARTITIONS, False)])
+def test_consumer_that_replaces_a_partition_of_which_it_reads_the_increment_is_warned(
+    shop: Shop, caplog: pytest.LogCaptureFixture, mode: Mode, warned: bool
+) -> None:
+    for name in ("a", "b"):
+        shop.put(f"month=1/{name}.txt", name)
+        shop.mode = mode
+        shop.run("up", options=FileOptions(reread="partition" if mode is Mode.OVERWRITE_PARTITIONS else None))
+        shop.mode = Mode.OVERWRITE_PARTITIONS
+        caplog.clear()
+        said = shop.run("down", upstream="up")[1].outputs["out"]
+    assert said.get("partly_read") == (["month=1"] if warned else None)
+    assert ["month=1" in line for line in warnings(caplog)] == [True] * warned
+    assert shop.target_lines("down") == ({"b": 1} if mode is Mode.APPEND else {"a": 1, "b": 1})

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.fact import MAYBE_PARTLY_READ, PARTLY_READ, runs_in_words
+from airflow_bookmarks.core.fact import MAYBE_PARTLY_READ, PARTLY_READ, runs_in_words, runs_named
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.doctor.finding import Finding, Severity
 from airflow_bookmarks.lifecycle.place import Mode
@@ -63,11 +63,11 @@ def replaced_files(survey: Survey) -> Iterator[Finding]:
                 targets.setdefault(output.target, _Target()).note(survey, output.target, run.key.number, output)
     for target, found in sorted(targets.items()):
         if found.partly:
-            runs = runs_in_words(sorted(set(found.partly.values())))
+            runs = runs_named(runs_in_words(sorted(set(found.partly.values()))))
             folders = sorted(found.partly)
             named = ", ".join(map(repr, folders[:_SHOWN]))
             what = (
-                f"runs {runs} replaced {len(folders)} partition(s) of {target!r} of which they had read a part only: "
+                f"{runs} replaced {len(folders)} partition(s) of {target!r} of which a part only was read: "
                 f"rows that earlier runs published there are gone. {named}"
             )
             mend = (
@@ -76,9 +76,9 @@ def replaced_files(survey: Survey) -> Iterator[Finding]:
             )
             yield Finding("partition-partly-replaced", survey.job, Severity.WARNING, what, target, mend)
         if found.gone:
-            runs = runs_in_words(sorted(set(found.gone.values())))
+            runs = runs_named(runs_in_words(sorted(set(found.gone.values()))))
             what = (
-                f"{len(found.gone)} file(s) that runs {runs} published are no longer in {target!r}: later runs "
+                f"{len(found.gone)} file(s) that {runs} published are no longer in {target!r}: later runs "
                 "replaced them, and it can't be told whether these had read all of it again"
             )
             mend = "Compare the target with its input; where rows are missing, reset the job with clean. See reread=."
