@@ -53,6 +53,21 @@ def _set_state(desk: Desk, given: argparse.Namespace) -> None:
     _change(desk, given, desk.job(given), Change(SET_STATE, state=given.state, value=given.value))
 
 
+def _relocate(desk: Desk, given: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.change import Change
+
+    change = Change(
+        "relocate", ctx=given.ctx, from_root=given.from_root, to_root=given.to_root, unverified=given.unverified
+    )
+    _change(desk, given, desk.job(given), change)
+
+
+def _rename_context(desk: Desk, given: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.change import Change
+
+    _change(desk, given, desk.job(given), Change("rename-context", ctx=given.ctx, to_ctx=given.to_ctx))
+
+
 def _undo(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.change import Change
 
@@ -132,6 +147,8 @@ def in_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> list[st
         f"  job.state {name}: {in_words(m['before'])} -> {in_words(m['after'])}"
         for name, m in seen.get("state", {}).items()  # a request that an older version stored has none
     ]
+    if seen.get("moved"):
+        lines.append(f"  below {seen['moved']['to']}: {_moved(seen['moved'])}")
     lines.append(f"  read again: {_amount(again)}")
     lines += _never_read(seen.get("never_read"), change)  # a request that an older version stored has none
     if seen.get("unreadable_runs"):
@@ -179,6 +196,13 @@ def _left_over(seen: Mapping[str, Any], change: Change) -> list[str]:
     return [f"  lying in a target though their runs were undone before: {counted(left, 'file')}; {also}"]
 
 
+def _moved(moved: Mapping[str, Any]) -> str:
+    counted_as = {"read": "counted as read", "new": "counted as new"}.get(moved["counted_as"], "none")
+    unverified = f", {moved['unverified']:,} can't be compared ({counted_as})" if moved["unverified"] else ""
+    same = counted(moved["same"], "file")
+    return f"{same} count as read, {moved['changed']:,} changed and {moved['new']:,} new are to be read{unverified}"
+
+
 def _amount(again: Mapping[str, Any]) -> str:
     if again["files"] is None:
         return "whatever lies behind that position; it is not counted"
@@ -200,6 +224,10 @@ def _what(seen: Mapping[str, Any], change: Change) -> str:
         return f"goes on reading {change.ctx!r} from {change.value!r}: no run is undone"
     if change.kind == SET_STATE:
         return f"has another job.state {change.state!r}: no run is undone"
+    if change.kind == "relocate":
+        return f"reads the files of {change.ctx!r} below {change.to_root!r} instead of {change.from_root!r}"
+    if change.kind == "rename-context":
+        return f"goes on from the position of {change.ctx!r} under the name {change.to_ctx!r}: no run is undone"
     if change.kind == "undo":
         return f"stands as before its last change again{runs}"
     if change.kind == "delete":
@@ -336,6 +364,15 @@ _VALUE = Argument(("value",), {"metavar": "VALUE", "help": _VALUE_HELP})
 _STATE = Argument(("state",), {"metavar": "NAME", "help": "the name of the value, as in job.state(NAME)"})
 _JSON_HELP = "what it is set to, as JSON: '\"2013-01-31\"', 7, '{\"page\": 3}'; null removes it"
 _JSON = Argument(("value",), {"metavar": "JSON", "help": _JSON_HELP})
+_TO_CTX = Argument(("to_ctx",), {"metavar": "NAME", "help": "its new name; no context of the job has it"})
+_FROM_ROOT = Argument(
+    ("--from",), {"required": True, "dest": "from_root", "metavar": "ROOT", "help": "the folder or prefix as it was"}
+)
+_TO_ROOT = Argument(
+    ("--to",), {"required": True, "dest": "to_root", "metavar": "ROOT", "help": "the folder or prefix as it is now"}
+)
+_UNVERIFIED_HELP = "what files count as that can't be compared with what was read; default: they are an error"
+_UNVERIFIED = Argument(("--unverified",), {"choices": ("read", "new"), "default": None, "help": _UNVERIFIED_HELP})
 _NUMBER = Argument(("--run",), {"required": True, "type": positive, "metavar": "N", "help": "run number"})
 _REQUEST_ID = Argument(("request_id",), {"metavar": "REQUEST", "help": "id of the request, see requests"})
 _NEW_NAME = Argument(("new_name",), {"metavar": "NAME", "help": "a name that no job has"})
@@ -356,7 +393,19 @@ VERBS = (
     Verb("rewind", "Take a job back to its state after an earlier run", _rewind, (JOB, _TO, _CTX, _CLEAN, *_CHANGING)),
     Verb("set", "Put one context of a job somewhere no run left it", _set, (JOB, _SET_CTX, _VALUE, *_CHANGING)),
     Verb(SET_STATE, "Set one value that a job keeps in job.state", _set_state, (JOB, _STATE, _JSON, *_CHANGING)),
-    Verb("undo", "Take back the last reset, rewind, set, set-state, delete or undo", _undo, (JOB, *_CHANGING)),
+    Verb(
+        "relocate",
+        "Say that the files which a context has read lie in another folder now",
+        _relocate,
+        (JOB, _SET_CTX, _FROM_ROOT, _TO_ROOT, _UNVERIFIED, *_CHANGING),
+    ),
+    Verb(
+        "rename-context",
+        "Move the position of a context to the name that its script has for it now",
+        _rename_context,
+        (JOB, _SET_CTX, _TO_CTX, *_CHANGING),
+    ),
+    Verb("undo", "Take back the last change of where a job stands, a delete too", _undo, (JOB, *_CHANGING)),
     Verb(
         "replay",
         "Say how to make a run again (same input, its output replaced): it takes Spark",

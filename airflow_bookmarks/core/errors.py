@@ -159,7 +159,9 @@ class SourceSwitchedError(SourceError):
             f"job {job!r}, context {ctx!r}: its bookmark is of the source {stored!r}, and it is read from {given!r} "
             "now. Nothing was read or changed: the position of one source says nothing of another. Give the new "
             "source a context of its own; or read(ctx, on_source_change='reset') starts it from the beginning, 'keep' "
-            "goes on from the stored position where the kind is the same (files that moved with their paths)."
+            "goes on from the stored position where the kind is the same: what lies under other paths than before is "
+            "read, also where it is a copy. If the same files lie in another place now, read(ctx, moved_from='<the old "
+            f"folder>') or 'relocate {job} {ctx} --from OLD --to NEW' lets them count as read."
         )
         self.job, self.ctx, self.stored, self.given = job, ctx, stored, given
 

@@ -228,6 +228,28 @@ class Ledger:
         is_touched: npt.NDArray[np.bool_] = (verdicts == Known.KNOWN) & (seconds != whole_seconds(listing.times_ms))
         return is_touched
 
+    def has_entry(self, listing: Listing) -> npt.NDArray[np.bool_]:
+        """Say for each file whether the ledger has an entry of its path, of whatever version."""
+        has_entry: npt.NDArray[np.bool_] = self._judge(listing)[1] != _NEVER
+        return has_entry
+
+    def has_size_of(self, listing: Listing) -> npt.NDArray[np.bool_]:
+        """Say for each file whether the entry of its path can be of its size: one without an etag.
+
+        An entry has bits of size and time in ms, and the time in seconds: one of a thousand times has to fit. Another
+        size fits by chance once in four million times.
+        """
+        fits, seconds = np.zeros(len(listing), np.bool_), self._judge(listing)[1]
+        left = np.flatnonzero(seconds != _NEVER)
+        for ms in range(1000):
+            candidates = replace(listing.take(left), times_ms=seconds[left] * 1000 + ms, etags=None)
+            is_fitting = self._judge(candidates)[0] == Known.KNOWN
+            fits[left[is_fitting]] = True
+            left = left[~is_fitting]
+            if not len(left):
+                break
+        return fits
+
     def _judge(self, listing: Listing) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int64]]:
         """Return for each file the `Known` and the time of its entry in seconds, `_NEVER` where it has none."""
         verdicts = np.full(len(listing), Known.NEW, np.int8)

@@ -115,7 +115,9 @@ class ContextState:
     """Where one context stands after a run: what a person can compare, and which item holds its position.
 
     That is the item of `run`, the last one that moved it; or, after a set, the line that began with epoch `set_in`.
-    The watermark is the greatest value of `watermark_column`; None: the one that its kind of source tells.
+    The watermark is the greatest value of `watermark_column`; None: the one that its kind of source tells. `moves` are
+    the roots that moved since `run` planned the context, each from where to where; `named` is the name under which it
+    did, where the context has another one since (None: the same).
     """
 
     kind: str
@@ -124,11 +126,23 @@ class ContextState:
     watermark: str | None = None
     set_in: int | None = None
     watermark_column: str | None = None
+    moves: tuple[tuple[str, str], ...] = ()
+    named: str | None = None
+
+    def planned_as(self, ctx: str) -> str:
+        """Return under which name `run` has the plan and the schema of the context `ctx`."""
+        return self.named or ctx
 
 
 def watermarks(contexts: Mapping[str, ContextState]) -> dict[str, str | None]:
     """Return the watermark of each context that reads something; `job.state` has none."""
     return {ctx: state.watermark for ctx, state in contexts.items() if state.kind != STATE_KIND}
+
+
+def names_now(contexts: Mapping[str, ContextState]) -> dict[str, str]:
+    """Return the present names of contexts by those under which runs have planned them, where these are others."""
+    names = {state.named: ctx for ctx, state in contexts.items() if state.named is not None}
+    return {named: ctx for named, ctx in names.items() if named not in contexts}
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.terms import Terms
     from airflow_bookmarks.lifecycle.change import Change
+    from airflow_bookmarks.sources.relocation import Unverified
     from airflow_bookmarks.store.address import StoreAddress
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -357,8 +358,35 @@ class BookmarkHook(BaseHook):
 
         return set_state(self.get_conn(), job, state, value, **_terms(**ask)).as_dict()
 
+    def rename_context(self, job: str, ctx: str, to_ctx: str, **ask: Unpack[Ask]) -> Row:
+        """Move the position of a context to the name that its script has for it now; see `reset` for the rest."""
+        from airflow_bookmarks.lifecycle.change import rename_context
+
+        return rename_context(self.get_conn(), job, ctx, to_ctx, **_terms(**ask)).as_dict()
+
+    def relocate(
+        self,
+        job: str,
+        ctx: str,
+        *,
+        from_root: str,
+        to_root: str,
+        unverified: Unverified | None = None,
+        **ask: Unpack[Ask],
+    ) -> Row:
+        """Say that the files which one context has read lie in another folder now; see `reset` for the rest.
+
+        Args:
+            from_root, to_root: the folder or prefix as it was, and as it is.
+            unverified: what files count as that can't be compared any more: "read" or "new". Default: an error.
+        """
+        from airflow_bookmarks.lifecycle.change import relocate
+
+        store = self.get_conn()
+        return relocate(store, job, ctx, from_root, to_root, unverified=unverified, **_terms(**ask)).as_dict()
+
     def undo(self, job: str, **ask: Unpack[Ask]) -> Row:
-        """Take back the last reset, rewind, set, set-state or undo; see `reset` for the rest.
+        """Take back the last change of where a job stands; see `reset` for the rest.
 
         Raises:
             ChangeRefusedError: there is none, or it was made with clean.

@@ -41,10 +41,11 @@ from airflow_bookmarks.lifecycle.quarantine import log_corrupt, without_corrupt
 from airflow_bookmarks.lifecycle.reading import ContextReader, ReadsContexts
 from airflow_bookmarks.lifecycle.recheck import OnMissing, recheck_plan
 from airflow_bookmarks.lifecycle.recover import STARTS_FROM, STARTS_OVER, CommittingSink, recover, starts_from
+from airflow_bookmarks.lifecycle.relocation import MOVED_FROM, found_moved
 from airflow_bookmarks.lifecycle.repetition import warn_of_repetition
 from airflow_bookmarks.lifecycle.replacement import Replacement
 from airflow_bookmarks.lifecycle.rewind import rewind_along
-from airflow_bookmarks.lifecycle.start import OtherReaders, log_start, position_at_start
+from airflow_bookmarks.lifecycle.start import OtherReaders, log_start, position_at_start, warn_renamed
 from airflow_bookmarks.lifecycle.stopwatch import Stopwatch
 from airflow_bookmarks.lifecycle.summary import Summary, log_committed, log_found, log_planned
 from airflow_bookmarks.lifecycle.turn import resting_contexts
@@ -229,11 +230,12 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         *,
         on_missing: OnMissing = "error",
         on_source_change: OnSourceChange = "error",
+        moved_from: str | None = None,
     ) -> FilePlan:
         """Fix what this run reads from one context, and store it before the first byte is read.
 
         Raises:
-            SourceSwitchedError: the context's position is of another source.
+            SourceSwitchedError: the context's position is of another source, and nothing says that its files moved.
             MisuseError: after the commit, or a context that this run has planned already.
             SourceError: it can't be planned. FencedError: the job is not ours any more.
         """
@@ -246,7 +248,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
             )
         self._check_alone(ctx, source)
         with self._stopwatch.measure("plan"):
-            found, plan = self._plan_source(ctx, source, on_source_change)
+            found, plan = self._plan_source(ctx, source, on_source_change, moved_from)
             self._machine.at(Point.LISTED)
             self._store_plan(ctx, source, found, plan)
             self._write_manifest(ctx, plan)
@@ -273,6 +275,8 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
             facts[STARTS_OVER] = True
         if ctx in self._disposals:
             facts |= self._disposals[ctx].facts()
+        if found.moved is not None:
+            facts[MOVED_FROM] = dict(found.moved.facts)
         body = self._payloads({ctx: plan.encode()}, PLAN_INLINE_BYTES)[ctx]
         entry = PlanEntry(source.kind, body, facts, source.fingerprint())
         self._store.plan(self._holding, ctx, entry, option=self.option.value, is_last=not self._in_batches)
@@ -324,8 +328,11 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         """Let the files of a context stay after all, for good: it is not known that all of them were read."""
         self._kept[ctx] = why
 
-    def _plan_source(self, ctx: str, source: Source, on_change: OnSourceChange) -> tuple[Found, FilePlan]:
-        found = self._reader.found_for(ctx, source, on_change)
+    def _plan_source(
+        self, ctx: str, source: Source, on_change: OnSourceChange, moved_from: str | None
+    ) -> tuple[Found, FilePlan]:
+        found = found_moved(self._store, self.job, self._reader, ctx, source, moved_from)
+        found = self._reader.found_for(ctx, source, on_change) if found is None else found
         if is_first_run(self._holding.base):
             self._others.warn(ctx, source)
         if self._reader.start.is_beginning:
@@ -562,8 +569,11 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         return plans
 
     def _commit_of(self, plans: Mapping[str, FilePlan]) -> Commit:
+        warn_renamed(self.job, self._holding.base.contexts, {ctx: p.source for ctx, p in self._contexts.items()})
         positions = {ctx: self._advanced(ctx, plan) for ctx, plan in plans.items()}
         moved = {ctx: position for ctx, position in positions.items() if position is not None}
+        for ctx in plans:
+            self._store_relocated(self._contexts[ctx].found)
         stored = self._store_positions(moved)
         contexts = dict(self._holding.base.contexts)
         for ctx, position in moved.items():
@@ -593,7 +603,15 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
     def _advanced(self, ctx: str, plan: FilePlan) -> Position | None:
         position = self._contexts[ctx].source.advance(plan)
         is_new = ctx not in self._holding.base.contexts
+        moved = self._contexts[ctx].found.moved
+        if position is None and moved is not None:
+            return moved.position  # nothing is new, and the place is
         return position_at_start(self._contexts[ctx].found, plan) if position is None and is_new else position
+
+    def _store_relocated(self, found: Found) -> None:
+        """Store what a position after a move of files refers to; that of the commit does not hold it as its own."""
+        for data in () if found.moved is None else found.moved.position.blobs.values():
+            self._store.blobs.put(data)
 
     def _store_positions(self, moved: Mapping[str, Position]) -> dict[str, Payload]:
         for position in moved.values():

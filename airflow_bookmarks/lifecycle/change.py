@@ -3,6 +3,8 @@
 `reset`         positions as before the first run
 `rewind`        positions as after an earlier run of the living line
 `set_position`  one context to a position without a run: now, a time, an upstream run
+`rename_context` the position of one context goes by another name
+`relocate`      what one context has read lies in another folder now
 `set_state`     one value of `job.state`
 `undo`          as before the last of these
 `unlock`        free a lease that a person knows to be dead; no line
@@ -32,6 +34,7 @@ from airflow_bookmarks.lifecycle.never_read import NeverRead, never_read_after
 from airflow_bookmarks.lifecycle.quarantine import quarantined_files
 from airflow_bookmarks.lifecycle.read_again import input_of, targets_written
 from airflow_bookmarks.lifecycle.reading import ContextReader
+from airflow_bookmarks.lifecycle.relocation import turn_relocate
 from airflow_bookmarks.lifecycle.rewind import resolve_run
 from airflow_bookmarks.lifecycle.state_values import state_moved_by, turn_state
 from airflow_bookmarks.lifecycle.turn import (
@@ -41,6 +44,7 @@ from airflow_bookmarks.lifecycle.turn import (
     look_at_undone,
     turn_back,
     turn_contexts,
+    turn_rename,
     turn_set,
     turn_to,
     with_clean,
@@ -56,6 +60,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.sources.relocation import Unverified
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.line_store import Turn
     from airflow_bookmarks.store.table import Attributes
@@ -110,7 +115,8 @@ class Preview:
     `unreadable` are the keys of run items among the undone ones that can't be read; what they read is counted nowhere.
     `left_over` counts the files of runs undone before, without a clean, that still lie in their targets (None: not
     known). `never_read` is what a set skips for good (None: no other change skips anything).
-    `state` has the values of `job.state` that would change, as short JSON texts.
+    `state` has the values of `job.state` that would change, as short JSON texts. `moved` counts the files of a
+    relocate.
     """
 
     job: str
@@ -130,6 +136,7 @@ class Preview:
     state: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
     left_over: int | None = 0
     never_read: NeverRead | None = None
+    moved: Mapping[str, Any] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -143,6 +150,7 @@ class Preview:
             "read_again": {"files": self.files, "bytes": self.bytes, "rows": self.rows},
             "watermarks": self.watermarks,
             "state": {name: dict(moved) for name, moved in self.state.items()},
+            "moved": None if self.moved is None else dict(self.moved),
             "consumers": self.consumers,
             "written_twice": list(self.twice),
             "files_to_clean": self.to_clean,
@@ -157,11 +165,15 @@ class Change:
     """A change that somebody asks for.
 
     Args:
-        kind: "reset", "rewind", "set", "set-state", "undo" or "delete"; "unprotect" in a request of `protection` only.
+        kind: "reset", "rewind", "set", "set-state", "relocate", "rename-context", "undo" or "delete"; "unprotect" in
+            a request of `protection` only.
         to_run: of a rewind: the run number or run id that is kept.
         contexts: of a reset or rewind: only these (None: all). No run is undone then.
         ctx, value: of a set. Of a set-state `value` is the JSON text.
         state: of a set-state: the name of the value.
+        to_ctx: of a rename-context of `ctx`: its new name.
+        from_root, to_root: of a relocate of `ctx`: where its files lay, and where they lie now.
+        unverified: of a relocate: what files count as that can't be compared, "read" or "new" (None: an error).
         clean: of a reset or rewind: also remove what the undone runs published.
     """
 
@@ -172,6 +184,10 @@ class Change:
     value: str | None = None
     clean: bool = False
     state: str | None = None
+    to_ctx: str | None = None
+    from_root: str | None = None
+    to_root: str | None = None
+    unverified: Unverified | None = None
 
     def turn(self, store: BookmarkStore, job: str, head: Head, event: Attributes) -> Turn:
         """Return what the change makes of the job as `head` has it.
@@ -185,6 +201,13 @@ class Change:
             return _set_turn(store, job, head, self.ctx or "", self.value or "", event)
         if self.kind == SET_STATE:
             return turn_state(store, job, head, self.state or "", self.value or "", event)
+        if self.kind == "rename-context":
+            _check_contexts(job, head, None, [self.ctx or ""])
+            return turn_rename(store, job, head, self.ctx or "", self.to_ctx or "", event)
+        if self.kind == "relocate":
+            ctx, roots = self.ctx or "", (self.from_root or "", self.to_root or "")
+            _check_contexts(job, head, None, [ctx])
+            return turn_relocate(store, job, head, ctx, roots, self.unverified, event)
         if self.kind not in ("reset", "rewind", "delete"):
             raise OptionError(f"{self.kind!r} is no change of a position. Nothing was changed.")
         if (self.kind == "rewind") != (self.to_run is not None):
@@ -272,6 +295,45 @@ def set_state(store: BookmarkStore, job: str, state: str, value: Any, **terms: U
         OptionError: it is no JSON value, or all values together have more than 16 KB. Besides those of `reset`.
     """
     return apply(store, job, Change(SET_STATE, state=state, value=state_text(state, value)), **terms)
+
+
+def rename_context(store: BookmarkStore, job: str, ctx: str, to_ctx: str, **terms: Unpack[Terms]) -> Changed:
+    """Move the position of a context to another name, which its script has for it now; see `reset` for the rest.
+
+    No run is undone. Runs keep the name under which they read: such a run is not replayed under the new one.
+
+    Raises:
+        OptionError: there is no such context. NameInvalidError. ChangeRefusedError: the new name has a position.
+            Besides those of `reset`.
+    """
+    return apply(store, job, Change("rename-context", ctx=ctx, to_ctx=to_ctx), **terms)
+
+
+def relocate(
+    store: BookmarkStore,
+    job: str,
+    ctx: str,
+    from_root: str,
+    to_root: str,
+    *,
+    unverified: Unverified | None = None,
+    **terms: Unpack[Terms],
+) -> Changed:
+    """Say that the files which one context has read lie in another folder now; see `reset` for the rest.
+
+    Those with the same path below it and the same etag (the same size, where one of the stores has no etags) count as
+    read, the rest is new. No run is undone.
+
+    Args:
+        from_root, to_root: the folder or prefix as it was, and as it is; the context reads it, or folders below it.
+        unverified: what files count as that can't be compared any more: "read" or "new". Default: they are an error.
+
+    Raises:
+        OptionError: the context reads no files there. SourceError: the new folder can't be listed. Besides those of
+            `reset`.
+    """
+    change = Change("relocate", ctx=ctx, from_root=from_root, to_root=to_root, unverified=unverified)
+    return apply(store, job, change, **terms)
 
 
 def undo(store: BookmarkStore, job: str, **terms: Unpack[Terms]) -> Changed:
@@ -386,6 +448,7 @@ def preview(store: BookmarkStore, job: str, change: Change) -> Preview:
         state=state_moved_by(store, job, head, turn),
         left_over=files_left_over(store, job, head, turn),
         never_read=_never_read(store, job, head, change, turn),
+        moved=moved if isinstance(moved := turn.event.get("moved"), dict) else None,
     )
 
 

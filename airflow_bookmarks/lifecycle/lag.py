@@ -17,7 +17,7 @@ from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.instant import from_text
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.lag import WINDOW, LagState, Point, lag_state
-from airflow_bookmarks.core.run import ContextState, RunState
+from airflow_bookmarks.core.run import ContextState, RunState, names_now
 from airflow_bookmarks.lifecycle.history import total
 from airflow_bookmarks.lifecycle.pending import pending
 from airflow_bookmarks.lifecycle.turn import upstream_of
@@ -164,7 +164,8 @@ def _contexts(store: BookmarkStore, job: str, head: Head, *, with_last_run: bool
     last = store.committed_run(job, head.run_number) if head.run_number and (with_last_run or head.epoch > 1) else None
     if last is not None:
         planned = {ctx: ContextState(entry.kind, entry.fingerprint, last.key) for ctx, entry in last.plans.items()}
-        contexts = {**planned, **last.contexts, **contexts}
+        left = {ctx: state for ctx, state in {**planned, **last.contexts}.items() if ctx not in names_now(contexts)}
+        contexts = {**left, **contexts}
     return {ctx: state for ctx, state in contexts.items() if ctx != STATE_CONTEXT}
 
 

@@ -40,8 +40,9 @@ def last_plans_among(head: Head, runs: Mapping[RunKey, Run]) -> LastPlans:
     for ctx, state in head.contexts.items():
         holder = runs.get(state.run)
         for run in (*newest, *([] if holder is None else [holder])):
-            if ctx in run.plans:
-                told[ctx] = run.plans[ctx].facts
+            name = ctx if ctx in run.plans else state.planned_as(ctx)
+            if name in run.plans:
+                told[ctx] = run.plans[name].facts
                 break
     return told
 

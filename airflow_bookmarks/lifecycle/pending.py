@@ -17,9 +17,9 @@ from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.listing import instant
 from airflow_bookmarks.core.reason import EXCLUDED, UNMATCHED
-from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.core.run import RunState, names_now
 from airflow_bookmarks.lifecycle.history import total
-from airflow_bookmarks.lifecycle.reading import ContextReader
+from airflow_bookmarks.lifecycle.reading import ContextReader, entry_now
 from airflow_bookmarks.lifecycle.recover import STARTS_FROM, STARTS_OVER
 from airflow_bookmarks.sources.files import OPTIONS, left_out
 from airflow_bookmarks.sources.registry import recorded_source
@@ -219,14 +219,15 @@ def recorded_plans(store: BookmarkStore, job: str, head: Head, recent: Sequence[
     The runs that were undone count as well: they say what the script reads, if not what is still to be read.
     """
     entries: dict[str, PlanEntry | None] = dict.fromkeys(ctx for ctx in head.contexts if ctx != STATE_CONTEXT)
+    names = names_now(head.contexts)
     for run in recent:
-        entries |= run.plans
+        entries |= {names.get(ctx, ctx): entry for ctx, entry in run.plans.items()}
     silent = {ctx: head.contexts[ctx].run for ctx, entry in entries.items() if entry is None}
     holders = store.run_items(job, list(silent.values()))
     for ctx, key in silent.items():
         holder = holders.get(key)
-        entries[ctx] = None if holder is None else holder.plans.get(ctx)
-    return entries
+        entries[ctx] = None if holder is None else holder.plans.get(head.contexts[ctx].planned_as(ctx))
+    return {ctx: None if entry is None else entry_now(entry, head.contexts.get(ctx)) for ctx, entry in entries.items()}
 
 
 def made_without_input(head: Head, recent: Sequence[Run]) -> str | None:

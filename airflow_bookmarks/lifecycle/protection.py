@@ -1,6 +1,6 @@
 """Protection: a change of a protected job needs a second person, who looks at what it would do and approves it.
 
-    protect -> reset, rewind, set, set-state, undo, delete, unprotect are refused
+    protect -> each change of where it stands is refused, its deletion too, and unprotect
     request     somebody asks for one of them; it is stored with its preview and the version that this was made against
     approve     somebody else lets it happen: the change is made by `change.apply`, under the rules of every change
     reject      or it is not to be
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 ChangeRequest = Change
 """What is asked for: a change of the kinds below; "unprotect" and, of a whole job, "delete" take no more than that."""
 
-KINDS = ("reset", "rewind", "set", "set-state", "undo", "delete", "unprotect")
+KINDS = ("reset", "rewind", "set", "set-state", "relocate", "rename-context", "undo", "delete", "unprotect")
 EXPIRES_IN = timedelta(days=7)
 
 OPEN, APPROVED, DONE, REJECTED, EXPIRED, VOID = "open", "approved", "done", "rejected", "expired", "void"
@@ -345,6 +345,12 @@ def _preview(store: BookmarkStore, job: str, change: ChangeRequest) -> dict[str,
 def _change_value(change: ChangeRequest) -> Attributes:
     value: Attributes = {"kind": change.kind, "clean": change.clean}
     given = {"to_run": change.to_run, "ctx": change.ctx, "value": change.value, "state": change.state}
+    given |= {
+        "to_ctx": change.to_ctx,
+        "from_root": change.from_root,
+        "to_root": change.to_root,
+        "unverified": change.unverified,
+    }
     value |= {name: text for name, text in given.items() if text is not None}
     if change.contexts is not None:
         value["contexts"] = list(change.contexts)

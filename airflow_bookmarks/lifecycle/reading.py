@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import SourceSwitchedError, StateCorruptError
@@ -11,13 +12,14 @@ from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.start import BEGINNING, Start, is_first_run
 from airflow_bookmarks.lifecycle.start import found_at_start
 from airflow_bookmarks.sources.files import FORMAT, OPTIONS
+from airflow_bookmarks.sources.relocation import MOVES, moved_path
 from airflow_bookmarks.sources.source import Found
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.run import ContextState, Payload, Run
+    from airflow_bookmarks.core.run import ContextState, Payload, PlanEntry, Run
     from airflow_bookmarks.sources.source import OnSourceChange, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -59,6 +61,18 @@ def switched_format(job: str, ctx: str, source: Source, facts: Mapping[str, Any]
     return SourceSwitchedError(job, ctx, f"{given} as {facts[OPTIONS][FORMAT]}", f"{given} as {source.format}")
 
 
+def moved_entry(entry: PlanEntry, moves: Sequence[tuple[str, str]]) -> PlanEntry:
+    """Return a stored plan as one that was made after some roots had moved: what is known of its source then."""
+    return replace(entry, facts={**entry.facts, MOVES: [*entry.facts.get(MOVES, ()), *moves]})
+
+
+def entry_now(entry: PlanEntry, state: ContextState | None) -> PlanEntry:
+    """Return a stored plan of a context as its source is now: with the roots that moved since it was made."""
+    if state is None or not state.moves or entry.fingerprint == state.fingerprint:
+        return entry
+    return replace(moved_entry(entry, state.moves), fingerprint=state.fingerprint)
+
+
 class ContextReader:
     """Positions, watermarks and schemas of one head; each run item is fetched once.
 
@@ -78,6 +92,11 @@ class ContextReader:
         """Return the committed watermark of a context, None where it has none."""
         state = self._head.contexts.get(ctx)
         return None if state is None else state.watermark
+
+    @property
+    def head(self) -> Head:
+        """The head that all is read by."""
+        return self._head
 
     @property
     def start(self) -> Start:
@@ -117,7 +136,7 @@ class ContextReader:
             return Found()
         run, state = self._run(ctx), self._head.contexts[ctx]
         payload = stored_position(self._store, self._job, ctx, state, run)
-        plan = None if run is None else run.plans.get(ctx)
+        plan = self.planned_entry(ctx)
         facts = {} if plan is None else plan.facts
         if payload is None:
             return Found()
@@ -133,24 +152,32 @@ class ContextReader:
             read_at=None if run is None else from_text(run.planned_at),
         )
 
+    def planned_entry(self, ctx: str) -> PlanEntry | None:
+        """Return the plan that led to the position of a context, as its source is now; None where it is gone."""
+        run = self._run(ctx)
+        state = self._head.contexts[ctx]
+        entry = None if run is None else run.plans.get(state.planned_as(ctx))
+        return None if entry is None else entry_now(entry, state)
+
     def stored_plan(self, ctx: str) -> FilePlan:
         """Return the plan that led to the position of a context (the one before it was set, where it was).
 
         Raises:
             StateCorruptError: the run item that holds it is gone.
         """
-        run = self._run(ctx)
-        if run is None or ctx not in run.plans:
+        entry = self.planned_entry(ctx)
+        if entry is None:
             raise StateCorruptError(
                 f"job {self._job!r}, context {ctx!r}: the plan of run {self._head.contexts[ctx].run} is gone. Nothing "
                 "was changed."
             )
-        return FilePlan.decode(self._store.blobs.get(run.plans[ctx].body))
+        plan, moves = FilePlan.decode(self._store.blobs.get(entry.body)), entry.facts.get(MOVES, ())
+        return replace(plan, roots=tuple(moved_path(root, moves) for root in plan.roots)) if moves else plan
 
     def known_schema(self, ctx: str) -> str | None:
         """Return the schema (JSON) with which the run that holds the position read it, None where there is none."""
         run = self._run(ctx) if ctx in self._head.contexts else None
-        payload = None if run is None else run.schemas.get(ctx)
+        payload = None if run is None else run.schemas.get(self._head.contexts[ctx].planned_as(ctx))
         return None if payload is None else self._store.blobs.get(payload).decode()
 
     def _run(self, ctx: str) -> Run | None:

@@ -148,8 +148,9 @@ class ReplayRun(ActiveRun):
         *,
         on_missing: OnMissing = "error",
         on_source_change: OnSourceChange = "error",
+        moved_from: str | None = None,
     ) -> FilePlan:
-        """Return the stored plan of the context; `on_missing` and `on_source_change` don't apply to a replay.
+        """Return the stored plan of the context; `on_missing` and what follows it don't apply to a replay.
 
         Raises:
             MisuseError: the run did not read the context, or this one has read it already.

@@ -35,6 +35,7 @@ from airflow_bookmarks.lifecycle.publish import Closing, delete_all, move_all, s
 from airflow_bookmarks.lifecycle.quarantine import log_corrupt
 from airflow_bookmarks.lifecycle.reading import ContextReader, ReadsContexts
 from airflow_bookmarks.lifecycle.recheck import OnMissing, recheck_plan, without
+from airflow_bookmarks.lifecycle.relocation import found_moved
 from airflow_bookmarks.lifecycle.rewind import resolve_run, window_runs
 from airflow_bookmarks.lifecycle.start import log_start
 from airflow_bookmarks.lifecycle.stopwatch import Stopwatch
@@ -214,6 +215,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
         *,
         on_missing: OnMissing = "error",
         on_source_change: OnSourceChange = "error",
+        moved_from: str | None = None,
     ) -> FilePlan:
         """Fix what this run reads: what is new (pause), what earlier runs read (pause with a window), all (disable).
 
@@ -228,7 +230,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
             plan = (
                 self._window_plan(ctx, source, on_missing)
                 if self._window is not None
-                else self._new_plan(ctx, source, on_source_change)
+                else self._new_plan(ctx, source, on_source_change, moved_from)
             )
             self._write_manifest(ctx, plan)
             self._machine.at(Point.PLANNED)
@@ -236,10 +238,11 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
         log_planned(log, self._job, ctx, plan)
         return plan
 
-    def _new_plan(self, ctx: str, source: Source, on_change: OnSourceChange) -> FilePlan:
+    def _new_plan(self, ctx: str, source: Source, on_change: OnSourceChange, moved_from: str | None) -> FilePlan:
         is_blind = self.option is Option.DISABLE
         walked = None if self._walk is None else self._walk.found.get(ctx)
-        found = Found() if is_blind else self._reader.found_for(ctx, source, on_change)
+        moved = None if is_blind else found_moved(self._store, self._job, self._reader, ctx, source, moved_from)
+        found = moved or (Found() if is_blind else self._reader.found_for(ctx, source, on_change))
         self._found[ctx] = found = found if walked is None else walked
         if is_blind:
             log.info("bookmark %s, context %s: option disable, the bookmark is not looked at", self._job, ctx)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.core.run import ContextState
     from airflow_bookmarks.core.start import Start
     from airflow_bookmarks.sources.source import Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -72,6 +73,34 @@ def log_start(log: logging.Logger, job: str, ctx: str, kind: str, start: Start) 
         kind,
         start.text,
     )
+
+
+def warn_renamed(job: str, before: Mapping[str, ContextState], read: Mapping[str, Source]) -> None:
+    """Warn of each context that is new and has the source of one that the job has and this run did not read.
+
+    Args:
+        job: the job that is about to commit.
+        before: its contexts.
+        read: the sources of this run by context.
+    """
+    unread = {state.fingerprint: ctx for ctx, state in before.items() if ctx not in read}
+    for ctx, source in read.items():
+        other = unread.get(source.fingerprint())
+        if ctx in before or other is None:
+            continue
+        log.warning(
+            "bookmark %s, context %s: it is new, and its source (%s) is that of the context %r, which this run did not "
+            "read. If that is the same read under a former name, all of it was read again: take this run back (rewind, "
+            "with --clean where it wrote), and move the position with 'rename-context %s %s %s'. Else nothing needs to "
+            "be done.",
+            job,
+            ctx,
+            source.fingerprint(),
+            other,
+            job,
+            other,
+            ctx,
+        )
 
 
 class OtherReaders:

@@ -7,7 +7,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.edge import Edge
-from airflow_bookmarks.core.errors import CleanRefusedError, OptionError, SourceError, StateCorruptError
+from airflow_bookmarks.core.errors import (
+    ChangeRefusedError,
+    CleanRefusedError,
+    OptionError,
+    SourceError,
+    StateCorruptError,
+)
+from airflow_bookmarks.core.job import check_name
+from airflow_bookmarks.core.job_state import STATE_KIND
 from airflow_bookmarks.core.line import Ancestry, Line
 from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.core.run import RunState
@@ -71,6 +79,37 @@ def turn_set(
     payload = store.blobs.refer(position.body)
     bodies = [*position.blobs.values(), *([] if payload.inline is not None else [position.body])]
     return replace(turn, positions={ctx: payload}, bodies=bodies)
+
+
+def turn_rename(store: BookmarkStore, job: str, head: Head, ctx: str, to_ctx: str, event: Attributes) -> Turn:
+    """Return the turn that moves the position of a context to another name; no run is undone by it.
+
+    Raises:
+        NameInvalidError: it can't be a name. ChangeRefusedError: the job has a context of that name.
+    """
+    state = head.contexts[ctx]
+    if state.kind == STATE_KIND:
+        raise OptionError(f"job {job!r}: {ctx!r} is its job.state, and keeps its name. Nothing was changed.")
+    if check_name("context", to_ctx) in head.contexts:
+        raise ChangeRefusedError(
+            f"job {job!r}: context {to_ctx!r} has a position of its own, which would be lost. Nothing was changed. If "
+            f"a run has read everything again under that name, rewind to the run before it; to give the position up: "
+            f"'reset {job} --ctx {to_ctx}'. Then rename."
+        )
+    named = state.planned_as(ctx)
+    after = replace(state, set_in=head.epoch + 1, named=None if named == to_ctx else named)
+    contexts = {other: kept for other, kept in head.contexts.items() if other != ctx} | {to_ctx: after}
+    payload = stored_position(store, job, ctx, state)
+    if payload is None:
+        raise OptionError(f"job {job!r}: context {ctx!r} has no position. Nothing was changed.")
+    body = store.blobs.get(payload)
+    told: Attributes = {**event, "ctx": ctx, "name": to_ctx}
+    number, data_run = head.run_number, head.data_run_number
+    turn = _turn(store, job, head, "rename-context", told, contexts, number, data_run, head.epoch, {to_ctx: body})
+    # The old name reads nothing any more: it holds no edge back.
+    edges = _edges_after(store, job, replace(head, contexts=contexts), contexts, {to_ctx: body})
+    bodies = () if payload.inline is not None else (body,)
+    return replace(turn, positions={to_ctx: payload}, bodies=bodies, edges=edges)
 
 
 def turn_back(

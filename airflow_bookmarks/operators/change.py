@@ -48,6 +48,7 @@ from airflow_bookmarks.links.bookmark import BookmarkLink
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.sources.relocation import Unverified
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 log = logging.getLogger(__name__)
@@ -394,6 +395,69 @@ class BookmarkSetStateOperator(BookmarkChangeOperator):
         """Return the change."""
         state = _given("state", self.state)
         return Change(SET_STATE, state=state, value=state_text(state, self.value))
+
+
+class BookmarkRelocateOperator(BookmarkChangeOperator):
+    """Say that the files which a context has read lie in another folder now: those that are the same count as read.
+
+    Besides the arguments of `BookmarkChangeOperator`:
+
+    Args:
+        ctx: the context. (templated)
+        from_root, to_root: the folder or prefix as it was, and as it is. (templated)
+        unverified: what files count as that can't be compared any more: "read" or "new". Default: the task fails.
+
+    Example:
+        BookmarkRelocateOperator(
+            task_id="moved", job="flights.clean", ctx="flights", from_root="s3://old/raw", to_root="s3://lake/raw",
+            reason="the bucket moved",
+        )
+    """
+
+    template_fields: Sequence[str] = (*BookmarkChangeOperator.shared_template_fields, "ctx", "from_root", "to_root")
+
+    def __init__(
+        self, *, ctx: str, from_root: str, to_root: str, unverified: Unverified | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.ctx = ctx
+        self.from_root = from_root
+        self.to_root = to_root
+        self.unverified = unverified
+
+    def wish(self, store: BookmarkStore, job: str, head: Head) -> Change:
+        """Return the relocation."""
+        return Change(
+            "relocate",
+            ctx=_given("ctx", self.ctx),
+            from_root=_given("from_root", self.from_root),
+            to_root=_given("to_root", self.to_root),
+            unverified=self.unverified,
+        )
+
+
+class BookmarkRenameContextOperator(BookmarkChangeOperator):
+    """Move the position of a context to the name that its script has for it now.
+
+    Besides the arguments of `BookmarkChangeOperator`:
+
+    Args:
+        ctx, to_ctx: the name as it was, and as it is. (templated)
+
+    Example:
+        BookmarkRenameContextOperator(task_id="name", job="clean", ctx="raw", to_ctx="flights", reason="a clearer name")
+    """
+
+    template_fields: Sequence[str] = (*BookmarkChangeOperator.shared_template_fields, "ctx", "to_ctx")
+
+    def __init__(self, *, ctx: str, to_ctx: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.ctx = ctx
+        self.to_ctx = to_ctx
+
+    def wish(self, store: BookmarkStore, job: str, head: Head) -> Change:
+        """Return the renaming."""
+        return Change("rename-context", ctx=_given("ctx", self.ctx), to_ctx=_given("to_ctx", self.to_ctx))
 
 
 class BookmarkUndoOperator(BookmarkChangeOperator):

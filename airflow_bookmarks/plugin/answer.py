@@ -394,7 +394,7 @@ class NeverRead(Answer):
 class Preview(Answer):
     """What a change would do. `version` goes into the change as `expected_version`.
 
-    `state` has the values of `job.state` that it changes.
+    `state` has the values of `job.state` that it changes, `moved` the counts of a relocation.
     `needs_approval`: the job is protected, so the change is to be asked for as a request.
     """
 
@@ -407,6 +407,7 @@ class Preview(Answer):
     read_again: ReadAgain
     watermarks: dict[str, Window]
     state: dict[str, Window] = {}
+    moved: dict[str, Any] | None = None
     consumers: dict[str, int]
     hidden_consumers: int
     written_twice: list[str]

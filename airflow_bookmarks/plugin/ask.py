@@ -1,7 +1,8 @@
 """Asks: what the page may send. Anything else in a body is refused, and nothing is converted."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
+from fastapi import Body
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from airflow_bookmarks.core.job_state import state_text
@@ -168,13 +169,14 @@ class UnprotectRequest(UnprotectWish, Sure):
     """The end of a protection, which somebody else is to approve."""
 
 
-_ByKind = Field(discriminator="kind")
-Wish = Annotated[ResetWish | RewindWish | SetWish | SetStateWish | UndoWish | DeleteWish, _ByKind]
-ChangeAsk = Annotated[Reset | Rewind | Set | SetState | Undo | Delete, _ByKind]
-RequestAsk = Annotated[
-    ResetRequest | RewindRequest | SetRequest | SetStateRequest | UndoRequest | DeleteRequest | UnprotectRequest,
-    _ByKind,
-]
+# Said of the body itself: FastAPI takes no notice of the discriminator of a type within it, and then a body that is
+# wrong is answered with what is wrong with it as each of the kinds.
+BY_KIND: Any = Body(discriminator="kind")
+Wish = ResetWish | RewindWish | SetWish | SetStateWish | UndoWish | DeleteWish
+ChangeAsk = Reset | Rewind | Set | SetState | Undo | Delete
+RequestAsk = (
+    ResetRequest | RewindRequest | SetRequest | SetStateRequest | UndoRequest | DeleteRequest | UnprotectRequest
+)
 
 
 class Reason(Ask):

@@ -33,7 +33,7 @@ RequestId = Annotated[str, Path(max_length=100, pattern=r"^[0-9A-Za-z]+$")]
 
 
 @router.post("/jobs/{job}/preview")
-async def preview(visit: Visiting, job: JobName, wish: Annotated[ask.Wish, Body()]) -> Preview:
+async def preview(visit: Visiting, job: JobName, wish: Annotated[ask.Wish, ask.BY_KIND]) -> Preview:
     """Say what a change would do, without making it."""
     found = await visit.changeable(job)
     sight = await visit.sight()
@@ -41,7 +41,7 @@ async def preview(visit: Visiting, job: JobName, wish: Annotated[ask.Wish, Body(
 
 
 @router.post("/jobs/{job}/changes")
-async def change(visit: Visiting, job: JobName, asked: Annotated[ask.ChangeAsk, Body()]) -> Changed:
+async def change(visit: Visiting, job: JobName, asked: Annotated[ask.ChangeAsk, ask.BY_KIND]) -> Changed:
     """Reset a job, rewind it, set a context or state of it, delete its bookmark, or undo the last of these."""
     found = await visit.changeable(job)
     _check_confirmed(job, asked.confirm)
@@ -56,7 +56,7 @@ async def protection(visit: Visiting, job: JobName, asked: Annotated[ask.Reason,
 
 
 @router.post("/jobs/{job}/requests", status_code=201)
-async def ask_for(visit: Visiting, job: JobName, asked: Annotated[ask.RequestAsk, Body()]) -> Requested:
+async def ask_for(visit: Visiting, job: JobName, asked: Annotated[ask.RequestAsk, ask.BY_KIND]) -> Requested:
     """Ask for a change of a protected job, which somebody else approves."""
     found = await visit.changeable(job)
     _check_confirmed(job, asked.confirm)

@@ -182,6 +182,11 @@ class FileSource:
         return self._options
 
     @property
+    def shard(self) -> VirtualShard | None:
+        """The virtual shard that is read, None where it is the whole."""
+        return self._shard
+
+    @property
     def places(self) -> Sequence[Place]:
         """What is loaded: the roots, and the patterns below theirs."""
         return self._reach.places()

@@ -19,6 +19,7 @@ from airflow_bookmarks.core.start import Start
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.sources.file_options import FileOptions
 from airflow_bookmarks.sources.reach import Reach
+from airflow_bookmarks.sources.relocation import MOVES, moved_path
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -99,7 +100,9 @@ def _retried(found: Found, value: str) -> Position:
 def _optional(found: Found) -> Collection[str]:
     """Return which roots may be missing, by the patterns that the run which led here was told."""
     options: Mapping[str, Any] = found.facts.get("options", {})
-    return Reach(tuple(options.get("roots", ())), tuple(options.get("globs", ())), FileOptions()).optional
+    moves = found.facts.get(MOVES, ())
+    roots, globs = (tuple(moved_path(path, moves) for path in options.get(name, ())) for name in ("roots", "globs"))
+    return Reach(roots, globs, FileOptions()).optional
 
 
 def _listing(roots: tuple[str, ...], optional: Collection[str]) -> Listing:

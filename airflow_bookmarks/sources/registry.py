@@ -8,6 +8,7 @@ from airflow_bookmarks.core.errors import OptionError, StateCorruptError
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.sources.files import OPTIONS, FileSource, advance_files, recorded_files
 from airflow_bookmarks.sources.point import files_at, upstream_at
+from airflow_bookmarks.sources.relocation import MOVES, moved_path
 from airflow_bookmarks.sources.upstream import UpstreamSource, advance_upstream
 
 if TYPE_CHECKING:
@@ -36,7 +37,13 @@ def _recorded_files(store: BookmarkStore, job: str, entry: PlanEntry) -> Source:
             "the last run was made by a version that did not record how it read these files. Nothing was read or "
             "changed. From the next run on it is known."
         )
-    return recorded_files(FilePlan.decode(store.blobs.get(entry.body)).roots, entry.facts[OPTIONS], store.now)
+    roots, options = FilePlan.decode(store.blobs.get(entry.body)).roots, entry.facts[OPTIONS]
+    moves = entry.facts.get(MOVES, ())
+    if moves:
+        options = options | {
+            name: [moved_path(path, moves) for path in options[name]] for name in ("roots", "globs") if name in options
+        }
+    return recorded_files([moved_path(root, moves) for root in roots], options, store.now)
 
 
 def _recorded_upstream(store: BookmarkStore, job: str, entry: PlanEntry) -> Source:

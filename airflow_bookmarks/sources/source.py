@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.position import Position
+    from airflow_bookmarks.sources.relocation import Relocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,8 @@ class Found:
 
     `load` fetches stored blobs by content hash; `partition_types` are those settled in earlier runs. `start` says where
     to begin without a position: what lies before counts as read. `watermark` is that of the position, `facts` what the
-    run that moved it last recorded with its plan, and `read_at` when by its clock that run began.
+    run that moved it last recorded with its plan, and `read_at` when by its clock that run began. `moved` says that it
+    is the position after a move of its files, which the run that commits stores.
     """
 
     position: bytes | None = None
@@ -31,6 +33,7 @@ class Found:
     watermark: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     read_at: datetime | None = None
+    moved: Relocation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,8 +176,8 @@ def _replay(text: str | None, choice: Choice) -> int | None:
 
 def _open(given: str | BookmarkStore | None, travelled: str | None, state_uri: str | None) -> BookmarkStore:
     if isinstance(given, BookmarkStore):
-        if travelled is not None:
-            # An open store has no address that could be compared; a test, or a notebook, hands it over on purpose.
+        # A test, or a notebook, hands over a store of its own on purpose; a task of Airflow that of its connection.
+        if travelled is not None and not _is_of(given, travelled):
             log.warning(
                 "bookmark: the script gives an open store, of namespace %r; the one of the operator (%sstore) is not "
                 "looked at. Leave out one of them if they are not the same",
@@ -199,6 +199,13 @@ def _open(given: str | BookmarkStore | None, travelled: str | None, state_uri: s
     if state_uri is None:
         return open_store(uri)
     return open_store(str(StoreAddress.parse(uri).with_state_uri(state_uri, f"the script, or {PREFIX}state_uri,")))
+
+
+def _is_of(store: BookmarkStore, uri: str) -> bool:
+    """Whether an open store is the one that a URI names; not where nobody can tell."""
+    return store.address is not None and replace(store.address, create=False) == replace(
+        StoreAddress.parse(uri), create=False
+    )
 
 
 def _text(value: str | int | None) -> str | None:

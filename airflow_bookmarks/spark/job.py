@@ -432,6 +432,7 @@ class BookmarkedJob:
         on_missing: OnMissing = "error",
         on_upstream_rewind: OnRewind = "fail",
         on_source_change: OnSourceChange = "error",
+        moved_from: str | None = None,
         late_after: timedelta | None = None,
         settle: timedelta | None = None,
         max_files: int | str | None = None,
@@ -470,7 +471,11 @@ class BookmarkedJob:
                 be (a sink that can't be cleaned, files that somebody touched, consumers that have read them);
                 "rewind_keep" along and leave those rows, so that an append target has them twice; or "ignore".
             on_source_change: the context has a position, and it is of another source (another path, format or job):
-                "error", "reset" (start the new one from the beginning) or, for files, "keep" (go on from the position).
+                "error", "reset" (start the new one from the beginning) or, for files, "keep" (go on from the position;
+                what lies under other paths is read).
+            moved_from: of files: the folder or prefix in which they lay when they were read. Those with the same path
+                below it, and the same etag (the same size, where one of the stores has no etags), count as read, the
+                rest is new. Once a run with it has committed, it has no effect; a rewind to before takes it back.
             late_after: of files: those older than the newest that was read before by more than this are not read but
                 counted ("late"), and the bookmark forgets those older by more than twice this, so that it stays small.
                 What is newer than that is backlog and never late, nor is anything in a first run; a file dated in the
@@ -560,6 +565,7 @@ class BookmarkedJob:
             on_missing=on_missing,
             on_upstream_rewind=on_upstream_rewind,
             on_source_change=on_source_change,
+            moved_from=moved_from,
             on_corrupt=on_corrupt,
             watermark_column=watermark_column,
             shard_by=shard_by,

@@ -41,6 +41,7 @@ class ReadOptions:
     on_missing: OnMissing
     on_upstream_rewind: OnRewind
     on_source_change: OnSourceChange
+    moved_from: str | None
     on_corrupt: OnCorrupt
     watermark_column: str | None
     shard_by: ShardBy
@@ -55,6 +56,11 @@ class ReadOptions:
         check_choice("on_missing", self.on_missing, OnMissing)
         check_choice("on_upstream_rewind", self.on_upstream_rewind, OnRewind)
         check_choice("on_source_change", self.on_source_change, OnSourceChange)
+        if self.moved_from is not None and self.on_source_change != "error":
+            raise OptionError(
+                f"moved_from={self.moved_from!r} and on_source_change={self.on_source_change!r} both say what becomes "
+                "of a position of another source. Nothing was read or changed. Give one of them."
+            )
         self._check_ends()
 
     def _check_ends(self) -> None:

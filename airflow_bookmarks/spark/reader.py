@@ -181,7 +181,11 @@ class BookmarkedReader(ByFormat):
         if not self._wanted.disposal.is_kept:
             run.dispose(self._ctx, self._checked_disposal(source.folders))
         plan = run.plan(
-            self._ctx, source, on_missing=self._wanted.on_missing, on_source_change=self._wanted.on_source_change
+            self._ctx,
+            source,
+            on_missing=self._wanted.on_missing,
+            on_source_change=self._wanted.on_source_change,
+            moved_from=self._wanted.moved_from,
         )
         judged = partial(self._parsable, files, fmt, source)
         return self._settled(plan, partial(self._frame_of_files, files, self._format), judged)
@@ -441,7 +445,12 @@ class BookmarkedReader(ByFormat):
 
     def _plan_upstream(self, job: str, source: Source) -> FilePlan:
         try:
-            return self._job.active_run.plan(self._ctx, source, on_source_change=self._wanted.on_source_change)
+            return self._job.active_run.plan(
+                self._ctx,
+                source,
+                on_source_change=self._wanted.on_source_change,
+                moved_from=self._wanted.moved_from,
+            )
         except SourceMissingError as error:
             if self._share.shard is None and is_sharded(self._job.store, job):
                 raise self._refused(

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.edge import Edge
     from airflow_bookmarks.core.job import Caller
+    from airflow_bookmarks.store.address import StoreAddress
 
 __all__ = ["BookmarkStore", "Commit", "Holding", "Turn", "open_store"]
 
@@ -101,7 +102,11 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
         random: for identifiers and backoff.
         state_uri: folder for blobs that are too large for the table; None: the table holds all.
         objects: what reaches that folder; None: files, as sources and targets are reached.
+
+    `address` is what `open_store` was given; None where the store was put together in another way.
     """
+
+    address: StoreAddress | None = None
 
     # ---- the table itself
 
@@ -467,6 +472,7 @@ def open_store(uri: str, *, session: Any = None) -> BookmarkStore:
     address = StoreAddress.parse(uri)
     table, namespace = open_table(uri, session=session)
     store = BookmarkStore(table, namespace, state_uri=address.state_uri, objects=FileObjects(session))
+    store.address = address
     if address.create:
         store.init()
     return store

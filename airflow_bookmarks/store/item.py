@@ -196,6 +196,10 @@ def _context_value(state: ContextState) -> Attributes:
         value["set_in"] = state.set_in
     if state.watermark_column is not None:
         value["watermark_column"] = state.watermark_column
+    if state.moves:
+        value["moves"] = [list(move) for move in state.moves]
+    if state.named is not None:
+        value["named"] = state.named
     return value
 
 
@@ -213,7 +217,17 @@ def _context_of(fields: Fields) -> ContextState:
             fields.refuse("watermark", "is no run number")
     set_in = fields.number("set_in") if "set_in" in fields else None
     column = fields.optional_text("watermark_column")
-    return ContextState(kind, fingerprint, fields.run_key("run"), watermark, set_in, column)
+    if "moves" in fields:
+        fields.check("moves", _is_moves, "no list of pairs of paths")
+    moves = tuple((str(old), str(new)) for old, new in fields.values.get("moves", ()))
+    named = fields.text("named") if "named" in fields else None
+    return ContextState(kind, fingerprint, fields.run_key("run"), watermark, set_in, column, moves, named)
+
+
+def _is_moves(value: object) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(move, list) and len(move) == 2 and all(isinstance(path, str) for path in move) for move in value
+    )
 
 
 # ---- run

@@ -55,13 +55,16 @@ def written(world: World) -> list[str]:
     return sorted(line for file in files for line in file.read_text().splitlines())
 
 
-def test_function_gets_session_and_job_and_its_return_commits(world: World, player: Player) -> None:
+def test_function_gets_session_and_job_and_its_return_commits(
+    world: World, player: Player, caplog: pytest.LogCaptureFixture
+) -> None:
     world.shop.put("a.txt", "a1", "a2")
 
     played = play(player, copy_of(world), {"suffix": "x"})
 
     assert played.state == "success"
     assert written(world) == ["a1", "a2"]
+    assert "open store" not in caplog.text
     summary = played.xcom("copy")
     assert (summary["job"], summary["run_number"], summary["is_published"]) == (JOB, "1", True)
     returned = played._task("copy").xcom_pull(task_ids="copy", key="returned")

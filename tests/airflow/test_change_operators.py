@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -19,6 +20,8 @@ from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.change import apply, preview, reset
 from airflow_bookmarks.lifecycle.protection import approve, protect, requests
 from airflow_bookmarks.operators.change import (
+    BookmarkRelocateOperator,
+    BookmarkRenameContextOperator,
     BookmarkResetOperator,
     BookmarkRewindOperator,
     BookmarkSetOperator,
@@ -117,6 +120,26 @@ def test_set_state_sets_any_json_value_and_its_preview_is_in_the_log(
     assert (done["changed"], done["change"]) == (True, "set-state")
     assert BookmarkHook().get("copy")["state"] == {"cursor": '{"page": 3}'}
     assert 'bookmark copy: job.state cursor: - -> {"page": 3}' in caplog.text
+
+
+def test_relocate_lets_files_count_as_read_in_another_folder(world: World) -> None:
+    runs(world)
+    moved = world.shop.root / "moved"
+    shutil.copytree(world.shop.raw, moved)
+    roots: dict[str, Any] = {"from_root": str(world.shop.raw), "to_root": str(moved)}
+
+    seen = BookmarkRelocateOperator(**WHY, **roots, ctx="raw", dry_run=True).execute(told())
+    assert seen["moved"]["same"] == 3
+    assert BookmarkRelocateOperator(**WHY, **roots, ctx="raw").execute(told())["changed"]
+    assert BookmarkHook().get("copy")["contexts"]["raw"]["source"] == f"files:{moved}"
+
+
+def test_context_is_renamed(world: World) -> None:
+    runs(world, 1)
+
+    BookmarkRenameContextOperator(**WHY, ctx="raw", to_ctx="flights").execute(told())
+
+    assert list(BookmarkHook().get("copy")["contexts"]) == ["flights"]
 
 
 def test_preview_of_a_change_is_in_the_log(world: World, caplog: pytest.LogCaptureFixture) -> None:

@@ -195,6 +195,16 @@ def test_state_is_set_and_hidden_where_the_connection_says_so(world: World, monk
     assert BookmarkHook().export(["copy"])["states"] == {"copy": {"cursor": "(hidden)"}}
 
 
+def test_folder_that_moved_is_told_by_the_hook(world: World) -> None:
+    world.shop.put("a.txt", "a")
+    world.shop.run("copy")
+    moved = world.shop.root / "moved"
+    world.shop.raw.rename(moved)
+    done = BookmarkHook().relocate("copy", "raw", from_root=str(world.shop.raw), to_root=str(moved), reason="a test")
+    assert (done["change"], done["undone_runs"]) == ("relocate", 0)
+    assert BookmarkHook().rename_context("copy", "raw", "flights", reason="a test")["change"] == "rename-context"
+
+
 def test_argument_that_no_change_has_is_refused_and_nobody_approves_his_own_change(world: World) -> None:
     world.shop.run("copy")
     hook = BookmarkHook()

@@ -219,6 +219,22 @@ def test_body_that_is_wrong_moves_nothing(site: Site, world: World, job: str, wr
     assert audited() == []
 
 
+def test_wrong_body_is_answered_with_the_errors_of_its_kind_alone(site: Site, world: World, job: str) -> None:
+    told = post(site, "ada", f"{job}/changes", {**meant(world, job, "rewind"), "ctx": "raw"}, 422)
+    assert {each["where"] for each in told["wrong"]} == {"body.rewind.to_run", "body.rewind.ctx"}
+
+    told = post(site, "ada", f"{job}/preview", {"kind": "set", "ctx": "raw"}, 422)
+    assert [each["where"] for each in told["wrong"]] == ["body.set.value"]
+
+
+def test_kind_that_there_is_not_is_answered_with_those_that_there_are(site: Site, job: str) -> None:
+    told = post(site, "ada", f"{job}/preview", {"kind": "reste"}, 422)
+
+    (wrong,) = told["wrong"]
+    assert wrong["where"] == "body"
+    assert "'reset'" in wrong["what"]
+
+
 @pytest.mark.parametrize("content", ["", "null", "[]", "{", '"reset"', "{}"])
 def test_body_that_is_no_object_is_refused(site: Site, world: World, job: str, content: str) -> None:
     headers = {"Content-Type": "application/json"}

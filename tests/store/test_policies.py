@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from airflow_bookmarks.core.errors import NameInvalidError, OptionError, StoreAc
 from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.core.instant import utc_now
 from airflow_bookmarks.lifecycle import protection
-from airflow_bookmarks.lifecycle.change import reset, rewind
+from airflow_bookmarks.lifecycle.change import relocate, reset, rewind
 from airflow_bookmarks.lifecycle.doctor import examine, repair
 from airflow_bookmarks.lifecycle.finish import finish
 from airflow_bookmarks.lifecycle.lease import Machine
@@ -168,6 +169,12 @@ def a_reset(world: World) -> None:
     reset(world.store, "copy", **WHY)
 
 
+def relocate_raw(world: World) -> None:
+    moved = world.shop.root / "moved"
+    shutil.copytree(world.shop.raw, moved)
+    relocate(world.store, "copy", "raw", str(world.shop.raw), str(moved), **WHY)
+
+
 def fail(world: World) -> None:
     run = world.shop.begin("copy")
     world.shop.copy(run)
@@ -288,6 +295,8 @@ STARTING_A_LINE: dict[str, tuple[Prepare, Verb]] = {
     "rewind": (nothing, cli("rewind copy --to 1 --yes --reason test")),
     "set": (nothing, cli("set copy raw now --yes --reason test")),
     "set-state": (nothing, cli("set-state copy cursor 1 --yes --reason test")),
+    "rename-context": (nothing, cli("rename-context copy raw other --yes --reason test")),
+    "relocate": (nothing, relocate_raw),
     "undo": (a_reset, cli("undo copy --yes --reason test")),
 }
 CHANGING: dict[str, tuple[Prepare, Verb]] = STARTING_A_LINE | {

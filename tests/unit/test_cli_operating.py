@@ -106,6 +106,24 @@ def test_state_is_shown_set_and_hidden(shop: Shop, uri: str, capsys: pytest.Capt
     assert "is no JSON" in capsys.readouterr().err
 
 
+def test_context_is_renamed(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+    call(uri, "rename-context", JOB, "raw", "flights", *WHY)
+    assert "under the name 'flights': no run is undone" in capsys.readouterr().err
+    assert list(answer(uri, capsys, "show", JOB)["contexts"]) == ["flights"]
+
+
+def test_moved_folder_is_relocated_after_its_counts_were_shown(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moved = shop.root / "moved"
+    shop.raw.rename(moved)
+    call(uri, "relocate", JOB, "raw", "--from", str(shop.raw), "--to", str(moved), *WHY)
+    assert "3 files count as read, 0 changed and 0 new are to be read" in capsys.readouterr().err
+    assert shop.store.head(JOB).contexts["raw"].fingerprint == f"files:{moved}"
+    call(uri, "relocate", JOB, "raw", "--from", str(shop.raw), "--to", str(moved), *WHY, code=1)
+    assert "reads no folder" in capsys.readouterr().err
+
+
 def test_unlock_frees_the_job(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
     shop.begin(JOB, run_id="dead")
     assert answer(uri, capsys, "unlock", JOB, "--reason", "it is dead")["held_by"] == "dead"

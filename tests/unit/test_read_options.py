@@ -24,6 +24,7 @@ def options(files: FileOptions) -> ReadOptions:
         on_missing="error",
         on_upstream_rewind="fail",
         on_source_change="error",
+        moved_from=None,
         on_corrupt="error",
         watermark_column=None,
         shard_by="path",

@@ -16,6 +16,7 @@ from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.lifecycle.doctor.finding import RESTORE, Finding, Severity
 from airflow_bookmarks.lifecycle.recover import STARTS_FROM, STARTS_OVER
+from airflow_bookmarks.lifecycle.relocation import MOVED_FROM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -85,7 +86,7 @@ def _watermark(survey: Survey, ctx: str, state: ContextState) -> str | None:
 
 def _has_sequence(survey: Survey, ctx: str, state: ContextState) -> bool:
     run = survey.runs.get(state.run)
-    entry = None if run is None else run.plans.get(ctx)
+    entry = None if run is None else run.plans.get(state.planned_as(ctx))
     return entry is not None and "sequence" in entry.facts.get("options", {})
 
 
@@ -197,6 +198,7 @@ def _moved_without_reading(survey: Survey, run: Run) -> Iterator[Finding]:
         window = facts.get("upstream") or {}
         is_moved = window.get("after") != window.get("until") and not window.get("runs") if window else True
         is_started = bool(entry.facts.get("skipped", {}).get("before_start"))  # start= marks files as read, unread
+        is_started = is_started or MOVED_FROM in entry.facts  # so is what lies in another folder now
         is_started = is_started or bool(facts.get("quarantined"))  # so is what it could not parse, unread
         if entry.kind in ("files", "upstream") and is_moved and not is_started:
             what = f"run {run.key} read nothing from {ctx!r}, and its position moved to {state.watermark!r}"

@@ -38,6 +38,8 @@ export function requestName(change: Readonly<Record<string, unknown>>): string {
   if (kind === "reset") return `Reset ${contexts || "the job"}${also}`;
   if (kind === "rewind") return `Rewind ${contexts === "" ? "" : `${contexts} `}to run ${to_run}${also}`;
   if (kind === "set") return `Set ${ctx} to ${value}`;
+  if (kind === "relocate") return `Read ${ctx} below ${change.to_root} instead of ${change.from_root}`;
+  if (kind === "rename-context") return `Rename the context ${ctx} to ${change.to_ctx}`;
   if (kind === "set-state") return `Set job.state ${change.state} to ${value}`;
   if (kind === "undo") return "Undo the last change";
   if (kind === "unprotect") return "Take the protection away";
@@ -49,6 +51,9 @@ export function requestName(change: Readonly<Record<string, unknown>>): string {
 export function eventName(event: EventRow): string {
   if (event.kind === "rewind") return `rewind to run ${event.to_run ?? "?"}`;
   if (event.kind === "set") return `set ${event.ctx ?? "a context"} to ${event.value ?? "another position"}`;
+  if (event.kind === "relocate") return `relocate ${event.ctx ?? "a context"}`;
+  if (event.kind === "rename-context")
+    return `rename the context ${event.ctx ?? ""} to ${event.name ?? "another name"}`;
   if (event.kind === "set-state") return `set job.state ${event.name ?? ""}`.trim();
   if (event.kind === "request" && event.change) return `request: ${inSentence(requestName(event.change))}`;
   return event.kind;

@@ -1,0 +1,174 @@
+"""Relocation: what a context has read, after the folder that it reads has moved with its files.
+
+The ledger knows paths by 64 bits, so it is asked by the old path of each file that lies below the new root now:
+
+    new path   s3://b/y/day=1/c.csv     listed
+    old path   s3://a/x/day=1/c.csv     known to the ledger?  with the same etag, or the same size?
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.instant import to_text
+from airflow_bookmarks.core.ledger import Known, Ledger
+from airflow_bookmarks.core.listing import Listing, instant
+from airflow_bookmarks.core.option import check_choice
+from airflow_bookmarks.core.position import Position
+from airflow_bookmarks.core.segment import bare_name, scheme_of
+from airflow_bookmarks.files.filesystem import open_filesystem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from airflow_bookmarks.sources.source import Found
+
+Unverified = Literal["read", "new"]
+Moves = tuple[tuple[str, str], ...]
+"""Roots that moved, each from where to where, in the order in which they did."""
+
+MOVES = "moves"  # of the facts of a plan, as of now: roots that moved since it was made
+
+_ETAG_SCHEMES = ("s3://", "s3a://", "s3n://", "gs://", "abfs://", "abfss://", "wasb://", "wasbs://")
+
+
+@dataclass(frozen=True, slots=True)
+class Relocation:
+    """A position after the move: with the files that count as read, under their new paths.
+
+    `facts` say from where to where, and how many files are the `same`, `changed`, `new`, or can't be compared
+    (`unverified`, which `counted_as` decides).
+    """
+
+    position: Position
+    facts: Mapping[str, Any]
+
+
+def moved_path(path: str, moves: Sequence[tuple[str, str]]) -> str:
+    """Return a root or pattern after some moves.
+
+    Example:
+        >>> moved_path("s3a://a/x/raw", (("s3://a/x", "s3://b/y"),)), moved_path("/other", (("/x", "/y"),))
+        ('s3://b/y/raw', '/other')
+    """
+    for old, new in moves:
+        rest = bare_name(path).removeprefix(bare_name(old))
+        if bare_name(path).startswith(bare_name(old)) and (not rest or rest.startswith("/")):
+            path = new + rest
+    return path
+
+
+def check_moved(job: str, ctx: str, roots: Sequence[str], old: str, new: str) -> None:
+    """Make sure that a context reads something at or below the old root.
+
+    Raises:
+        OptionError: it does not, or old and new are one.
+    """
+    if bare_name(old) == bare_name(new):
+        raise OptionError(f"job {job!r}: {old!r} and {new!r} are one place. Nothing was changed.")
+    if all(moved_path(root, ((old, new),)) == root for root in roots):
+        raise OptionError(
+            f"job {job!r}, context {ctx!r} reads no folder at or below {old!r}; it reads "
+            f"{', '.join(map(repr, roots))}. Nothing was read or changed. Name the place as it was."
+        )
+
+
+def relocated(
+    found: Found,
+    roots: Sequence[str],
+    old: str,
+    new: str,
+    sizes: Callable[[], Mapping[str, int]],
+    unverified: Unverified | None,
+) -> Relocation:
+    """Return the position with which files count as read that lay below `old` when they were read.
+
+    Args:
+        found: the present position.
+        roots: what the context reads below `new`: these folders are listed.
+        old, new: canonical paths.
+        sizes: returns the sizes of files that were read, by path without scheme, as far as plans are kept.
+        unverified: what files count as that can't be compared; None: such files are an error.
+
+    Raises:
+        OptionError: there are such files, and nobody said what they count as. SourceError: a root can't be listed.
+    """
+    if unverified is not None:
+        check_choice("unverified", unverified, Unverified)
+    ledger = Ledger.empty() if found.position is None else Ledger.from_root(found.position, found.load)
+    parts = [open_filesystem(root).list(root, recursive=True).files for root in roots]
+    listing = Listing.joined(parts) if parts else Listing.of([])
+    rows = match_moved(ledger, listing, old, new, sizes)
+    counts = {name: int(np.count_nonzero(which)) for name, which in rows.items()}
+    if counts["unverified"] and unverified is None:
+        first = listing.paths[int(np.argmax(rows["unverified"]))]
+        raise OptionError(
+            f"{counts['unverified']} file(s) can't be compared with what was read below {old!r}, the first: {first!r} "
+            "(one of the stores has no etags and the plans with the sizes are collected, or the bookmark forgets old "
+            f"files). {counts['same']} are the same, {counts['changed']} changed, {counts['new']} new. Nothing was "
+            "read or changed. Say what they count as, by the verb relocate: --unverified read (they are never read "
+            "here) or --unverified new (those that were read come twice)."
+        )
+    is_read = rows["same"] | rows["unverified"] if unverified == "read" else rows["same"]
+    after = ledger.add(listing.take(np.flatnonzero(is_read)), among=listing)
+    newest = None if after.newest_ms is None else to_text(instant(after.newest_ms))
+    is_by_time = "sequence" not in found.facts.get("options", {})
+    position = Position(after.root(), newest if is_by_time else found.watermark, after.unsaved())
+    return Relocation(position, {"from": old, "to": new, **counts, "counted_as": unverified})
+
+
+def with_relocation(found: Found, relocation: Relocation) -> Found:
+    """Return what a source is planned from after a move that is not stored yet."""
+    blobs = relocation.position.blobs
+
+    def load(names: Sequence[str]) -> Mapping[str, bytes]:
+        stored = [name for name in names if name not in blobs]
+        return {**(found.load(stored) if stored else {}), **{name: blobs[name] for name in names if name in blobs}}
+
+    return replace(found, position=relocation.position.body, load=load, moved=relocation)
+
+
+def match_moved(
+    ledger: Ledger, listing: Listing, old: str, new: str, sizes: Callable[[], Mapping[str, int]]
+) -> dict[str, npt.NDArray[np.bool_]]:
+    """Say for each file below the new root what it is: `same`, `changed`, `new` or `unverified`; exactly one of them.
+
+    By etag where both stores have one. Where the old one had none, the size is part of what the ledger kept; where only
+    the new one has none, kept plans have it (`sizes`).
+    """
+    start = len(bare_name(new).rstrip("/"))
+    before = replace(listing, paths=[old.rstrip("/") + bare_name(path)[start:] for path in listing.paths], folders=None)
+    before = replace(before, _taken=None)
+    verdicts = ledger.classify(before)
+    has_entry = ledger.has_entry(before)
+    if scheme_of(old) not in _ETAG_SCHEMES:
+        same, unverified = ledger.has_size_of(before), np.zeros(len(listing), np.bool_)
+    elif listing.etags is not None:
+        same, unverified = has_entry & (verdicts == Known.KNOWN), np.zeros(len(listing), np.bool_)
+    else:
+        same, unverified = _by_sizes(before, has_entry, sizes() if has_entry.any() else {})
+    if ledger.forgotten_before_ms is not None:
+        unverified = unverified | ~has_entry  # it may have been read, and be forgotten
+    return {
+        "same": same,
+        "changed": has_entry & ~same & ~unverified,
+        "new": ~has_entry & ~unverified,
+        "unverified": unverified,
+    }
+
+
+def _by_sizes(
+    before: Listing, has_entry: npt.NDArray[np.bool_], sizes: Mapping[str, int]
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    same, unverified = np.zeros(len(before), np.bool_), np.zeros(len(before), np.bool_)
+    for row in np.flatnonzero(has_entry).tolist():
+        size = sizes.get(bare_name(before.paths[row]))
+        unverified[row] = size is None
+        same[row] = size == int(before.sizes[row])
+    return same, unverified
