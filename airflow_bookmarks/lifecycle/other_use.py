@@ -19,13 +19,16 @@ from airflow_bookmarks.core.glob import Exclusions, NamePattern
 from airflow_bookmarks.core.ledger import Known, Ledger
 from airflow_bookmarks.core.partition import is_partition, placed, roots_above
 from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.files.input import is_hidden
 from airflow_bookmarks.files.real_path import real_path, real_paths
 from airflow_bookmarks.lifecycle.reading import ContextReader
+from airflow_bookmarks.lifecycle.turn import upstream_of
 from airflow_bookmarks.sources.file_options import FileOptions
 from airflow_bookmarks.sources.files import OPTIONS, FileSource
 from airflow_bookmarks.sources.reach import Reach
 from airflow_bookmarks.sources.scope import Names, Place
+from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.naming import job_keys
 
 if TYPE_CHECKING:
@@ -157,12 +160,16 @@ def check_alone(job: str, ctx: str, source: Source, others: Mapping[str, Source]
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A context of a job that reads files of a region, and the files of it that it knows; None: it stands at none."""
+    """A context of a job that reads files of a region, and the files of it that it knows; None: it stands at none.
+
+    `is_done`: it reads what a job has published there, and has consumed all of it.
+    """
 
     job: str
     ctx: str
     region: Region
     ledger: Ledger | None
+    is_done: bool = False
 
     @property
     def name(self) -> str:
@@ -171,18 +178,21 @@ class Reader:
 
     def has_not_read(self, listing: Listing) -> npt.NDArray[np.bool_]:
         """Say which files it is still to read, in these versions."""
+        if self.is_done:
+            return np.zeros(len(listing), np.bool_)
         covered = self.region.covers(listing)
         return covered if self.ledger is None else covered & (self.ledger.classify(listing) != Known.KNOWN)
 
 
 def other_readers(store: BookmarkStore, job: str, contexts: Sequence[str], region: Region) -> list[Reader]:
-    """Return who reads files of a region, besides `contexts` of `job`: the positions of the whole namespace are read.
+    """Return who reads files of a region, besides `contexts` of `job`: the heads of the whole namespace are read.
 
     Raises:
         StoreAccessError: this identity may not look at all jobs. StateCorruptError: one of them can't be read.
     """
-    found: list[Reader] = []
-    for name, head in store.heads(list(job_keys(store))).items():
+    heads = store.heads(list(job_keys(store)))
+    found = list(_consumers(store, heads, region))
+    for name, head in heads.items():
         for ctx, entry in _plans(store, name, head, region):
             if name == job and ctx in contexts:
                 continue
@@ -194,6 +204,33 @@ def other_readers(store: BookmarkStore, job: str, contexts: Sequence[str], regio
                 ledger = None if at is None else Ledger.from_root(at.position or b"", at.load)
                 found.append(Reader(name, ctx, theirs, ledger))
     return found
+
+
+def _consumers(store: BookmarkStore, heads: Mapping[str, Head], region: Region) -> Iterator[Reader]:
+    """Yield the contexts that read what a job has published into the region."""
+    published: dict[str, Region] = {}
+    for name, head in heads.items():
+        for ctx, state in head.contexts.items():
+            upstream = heads.get(upstream_of(state)) if state.kind == UpstreamSource.kind else None
+            if upstream is None:
+                continue
+            job = upstream_of(state)
+            if job not in published:
+                published[job] = _published(store, job, upstream)
+            if published[job].may_meet(region):
+                body = ContextReader(store, name, head).found(ctx).position
+                at = None if body is None else UpstreamPosition.decode(body)
+                is_done = at is not None and (at.epoch, at.changes) == (upstream.epoch, upstream.changes)
+                is_done = is_done and at is not None and at.run_number >= upstream.published
+                yield Reader(name, ctx, published[job], None, is_done)
+
+
+def _published(store: BookmarkStore, job: str, head: Head) -> Region:
+    """Return where the last run of a job that had data has published."""
+    number = head.data_run_number
+    run = store.committed_run(job, number) if number else None
+    targets = [] if run is None else [entry.target for entry in run.outputs.values()]
+    return Region(_real([Place(target) for target in targets]), FileOptions(recursive=True))
 
 
 def _plans(store: BookmarkStore, job: str, head: Head, region: Region) -> Iterator[tuple[str, PlanEntry | None]]:

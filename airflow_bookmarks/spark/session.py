@@ -167,8 +167,16 @@ class RowCount:
         """Forget on Spark Connect what actions have read up to now; return whether that is forgotten."""
         self._waiting = None
         self._found.clear()
-        self._observation.get.clear()
-        return not self._observation.get
+        left: list[bool] = []
+
+        def clear() -> None:
+            self._observation.get.clear()  # the dict that the answers of actions are put into
+            left.append(bool(self._observation.get))
+
+        clearing = threading.Thread(target=clear, name="bookmark-rows", daemon=True)  # where it waits for an action
+        clearing.start()
+        clearing.join(_SOON_S)
+        return left == [False]
 
     def rows(self) -> int | None:
         """Return the count of the first action that ran the frame, None where none did."""

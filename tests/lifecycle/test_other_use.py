@@ -185,3 +185,33 @@ def test_job_that_can_not_be_read_keeps_all_files(shop: Shop, caplog: pytest.Log
 
     assert there(shop) == ["a.txt"]
     assert "some read files could not be put away" in caplog.text
+
+
+def test_published_files_that_are_read_as_files_stay_until_their_consumers_have_them(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    def consume() -> None:
+        consumer = shop.begin("consumer")
+        shop.copy(consumer, upstream="maker")
+        consumer.commit()
+
+    def make(name: str) -> None:
+        shop.put(name, name)
+        maker = shop.begin("maker")
+        shop.copy(maker)
+        maker.commit()
+
+    def published() -> int:
+        return len([path for path in (shop.root / "maker").rglob("*.txt") if "_bookmarks" not in path.parts])
+
+    make("a.txt")
+    consume()
+    make("b.txt")
+
+    run(shop, "mine", "maker", disposal=DELETE, recursive=True)
+
+    assert published() == 2
+    assert "consumer, context raw" in caplog.text
+    consume()
+    run(shop, "mine", "maker", disposal=DELETE, recursive=True)
+    assert published() == 0
