@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from airflow_bookmarks.core.errors import OptionError
 
 _GLUE_PREFIX = "job-bookmark-"
+
+OnUnused = Literal["warn", "error", "ignore"]  # of a context that was read, and that no action has used
 
 
 class Option(StrEnum):

@@ -23,9 +23,9 @@ class BookmarkSparkSubmitOperator(BookmarkedSubmission, SparkSubmitOperator):  #
 
     Takes everything that SparkSubmitOperator takes and, by name, what `BookmarkedSubmission` lists: `bookmark_job`,
     `bookmark_option`, `bookmark_from`, `bookmark_to`, `bookmark_upstream`, `bookmark_upstream_until`,
-    `bookmark_on_conflict`, `bookmark_on_clear`, `skip_when_empty`, `on_empty`, `conf_for`, `bookmarks_conn_id`,
-    `ship_runtime`. Returns one plain dict: job, run number, epoch, watermarks and counts of the run (numbers that other
-    jobs compare are text). With the option `enable` success means: committed and published.
+    `bookmark_on_conflict`, `bookmark_on_unused`, `bookmark_on_clear`, `skip_when_empty`, `on_empty`, `conf_for`,
+    `bookmarks_conn_id`, `ship_runtime`. Returns one plain dict: job, run number, epoch, watermarks and counts of the
+    run (numbers that other jobs compare are text). With the option `enable` success means: committed and published.
 
     Args:
         durable: as in SparkSubmitOperator, but off by default.

@@ -15,6 +15,7 @@ from airflow.sdk import Asset, AssetAlias, BaseOperator, BaseOperatorLink
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException, TaskDeferred
 
 from airflow_bookmarks.core.errors import NameInvalidError, OptionError
+from airflow_bookmarks.core.option import OnUnused
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
 from airflow_bookmarks.links.bookmark import BookmarkLink
 from airflow_bookmarks.operators.wish import OnClear, OnConflict, OnEmpty, Wish, check_arguments, check_conf
@@ -54,6 +55,8 @@ class BookmarkedSubmission(BaseOperator):
             `<uri>/partitionlisting/<job>/<run id>/<ctx>.input-files.json`. (templated)
         bookmark_on_conflict: "fail" (default) when another run holds the job, before Spark starts; or "wait" in the
             driver.
+        bookmark_on_unused: of a context that the script has read and not used: "warn" (default), "error" (nothing is
+            committed) or "ignore".
         bookmark_on_clear: what clearing a task does whose run is finished: "replay" (default) reads its stored plan
             again and replaces its output, "skip" succeeds without Spark, "fail" refuses. A retry never replays.
         skip_when_empty: look first, without Spark, whether there is anything new in the sources that the last run
@@ -103,6 +106,7 @@ class BookmarkedSubmission(BaseOperator):
         bookmark_shard: str | None = None,
         bookmark_manifest_uri: str | None = None,
         bookmark_on_conflict: OnConflict = "fail",
+        bookmark_on_unused: OnUnused = "warn",
         bookmark_on_clear: OnClear = "replay",
         skip_when_empty: bool = False,
         on_empty: OnEmpty = "succeed",
@@ -124,6 +128,7 @@ class BookmarkedSubmission(BaseOperator):
         self.bookmark_shard = bookmark_shard
         self.bookmark_manifest_uri = bookmark_manifest_uri
         self.bookmark_on_conflict = bookmark_on_conflict
+        self.bookmark_on_unused = bookmark_on_unused
         self.bookmark_on_clear = bookmark_on_clear
         self.skip_when_empty = skip_when_empty
         self.on_empty = on_empty
@@ -139,6 +144,7 @@ class BookmarkedSubmission(BaseOperator):
 
     def _check_arguments(self) -> None:
         _check_choice("bookmark_on_conflict", self.bookmark_on_conflict, get_args(OnConflict))
+        _check_choice("bookmark_on_unused", self.bookmark_on_unused, get_args(OnUnused))
         _check_choice("bookmark_on_clear", self.bookmark_on_clear, get_args(OnClear))
         _check_choice("on_empty", self.on_empty, get_args(OnEmpty))
         if self.on_empty != "succeed" and not self.skip_when_empty:

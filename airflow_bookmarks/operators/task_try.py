@@ -91,7 +91,9 @@ class TaskTry:
         first = min(ti.max_tries - (operator.retries or 0) + 1, ti.try_number)
         whole = Attempt(store, resolved.job, caller, first, Machine())
         attempt = whole if resolved.share is None else ShardedAttempt(whole, resolved.share)
-        settings = _settings(resolved, caller, hook.store_uri, operator.bookmark_on_conflict)
+        settings = _settings(
+            resolved, caller, hook.store_uri, operator.bookmark_on_conflict, operator.bookmark_on_unused
+        )
         return cls(operator, context, hook, resolved, attempt, settings)
 
     @property
@@ -341,7 +343,7 @@ def _caller(context: Context, map_index: int) -> Caller:
     )
 
 
-def _settings(resolved: Resolved, caller: Caller, store_uri: str, on_conflict: str) -> Settings:
+def _settings(resolved: Resolved, caller: Caller, store_uri: str, on_conflict: str, on_unused: str) -> Settings:
     dag = {k: v for k, v in asdict(caller).items() if k not in ("run_id", "attempt") and v is not None}
     return Settings(
         job=resolved.job,
@@ -356,6 +358,7 @@ def _settings(resolved: Resolved, caller: Caller, store_uri: str, on_conflict: s
         dag=json.dumps(dag, sort_keys=True),
         # "fail" is what the driver does anyway; left unsaid, the script may say otherwise.
         on_conflict=None if on_conflict == "fail" else on_conflict,
+        on_unused=None if on_unused == "warn" else on_unused,
         shard=None if resolved.share is None else resolved.share.text,
         manifest_uri=resolved.manifest_uri,
         version=__version__,

@@ -205,5 +205,5 @@ def check_conf(conf: Any) -> None:
         raise OptionError(
             f"conf sets {taken[0]!r}, which the operator sets itself. Nothing was read or changed. Say it by an "
             "argument: bookmark_job, bookmark_option, bookmark_from, bookmark_to, bookmark_upstream, "
-            "bookmark_on_conflict, bookmark_manifest_uri, or by the connection."
+            "bookmark_on_conflict, bookmark_on_unused, bookmark_manifest_uri, or by the connection."
         )

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from airflow_bookmarks.core.option import OnUnused
     from airflow_bookmarks.core.run import ContextState
     from airflow_bookmarks.core.schema import InferSchema, OnSchemaChange
     from airflow_bookmarks.lifecycle.begin import OnConflict
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.lifecycle.summary import Summary
     from airflow_bookmarks.sources.source import OnSourceChange
     from airflow_bookmarks.sources.upstream import OnRewind
-    from airflow_bookmarks.spark.read_options import OnUnused
     from airflow_bookmarks.spark.reader import BookmarkedReader
     from airflow_bookmarks.spark.readers.files import Way
     from airflow_bookmarks.spark.reference import ReferenceReader, References

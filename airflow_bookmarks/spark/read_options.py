@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.option import check_choice
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sources.file_options import FileOptions
     from airflow_bookmarks.sources.look import Looks
     from airflow_bookmarks.spark.readers.files import Way
-
-OnUnused = Literal["warn", "error", "ignore"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from airflow_bookmarks.core.option import OnUnused
     from airflow_bookmarks.lifecycle.active_run import ActiveRun
     from airflow_bookmarks.lifecycle.side_run import SideRun
-    from airflow_bookmarks.spark.read_options import OnUnused
     from airflow_bookmarks.spark.watermark import WatermarkColumn
 
 log = logging.getLogger(__name__)

@@ -319,6 +319,7 @@ def test_half_a_window_is_refused_before_spark_starts(world: World) -> None:
         ({"bookmark_from": "3"}, "half a range"),
         ({"bookmark_option": "enable", "bookmark_from": 1, "bookmark_to": 2}, "'pause' only"),
         ({"bookmark_on_conflict": "ignore"}, "expected 'fail' or 'wait'"),
+        ({"bookmark_on_unused": "fail"}, "bookmark_on_unused"),
         ({"bookmark_upstream": "flights.clean"}, "expected a list of job names"),
         ({"conf": {"spark.bookmarks.option": "pause"}}, "conf sets 'spark.bookmarks.option'"),
         (
@@ -376,6 +377,19 @@ def test_job_that_another_run_holds_is_left_to_the_driver_with_wait(world: World
 
     assert play(task, context(), submit)["run_number"] == "1"
     assert travelled[f"{PREFIX}on_conflict"] == "wait"
+
+
+def test_what_becomes_of_unused_contexts_travels_to_the_driver(world: World) -> None:
+    task = operator(bookmark_on_unused="error")
+    travelled: dict[str, str] = {}
+
+    def submit(_: Any) -> None:
+        travelled.update(task.conf or {})
+        drive(world)(_)
+
+    play(task, context(), submit)
+
+    assert travelled[f"{PREFIX}on_unused"] == "error"
 
 
 def test_try_that_was_killed_is_refused_before_spark_starts(world: World) -> None:
