@@ -6,7 +6,19 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.cli.output import counted, in_words
-from airflow_bookmarks.cli.verb import FORCE, HIDE_STATE, JOB, REASON, YES, Argument, Desk, Verb, positive, print_facts
+from airflow_bookmarks.cli.verb import (
+    FORCE,
+    HIDE_STATE,
+    JOB,
+    REASON,
+    YES,
+    Argument,
+    Desk,
+    Verb,
+    hint,
+    positive,
+    print_facts,
+)
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job_state import SET_STATE
 from airflow_bookmarks.core.terms import Terms, check_reason
@@ -124,7 +136,7 @@ def _ask(desk: Desk, given: argparse.Namespace, job: str, change: Change, versio
 
     who = desk.find_identity()
     asked = request(desk.store, job, change, reason=given.reason, who=who, expected_version=version)
-    _say(f"another person approves it with: approve {given.job} {asked.id}")
+    _say(hint(f"another person approves it with: airflow-bookmarks approve {given.job} {asked.id}", given))
     print_facts(desk.shown(asked.as_dict(), given), given)
 
 
@@ -297,6 +309,8 @@ def _reject(desk: Desk, given: argparse.Namespace) -> None:
 def _rename(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.naming import rename
 
+    _say(f"job {desk.job(given)!r} gets the name {given.new_name!r}, and keeps those that it has; nothing else changes")
+    _confirm(given)
     who = desk.find_identity().name
     print_facts(rename(desk.store, given.job, given.new_name, reason=given.reason, who=who), given)
 
@@ -422,7 +436,7 @@ VERBS = (
         (JOB, _REQUEST_ID, FORCE, YES, HIDE_STATE),
     ),
     Verb("reject", "Turn down a change that somebody asked for", _reject, (JOB, _REQUEST_ID, REASON)),
-    Verb("rename", "Give a job another name; it keeps the old one too", _rename, (JOB, _NEW_NAME, REASON)),
+    Verb("rename", "Give a job another name; it keeps the old one too", _rename, (JOB, _NEW_NAME, REASON, YES)),
     Verb(
         "adopt", "Let a renamed DAG or task go on with the bookmark of its old name", _adopt, (_NEW_JOB, _FROM, REASON)
     ),

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.cli import changing, following, keeping, looking
+from airflow_bookmarks.cli.door import PROGRAM, Door
 from airflow_bookmarks.cli.output import FORMATS
 from airflow_bookmarks.cli.verb import Argument, Desk, Verb
 from airflow_bookmarks.core.errors import BookmarkError, OptionError
@@ -20,7 +21,6 @@ from airflow_bookmarks.core.errors import BookmarkError, OptionError
 if TYPE_CHECKING:
     from airflow.cli.cli_config import Arg, GroupCommand
 
-PROGRAM = "airflow-bookmarks"
 STORE_VARIABLE = "AIRFLOW_BOOKMARKS_STORE"
 VERBS: tuple[Verb, ...] = (keeping.INIT, *looking.VERBS, *following.VERBS, *changing.VERBS, *keeping.VERBS)
 
@@ -41,7 +41,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as exit_:  # argparse has said why
         return exit_.code if isinstance(exit_.code, int) else 2
     try:
-        return _run_verb(given.verb, given, lambda: _open(uri))
+        door = Door(PROGRAM, ("--store", given.store) if given.store else ())
+        return _run_verb(given.verb, given, lambda: _open(uri), door)
     except KeyboardInterrupt:
         print(f"{PROGRAM}: interrupted; what was asked for is done whole or not at all", file=sys.stderr)
         return 130
@@ -114,7 +115,10 @@ def _airflow_args(verb: Verb) -> tuple[Arg, ...]:
 
 def _airflow_action(verb: Verb) -> Callable[[argparse.Namespace], None]:
     def action(given: argparse.Namespace) -> None:
-        code = _run_verb(verb, given, lambda: _open_by_airflow(given.conn_id, given.store))
+        named = {"--store": given.store, "--conn-id": given.conn_id}
+        options = tuple(word for flag, value in named.items() if value is not None for word in (flag, value))
+        door = Door("airflow bookmarks", options)
+        code = _run_verb(verb, given, lambda: _open_by_airflow(given.conn_id, given.store), door)
         if code:
             raise SystemExit(code)
 
@@ -140,12 +144,13 @@ def _open_by_airflow(conn_id: str | None, uri: str | None) -> Desk:
 # ---- both
 
 
-def _run_verb(verb: Verb, given: argparse.Namespace, opened: Callable[[], Desk]) -> int:
+def _run_verb(verb: Verb, given: argparse.Namespace, opened: Callable[[], Desk], door: Door) -> int:
+    given.door = door
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a letter that it has not is no reason to fail after the change
             stream.reconfigure(errors="backslashreplace")
     try:
         return verb.run(opened(), given) or 0
     except BookmarkError as error:
-        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        print(f"{door.program}: {door.hint(str(error))}", file=sys.stderr)
         return 1

@@ -14,6 +14,7 @@ from airflow_bookmarks.core.errors import BookmarkError
 from airflow_bookmarks.core.job_state import hidden
 
 if TYPE_CHECKING:
+    from airflow_bookmarks.cli.door import Door
     from airflow_bookmarks.core.identity import Identity
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -74,12 +75,18 @@ def positive(text: str) -> int:
 
 def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], given: argparse.Namespace) -> None:
     """Print rows: all they hold as JSON, or some columns as a table."""
-    say(as_json(rows) if given.output == "json" else as_table(rows, columns))
+    say(as_json(rows) if given.output == "json" else hint(as_table(rows, columns), given))
 
 
 def print_facts(facts: Mapping[str, Any], given: argparse.Namespace) -> None:
     """Print one thing."""
-    say(as_json(facts) if given.output == "json" else as_list(facts))
+    say(as_json(facts) if given.output == "json" else hint(as_list(facts), given))
+
+
+def hint(text: str, given: argparse.Namespace) -> str:
+    """Return a text with the commands that it names as they have to be typed at the door that was taken."""
+    door: Door = given.door
+    return door.hint(text)
 
 
 def say(text: str) -> None:

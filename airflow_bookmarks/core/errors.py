@@ -161,7 +161,7 @@ class SourceSwitchedError(SourceError):
             "source a context of its own; or read(ctx, on_source_change='reset') starts it from the beginning, 'keep' "
             "goes on from the stored position where the kind is the same: what lies under other paths than before is "
             "read, also where it is a copy. If the same files lie in another place now, read(ctx, moved_from='<the old "
-            f"folder>') or 'relocate {job} {ctx} --from OLD --to NEW' lets them count as read."
+            f"folder>') or 'airflow-bookmarks relocate {job} {ctx} --from OLD --to NEW' lets them count as read."
         )
         self.job, self.ctx, self.stored, self.given = job, ctx, stored, given
 

@@ -516,7 +516,7 @@ def _set_turn(store: BookmarkStore, job: str, head: Head, ctx: str, value: str, 
     if state.kind == STATE_KIND:
         raise OptionError(
             f"job {job!r}: {ctx!r} is its job.state, which has values by name. Nothing was changed. Set one by "
-            f"'set-state {job} NAME JSON'."
+            f"'airflow-bookmarks set-state {job} NAME JSON'."
         )
     reader = ContextReader(store, job, head)
     position = position_at(state.kind, store, reader.found(ctx), reader.stored_plan(ctx), value)

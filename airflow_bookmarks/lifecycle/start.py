@@ -91,8 +91,8 @@ def warn_renamed(job: str, before: Mapping[str, ContextState], read: Mapping[str
         log.warning(
             "bookmark %s, context %s: it is new, and its source (%s) is that of the context %r, which this run did not "
             "read. If that is the same read under a former name, all of it was read again: take this run back (rewind, "
-            "with --clean where it wrote), and move the position with 'rename-context %s %s %s'. Else nothing needs to "
-            "be done.",
+            "with --clean where it wrote), and move the position with 'airflow-bookmarks rename-context %s %s %s'. "
+            "Else nothing needs to be done.",
             job,
             ctx,
             source.fingerprint(),

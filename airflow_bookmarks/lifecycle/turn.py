@@ -94,7 +94,7 @@ def turn_rename(store: BookmarkStore, job: str, head: Head, ctx: str, to_ctx: st
         raise ChangeRefusedError(
             f"job {job!r}: context {to_ctx!r} has a position of its own, which would be lost. Nothing was changed. If "
             f"a run has read everything again under that name, rewind to the run before it; to give the position up: "
-            f"'reset {job} --ctx {to_ctx}'. Then rename."
+            f"'airflow-bookmarks reset {job} --ctx {to_ctx}'. Then rename."
         )
     named = state.planned_as(ctx)
     after = replace(state, set_in=head.epoch + 1, named=None if named == to_ctx else named)

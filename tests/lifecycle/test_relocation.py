@@ -185,7 +185,9 @@ def test_keyword_with_a_folder_that_the_context_never_read_is_an_error(shop: Sho
 def test_error_of_a_switched_source_names_the_ways_that_work(shop: Shop) -> None:
     moved = three_files(shop)
     run = shop.begin()
-    with pytest.raises(SourceSwitchedError, match=r"moved_from=.*'relocate copy raw --from OLD --to NEW'"):
+    with pytest.raises(
+        SourceSwitchedError, match=r"moved_from=.*'airflow-bookmarks relocate copy raw --from OLD --to NEW'"
+    ):
         planned(run, moved)
     run.abort("a test")
 

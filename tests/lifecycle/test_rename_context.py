@@ -155,7 +155,9 @@ def test_name_that_has_a_position_or_can_not_be_one_is_refused(shop: Shop) -> No
     read(shop, "flights", "raw")
     set_state(shop.store, "copy", "cursor", 1, **REASON)
     before = shop.store.head("copy")
-    with pytest.raises(ChangeRefusedError, match=r"'flights' has a position of its own.*reset copy --ctx flights"):
+    with pytest.raises(
+        ChangeRefusedError, match=r"'flights' has a position of its own.*airflow-bookmarks reset copy --ctx flights"
+    ):
         rename_context(shop.store, "copy", "raw", "flights", **REASON)
     with pytest.raises(NameInvalidError):
         rename_context(shop.store, "copy", "raw", ".x", **REASON)

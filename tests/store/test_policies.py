@@ -307,7 +307,7 @@ CHANGING: dict[str, tuple[Prepare, Verb]] = STARTING_A_LINE | {
     "approve": (asked_for("reset copy --request"), cli("approve copy REQUEST --yes", BOB)),
     "approve of an unprotect": (asked_for("unprotect copy"), cli("approve copy REQUEST --yes", BOB)),
     "reject": (asked_for("reset copy --request"), cli("reject copy REQUEST --reason test", BOB)),
-    "rename": (nothing, cli("rename copy other --reason test")),
+    "rename": (nothing, cli("rename copy other --yes --reason test")),
     "adopt": (nothing, cli("adopt other --from copy --reason test")),
     "adopt by a job that has begun": (a_failed_first_run, cli("adopt other --from copy --reason test")),
     "doctor --repair": (a_dead_driver, repair_a_dead_lease),

@@ -321,6 +321,23 @@ def test_airflow_door_ends_as_the_other_one(shop: Shop, uri: str, tmp_path: Path
     assert "Traceback" not in refused.stderr + both.stderr
 
 
+def test_message_names_the_command_that_was_used_with_its_store(
+    shop: Shop, uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unknown = ("files", "flights_clean.clean", "--run", "99")
+    assert main(["--store", uri, *unknown]) == 1
+    assert f"'airflow-bookmarks history --store {uri} flights_clean.clean'" in capsys.readouterr().err
+    monkeypatch.setenv(STORE_VARIABLE, uri)
+    assert main([*unknown]) == 1
+    assert "'airflow-bookmarks history flights_clean.clean'" in capsys.readouterr().err
+
+    environment = {"AIRFLOW_HOME": str(tmp_path / "home")}
+    done = airflow_door(shop.store, *unknown, "--store", uri, environment=environment)
+    assert done.returncode == 1
+    assert "airflow bookmarks: " in done.stderr
+    assert f"'airflow bookmarks history --store {uri} flights_clean.clean'" in done.stderr
+
+
 def test_verbs_take_the_same_arguments_at_both_doors() -> None:
     for command, verb in zip(airflow_group().subcommands, VERBS, strict=True):
         parser = argparse.ArgumentParser()

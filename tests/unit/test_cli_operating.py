@@ -266,7 +266,10 @@ def test_request_that_is_rejected_is_listed_with_all_only(
 
 
 def test_renamed_job_is_found_by_both_names(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
-    call(uri, "rename", JOB, "lake.copy", "--reason", "a test")
+    call(uri, "rename", JOB, "lake.copy", "--reason", "a test", code=1)
+    assert "Give --yes." in capsys.readouterr().err
+    call(uri, "rename", JOB, "lake.copy", *WHY)
+    assert "gets the name 'lake.copy', and keeps those that it has" in capsys.readouterr().err
     capsys.readouterr()
     for verb in (["show"], ["history"], ["files", "--run", "1"], ["diff", "1", "2"], ["requests"]):
         name, *rest = verb

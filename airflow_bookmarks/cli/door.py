@@ -1,0 +1,29 @@
+"""The doors to the command line, and the commands that messages name: as the person at this door has to type them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+
+PROGRAM = "airflow-bookmarks"
+
+_COMMAND = re.compile(rf"\b{PROGRAM} (?P<verb>[a-z][a-z-]*[a-z])")
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """The command that was typed: its program, and the options by which it found its store (none: the default one).
+
+    Example:
+        >>> Door("airflow bookmarks", ("--conn-id", "other")).hint("'airflow-bookmarks history clean' lists them.")
+        "'airflow bookmarks history --conn-id other clean' lists them."
+    """
+
+    program: str = PROGRAM
+    options: tuple[str, ...] = ()
+
+    def hint(self, text: str) -> str:
+        """Return a message with each command in it as it has to be typed at this door, for the same store."""
+        given = "".join(f" {shlex.quote(option)}" for option in self.options)
+        return _COMMAND.sub(lambda found: f"{self.program} {found['verb']}{given}", text)
