@@ -32,6 +32,7 @@ from airflow_bookmarks.spark.arguments import Arguments
 from airflow_bookmarks.spark.batches import Batches
 from airflow_bookmarks.spark.inputs import Inputs, state_folders
 from airflow_bookmarks.spark.read_options import ReadOptions, Share
+from airflow_bookmarks.spark.spark_names import reads_a_context, writes_an_output
 
 # Nothing that imports pyspark: a job without Spark works where it isn't installed.
 if TYPE_CHECKING:
@@ -424,6 +425,7 @@ class BookmarkedJob:
 
     # ---- reading and writing
 
+    @reads_a_context
     def read(
         self,
         ctx: str,
@@ -604,6 +606,7 @@ class BookmarkedJob:
             self._session_conf.callback(self._references.release)
         return ReferenceReader(self.name, name, self.spark, self._references)
 
+    @writes_an_output
     def write(
         self,
         frame: DataFrame,
@@ -705,6 +708,27 @@ class BookmarkedJob:
             MisuseError: always: a stream keeps its own position, in its checkpoint.
         """
         raise MisuseError(f"job {self.name!r}: {NO_STREAM}")
+
+    @property
+    def writeStream(self) -> NoReturn:
+        """Refuse a Spark stream; see `readStream`.
+
+        Raises:
+            MisuseError: always.
+        """
+        raise MisuseError(f"job {self.name!r}: {NO_STREAM}")
+
+    def writeTo(self, table: str) -> NoReturn:
+        """Refuse a table: its rows would be visible before the commit.
+
+        Raises:
+            MisuseError: always.
+        """
+        raise MisuseError(
+            f"job {self.name!r}: writeTo({table!r}) can't be part of the commit. Nothing was written or changed. Write "
+            "files with job.write(frame, name).save(path), or the table with frame.writeTo(...), at least once: "
+            "job.run_token tells the rows of a run."
+        )
 
     @property
     def active_run(self) -> ActiveRun | SideRun:

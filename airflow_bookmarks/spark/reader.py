@@ -30,6 +30,7 @@ from airflow_bookmarks.spark.readers.corrupt import find_corrupt
 from airflow_bookmarks.spark.readers.files import Way, read_plan
 from airflow_bookmarks.spark.readers.format import FORMATS, Format, case_rule, check_format, corrupt_column
 from airflow_bookmarks.spark.session import is_connect
+from airflow_bookmarks.spark.spark_names import WITHOUT_EFFECT
 from airflow_bookmarks.spark.use import Wanted
 from airflow_bookmarks.spark.watermark import WatermarkColumn
 
@@ -119,9 +120,11 @@ class BookmarkedReader(ByFormat):
         """Set an option of the format.
 
         Raises:
-            OptionError: an option that would change which files are read.
+            OptionError: an option that would change which files are read, or that has no effect on files.
         """
         name = key.lower()
+        if name in WITHOUT_EFFECT and value is not None:
+            raise self._refused(f"option {key!r}: {WITHOUT_EFFECT[name]}")
         if name in _REFUSED and value is not None:
             raise self._refused(f"option {key!r} can't be used under a bookmark; {_REFUSED[name]}")
         if name == "recursivefilelookup" and value is not None:
@@ -463,6 +466,12 @@ class BookmarkedReader(ByFormat):
         if entry is None or entry.schema is None:
             return None
         return StructType.fromJson(json.loads(self._job.store.blobs.get(entry.schema)))
+
+    def _has_no(self, method: str) -> OptionError:
+        return self._refused(
+            f"{method}(...) has no bookmark here, which files and the output of other jobs (.upstream(job)) have. Read "
+            f"it whole with spark.read.{method}(...), or once for a loop with job.reference(name)"
+        )
 
     def _refused(self, what: str) -> OptionError:
         return OptionError(f"{self._label}: {what}. Nothing was read or changed.")

@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.errors import MisuseError
+from airflow_bookmarks.core.errors import MisuseError, OptionError
 from airflow_bookmarks.lifecycle.guard import Guarded, guarded
 from airflow_bookmarks.spark.by_format import ByFormat, set_option
 
@@ -151,6 +151,12 @@ class ReferenceReader(ByFormat):
     def table(self, name: str) -> DataFrame:
         """Return a frame over a table of Spark's catalog; see `load`."""
         return self._kept(replace(self._definition(), table=name, schema=None))
+
+    def _has_no(self, method: str) -> OptionError:
+        return OptionError(
+            f"job {self.job!r}, reference {self.name!r}: {method}(...) is not here. Nothing was read or changed. Give the "
+            f"same as options: .format({method!r}).options(...).load()."
+        )
 
     def _definition(self) -> Definition:
         options = sorted((key.lower(), value) for key, value in self._options.items())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from pyspark.sql import DataFrameWriter
 from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import OptionError
@@ -13,8 +14,11 @@ from airflow_bookmarks.lifecycle.place import Mode
 from airflow_bookmarks.spark.by_format import set_option
 from airflow_bookmarks.spark.readers.format import FORMATS, check_format
 from airflow_bookmarks.spark.sinks.files import FileSink
+from airflow_bookmarks.spark.spark_names import WITHOUT_EFFECT, by_name, is_of_writer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from pyspark.sql import DataFrame
 
     from airflow_bookmarks.core.emptiness import WhenEmpty
@@ -102,8 +106,10 @@ class BookmarkedWriter:
         """Set an option of the format; `partitionOverwriteMode` is obeyed at the publish.
 
         Raises:
-            OptionError: `path`, which `save` takes, or an unknown `partitionOverwriteMode`.
+            OptionError: `path`, which `save` takes, an unknown `partitionOverwriteMode`, or one that has no effect.
         """
+        if key.lower() in WITHOUT_EFFECT and value is not None:
+            raise self._refused(f"option {key!r}: {WITHOUT_EFFECT[key.lower()]}")
         if key.lower() == "path":
             raise self._refused("option 'path' can't be used with a managed sink; give the path to .save(path)")
         if key.lower() == "partitionoverwritemode":
@@ -174,33 +180,44 @@ class BookmarkedWriter:
         self._job.inputs.check_published(target, staged)
         run.staged(self._name, staged)
 
-    def csv(self, path: str, mode: str | None = None, **options: Any) -> None:
-        """Stage as CSV; see `save`."""
-        self.save(path, "csv", mode, **options)
+    def csv(self, path: str, *values: Any, **options: Any) -> None:
+        """Stage as CSV; arguments as of Spark's writer, see `save`."""
+        self._save_as("csv", path, values, options)
 
-    def json(self, path: str, mode: str | None = None, **options: Any) -> None:
-        """Stage as JSON lines; see `save`."""
-        self.save(path, "json", mode, **options)
+    def json(self, path: str, *values: Any, **options: Any) -> None:
+        """Stage as JSON lines; arguments as of Spark's writer, see `save`."""
+        self._save_as("json", path, values, options)
 
-    def text(self, path: str, **options: Any) -> None:
-        """Stage as text; see `save`."""
-        self.save(path, "text", **options)
+    def text(self, path: str, *values: Any, **options: Any) -> None:
+        """Stage as text; arguments as of Spark's writer, see `save`."""
+        self._save_as("text", path, values, options)
 
-    def parquet(
-        self, path: str, mode: str | None = None, partitionBy: str | list[str] | None = None, **options: Any
-    ) -> None:
-        """Stage as Parquet; see `save`."""
-        self.save(path, "parquet", mode, partitionBy, **options)
+    def parquet(self, path: str, *values: Any, **options: Any) -> None:
+        """Stage as Parquet; arguments as of Spark's writer, see `save`."""
+        self._save_as("parquet", path, values, options)
 
-    def orc(
-        self, path: str, mode: str | None = None, partitionBy: str | list[str] | None = None, **options: Any
-    ) -> None:
-        """Stage as ORC; see `save`."""
-        self.save(path, "orc", mode, partitionBy, **options)
+    def orc(self, path: str, *values: Any, **options: Any) -> None:
+        """Stage as ORC; arguments as of Spark's writer, see `save`."""
+        self._save_as("orc", path, values, options)
 
-    def xml(self, path: str, mode: str | None = None, **options: Any) -> None:
-        """Stage as XML, one element for each row, with the name that `rowTag` says; see `save`."""
-        self.save(path, "xml", mode, **options)
+    def xml(self, path: str, *values: Any, **options: Any) -> None:
+        """Stage as XML, one element for each row, with the name that `rowTag` says.
+
+        Arguments are as of Spark's writer; see `save`.
+        """
+        self._save_as("xml", path, values, options)
+
+    def _save_as(self, name: str, path: str, values: Sequence[Any], options: Mapping[str, Any]) -> None:
+        named = by_name(DataFrameWriter, name, values, options)
+        self.save(path, name, named.pop("mode", None), named.pop("partitionBy", None), **named)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if not is_of_writer(name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise self._refused(
+            f"{name}(...) can't be staged as files; write files with .save(path), or what is to be no part of the "
+            f"commit with frame.write.{name}(...)"
+        )
 
     def saveAsTable(self, name: str, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: a table's files would be visible before the commit."""

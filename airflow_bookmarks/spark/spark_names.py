@@ -1,0 +1,147 @@
+"""Names of Spark's readers and writers: its positional arguments, and what to say where one has no meaning here."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from airflow_bookmarks.core.errors import MisuseError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+_F = TypeVar("_F", bound="Callable[..., Any]")
+
+_READS = frozenset(
+    ["csv", "format", "jdbc", "json", "load", "option", "options", "orc", "parquet", "schema", "table", "text", "xml"]
+)
+_WRITES = frozenset(
+    [
+        "bucketBy",
+        "clusterBy",
+        "csv",
+        "format",
+        "insertInto",
+        "jdbc",
+        "json",
+        "mode",
+        "option",
+        "options",
+        "orc",
+        "parquet",
+        "partitionBy",
+        "save",
+        "saveAsTable",
+        "sortBy",
+        "text",
+        "xml",
+    ]
+)
+_OF_STREAMS = "it is an option of a stream and would have no effect here"
+_OF_TABLES = "it is an option of a table format and would have no effect on files"
+
+# Options that Spark takes for files without a word, and that change nothing.
+WITHOUT_EFFECT: Mapping[str, str] = {
+    **dict.fromkeys(
+        (
+            "checkpointlocation",
+            "cleansource",
+            "discardcachedinputratio",
+            "filenameonly",
+            "latestfirst",
+            "maxcachedfiles",
+            "maxfileage",
+            "sourcearchivedir",
+        ),
+        _OF_STREAMS,
+    ),
+    "maxfilespertrigger": f"{_OF_STREAMS}; bound a run with job.read(ctx, max_files=...) or job.batches(max_files=...)",
+    "maxbytespertrigger": f"{_OF_STREAMS}; bound a run with job.read(ctx, max_bytes=...) or job.batches(max_bytes=...)",
+    **dict.fromkeys(
+        (
+            "endingversion",
+            "overwriteschema",
+            "readchangefeed",
+            "replacewhere",
+            "startingtimestamp",
+            "startingversion",
+            "timestampasof",
+            "txnappid",
+            "txnversion",
+            "versionasof",
+        ),
+        _OF_TABLES,
+    ),
+}
+
+
+def by_name(spark: type, method: str, values: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a method of Spark's reader or writer by name, but the path, which comes first.
+
+    Raises:
+        TypeError: one is given twice, or there are too many: as Spark itself would raise it.
+    """
+    takes = getattr(spark, method, None)
+    # Spark 3.5 has no XML, and its packages of its own have no such method.
+    names = [] if takes is None else list(inspect.signature(takes).parameters)[2:]
+    if len(values) > len(names):
+        raise TypeError(
+            f"{method}() takes at most {len(names) + 1} positional arguments, and {len(values) + 1} are given"
+        )
+    given = dict(zip(names, values, strict=False))
+    twice = sorted(given.keys() & options.keys())
+    if twice:
+        raise TypeError(f"{method}() got multiple values for argument {twice[0]!r}")
+    return {**given, **options}
+
+
+class _Named:
+    """A method of a job that is called with a name first, and that a script may take for Spark's reader itself."""
+
+    def __init__(self, method: Callable[..., Any], instead: str, names: frozenset[str]) -> None:
+        self._method, self._instead, self._names = method, instead, names
+
+    def __get__(self, job: object, owner: type) -> Callable[..., Any]:
+        return self._method if job is None else _Call(self._method.__get__(job, owner), self._instead, self._names)
+
+
+class _Call:
+    def __init__(self, method: Callable[..., Any], instead: str, names: frozenset[str]) -> None:
+        self.__wrapped__, self.__doc__ = method, method.__doc__  # for `help` and `inspect.signature`
+        self._instead, self._names = instead, names
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__wrapped__(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self._names:
+            raise AttributeError(name)
+        raise MisuseError(f"{self._instead.format(name=name)} Nothing was read, written or changed.")
+
+
+def reads_a_context(method: _F) -> _F:
+    """Let `job.read.csv` say what is missing: the name of a context."""
+    instead = (
+        "job.read is called with the name of a context first: job.read('flights').{name}(...). What needs no bookmark, "
+        "such as a table or a query, is read with spark.read.{name}(...)."
+    )
+    return cast("_F", _Named(method, instead, _READS))
+
+
+def writes_an_output(method: _F) -> _F:
+    """Let `job.write.csv` say what is missing: a frame, and the name of an output."""
+    instead = (
+        "job.write is called with a frame and the name of an output first: job.write(frame, 'clean').{name}(...). What "
+        "is to be no part of the commit is written with frame.write.{name}(...)."
+    )
+    return cast("_F", _Named(method, instead, _WRITES))
+
+
+def is_of_reader(name: str) -> bool:
+    """Whether Spark's reader has a method of that name, in some version."""
+    return name in _READS
+
+
+def is_of_writer(name: str) -> bool:
+    """Whether Spark's writer has a method of that name, in some version."""
+    return name in _WRITES
