@@ -154,8 +154,8 @@ class ReferenceReader(ByFormat):
 
     def _has_no(self, method: str) -> OptionError:
         return OptionError(
-            f"job {self.job!r}, reference {self.name!r}: {method}(...) is not here. Nothing was read or changed. Give the "
-            f"same as options: .format({method!r}).options(...).load()."
+            f"job {self.job!r}, reference {self.name!r}: {method}(...) is not here. Nothing was read or changed. Give "
+            f"the same as options: .format({method!r}).options(...).load()."
         )
 
     def _definition(self) -> Definition:
