@@ -143,6 +143,10 @@ class SourceError(BookmarkError):
     """Raised when a source cannot be planned or read."""
 
 
+class UnknownRunsError(BookmarkError):
+    """Raised when a first run would append to files of runs that the store does not know: its bookmark may be lost."""
+
+
 class SourceMissingError(SourceError):
     """Raised when the path or upstream job of a source does not exist."""
 

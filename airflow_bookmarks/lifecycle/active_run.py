@@ -49,6 +49,7 @@ from airflow_bookmarks.lifecycle.start import OtherReaders, log_start, position_
 from airflow_bookmarks.lifecycle.stopwatch import Stopwatch
 from airflow_bookmarks.lifecycle.summary import Summary, log_committed, log_found, log_planned
 from airflow_bookmarks.lifecycle.turn import resting_contexts
+from airflow_bookmarks.lifecycle.unknown_run import check_known_runs
 from airflow_bookmarks.lifecycle.unwritten import TracksWrites
 from airflow_bookmarks.sources.registry import advance_stored
 from airflow_bookmarks.sources.source import Found
@@ -407,6 +408,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
 
         Raises:
             MisuseError: after the commit, or an output of that name was placed already.
+            UnknownRunsError: a first run finds files of runs that the store does not know.
             FencedError: the job is not ours any more.
         """
         check_name("output", output)
@@ -416,6 +418,8 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
                 f"job {self.job!r}: output {output!r} is written twice in one run. Nothing was committed. Give each "
                 "output a name of its own."
             )
+        if place.on_unknown_runs == "error" and is_first_run(self._holding.base) and self._start.is_beginning:
+            check_known_runs(self._store, self.job, output, place.target)
         entry, root = place_entry(self._store.namespace, self.job, self._run_key, output, place)
         staging = self._staging if root is None or root in self._staging else [*self._staging, root]
         placed = {**self._listed_before(output, place), output: entry}

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.emptiness import WhenEmpty
     from airflow_bookmarks.core.run import RunKey
     from airflow_bookmarks.files.filesystem import FileSystem
+    from airflow_bookmarks.lifecycle.unknown_run import OnUnknownRuns
 
 
 _MARK_OF_SPARK = "_SUCCESS"
@@ -39,7 +40,8 @@ class Place:
 
     `target` is canonical; `staging` is where to stage instead of below the target (None: below it); `facts` are kept
     with the output for those who read it: format, partition columns, reading options. `when_empty` is what becomes of
-    it in a run without new input (None: see `core.emptiness.Increment.publishes`).
+    it in a run without new input (None: see `core.emptiness.Increment.publishes`). `on_unknown_runs` is whether a first
+    run is stopped by files of runs in the target that the store does not know (`lifecycle.unknown_run`).
     """
 
     sink: str
@@ -47,6 +49,7 @@ class Place:
     staging: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     when_empty: WhenEmpty | None = None
+    on_unknown_runs: OnUnknownRuns = "keep"
 
 
 @dataclass(frozen=True, slots=True)

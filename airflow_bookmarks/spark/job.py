@@ -26,6 +26,7 @@ from airflow_bookmarks.lifecycle.point import fault_from_environment
 from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.lifecycle.shards import Layout, check_not_sharded
 from airflow_bookmarks.lifecycle.side_run import SideRun
+from airflow_bookmarks.lifecycle.unknown_run import OnUnknownRuns
 from airflow_bookmarks.sources.file_options import FileOptions, OnOverwrite, OnTouch, OnUnmatched
 from airflow_bookmarks.sources.look import Looks
 from airflow_bookmarks.spark.arguments import Arguments
@@ -616,6 +617,7 @@ class BookmarkedJob:
         count_rows: bool = True,
         stamp_rows: bool = False,
         when_empty: WhenEmpty | None = None,
+        on_unknown_runs: OnUnknownRuns = "error",
     ) -> BookmarkedWriter:
         """Return a writer for the output `name`, with the method names of `DataFrame.write`.
 
@@ -631,6 +633,9 @@ class BookmarkedJob:
                 other ("publish"), or not ("discard"). Default: rows are published, unless they would overwrite while
                 neither a context nor `job.state` has moved; an output without rows is left out. What is left out is
                 named in the log, and counted as `discarded`.
+            on_unknown_runs: what a job does that has no bookmark and begins at the beginning, where its target holds
+                files of runs that no job of this store and namespace knows: it stops, since its bookmark may be lost
+                ("error"), or appends to them, since another store writes there on purpose ("keep").
 
         Raises:
             MisuseError: a streaming frame, or a job without a Spark session.
@@ -650,7 +655,16 @@ class BookmarkedJob:
                 check_choice("when_empty", when_empty, WhenEmpty)
             if stamp_rows:
                 frame = stamped(self, frame, name)
-            return BookmarkedWriter(self, frame, name, staging=staging, count_rows=count_rows, when_empty=when_empty)
+            check_choice("on_unknown_runs", on_unknown_runs, OnUnknownRuns)
+            return BookmarkedWriter(
+                self,
+                frame,
+                name,
+                staging=staging,
+                count_rows=count_rows,
+                when_empty=when_empty,
+                on_unknown_runs=on_unknown_runs,
+            )
 
     def expect(self, condition: Condition, message: str) -> None:
         """Check something of the data; if it is false nothing of this run is committed, also where the error is caught.

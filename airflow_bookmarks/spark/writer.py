@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from airflow_bookmarks.core.emptiness import WhenEmpty
+    from airflow_bookmarks.lifecycle.unknown_run import OnUnknownRuns
     from airflow_bookmarks.spark.job import BookmarkedJob
 
 log = logging.getLogger(__name__)
@@ -67,9 +68,11 @@ class BookmarkedWriter:
         staging: str | None,
         count_rows: bool,
         when_empty: WhenEmpty | None,
+        on_unknown_runs: OnUnknownRuns,
     ) -> None:
         self._job, self._frame, self._name = job, frame, name
         self._staging, self._count_rows, self._when_empty = staging, count_rows, when_empty
+        self._on_unknown_runs = on_unknown_runs
         self._format = "parquet"
         self._mode = Mode.APPEND
         self._partition_by: tuple[str, ...] = ()
@@ -145,6 +148,7 @@ class BookmarkedWriter:
             OptionError: a path that is empty, relative or a pattern; a target where this run reads, or where another
                 output of it is overwritten; a staging folder that readers see; a format that this Spark has not.
             MisuseError: an output of that name exists already.
+            UnknownRunsError: a first run finds files of runs that the store does not know.
         """
         with self._job.active_run.writing(self._name):
             if format is not None:
@@ -166,7 +170,14 @@ class BookmarkedWriter:
             self._job.inputs.check_staging(staging)
         mode = self._publish_mode()
         sink = FileSink(
-            self._format, target, mode, self._partition_by, self._options, staging, when_empty=self._when_empty
+            self._format,
+            target,
+            mode,
+            self._partition_by,
+            self._options,
+            staging,
+            self._when_empty,
+            self._on_unknown_runs,
         )
         run = self._job.active_run
         schema = self._frame.schema

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.errors import OptionError, UnknownRunsError
+from airflow_bookmarks.spark import BookmarkedJob
 from tests.spark.lake import Lake, columns_of, lines_of, rows_of
 
 FIRST = datetime.fromtimestamp(1_700_000_000, UTC)  # the time of the first file that a lake is given
@@ -67,3 +68,22 @@ def test_bounds_are_refused_for_an_upstream(lake: Lake, bound: dict[str, Any]) -
     lake.copy("up")
     with pytest.raises(OptionError, match=f"{next(iter(bound))}: an option of files"), lake.job("down") as job:
         job.read("up", **bound).upstream("up")
+
+
+def test_lost_store_with_create_begins_no_second_time_in_silence(lake: Lake) -> None:
+    store = f"sqlite:///{lake.root.parent}/own.db?create=true"
+    lake.put("a.txt", "a")
+
+    def copy(mode: str = "append", **options: Any) -> None:
+        with BookmarkedJob(lake.spark, "own", store=store) as job:
+            job.write(lake.read(job), "out", **options).mode(mode).text(lake.path("own"))
+
+    copy()
+    (lake.root.parent / "own.db").unlink()
+    with pytest.raises(UnknownRunsError, match="Was the store lost"):
+        copy()
+    assert lines_of(lake.spark.read.text(lake.path("own"))) == ["a"]
+    with pytest.raises(OptionError, match="on_unknown_runs"):
+        copy(on_unknown_runs="ignore")
+    copy("overwrite")
+    assert lines_of(lake.spark.read.text(lake.path("own"))) == ["a"]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.emptiness import WhenEmpty
     from airflow_bookmarks.files.filesystem import FileSystem
+    from airflow_bookmarks.lifecycle.unknown_run import OnUnknownRuns
 
 KIND = "files"
 
@@ -35,6 +36,7 @@ class FileSink:
     options: Mapping[str, str]
     staging: str | None
     when_empty: WhenEmpty | None = None
+    on_unknown_runs: OnUnknownRuns = "error"
 
     def place(self, schema: StructType) -> Place:
         """Return what is stored before the first byte of a frame with these columns is written."""
@@ -44,7 +46,9 @@ class FileSink:
             "partition_by": list(self.partition_by),
             "options": dict(self._trip(schema).reading),
         }
-        return Place(KIND, self.target, self.staging, facts, self.when_empty)
+        # An overwrite from the beginning makes anew what lost runs have written.
+        on_unknown_runs = self.on_unknown_runs if self.mode is Mode.APPEND else "keep"
+        return Place(KIND, self.target, self.staging, facts, self.when_empty, on_unknown_runs)
 
     def losses(self, schema: StructType) -> Sequence[str]:
         """Return what of a frame with these columns `upstream()` does not read as it was written."""
