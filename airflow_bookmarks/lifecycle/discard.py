@@ -6,8 +6,8 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.emptiness import WHEN_EMPTY, Increment
+from airflow_bookmarks.core.mode import Mode
 from airflow_bookmarks.core.reason import MISSING
-from airflow_bookmarks.lifecycle.place import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.emptiness import WHEN_EMPTY
 from airflow_bookmarks.core.errors import PublishError, SourceMissingError
 from airflow_bookmarks.core.listing import Listing
+from airflow_bookmarks.core.mode import Mode as Mode
 from airflow_bookmarks.core.reason import HIDDEN
 from airflow_bookmarks.core.run import STAGED_SINKS, OutputEntry
 from airflow_bookmarks.files.filesystem import Listed
@@ -24,14 +24,6 @@ if TYPE_CHECKING:
 
 
 _MARK_OF_SPARK = "_SUCCESS"
-
-
-class Mode(StrEnum):
-    """What a publish does with what the target holds already."""
-
-    APPEND = "append"
-    OVERWRITE = "overwrite"
-    OVERWRITE_PARTITIONS = "overwrite_partitions"
 
 
 @dataclass(frozen=True, slots=True)
