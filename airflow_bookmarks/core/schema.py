@@ -7,7 +7,7 @@ struct, array and map, a mapping in turn. Nullability and metadata play no part:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -18,6 +18,9 @@ InferSchema = Literal["sample", "all", "last"]
 
 Type = str | Mapping[str, Any]
 Fold = Callable[[str], str]  # what makes two spellings one column: str.lower where case means nothing
+
+# Of a field in a recorded schema: no value of it was ever seen, so that its type is none yet. Spark passes it over.
+UNSEEN = "unseen"
 
 _SPOKEN = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 _INTEGERS = ("byte", "short", "integer", "long")
@@ -247,6 +250,58 @@ def _for_both(one: Type, other: Type) -> Type:
     if one == other or is_readable_as(one, other):
         return one
     return other if is_readable_as(other, one) else "string"
+
+
+# ---- columns that no value was seen of
+
+
+def with_unseen(schema: Type, names: Collection[str], fold: Fold = str.lower, _above: str = "") -> Type:
+    """Return the schema with a mark at the fields of these dotted names, and at no others."""
+    if isinstance(schema, str) or schema["type"] != "struct":
+        return schema
+    wanted, fields = {fold(name) for name in names}, []
+    for each in schema["fields"]:
+        name = _below(_above, each["name"])
+        mark = {UNSEEN: True} if fold(name) in wanted else {}
+        kept = {key: value for key, value in each.items() if key != UNSEEN}
+        fields.append({**kept, "type": with_unseen(each["type"], names, fold, name), **mark})
+    return {**schema, "fields": fields}
+
+
+def unseen_in(schema: Type, _above: str = "") -> list[str]:
+    """Return the dotted names of the fields that have the mark.
+
+    Example:
+        >>> unseen_in(with_unseen(struct(a="string", s=struct(b="string")), ["A", "s.b"]))
+        ['a', 's.b']
+    """
+    if isinstance(schema, str) or schema["type"] != "struct":
+        return []
+    found = []
+    for each in schema["fields"]:
+        name = _below(_above, each["name"])
+        found += [name] if each.get(UNSEEN) else unseen_in(each["type"], name)
+    return found
+
+
+def resolved(before: Type, now: Type, fold: Fold = str.lower) -> Type:
+    """Return what was recorded, where a field of which no value was seen has the type that it has now.
+
+    Example:
+        >>> spoken(resolved(with_unseen(struct(a="string", b="string"), ["a"]), struct(a="long", b="long")))
+        'struct<a:bigint,b:string>'
+    """
+    if isinstance(before, str) or before["type"] != "struct":
+        return before
+    others = {} if isinstance(now, str) or now["type"] != "struct" else _fields(now, fold)
+    fields = []
+    for each in before["fields"]:
+        kept, other = {key: value for key, value in each.items() if key != UNSEEN}, others.get(fold(each["name"]))
+        if other is not None:
+            kind = other["type"] if each.get(UNSEEN) else resolved(each["type"], other["type"], fold)
+            kept = {**kept, "type": kind}
+        fields.append(kept)
+    return {**before, "fields": fields}
 
 
 # ---- words

@@ -16,6 +16,7 @@ from airflow_bookmarks.core.listing import Listing
 from airflow_bookmarks.core.option import check_choice
 from airflow_bookmarks.core.partition import placed, roots_above
 from airflow_bookmarks.core.reason import OTHER_SHARDS, OVER_BOUND
+from airflow_bookmarks.core.schema import with_unseen
 from airflow_bookmarks.core.until import until_of
 from airflow_bookmarks.files.filesystem import FileSystem, open_one_filesystem, paths_and_patterns
 from airflow_bookmarks.lifecycle.archive import Disposal, danger_of
@@ -74,6 +75,7 @@ class BookmarkedReader(ByFormat):
         self._share = share
         self._format: str | None = None
         self._schema: StructType | None = None
+        self._unseen: Sequence[str] = ()
         self._options: dict[str, str] = {}
         self._label = f"job {job.name!r}, context {ctx!r}"
         self._check_way(options.read_by)
@@ -261,7 +263,11 @@ class BookmarkedReader(ByFormat):
             self._label, name, self._options, schema, self._files.recursive, skips_missing, self._wanted.infer_schema
         )
         known = partial(self._known_schema, plan, files, fmt)
-        return read_plan(self._job.spark, files, plan, fmt, known, self._wanted.read_by, recorded)
+        return read_plan(self._job.spark, files, plan, fmt, known, self._wanted.read_by, recorded, self._note)
+
+    def _note(self, unseen: Sequence[str]) -> None:
+        """Keep which columns have no type yet, because no value of theirs was seen."""
+        self._unseen = unseen
 
     def _check_can_judge(self, fmt: Format) -> None:
         """Make sure that it can be said of each file whether it can be parsed.
@@ -480,7 +486,11 @@ class BookmarkedReader(ByFormat):
         self, plan: FilePlan, frame: DataFrame, change: Difference, column: WatermarkColumn | None
     ) -> DataFrame:
         run = self._job.active_run
-        run.set_schema(self._ctx, frame.schema.json(), change.facts())
+        schema = frame.schema.json()
+        if self._unseen:
+            fold = case_rule(self._job.spark)
+            schema = json.dumps(with_unseen(json.loads(schema), self._unseen, fold))
+        run.set_schema(self._ctx, schema, change.facts())
         if plan.is_empty:
             run.set_rows(self._ctx, 0)
             return frame

@@ -533,3 +533,18 @@ def test_column_of_csv_that_folders_give_as_well_shifts_no_values(lake: Lake) ->
     with pytest.raises(SourceError, match=r"of \['month'\]"):
         run(lake, "csv")
     assert run(lake, "csv", "id INT, month_inside INT, v STRING")[1] == [(7, 99, "x", 1)]
+
+
+def test_columns_of_the_last_run_may_have_names_that_spark_made_up(lake: Lake) -> None:
+    def read(**kwargs: Any) -> Any:
+        with lake.job() as job:
+            frame = job.read("raw", **kwargs).option("header", True).csv(lake.path("raw"))
+            return frame.columns, rows_of(frame)
+
+    lake.put("a.csv", "carrier,,delay", "AA,x,1")
+    read()
+    lake.put("b.csv", "carrier,,delay", "BA,y,2")
+    assert read(infer_schema="last") == (["carrier", "_c1", "delay"], [("BA", "y", "2")])
+    lake.put("c.csv", "delay,,carrier", "3,z,CA")
+    with pytest.raises(SchemaChangedError, match=r"c\.csv"):
+        read(infer_schema="last")

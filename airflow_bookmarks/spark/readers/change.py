@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import SchemaChangedError
-from airflow_bookmarks.core.schema import Difference, OnSchemaChange, compare, without
+from airflow_bookmarks.core.schema import Difference, OnSchemaChange, compare, resolved, without
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,6 +45,7 @@ class ColumnRule:
         if before is None:
             return Difference()
         after = without(json.loads(now), self.own, self.fold)
+        before = json.dumps(resolved(json.loads(before), json.loads(now), self.fold))
         names = {self.fold(each["name"]) for each in json.loads(now)["fields"]}
         gone = [name for name in self.may_go if self.fold(name) not in names]
         then = without(json.loads(before), [*self.own, *gone], self.fold)

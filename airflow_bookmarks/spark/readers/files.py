@@ -32,6 +32,7 @@ from airflow_bookmarks.core.cause import cause_of
 from airflow_bookmarks.core.errors import SchemaUnknownError, SourceChangedError
 from airflow_bookmarks.core.partition import placed, root_among, roots_above
 from airflow_bookmarks.core.reason import BEFORE_START, LATE, NESTED, OVER_BOUND, SPECIAL
+from airflow_bookmarks.core.schema import unseen_in
 from airflow_bookmarks.sources.files import left_out
 from airflow_bookmarks.sources.scope import Below
 from airflow_bookmarks.spark.readers.corrupt import is_of_the_way
@@ -82,6 +83,7 @@ def read_plan(
     known_schema: Callable[[], str | None],
     way: Way | None = None,
     recorded: str | None = None,
+    note: Callable[[Sequence[str]], None] = lambda unseen: None,
 ) -> DataFrame:
     """Return a frame over exactly the planned files.
 
@@ -89,6 +91,7 @@ def read_plan(
         known_schema: returns the schema (JSON) of the run before: for an empty plan, and for files without content.
         way: how to read; default: `choose_way`.
         recorded: the schema (JSON) of the run that this one goes on from; columns that are found are made one with it.
+        note: is given the columns of which no value was seen, of this run and of those before.
 
     Raises:
         SchemaUnknownError: there is nothing to take a schema from: not the user, no earlier run, no content.
@@ -102,16 +105,17 @@ def read_plan(
             found = columns_of(spark, files, plan, fmt, recorded)
             frame = _read(spark, files, plan, found, way or choose_way(plan, is_connect(spark)))
             if frame.columns:  # the first look at the columns is what makes Spark Connect analyse
+                note(found.unseen)
                 return frame
     except AnalysisException as error:
         left = _without_missing(files, plan, fmt, error)
         if left is not None:
-            return read_plan(spark, files, left, fmt, known_schema, way, recorded)
+            return read_plan(spark, files, left, fmt, known_schema, way, recorded, note)
         if fmt.schema is not None or "UNABLE_TO_INFER_SCHEMA" not in str(error):
             raise
     if fmt.schema is None and fmt.infer != "all" and len(plan) > MOST_CONTENTS:
         # Those that were looked at have no content, and others may have.
-        return read_plan(spark, files, plan, replace(fmt, infer="all"), known_schema, way, recorded)
+        return read_plan(spark, files, plan, replace(fmt, infer="all"), known_schema, way, recorded, note)
     known = known_schema()
     schema = _schema_of_left_out(spark, files, plan, fmt) if known is None else StructType.fromJson(json.loads(known))
     if schema is None:
@@ -120,7 +124,9 @@ def read_plan(
             f"were given, and no earlier run recorded them{_in_vain(plan)}. Nothing was committed. Give them with "
             ".schema(...)."
         )
-    return read_plan(spark, files, plan, replace(fmt, schema=schema), known_schema, way)
+    frame = read_plan(spark, files, plan, replace(fmt, schema=schema), known_schema, way)
+    note([] if known is None else unseen_in(json.loads(known)))
+    return frame
 
 
 def _without_missing(files: FileSystem, plan: FilePlan, fmt: Format, error: AnalysisException) -> FilePlan | None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
@@ -22,13 +22,25 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from airflow_bookmarks.core.errors import SchemaChangedError, SourceError
-from airflow_bookmarks.core.schema import Merge, Type, add_missing, by_position, compare, typed_as, widest, without
+from airflow_bookmarks.core.schema import (
+    Merge,
+    Type,
+    add_missing,
+    by_position,
+    compare,
+    resolved,
+    struct,
+    typed_as,
+    unseen_in,
+    widest,
+    without,
+)
 from airflow_bookmarks.spark.readers.format import Format, case_rule, corrupt_column, reader_of
 from airflow_bookmarks.spark.readers.head import avro_schema, by_head, first_line
 from airflow_bookmarks.spark.session import SPARK_ERRORS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from airflow_bookmarks.core.listing import Listing
     from airflow_bookmarks.core.plan import FilePlan
@@ -48,11 +60,13 @@ _TEXT = StructType([StructField("value", StringType())])
 class Columns:
     """The format with the columns of the data, without those of partitions.
 
-    `frame` reads all the planned files with these columns, where finding them has made one.
+    `frame` reads all the planned files with these columns, where finding them has made one. `unseen` are those, by
+    dotted names, of which neither this look nor an earlier one has seen a value: their type is Spark's stopgap.
     """
 
     fmt: Format
     frame: DataFrame | None = None
+    unseen: Sequence[str] = ()
 
 
 def columns_of(
@@ -76,20 +90,42 @@ def columns_of(
     before = None if recorded is None else without(json.loads(recorded), list(plan.partition_types), fold)
     if fmt.infer == "last" and before is not None:
         log.info("bookmark, %s: columns are those of the last run; no file is looked at for others", fmt.reader)
-        return Columns(replace(_by_header(fmt), schema=_struct(before)))
+        return Columns(replace(_held_by_header(spark, files, plan, fmt, before), schema=_struct(before)))
     look = _Look(spark, files, fmt, fold, _looked_at(plan.files, fmt), plan.files)
     try:
         seen = look.columns()
     except SchemaChangedError as error:
         raise SchemaChangedError(f"{fmt.reader}: {error}") from error
     now, fmt = seen.columns, _by_header(fmt) if seen.is_held else fmt
-    merged = now if before is None else look.merged(before, now)
+    unseen = look.unseen(before, now)
+    merged = now if before is None else look.merged(resolved(before, now, fold), now)
     _log_sample(fmt, len(look.listing), len(plan))
     data = without(merged, list(plan.partition_types), fold)
     if fmt.name == "csv" and data != merged:
         raise _doubled(fmt, plan)
     is_whole = data == now and look.is_at_all
-    return Columns(replace(fmt, schema=_struct(data)), seen.frame if is_whole else None)
+    return Columns(replace(fmt, schema=_struct(data)), seen.frame if is_whole else None, unseen)
+
+
+def _held_by_header(spark: SparkSession, files: FileSystem, plan: FilePlan, fmt: Format, before: Type) -> Format:
+    """Return the format for CSV files whose headers have to be those of the last run.
+
+    Spark holds each header against the columns; not where it has made up a name for one, which no header has. There the
+    first line of each file is read here.
+
+    Raises:
+        SchemaChangedError: a header is another one.
+    """
+    held, fold = _by_header(fmt), case_rule(spark)
+    if held is fmt or _is_one_header([before], fold):
+        return held
+    groups = by_head(files, plan.files.paths, first_line)
+    look = _Look(spark, files, fmt, fold, plan.files, plan.files)
+    try:
+        _by_position([("the last run", before), *((paths[0], look.names_of(paths[0])) for paths in groups)], fold)
+    except SchemaChangedError as error:
+        raise SchemaChangedError(f"{fmt.reader}: {error}") from error
+    return fmt
 
 
 def _doubled(fmt: Format, plan: FilePlan) -> SourceError:
@@ -224,7 +260,54 @@ class _Look:
         middle = len(paths) // 2
         return [*self._in_parts(paths[:middle]), *self._in_parts(paths[middle:])]
 
+    def names_of(self, path: str) -> Type:
+        """Return the columns of one file, all as text: what matters is their names."""
+        return self._seen([path], inferSchema="false")[0]
+
     # ---- with the last run's
+
+    def unseen(self, before: Type | None, now: Type) -> list[str]:
+        """Return the columns, by dotted names, of which neither these files nor any before show a value.
+
+        Only what was not there before, or not seen, is asked for, and only where Spark says text, as it does where it
+        finds nothing: that is a second look in a first run, and as long as there is such a column.
+        """
+        known = struct() if before is None else before
+        marked = unseen_in(known)
+        new = [each.name for each in compare(known, now, self.fold).added if "string" in (each.now or "")]
+        gone = [each.name for each in compare(known, now, self.fold).removed]
+        if not new and not self._among(marked, gone, is_within=False):
+            return marked
+        valueless = self._valueless(now)
+        still = {*self._among(marked, gone), *self._among(marked, valueless), *self._among(valueless, new)}
+        return sorted(still)
+
+    def _among(self, names: Sequence[str], others: Sequence[str], *, is_within: bool = True) -> list[str]:
+        """Return those of some columns that are one of the others or lie within one; or those that don't."""
+        folded = [self.fold(other) for other in others]
+        return [
+            name
+            for name in names
+            if any(f"{self.fold(name)}.".startswith(f"{other}.") for other in folded) == is_within
+        ]
+
+    def _valueless(self, now: Type) -> list[str]:
+        """Return the columns of which these files show no value, as far as their types are guessed from values."""
+        if self.fmt.name == "json" and not self.fmt.is_set("primitivesAsString"):
+            seen = self._seen(self.listing.paths, dropFieldIfAllNull="true")[0]
+            return [change.name for change in compare(seen, now, self.fold).added]
+        is_guessed = (self.fmt.name == "csv" and self.fmt.is_set("inferSchema")) or self.fmt.name == "xml"
+        texts = [each["name"] for each in _struct_fields(now) if each["type"] == "string"] if is_guessed else []
+        return self._without_values(now, texts)
+
+    def _without_values(self, now: Type, names: Sequence[str]) -> list[str]:
+        """Return which of these top columns are null in all rows of these files."""
+        paths = [self.files.pattern(path) for path in self.listing.paths]
+        if not names:
+            return []
+        frame = reader_of(self.spark, self.fmt).schema(_struct(now)).load(paths)
+        counts = frame.agg(*[F.count(F.col(f"`{name.replace('`', '``')}`")) for name in names]).first()
+        return [name for name, n in zip(names, counts or (), strict=True) if n == 0]
 
     def merged(self, before: Type, now: Type) -> Type:
         """Return what the files show, made one with what was recorded."""
@@ -253,16 +336,12 @@ class _Look:
             return now
         if self.fmt.name == "json":
             return self._seen(self.listing.paths, dropFieldIfAllNull="true")[0]
-        frame = (
-            reader_of(self.spark, self.fmt)
-            .schema(_struct(now))
-            .load([self.files.pattern(path) for path in self.listing.paths])
-        )
-        top = [name for name in frame.columns if name in clashes]
-        if not top:
-            return now
-        counts = frame.agg(*[F.count(F.col(f"`{name.replace('`', '``')}`")) for name in top]).first()
-        return typed_as(now, before, [name for name, n in zip(top, counts or (), strict=True) if n == 0], self.fold)
+        top = [each["name"] for each in _struct_fields(now) if each["name"] in clashes]
+        return typed_as(now, before, self._without_values(now, top), self.fold)
+
+
+def _struct_fields(schema: Type) -> Sequence[Mapping[str, Any]]:
+    return [] if isinstance(schema, str) else list(schema["fields"])
 
 
 def _is_one_header(schemas: Sequence[Type], fold: Callable[[str], str]) -> bool:
