@@ -150,6 +150,7 @@ class ContextReader:
             watermark=state.watermark if state.watermark_column is None else None,
             facts=facts,
             read_at=None if run is None else from_text(run.planned_at),
+            is_set=state.set_in is not None,
         )
 
     def planned_entry(self, ctx: str) -> PlanEntry | None:

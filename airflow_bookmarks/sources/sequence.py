@@ -106,7 +106,8 @@ def seen_numbers(found: Found, sequenced: Sequenced, look: Look, roots: Sequence
         is_part: whether `sequenced` tells of a part of the look only: a number that another shard reads is not missing.
     """
     known = _seen_before(found, "number", sequenced.rule.text)
-    is_told = not is_part and (sequenced.is_whole or bool(known.ranges))
+    # What a set took for read is known, and was never told of.
+    is_told = not is_part and not found.is_set and (sequenced.is_whole or bool(known.ranges))
     return _if_any(known.add(sequenced.numbers() if is_told else look.numbers_of(sequenced.rule, roots)))
 
 

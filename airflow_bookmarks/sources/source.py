@@ -23,7 +23,8 @@ class Found:
     `load` fetches stored blobs by content hash; `partition_types` are those settled in earlier runs. `start` says where
     to begin without a position: what lies before counts as read. `watermark` is that of the position, `facts` what the
     run that moved it last recorded with its plan, and `read_at` when by its clock that run began. `moved` says that it
-    is the position after a move of its files, which the run that commits stores.
+    is the position after a move of its files, which the run that commits stores. `is_set` tells that
+    the position is none that a run has left: what counts as read is more, or less, than the facts tell.
     """
 
     position: bytes | None = None
@@ -34,6 +35,7 @@ class Found:
     facts: Mapping[str, Any] = field(default_factory=dict)
     read_at: datetime | None = None
     moved: Relocation | None = None
+    is_set: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -273,6 +273,21 @@ def test_file_that_was_read_and_removed_leaves_no_gap(shop: Shop) -> None:
     assert summary.contexts["raw"]["gaps"]["missing"] == 0
 
 
+@pytest.mark.parametrize("value", ["now", "2030-01-01T00:00:00Z"])
+def test_what_a_set_counts_as_read_leaves_no_gap(shop: Shop, value: str) -> None:
+    put(shop, "part-1.csv", "part-2.csv")
+    run(shop)
+    put(shop, "part-3.csv", "part-4.csv", "part-6.csv")
+    set_position(shop.store, "copy", "raw", value, reason="over", who="ada")
+    shop.put("part-7.csv", "7", seconds=1_900_000_000)
+
+    names, summary = run(shop)
+
+    assert (names, missing(summary)) == (["part-7.csv"], ["5"])
+    (shop.raw / "part-4.csv").unlink()
+    assert missing(run(shop)[1]) == ["5"]
+
+
 def test_gap_is_still_told_by_a_run_with_nothing_new(shop: Shop) -> None:
     put(shop, "part-1.csv", "part-3.csv")
     run(shop)
