@@ -20,10 +20,9 @@ from tests.airflow.pairings_airflow import Flow
 from tests.airflow.pairings_driver import ORDER_VARIABLE
 from tests.airflow.pairings_worker import PROJECT, TryOrder, Worker, WorkerHost
 from tests.airflow.stand_in import Livy
-from tests.chaos.real.order import CommitPath, Gate, Held, Order
+from tests.chaos.real.order import HANG_S, CommitPath, Gate, Held, Order
 
 DRIVER = PROJECT / "tests" / "airflow" / "pairings_driver.py"
-_LIMIT_S = 120.0
 
 # Like spark-submit: the driver lives on when this is killed. What it is called with is noted. In cluster mode it says
 # the id of the driver.
@@ -173,6 +172,6 @@ def wait_for_end(pid: int) -> None:
 
 def _wait_for_stranger(pid: int) -> None:
     try:
-        psutil.Process(pid).wait(_LIMIT_S)
+        psutil.Process(pid).wait(HANG_S)
     except psutil.NoSuchProcess:
         return

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -20,7 +21,7 @@ TASK = "task"
 STARTED = "started"  # where a driver can be held before it asks the store for anything
 WAITING = "waiting"  # where a driver is that waits for the job
 
-_LIMIT_S = 60.0
+HANG_S = 1800.0  # no machine is so slow: what has not come by then never comes
 
 
 class CommitPath(StrEnum):
@@ -87,7 +88,6 @@ class Held:
 
     def __init__(self, line: socket.socket) -> None:
         self._line = line
-        line.settimeout(_LIMIT_S)
         with line.makefile() as words:
             self.place, _, pid = words.readline().strip().rpartition(" ")
         self.pid = int(pid)
@@ -105,14 +105,34 @@ class Gate:
         self._server = server
         self.port: int = server.getsockname()[1]
 
-    def next(self) -> Held:
-        """Wait until a driver stands at the gate."""
-        return Held(self._server.accept()[0])
+    def next(self, *pids: int) -> Held:
+        """Wait until a driver stands at the gate.
+
+        Raises:
+            ConnectionError: one of the processes `pids` has ended, without which none comes.
+        """
+        with ExitStack() as opened:
+            ends = {opened.enter_context(_end_of(pid)): pid for pid in pids}
+            gate = self._server.fileno()
+            ready, _, _ = select.select([gate, *ends], [], [], HANG_S)
+            if gate not in ready:
+                ended = [ends[end] for end in ready]
+                raise ConnectionError(f"no driver came to the gate; of {pids} these have ended: {ended}")
+            return Held(self._server.accept()[0])
+
+
+@contextmanager
+def _end_of(pid: int) -> Iterator[int]:
+    """Open what can be read from as soon as a process has ended."""
+    end = os.pidfd_open(pid)
+    try:
+        yield end
+    finally:
+        os.close(end)
 
 
 @contextmanager
 def open_gate() -> Iterator[Gate]:
     """Listen for drivers on a free port of the loopback."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(_LIMIT_S)
         yield Gate(server)

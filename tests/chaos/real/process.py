@@ -7,11 +7,13 @@ import multiprocessing
 import os
 import signal
 from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+import psutil
 
 from tests.chaos.real.driver import main
-from tests.chaos.real.order import Order
+from tests.chaos.real.order import HANG_S, Order
 
-_LIMIT_S = 90.0
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload([main.__module__, "tests.chaos.real.session"])
 
@@ -31,9 +33,9 @@ class DriverProcess:
 
     def wait(self) -> int:
         """Wait for the end; return the exit code, negative for a signal."""
-        self._process.join(_LIMIT_S)
+        self._process.join(HANG_S)
         if self._process.exitcode is None:
-            raise TimeoutError(f"the driver {self.pid} did not end in {_LIMIT_S:.0f} s")
+            raise TimeoutError(f"the driver {self.pid} did not end in {HANG_S:.0f} s")
         return self._process.exitcode
 
     @property
@@ -42,8 +44,23 @@ class DriverProcess:
         return self._said.read_text() if self._said.exists() else ""
 
     def freeze(self) -> None:
-        """Stop all its threads, as a machine does that hangs."""
+        """Stop all its threads, as a machine does that hangs, and wait until all stand still.
+
+        One that is in the kernel when the signal comes goes on until it leaves it, on a busy machine for long: it may
+        take a lock until then.
+        """
         self._signal(signal.SIGSTOP)
+        while not self._stands_still():
+            continue
+
+    def _stands_still(self) -> bool:
+        try:
+            threads = list(Path(f"/proc/{self.pid}/task").iterdir())
+            # The state follows the name, which is in brackets and may hold anything.
+            states = {(thread / "stat").read_text().rpartition(")")[2].split()[0] for thread in threads}
+        except (FileNotFoundError, ProcessLookupError):
+            return not psutil.pid_exists(self.pid)  # a thread that ends meanwhile is looked at no more
+        return states <= {"T", "Z", "X"}
 
     def thaw(self) -> None:
         """Let them go on."""
@@ -62,7 +79,7 @@ class DriverProcess:
 
     def __exit__(self, *reason: object) -> None:
         self._process.kill()
-        self._process.join(_LIMIT_S)
+        self._process.join(HANG_S)
 
 
 def run_driver(order: Order) -> int:

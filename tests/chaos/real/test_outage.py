@@ -66,7 +66,7 @@ def test_run_goes_on_when_the_store_is_back_and_nothing_is_done_twice(
     scene.land_more()
     order = scene.order(holds=(step,), gate=gate.port, read_timeout_s=READ_TIMEOUT_S, lease_s=LEASE_S)
     with DriverProcess(order) as driver:
-        held = gate.next()
+        held = gate.next(driver.pid)
         with away(dynamodb_local_url):
             held.go_on()
             time.sleep(OUTAGE_S)  # how long it is away is what is tested

@@ -29,7 +29,7 @@ def freeze_and_overtake(scene: Scene, gate: Gate, point: Point) -> DriverProcess
     scene.run_first()
     scene.land_more()
     driver = DriverProcess(scene.order(holds=(point,), gate=gate.port, lease_s=LEASE_S))
-    held = gate.next()
+    held = gate.next(driver.pid)
     scene.freeze(driver)
     scene.outlast_lease()
     scene.land("late", "late")

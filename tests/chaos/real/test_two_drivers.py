@@ -19,7 +19,7 @@ def test_second_driver_is_told_who_works_on_the_job_and_changes_nothing(
     scene.path = path
     scene.land_first()
     with DriverProcess(scene.order(holds=(Point.PLANNED,), gate=gate.port)) as first:
-        held = gate.next()
+        held = gate.next(first.pid)
         with DriverProcess(scene.order(run_id="second")) as second:
             assert second.wait() == 1
             assert "JobBusyError" in second.said
@@ -33,10 +33,10 @@ def test_second_driver_is_told_who_works_on_the_job_and_changes_nothing(
 def test_driver_that_waits_does_its_own_after_the_first(scene: Scene, gate: Gate) -> None:
     scene.land_first()
     with DriverProcess(scene.order(holds=(Point.STAGED,), gate=gate.port)) as first:
-        held = gate.next()
+        held = gate.next(first.pid)
         waits = scene.order(run_id="second", on_conflict="wait", holds=(WAITING,), gate=gate.port)
         with DriverProcess(waits) as second:
-            waiting = gate.next()
+            waiting = gate.next(second.pid)
             assert waiting.place == WAITING
             scene.land_more()
             held.go_on()
@@ -60,7 +60,7 @@ def test_of_drivers_that_begin_at_once_each_works_alone_or_is_told(scene: Scene)
 def test_retry_takes_over_from_a_driver_that_lives_and_the_first_is_told(scene: Scene, gate: Gate) -> None:
     scene.land_first()
     with DriverProcess(scene.order(holds=(Point.BEFORE_COMMIT,), gate=gate.port)) as first:
-        held = gate.next()
+        held = gate.next(first.pid)
         assert scene.drive(2) == 0
         held.go_on()
         assert first.wait() == 1

@@ -14,11 +14,10 @@ import pytest
 
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.point import Point
-from tests.chaos.real.order import CommitPath, Gate, Order
+from tests.chaos.real.order import HANG_S, CommitPath, Gate, Order
 from tests.chaos.real.scene import IS_FULL, Scene
 from tests.chaos.real.submission import spark_submit, started, submit
 
-_LIMIT_S = 90.0
 DRIVER = [sys.executable, "-m", "tests.chaos.real.driver"]
 
 pytestmark = [
@@ -52,7 +51,7 @@ def work(order: Order) -> None:
 def wait_for_end(pid: int) -> None:
     """Wait for a process that is no child of this one."""
     try:
-        psutil.Process(pid).wait(_LIMIT_S)
+        psutil.Process(pid).wait(HANG_S)
     except psutil.NoSuchProcess:
         return
 
@@ -64,9 +63,9 @@ def test_retry_takes_over_from_the_driver_of_a_worker_that_was_killed(scene: Sce
     scene.land_first()
     first = scene.order(holds=(Point.STAGED,), gate=gate.port)
     with worker(first) as leader:
-        held = gate.next()
+        held = gate.next(leader.pid)
         leader.kill()
-        assert leader.wait(_LIMIT_S) == -signal.SIGKILL
+        assert leader.wait(HANG_S) == -signal.SIGKILL
         assert psutil.pid_exists(held.pid)
         work(scene.order(2))
         held.go_on()
@@ -82,9 +81,9 @@ def test_retry_needs_no_spark_when_the_driver_of_a_killed_worker_went_on_and_pub
 ) -> None:
     scene.land_first()
     with worker(scene.order(holds=(Point.STAGED,), gate=gate.port)) as leader:
-        held = gate.next()
+        held = gate.next(leader.pid)
         leader.kill()
-        leader.wait(_LIMIT_S)
+        leader.wait(HANG_S)
         held.go_on()
         wait_for_end(held.pid)
     scene.check_whole()
@@ -99,7 +98,7 @@ def test_retry_publishes_what_driver_and_worker_left_when_both_were_killed(
 ) -> None:
     scene.land_first()
     with worker(scene.order(holds=(Point.MOVED,), gate=gate.port)) as leader:
-        held = gate.next()
+        held = gate.next(leader.pid)
         leader.kill()
         psutil.Process(held.pid).kill()
         wait_for_end(held.pid)
@@ -119,12 +118,12 @@ def test_driver_that_outlives_the_jvm_commits_nothing_once_the_worker_has_seen_s
     scene.land_first()
     first = scene.order(holds=(Point.STAGED,), gate=gate.port)
     with worker(first, spark_submit("spark_driver.py")) as leader:
-        held = gate.next()
+        held = gate.next(leader.pid)
         jvm = psutil.Process(held.pid).parent()
         assert jvm is not None
         assert jvm.name() == "java"
         jvm.kill()
-        assert leader.wait(_LIMIT_S) == 1  # it has fenced this try by now
+        assert leader.wait(HANG_S) == 1  # it has fenced this try by now
         assert psutil.pid_exists(held.pid)
         held.go_on()
         wait_for_end(held.pid)
