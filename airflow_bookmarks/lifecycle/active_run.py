@@ -36,7 +36,7 @@ from airflow_bookmarks.lifecycle.manifest import WritesManifests
 from airflow_bookmarks.lifecycle.other_use import OtherUse, check_alone, warn_of_readers
 from airflow_bookmarks.lifecycle.place import Place, Staged, place_entry
 from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.lifecycle.publish import publish_run, sweep, sweep_after_mark
+from airflow_bookmarks.lifecycle.publish import publish_run, sweep_after_mark, sweep_before_plan
 from airflow_bookmarks.lifecycle.quarantine import log_corrupt, without_corrupt
 from airflow_bookmarks.lifecycle.reading import ContextReader, ReadsContexts
 from airflow_bookmarks.lifecycle.recheck import OnMissing, recheck_plan
@@ -159,7 +159,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
                 # Nothing is due or open now, so nobody needs what lower fences staged. A driver whose publish was
                 # dropped by a forced rewind finds nothing to move any more: else it could move files into the target
                 # after this run has listed what it replaces. What it stages from now on, the last sweep takes.
-                sweep(run._staging, run._holding.fence - 1)
+                sweep_before_plan(store, job, run._staging, run._holding.fence - 1)
             except BaseException:
                 run._give_back()
                 raise

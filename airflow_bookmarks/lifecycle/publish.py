@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError, PublishError, SourceError
 from airflow_bookmarks.core.plan import decode_moves, decode_paths
+from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.files.filesystem import FileSystem, open_filesystem
 from airflow_bookmarks.lifecycle.point import Point
 
@@ -164,10 +165,37 @@ def sweep(staging: Iterable[str], fence: int) -> int:
     return removed
 
 
+def sweep_before_plan(store: BookmarkStore, job: str, staging: Iterable[str], fence: int) -> None:
+    """Sweep what lower fences staged, after recovery; leave a root that is out of reach, if nothing can come of it.
+
+    Only what is committed is ever moved, and all of that is published by now, but for a publish that a forced rewind
+    has dropped: its driver, if it lives and reaches the root, could still move files into a target after this run has
+    listed what it replaces.
+
+    Raises:
+        OSError, SourceError, OptionError: a root is out of reach, and a dropped publish has staged there.
+    """
+    for root in staging:
+        try:
+            sweep([root], fence)
+        except (OptionError, SourceError, OSError) as error:
+            committed = (run for run in store.runs(job) if run.state is RunState.COMMITTED)
+            places = [output.place for run in committed for output in run.outputs.values()]
+            if any(place.startswith(f"{root}/") for place in places):
+                raise
+            log.warning(
+                "bookmark %s: the staging folder %r is out of reach; what earlier runs left there stays, and no run "
+                "needs it: %s",
+                job,
+                root,
+                error,
+            )
+
+
 def sweep_after_mark(staging: Iterable[str], fence: int) -> None:
     """Sweep each root that can be reached: the run is published, so what stays anywhere is rubbish, and no failure.
 
-    The sweep of the next begin takes it, which does not go on without: see `ActiveRun.begin`.
+    The sweep of the next begin takes it: see `sweep_before_plan`.
     """
     for root in staging:
         try:

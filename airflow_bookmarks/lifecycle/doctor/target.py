@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import SourceError
+from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.listing import FileInfo
 from airflow_bookmarks.core.partition import folders_above
@@ -46,6 +46,10 @@ def examine_targets(survey: Survey) -> Iterator[Finding]:
     yield from replaced_files(survey)
     yield from _left_over(survey)
     yield from _foreign(survey, committed)
+    for root, why in unreachable_staging(survey).items():
+        what = f"the staging folder {root!r} is out of reach, so nobody can tell what is left in it: {why}"
+        mend = "Make it reachable, or leave it: runs go on, unless a publish that was dropped has staged there."
+        yield Finding("staging-unreachable", survey.job, Severity.WARNING, what, root, mend)
     for folder in orphaned_staging(survey):
         what = f"{folder!r} was staged under a fence that has passed; nothing of it is open or due"
         mend = "Remove the folder; the next run of the job would do so as well."
@@ -221,7 +225,8 @@ def orphaned_staging(survey: Survey) -> list[str]:
     # A replay that failed has no item of its own; its execution names the run until another attempt has done it.
     replayed = {execution.replaying for execution in survey.executions.values()}
     orphaned: list[str] = []
-    for root in head.staging:
+    unreachable = unreachable_staging(survey)
+    for root in (root for root in head.staging if root not in unreachable):
         for folder in open_filesystem(root).folders(root):
             path = f"{root}/{folder}"
             match = _FOLDER.fullmatch(folder)
@@ -231,6 +236,17 @@ def orphaned_staging(survey: Survey) -> list[str]:
             if key.fence <= head.fence and _is_over(survey, key):
                 orphaned.append(path)
     return orphaned
+
+
+def unreachable_staging(survey: Survey) -> dict[str, str]:
+    """Return the staging roots of a job that can't be listed from here, each with why."""
+    found: dict[str, str] = {}
+    for root in () if survey.head is None else survey.head.staging:
+        try:
+            open_filesystem(root).folders(root)
+        except (OptionError, SourceError, OSError) as error:
+            found[root] = str(error)
+    return found
 
 
 def _is_over(survey: Survey, key: RunKey) -> bool:
