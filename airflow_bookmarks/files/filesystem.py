@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import partial
 from typing import IO, TYPE_CHECKING, Protocol, runtime_checkable
@@ -210,6 +211,10 @@ def register_filesystem(scheme: str, opener: Callable[[], FileSystem]) -> None:
     _OPENERS[scheme] = opener
 
 
+_ONE_SLASH = re.compile(r"(file|dbfs|wasbs?):", re.IGNORECASE)  # of other names with a colon each may be a folder
+_INSTEAD = {"dbfs": " name the store that lies below DBFS, or a volume by its path (/Volumes/...);"}
+
+
 def open_filesystem(path: str) -> FileSystem:
     """Return the file system that a path lies on.
 
@@ -220,11 +225,13 @@ def open_filesystem(path: str) -> FileSystem:
         raise OptionError("the path is empty. Nothing was read or changed. Give the folder or file to read or write.")
     scheme, sign, _ = path.partition("://")
     if not sign:
-        scheme = "file" if path.startswith("file:") else ""
+        single = _ONE_SLASH.match(path)
+        scheme = "" if single is None else single[1]
     if scheme not in _OPENERS:
         raise OptionError(
-            f"{path!r}: no file system for scheme {scheme!r}; this version knows local paths (/folder or "
-            "file:///folder), S3 (s3a://bucket/folder), HDFS (hdfs://name-node/folder), Google Cloud Storage "
+            f"{path!r}: no file system for scheme {scheme!r};{_INSTEAD.get(scheme, '')} this version "
+            "knows local paths (/folder or file:///folder), S3 (s3a://bucket/folder), HDFS "
+            "(hdfs://name-node/folder), Google Cloud Storage "
             "(gs://bucket/folder) and Azure (abfss://container@account.dfs.core.windows.net/folder). Nothing was read "
             "or changed."
         )

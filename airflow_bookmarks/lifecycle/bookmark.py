@@ -10,6 +10,7 @@ from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.run import watermarks
 from airflow_bookmarks.lifecycle.last_plan import last_plans, shown
 from airflow_bookmarks.lifecycle.quarantine import quarantined_counts
+from airflow_bookmarks.lifecycle.shards import head_of_whole
 from airflow_bookmarks.lifecycle.state_values import shown_state
 from airflow_bookmarks.store.lease_store import RUN_NUMBER
 from airflow_bookmarks.store.naming import alias_of, is_deleted
@@ -31,9 +32,9 @@ def bookmark(store: BookmarkStore, job: str) -> dict[str, Any]:
     consumers, and the changes that were made.
 
     Raises:
-        JobUnknownError: no such bookmark.
+        JobUnknownError: no such bookmark; or the job is sharded, and its bookmarks are those of its shards.
     """
-    head = store.head(job)
+    head = head_of_whole(store, job)
     planned, held = last_plans(store, job, head), quarantined_counts(store, job, head)
     contexts = {
         ctx: {

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import ChangeRefusedError, OptionError
+from airflow_bookmarks.core.errors import ChangeRefusedError, JobUnknownError, OptionError
 from airflow_bookmarks.core.shard import ShardBy, shard_by_of, shard_name, shard_names
 
 if TYPE_CHECKING:
@@ -73,6 +73,24 @@ def check_not_sharded(store: BookmarkStore, job: str) -> None:
             "would read again what they have read. Nothing was read or changed. Give it its shard (bookmark_shard), "
             "or another name."
         )
+
+
+def head_of_whole(store: BookmarkStore, job: str) -> Head:
+    """Return the head of a job that is not sharded.
+
+    Raises:
+        JobUnknownError: there is no such bookmark, or it is that of its virtual shards; the message says which.
+    """
+    try:
+        return store.head(job)
+    except JobUnknownError as error:
+        shards = sorted(store.heads(shard_names(job)))
+        if not shards:
+            raise
+        raise JobUnknownError(
+            f"job {job!r} is sharded: it has no bookmark of its own but {len(shards)} of its virtual shards, "
+            f"{shards[0]!r} to {shards[-1]!r}. Nothing was changed. Name one of these."
+        ) from error
 
 
 def is_sharded(store: BookmarkStore, job: str) -> bool:

@@ -69,3 +69,9 @@ def test_paths_of_one_file_system_have_one_however_they_name_it() -> None:
 def test_paths_of_several_file_systems_are_refused(paths: list[str]) -> None:
     with pytest.raises(OptionError, match=r"different file systems.*Nothing was read"):
         open_one_filesystem(paths)
+
+
+@pytest.mark.parametrize("path", ["dbfs:/raw", "dbfs:///raw"])
+def test_path_in_dbfs_is_refused_by_its_scheme(path: str) -> None:
+    with pytest.raises(OptionError, match=r"no file system for scheme 'dbfs'.*store that lies below DBFS.*Nothing was"):
+        open_filesystem(path)

@@ -12,7 +12,13 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.errors import ChangeRefusedError, JobBusyError, OptionError, SourceChangedError
+from airflow_bookmarks.core.errors import (
+    ChangeRefusedError,
+    JobBusyError,
+    JobUnknownError,
+    OptionError,
+    SourceChangedError,
+)
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.reason import OTHER_SHARDS
 from airflow_bookmarks.core.shard import (
@@ -29,6 +35,7 @@ from airflow_bookmarks.core.virtual_shard import virtual_shards
 from airflow_bookmarks.files.filesystem import Listed
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
+from airflow_bookmarks.lifecycle.bookmark import bookmark
 from airflow_bookmarks.lifecycle.change import reset
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.pending import pending
@@ -391,3 +398,14 @@ def test_shard_of_a_sharded_upstream_is_the_one_of_its_number(shop: Shop) -> Non
     shop.begin(shard_name("up", 3)).commit()
     assert upstream_of_shard(shop.store, "up", 3) == "up~03"
     assert upstream_of_shard(shop.store, "up", 4) == "up~04"  # it has shards, and that one has not run yet
+
+
+def test_bookmark_of_a_sharded_job_says_that_it_is_sharded(shop: Shop) -> None:
+    put(shop, ["a"])
+    task = Task(shop)
+    task.run_all(shards(2))
+    with pytest.raises(JobUnknownError, match=r"is sharded.*virtual shards.*Name one of these"):
+        bookmark(shop.store, "copy")
+    with pytest.raises(JobUnknownError, match="never") as unknown:
+        bookmark(shop.store, "never")
+    assert "sharded" not in str(unknown.value)
