@@ -86,7 +86,7 @@ def window_runs(store: BookmarkStore, job: str, from_run: str, to_run: str) -> l
     """Return the living runs of the half-open window (from, to], oldest first; `0` stands for before the first run.
 
     Raises:
-        RunUnknownError: an end names no run. OptionError: from is newer than to.
+        RunUnknownError: an end names no run, or runs of the window were collected. OptionError: from is newer than to.
     """
     head = store.head(job)
     low = 0 if from_run == "0" else resolve_run(store, job, head, from_run).key.number
@@ -96,6 +96,8 @@ def window_runs(store: BookmarkStore, job: str, from_run: str, to_run: str) -> l
             f"job {job!r}: 'from' ({from_run}, run {low}) is newer than 'to' ({to_run}, run {high}). Nothing was "
             "read or changed. The window is (after FROM, up to and including TO]."
         )
+    if low < high:
+        check_uncollected(store, job, low)
     living = store.ancestry(job, head.epoch)
     runs = store.runs(job, after=low, until=high)
     return [r for r in runs if r.state.is_committed and living.is_living(r.key.number, r.epoch)]

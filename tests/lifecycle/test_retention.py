@@ -675,6 +675,15 @@ def test_folder_of_a_side_run_that_can_not_be_removed_is_not_counted(
     assert "is not removed" in caplog.text
 
 
+def test_pause_over_a_window_of_which_runs_were_collected_reads_nothing_and_says_so(shop: Shop) -> None:
+    runs(shop, 3)
+    collect(shop.store, retention=DAYS_90, clock=in_days(91))
+
+    with pytest.raises(RunUnknownError, match="was collected: runs up to 2"):
+        shop.side(option="pause", from_run="0", to_run="3")
+    assert shop.side_lines("pause", "3", "3") == []
+
+
 def test_side_records_go_when_they_expired(shop: Shop) -> None:
     runs(shop, 1)
     shop.side_lines("pause")

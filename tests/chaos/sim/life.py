@@ -111,7 +111,8 @@ def _copy(world: World, process: Process, spec: JobSpec, run: ActiveRun, inputs:
         for path in plan.files.paths:
             got = inputs.read(path)
             rows.update(got)
-            parts.append((path, got))
+            if got:  # of a file that went nothing is written
+                parts.append((path, got))
             if not isinstance(run, ReplayRun):
                 witness.reads(spec.name, fence, ctx, got)
     for output in spec.outputs:
