@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.cli.door import Door
 from airflow_bookmarks.cli.output import as_json, as_list, as_table
 from airflow_bookmarks.core.errors import BookmarkError
 from airflow_bookmarks.core.job_state import hidden
 
 if TYPE_CHECKING:
-    from airflow_bookmarks.cli.door import Door
     from airflow_bookmarks.core.identity import Identity
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -85,7 +85,7 @@ def print_facts(facts: Mapping[str, Any], given: argparse.Namespace) -> None:
 
 def hint(text: str, given: argparse.Namespace) -> str:
     """Return a text with the commands that it names as they have to be typed at the door that was taken."""
-    door: Door = given.door
+    door: Door = vars(given).get("door", Door())  # a caller of the verb alone has no door
     return door.hint(text)
 
 
