@@ -173,11 +173,10 @@ def move_by_copy_and_delete() -> None:
 def recovery_filtered_by_epoch() -> None:
     finish_publish = take(recover, "finish_publish")
 
-    def same_epoch(store: Any, holding: Any, machine: Any) -> Any:
+    def same_epoch(store: Any, holding: Any, *others: Any) -> Any:
         run = store.run(holding.job, holding.base.publishing)
-        return (
-            holding if run is not None and run.epoch != holding.base.epoch else finish_publish(store, holding, machine)
-        )
+        is_other = run is not None and run.epoch != holding.base.epoch
+        return holding if is_other else finish_publish(store, holding, *others)
 
     put(recover, "finish_publish", same_epoch)
 
