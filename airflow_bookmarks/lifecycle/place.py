@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from airflow_bookmarks.files.filesystem import Listed
 from airflow_bookmarks.lifecycle.publish import staging_root
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from airflow_bookmarks.core.emptiness import WhenEmpty
     from airflow_bookmarks.core.run import RunKey
@@ -26,6 +27,14 @@ if TYPE_CHECKING:
 _MARK_OF_SPARK = "_SUCCESS"
 
 
+_PUBLISHED_NAME = re.compile(r"run-\d+\.\d+-.+")
+
+
+def published_by_runs(paths: Iterable[str]) -> list[str]:
+    """Return those of some files in a target that runs published: their names carry number and fence of the run."""
+    return [path for path in paths if _PUBLISHED_NAME.fullmatch(path.rpartition("/")[2])]
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """What a sink asks to be stored before it writes.
@@ -33,7 +42,8 @@ class Place:
     `target` is canonical; `staging` is where to stage instead of below the target (None: below it); `facts` are kept
     with the output for those who read it: format, partition columns, reading options. `when_empty` is what becomes of
     it in a run without new input (None: see `core.emptiness.Increment.publishes`). `on_unknown_runs` is whether a first
-    run is stopped by files of runs in the target that the store does not know (`lifecycle.unknown_run`).
+    run is stopped by files of runs in the target that the store does not know (`lifecycle.unknown_run`). `overwrites_published`: a
+    pause or disable run may replace files there that runs have published.
     """
 
     sink: str
@@ -42,6 +52,7 @@ class Place:
     facts: Mapping[str, Any] = field(default_factory=dict)
     when_empty: WhenEmpty | None = None
     on_unknown_runs: OnUnknownRuns = "keep"
+    overwrites_published: bool = False
 
 
 @dataclass(frozen=True, slots=True)

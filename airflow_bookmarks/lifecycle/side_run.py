@@ -15,11 +15,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.emptiness import WHEN_EMPTY, Increment
-from airflow_bookmarks.core.errors import BookmarkError, MisuseError, SourceChangedError, UpstreamRewoundError
+from airflow_bookmarks.core.errors import (
+    BookmarkError,
+    MisuseError,
+    PublishError,
+    SourceChangedError,
+    UpstreamRewoundError,
+)
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job import Caller, check_name
 from airflow_bookmarks.core.option import Choice, Option
-from airflow_bookmarks.core.plan import FilePlan, union
+from airflow_bookmarks.core.plan import FilePlan, encode_paths, union
 from airflow_bookmarks.core.reason import QUARANTINED
 from airflow_bookmarks.core.run import STAGED_SINKS
 from airflow_bookmarks.core.start import BEGINNING, Start
@@ -30,6 +36,7 @@ from airflow_bookmarks.lifecycle.expectation import Expects
 from airflow_bookmarks.lifecycle.guard import guarded
 from airflow_bookmarks.lifecycle.job_state import JobStates, KeepsState
 from airflow_bookmarks.lifecycle.manifest import WritesManifests
+from airflow_bookmarks.lifecycle.place import published_by_runs
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.publish import Closing, delete_all, move_all, staging_root
 from airflow_bookmarks.lifecycle.quarantine import log_corrupt
@@ -48,7 +55,7 @@ from airflow_bookmarks.store.item import payload_value
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.position import Position
-    from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.core.run import Payload, Run
     from airflow_bookmarks.core.watermark import Greatest
     from airflow_bookmarks.lifecycle.archive import Disposal
     from airflow_bookmarks.lifecycle.lease import Machine
@@ -119,6 +126,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
         self._staged: dict[str, Staged] = {}
         self._failures: dict[str, str] = {}
         self._is_over = False
+        self._record_id: str | None = None
 
     @classmethod
     def begin(
@@ -371,13 +379,15 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
             ctx: recheck_plan(self._job, ctx, source, plan, on_missing)
             for ctx, (source, plan, on_missing) in self._sources.items()
         }
-        self._is_over = True
         increment = increment_of(plans, state_changed=self._states.has_changed)
+        replaced = self._replaced(increment)
+        self._is_over = True
         try:
+            self._note_replaced(replaced)
             outputs = {name: self._publish(name, increment) for name in self._staged}
             self._move_on(plans)
             contexts = self._facts_of(plans)
-            self._leave_record(contexts, outputs)
+            self._leave_record(contexts, outputs, replaced)
         finally:
             self._sweep()  # nobody comes back for what a side run has staged
         return Summary(
@@ -432,15 +442,18 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
             if position is not None:
                 self._walk.move(ctx, self._found[ctx], position)
 
+    def _is_published(self, name: str, increment: Increment) -> bool:
+        place, _ = self._places[name]
+        return is_published(increment, {**place.facts, **_said(place)}, self._staged[name])
+
     def _publish(self, name: str, increment: Increment) -> dict[str, Any]:
         place, _ = self._places[name]
         staged = self._staged[name]
         if place.sink not in STAGED_SINKS:
             return {"rows": staged.rows, "files": None, "bytes": None}
-        said = {} if place.when_empty is None else {WHEN_EMPTY: place.when_empty}
-        if not is_published(increment, {**place.facts, **said}, staged):
+        if not self._is_published(name, increment):
             facts = discarded_facts(staged)
-            log_discarded(self._job, name, {**said, **facts})
+            log_discarded(self._job, name, {**_said(place), **facts})
             return facts
         files, what = open_filesystem(place.target), f"job {self._job!r}, {self.option.value} run, output {name!r}"
         closing = self._closing()
@@ -459,7 +472,39 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
             lost=f"{stays} Somebody else removed staged files: see to that and {again}",
         )
 
-    def _leave_record(self, contexts: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
+    def _replaced(self, increment: Increment) -> dict[str, Payload]:
+        """Return by output the list of the published files that this run replaces.
+
+        Raises:
+            PublishError: there are such files in an output that was not asked to replace them.
+        """
+        replaced: dict[str, Payload] = {}
+        for name, staged in self._staged.items():
+            place, _ = self._places[name]
+            paths = published_by_runs(staged.deletes) if self._is_published(name, increment) else []
+            if paths and not place.overwrites_published:
+                raise PublishError(
+                    f"job {self._job!r}, {self.option.value} run, output {name!r}: to overwrite {place.target!r} would "
+                    f"delete {len(paths)} file(s) that runs have published, the first: {paths[0]!r}. Such a run is "
+                    "part of no history, so nothing brings them back, and consumers that have not read them lose their "
+                    "rows. Nothing was published or deleted, and the bookmark is where it was. Write to another "
+                    f"target, or ask for it: job.write(df, {name!r}, overwrite_published=True); consumers then see "
+                    "those files as replaced."
+                )
+            if paths:
+                replaced[name] = self._store.blobs.payload(encode_paths(paths))
+        return replaced
+
+    def _note_replaced(self, replaced: Mapping[str, Payload]) -> None:
+        """Store what is about to be replaced, before the first of it is deleted; without an attempt nothing is done."""
+        if replaced:
+            record: dict[str, Any] = {"option": self.option.value, "run_id": self._caller.run_id, "attempt": 0}
+            record |= {"contexts": {}, "outputs": {}}
+            self._record_id = self._store.put_side(self._job, record, replaced=replaced)
+
+    def _leave_record(
+        self, contexts: Mapping[str, Any], outputs: Mapping[str, Any], replaced: Mapping[str, Payload]
+    ) -> None:
         record: dict[str, Any] = {
             "option": self.option.value,
             "run_id": self._caller.run_id,
@@ -472,7 +517,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
         manifests = {ctx: plan.encode() for ctx, (_, plan, _) in self._sources.items()}
         for ctx, payload in self._store.payloads(manifests).items():
             record[f"plan:{ctx}"] = payload_value(payload)
-        self._store.put_side(self._job, record)
+        self._store.put_side(self._job, record, ulid=self._record_id, replaced=replaced)
 
     def _sweep(self) -> None:
         for place, folder in self._places.values():
@@ -504,3 +549,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
         if self._is_over:
             raise MisuseError(f"job {self._job!r}: can't {what}, this run is over. Nothing moved. Begin another run.")
         self._check_expectations()
+
+
+def _said(place: Place) -> dict[str, Any]:
+    return {} if place.when_empty is None else {WHEN_EMPTY: place.when_empty}

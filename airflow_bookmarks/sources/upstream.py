@@ -39,7 +39,7 @@ from airflow_bookmarks.sources.files import recheck_files
 from airflow_bookmarks.sources.source import Found, Recheck
 from airflow_bookmarks.sources.way_back import way_back
 from airflow_bookmarks.store.collection import check_readable
-from airflow_bookmarks.store.output import paths_replaced
+from airflow_bookmarks.store.output import paths_replaced, paths_replaced_by_sides
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -145,8 +145,8 @@ class UpstreamSource:
         selected, left = self._bounded(selected, output)
         selected, written, beyond = self._cut(selected, output)
         left += beyond
-        files, roots = self._files(written)
-        replaced = sum(each.replaced for each in written)
+        files, roots, replaced_by_sides = self._files(written)
+        replaced = sum(each.replaced for each in written) + replaced_by_sides
         until = selected.window[-1].key.number if selected.window else before.run_number
         runs = tuple((run.key.number, run.revision) for run in selected.window)
         window = UpstreamWindow(
@@ -384,15 +384,19 @@ class UpstreamSource:
         difference = compare(json.loads(before), json.loads(after), self._fold)
         return None if difference.is_compatible else difference.in_words()
 
-    def _files(self, written: Sequence[_Written]) -> tuple[Listing, tuple[str, ...]]:
+    def _files(self, written: Sequence[_Written]) -> tuple[Listing, tuple[str, ...], int]:
+        """Return the files to read, where they lie, and how many a pause or disable run was asked to replace."""
         roots = tuple(dict.fromkeys(each.entry.target for each in written))
         if not roots:
-            return Listing.of([]), ()
+            return Listing.of([]), (), 0
         paths = [path for each in written for path in each.paths]
-        return Listing.of(self._present(paths, open_one_filesystem(roots).stat(paths))), roots
+        present = self._present(paths, open_one_filesystem(roots).stat(paths))
+        return Listing.of(present), roots, len(paths) - len(present)
 
     def _present(self, paths: Sequence[str], found: Sequence[FileInfo | None]) -> list[FileInfo]:
         gone = [path for path, info in zip(paths, found, strict=True) if info is None]
+        replaced = paths_replaced_by_sides(self._store, self._upstream) if gone else set[str]()
+        gone = [path for path in gone if path not in replaced]
         if gone:
             raise SourceChangedError(
                 f"{len(gone)} file(s) that upstream {self._upstream!r} published are gone, the first: {gone[0]!r}. "

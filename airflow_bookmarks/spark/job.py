@@ -618,6 +618,7 @@ class BookmarkedJob:
         stamp_rows: bool = False,
         when_empty: WhenEmpty | None = None,
         on_unknown_runs: OnUnknownRuns = "error",
+        overwrite_published: bool = False,
     ) -> BookmarkedWriter:
         """Return a writer for the output `name`, with the method names of `DataFrame.write`.
 
@@ -636,6 +637,9 @@ class BookmarkedJob:
             on_unknown_runs: what a job does that has no bookmark and begins at the beginning, where its target holds
                 files of runs that no job of this store and namespace knows: it stops, since its bookmark may be lost
                 ("error"), or appends to them, since another store writes there on purpose ("keep").
+            overwrite_published: with pause or disable: an overwrite may delete files that runs have published, which
+                consumers that have not read them then count as replaced. Default: such a run is refused at its end,
+                and nothing is published. A run with enable overwrites what its mode says, and does not need it.
 
         Raises:
             MisuseError: a streaming frame, or a job without a Spark session.
@@ -656,6 +660,8 @@ class BookmarkedJob:
             if stamp_rows:
                 frame = stamped(self, frame, name)
             check_choice("on_unknown_runs", on_unknown_runs, OnUnknownRuns)
+            if not isinstance(overwrite_published, bool):
+                raise OptionError(f"overwrite_published={overwrite_published!r}: expected True or False.")
             return BookmarkedWriter(
                 self,
                 frame,
@@ -664,6 +670,7 @@ class BookmarkedJob:
                 count_rows=count_rows,
                 when_empty=when_empty,
                 on_unknown_runs=on_unknown_runs,
+                overwrite_published=overwrite_published,
             )
 
     def expect(self, condition: Condition, message: str) -> None:

@@ -69,10 +69,12 @@ class BookmarkedWriter:
         count_rows: bool,
         when_empty: WhenEmpty | None,
         on_unknown_runs: OnUnknownRuns,
+        overwrite_published: bool,
     ) -> None:
         self._job, self._frame, self._name = job, frame, name
         self._staging, self._count_rows, self._when_empty = staging, count_rows, when_empty
         self._on_unknown_runs = on_unknown_runs
+        self._overwrite_published = overwrite_published
         self._format = "parquet"
         self._mode = Mode.APPEND
         self._partition_by: tuple[str, ...] = ()
@@ -178,6 +180,7 @@ class BookmarkedWriter:
             staging,
             self._when_empty,
             self._on_unknown_runs,
+            self._overwrite_published,
         )
         run = self._job.active_run
         schema = self._frame.schema

@@ -410,12 +410,21 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
 
     # ---- side records
 
-    def put_side(self, job: str, record: Attributes) -> str:
-        """Keep what a pause or disable run did; returns its id. No later run reads it; it expires by TTL."""
+    def put_side(
+        self, job: str, record: Attributes, *, ulid: str | None = None, replaced: Mapping[str, Payload] | None = None
+    ) -> str:
+        """Keep what a pause or disable run did; returns its id, or puts the record with this one anew.
+
+        No later run of the job reads it, and it expires by TTL. But for `replaced`, which lists by output the published
+        files that it replaces: consumers ask for that when such a file is gone, so a record that has it stays.
+        """
         now = self._clock()
-        ulid = new_ulid(now, self._random)
-        expires = int((now + SIDE_RETENTION).timestamp())
-        attributes = record | {"made_at": to_text(now), "expires_at": expires}
+        ulid = ulid or new_ulid(now, self._random)
+        attributes = record | {"made_at": to_text(now)}
+        if replaced:
+            attributes |= {f"{item.REPLACED_PREFIX}{name}": item.payload_value(each) for name, each in replaced.items()}
+        else:
+            attributes["expires_at"] = int((now + SIDE_RETENTION).timestamp())
         self.table.transact([Put(self.keys(job).side(ulid), attributes)])
         return ulid
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 RUN_PREFIX, EXECUTION_PREFIX, LINE_PREFIX = "RUN#", "EXEC#", "LINE#"
 SIDE_PREFIX, EVENT_PREFIX, EDGE_PREFIX = "SIDE#", "EVENT#", "DOWN#"
+REPLACED_PREFIX = "replaced:"  # of attributes of side records: the published files that such a run replaces
 SCHEMA = Key("SCHEMA", "SCHEMA")
 
 LEASE_ATTRIBUTES = ("lease_run_id", "lease_attempt", "lease_since", "lease_until", "lease_nonce")

@@ -36,6 +36,7 @@ class Shop:
     machine: Machine = field(default_factory=Machine)
     mode: Mode = Mode.APPEND
     runs_made: int = 0
+    overwrites_published: bool = True  # also of pause and disable runs
 
     @property
     def raw(self) -> Path:
@@ -81,7 +82,9 @@ class Shop:
         plan = run.plan("raw", source, on_missing=on_missing)
         lines: list[str] = []
         target = self.root / run.job
-        folder = Path(run.place("out", Place("files", str(target), facts={"format": "text", "mode": self.mode.value})))
+        facts = {"format": "text", "mode": self.mode.value}
+        place = Place("files", str(target), facts=facts, overwrites_published=self.overwrites_published)
+        folder = Path(run.place("out", place))
         for i, path in enumerate(plan.files.paths):
             text = Path(path).read_text()
             lines += text.splitlines()

@@ -256,7 +256,7 @@ def test_side_run_that_overwrote_what_runs_published_is_sound(shop: Shop, mode: 
 def test_side_run_that_replaced_a_partition_with_deeper_folders_is_sound(shop: Shop) -> None:
     def publish(run: ActiveRun | SideRun, partition: str) -> None:
         target, mode = str(shop.root / "copy"), Mode.OVERWRITE_PARTITIONS
-        folder = run.place("out", Place("files", target, facts={"mode": mode.value}))
+        folder = run.place("out", Place("files", target, facts={"mode": mode.value}, overwrites_published=True))
         Path(folder, partition).mkdir(parents=True)
         Path(folder, partition, "part").write_text("a\n")
         run.staged("out", collect_staged(FILES, folder, target, run.file_token, mode, rows=1, schema=None))

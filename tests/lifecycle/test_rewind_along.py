@@ -136,7 +136,7 @@ def test_consumer_that_has_read_no_more_than_what_stays_hinders_nobody(shop: Sho
 
 def test_sink_that_takes_nothing_back_refuses_to_go_along(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     rewound_chain(shop)
-    monkeypatch.setattr("airflow_bookmarks.lifecycle.clean.STAGED_SINKS", frozenset[str]())
+    monkeypatch.setattr("airflow_bookmarks.core.run.STAGED_SINKS", frozenset[str]())
     refused(shop, r"a sink \(files\) that can't take rows back")
 
 

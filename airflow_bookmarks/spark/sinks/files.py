@@ -37,6 +37,7 @@ class FileSink:
     staging: str | None
     when_empty: WhenEmpty | None = None
     on_unknown_runs: OnUnknownRuns = "error"
+    overwrites_published: bool = False
 
     def place(self, schema: StructType) -> Place:
         """Return what is stored before the first byte of a frame with these columns is written."""
@@ -48,7 +49,9 @@ class FileSink:
         }
         # An overwrite from the beginning makes anew what lost runs have written.
         on_unknown_runs = self.on_unknown_runs if self.mode is Mode.APPEND else "keep"
-        return Place(KIND, self.target, self.staging, facts, self.when_empty, on_unknown_runs)
+        return Place(
+            KIND, self.target, self.staging, facts, self.when_empty, on_unknown_runs, self.overwrites_published
+        )
 
     def losses(self, schema: StructType) -> Sequence[str]:
         """Return what of a frame with these columns `upstream()` does not read as it was written."""
