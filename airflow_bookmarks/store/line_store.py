@@ -10,7 +10,7 @@ from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.line import Line, Turning
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.store import item
-from airflow_bookmarks.store.table import Attributes, Equals, Lacks, Missing, Operation, Put, Update
+from airflow_bookmarks.store.table import Attributes, Condition, Equals, Lacks, Missing, Operation, Put, Update
 from airflow_bookmarks.store.transition import Holding, Transitions, same_state
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class LineStore(Transitions):
         remove += [] if after.publishing else ["publishing"]
         conditions = same_state(seen)
         if keep is None:  # what a run does within itself needs no approval
-            conditions.append(Equals("protected", True) if seen.protected else Lacks("protected"))
+            conditions.append(_protected_as(seen))
         return Update(self.keys(job).head, set=changes, remove=remove, conditions=conditions)
 
     def break_lease(self, job: str, seen: Head, event: Attributes) -> Head | None:
@@ -120,13 +120,10 @@ class LineStore(Transitions):
         keys = self.keys(job)
         key = keys.event(self.new_id())
         after = replace(seen, fence=seen.fence + 1, lease=None)
+        # A change that looked before the job was protected is refused, and must have fenced nobody by then.
+        conditions = [Equals("fence", seen.fence), _protected_as(seen)]
         operations: list[Operation] = [
-            Update(
-                keys.head,
-                set={"fence": after.fence},
-                remove=item.LEASE_ATTRIBUTES,
-                conditions=[Equals("fence", seen.fence)],
-            ),
+            Update(keys.head, set={"fence": after.fence}, remove=item.LEASE_ATTRIBUTES, conditions=conditions),
             Put(key, {**event, "at": to_text(self._clock()), "version_before": seen.version}),
         ]
         try:
@@ -145,6 +142,10 @@ class LineStore(Transitions):
         head = Update(self.keys(holding.job).head, remove=["cleaning"], conditions=[Equals("fence", holding.fence)])
         self._held(holding, [head], "note that the clean is done")
         return replace(holding, base=replace(holding.base, cleaning=None))
+
+
+def _protected_as(seen: Head) -> Condition:
+    return Equals("protected", True) if seen.protected else Lacks("protected")
 
 
 def _turning(seen: Head, after: Head, line: Line, turn: Turn) -> Turning:

@@ -176,6 +176,16 @@ def test_run_that_looked_before_its_name_became_an_alias_does_not_begin(copied: 
     assert key_of(copied.store, "lake.copy") == "copy"
 
 
+def test_rename_that_looked_before_the_first_take_of_that_name_gives_no_alias(copied: Shop) -> None:
+    event: dict[str, Any] = {"kind": "rename", "who": "ann", "why": "r"}
+    head = copied.store.head("copy")
+    run = copied.begin("lake.copy")
+
+    assert not add_alias(copied.store, "copy", head, "lake.copy", None, event)
+    assert key_of(copied.store, "lake.copy") == "lake.copy"
+    run.commit()
+
+
 def test_run_that_resolved_its_name_before_it_became_an_alias_is_told_to_run_again(copied: Shop) -> None:
     copied.begin("begun").abort("nothing was read")
     rename(copied.store, "copy", "lake.copy", **WHY)

@@ -67,6 +67,26 @@ def test_change_that_looked_before_the_protection_does_not_go_through(shop: Shop
     assert shop.store.head("copy").epoch == 1
 
 
+def test_clean_that_looked_before_the_protection_fences_nobody(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    shop.put("b.txt", "b")
+    run = shop.begin()
+    lines = shop.copy(run)
+    breaking = shop.store.break_lease
+
+    def protected_meanwhile(*given: Any) -> Any:
+        monkeypatch.setattr(shop.store, "break_lease", breaking)
+        protect(shop.store, "copy", reason="money", who=BOB)
+        return breaking(*given)
+
+    monkeypatch.setattr(shop.store, "break_lease", protected_meanwhile)
+    with pytest.raises(ProtectedError):
+        reset(shop.store, "copy", clean=True, force=True, reason="r", who="ann")
+    assert run.commit().run_number == 2
+    assert lines == ["b"]
+
+
 def test_events_of_one_version_come_in_the_order_of_their_time(guarded: Shop) -> None:
     start = utc_now()
     ticks = (start + timedelta(microseconds=n) for n in count())  # many in a millisecond, which is what ids tell
