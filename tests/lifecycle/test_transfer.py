@@ -37,7 +37,7 @@ from airflow_bookmarks.store import transfer as transition
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.sqlite import SqliteTable
 from airflow_bookmarks.store.table import Attributes, Delete, Key, Put
-from tests.lifecycle.shop import Shop
+from tests.lifecycle.shop import Shop, unsound
 
 WHY: dict[str, Any] = {"who": "ann", "reason": "a new table"}
 
@@ -91,7 +91,8 @@ def test_imported_jobs_go_on_where_the_exported_ones_stood(busy: Shop, other: Sh
 
 def test_doctor_finds_nothing_in_what_was_imported(busy: Shop, other: Shop) -> None:
     import_(other.store, export(busy.store), **WHY)
-    assert [(f.code, f.what) for f in examine(other.store)] == [(f.code, f.what) for f in examine(busy.store)]
+    # What undone runs left in a target is the first job's to clean: a copy removes nothing that it did not publish.
+    assert [(f.code, f.what) for f in examine(other.store)] == [(f.code, f.what) for f in unsound(busy.store)]
 
 
 def test_every_item_comes_through_unchanged(busy: Shop, other: Shop) -> None:
