@@ -116,7 +116,8 @@ class Ledger:
 
     `newest_ms` is the latest time of any file ever added (ms since 1970 UTC), also of one that was overwritten since;
     None as long as there was none. Of files older than `forgotten_before_ms` entries may be left out (None: of none).
-    `quarantine` are files that were not read, because they can't be parsed.
+    `quarantine` are files that were not read, because they can't be parsed. `let_out` are paths (without scheme) that
+    somebody let out of it, to be read however old they are.
 
     Example:
         >>> from airflow_bookmarks.core.listing import FileInfo, Listing
@@ -136,6 +137,7 @@ class Ledger:
     _inline_bytes: int = field(repr=False)
     forgotten_before_ms: int | None = None
     quarantine: Quarantine = field(default_factory=Quarantine, repr=False)
+    let_out: frozenset[str] = frozenset()
 
     # ---- begin
 
@@ -172,10 +174,12 @@ class Ledger:
             body = _checked_body(root)
             newest_ms, listed, names = _parse_root(body)
             forgotten, held = _parse_bound(body), _parse_held(body)
+            let_out = frozenset(map(str, body.get("let_out", ())))
         except (KeyError, TypeError, ValueError) as error:
             raise corrupt(f"the root of a ledger has a part that means nothing ({error!r})") from error
         fan_out = _checked_fan_out(fan_out)
-        return cls(newest_ms, listed, names, PathHashes(hasher), _Shelf(load), fan_out, inline_bytes, forgotten, held)
+        paths, shelf = PathHashes(hasher), _Shelf(load)
+        return cls(newest_ms, listed, names, paths, shelf, fan_out, inline_bytes, forgotten, held, let_out)
 
     # ---- ask
 
@@ -228,10 +232,25 @@ class Ledger:
         is_touched: npt.NDArray[np.bool_] = (verdicts == Known.KNOWN) & (seconds != whole_seconds(listing.times_ms))
         return is_touched
 
+    def lets_out(self, listing: Listing) -> npt.NDArray[np.bool_]:
+        """Say for each file whether it was let out of quarantine, and not read since."""
+        if not self.let_out:
+            return np.zeros(len(listing), np.bool_)
+        return np.fromiter((bare_name(path) in self.let_out for path in listing.paths), np.bool_, len(listing))
+
     def has_entry(self, listing: Listing) -> npt.NDArray[np.bool_]:
         """Say for each file whether the ledger has an entry of its path, of whatever version."""
         has_entry: npt.NDArray[np.bool_] = self._judge(listing)[1] != _NEVER
         return has_entry
+
+    def with_other_versions(self, listing: Listing, was: Listing) -> Ledger:
+        """Return the ledger with files that were read under the paths `was`, in another version than they have now.
+
+        So they are CHANGED in it: what becomes of an overwrite is for whoever reads them to say.
+        """
+        # One byte more is another version, and no etag is another one than any.
+        times_ms = self._judge(was)[1] * 1000
+        return self.add(replace(listing, sizes=listing.sizes + 1, times_ms=times_ms, etags=None, _taken=None))
 
     def has_size_of(self, listing: Listing) -> npt.NDArray[np.bool_]:
         """Say for each file whether the entry of its path can be of its size: one without an etag.
@@ -414,6 +433,7 @@ class Ledger:
         return {
             **({} if before is None else {"forgotten_before_ms": before}),
             **({"quarantine": held} if held else {}),
+            **({"let_out": sorted(self.let_out)} if self.let_out else {}),
             "count": len(self),
             "format": _HOLDING_FORMAT if held else _ROOT_FORMAT if before is None else _BOUNDED_FORMAT,
             "names": [[name, entry.version, entry.modified_ms] for name, entry in sorted(self._names.items())],

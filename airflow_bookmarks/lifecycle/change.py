@@ -218,6 +218,7 @@ class Change:
             turn = turn_to(store, job, head, kept, self.kind, event)
             return with_clean(store, job, head, turn) if self.clean else turn
         _check_contexts(job, head, kept, self.contexts)
+        _check_names(job, head, kept, self.contexts)
         if self.clean:
             raise OptionError(
                 f"job {job!r}: a {self.kind} of some contexts undoes no run, so there is nothing to clean. Nothing was "
@@ -553,6 +554,27 @@ def _check_contexts(job: str, head: Head, kept: Run | None, names: Sequence[str]
             f"job {job!r} has no context {', '.join(map(repr, unknown)) or '(none given)'}; it has {sorted(known)}. "
             "Nothing was changed."
         )
+
+
+def _check_names(job: str, head: Head, kept: Run | None, names: Sequence[str]) -> None:
+    """Make sure that a rewind of contexts is to no run under which one of them still had another name.
+
+    Raises:
+        ChangeRefusedError: it would go back to the beginning, and not to that run.
+    """
+    gone = {} if kept is None else {ctx: s for ctx, s in kept.contexts.items() if ctx not in head.contexts}
+    for ctx in names:
+        state = head.contexts.get(ctx)
+        if kept is None or state is None or ctx in kept.contexts:
+            continue
+        former = [old for old, was in gone.items() if (was.kind, was.fingerprint) == (state.kind, state.fingerprint)]
+        if former:
+            raise ChangeRefusedError(
+                f"job {job!r}: run {kept.key.number} has no context {ctx!r}, but {former[0]!r} over the same source, "
+                f"which was renamed since: {ctx!r} would go back to the beginning. Nothing was changed. Rewind the job "
+                f"as a whole, and rename {former[0]!r} again; or, if it is to read everything: 'airflow-bookmarks "
+                f"reset {job} --ctx {ctx}'."
+            )
 
 
 def _kept_changing(job: str, what: str) -> ChangedMeanwhileError:

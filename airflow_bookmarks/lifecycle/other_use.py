@@ -208,29 +208,26 @@ def other_readers(store: BookmarkStore, job: str, contexts: Sequence[str], regio
 
 def _consumers(store: BookmarkStore, heads: Mapping[str, Head], region: Region) -> Iterator[Reader]:
     """Yield the contexts that read what a job has published into the region."""
-    published: dict[str, Region] = {}
     for name, head in heads.items():
         for ctx, state in head.contexts.items():
             upstream = heads.get(upstream_of(state)) if state.kind == UpstreamSource.kind else None
             if upstream is None:
                 continue
-            job = upstream_of(state)
-            if job not in published:
-                published[job] = _published(store, job, upstream)
-            if published[job].may_meet(region):
-                body = ContextReader(store, name, head).found(ctx).position
-                at = None if body is None else UpstreamPosition.decode(body)
-                is_done = at is not None and (at.epoch, at.changes) == (upstream.epoch, upstream.changes)
-                is_done = is_done and at is not None and at.run_number >= upstream.published
-                yield Reader(name, ctx, published[job], None, is_done)
+            body = ContextReader(store, name, head).found(ctx).position
+            at = None if body is None else UpstreamPosition.decode(body)
+            is_seen = at is not None and (at.epoch, at.changes) == (upstream.epoch, upstream.changes)
+            after = at.run_number if at is not None and is_seen else 0
+            is_done = after >= upstream.published
+            published = _published(store, upstream_of(state), min(after, upstream.data_run_number - 1), upstream)
+            if published.may_meet(region):
+                yield Reader(name, ctx, published, None, is_done)
 
 
-def _published(store: BookmarkStore, job: str, head: Head) -> Region:
-    """Return where the last run of a job that had data has published."""
-    number = head.data_run_number
-    run = store.committed_run(job, number) if number else None
-    targets = [] if run is None else [entry.target for entry in run.outputs.values()]
-    return Region(_real([Place(target) for target in targets]), FileOptions(recursive=True))
+def _published(store: BookmarkStore, job: str, after: int, head: Head) -> Region:
+    """Return where runs of a job after `after` published: not each writes each output, nor to one place for ever."""
+    runs = store.runs(job, after=after, until=head.published)
+    targets = {entry.target for run in runs for entry in run.outputs.values() if entry.publish is not None}
+    return Region(_real([Place(target) for target in sorted(targets)]), FileOptions(recursive=True))
 
 
 def _plans(store: BookmarkStore, job: str, head: Head, region: Region) -> Iterator[tuple[str, PlanEntry | None]]:

@@ -32,6 +32,7 @@ from airflow_bookmarks.core.reason import (
     SETTLING,
     TOUCHED,
 )
+from airflow_bookmarks.core.segment import bare_name
 from airflow_bookmarks.core.shard import VirtualShard
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.sources.backlog import Backlog, Rest
@@ -398,16 +399,19 @@ class FileSource:
         """Leave out what is too old or too young, and note what the ledger need not remember.
 
         The lines are drawn from what earlier runs have read: what is newer than that is backlog, however long it waits,
-        and a first run has no lines. What a bound has left over in the run before, or is as young, is not late.
+        and a first run has no lines. What a bound has left over in the run before, or is as young, is not late; nor is
+        what was let out of quarantine.
         """
         now = _milliseconds(look.listed_at)
         margin, settle = self._options.late_after_ms, self._options.settle_ms
         newest = None if margin is None else ledger.newest_until(_latest_credible(now, found))
         if margin is not None and newest is not None:
-            waiting = found.facts.get(WAITING_FROM, newest)
-            chosen.leave(LATE, chosen.listing.times_ms < min(newest - margin, waiting), is_stored=True)
+            waiting, times_ms = found.facts.get(WAITING_FROM, newest), chosen.listing.times_ms
+            is_let_out = ledger.lets_out(chosen.listing)
+            chosen.leave(LATE, (times_ms < min(newest - margin, waiting)) & ~is_let_out, is_stored=True)
             # Twice the bound, so that late files are told from those that were read for as long again.
-            self._forget_before_ms = min(newest - 2 * margin, waiting)
+            asked_for = times_ms[is_let_out & chosen.wanted].tolist()
+            self._forget_before_ms = min(newest - 2 * margin, waiting, *asked_for)
         if settle is not None:
             chosen.leave(SETTLING, chosen.listing.times_ms > now - settle, is_stored=True)
 
@@ -580,12 +584,19 @@ def _advance(ledger: Ledger, plan: FilePlan, listing: Listing | None, forget_bef
         after = after.forget(forget_before_ms)
     if after.forgotten_before_ms is not None:
         held = held.since(after.forgotten_before_ms)
-    after = replace(after, quarantine=held)
+    after = replace(after, quarantine=held, let_out=_still_let_out(after, plan))
     if plan.sequence is not None:
         watermark = plan.sequence_watermark
     else:
         watermark = None if after.newest_ms is None else to_text(instant(after.newest_ms))
     return Position(after.root(), watermark, after.unsaved())
+
+
+def _still_let_out(ledger: Ledger, plan: FilePlan) -> frozenset[str]:
+    if not ledger.let_out:
+        return ledger.let_out
+    looked_at = [*plan.files.paths, *(file.path for file in plan.quarantined)]
+    return ledger.let_out - {bare_name(path) for path in looked_at}
 
 
 def _first_read(plan: FilePlan) -> Listing:

@@ -68,7 +68,8 @@ def files_at(store: StateReader, found: Found, plan: FilePlan, value: str) -> Po
         present = Ledger.empty() if found.position is None else Ledger.from_root(found.position, found.load)
         unread = listing.take(np.flatnonzero(present.classify(listing) != Known.KNOWN))
         ledger = present.add(unread, among=listing)
-        ledger = replace(ledger, quarantine=ledger.quarantine.without(unread.paths))  # they count as read
+        # They count as read.
+        ledger = replace(ledger, quarantine=ledger.quarantine.without(unread.paths), let_out=frozenset())
     else:
         read = listing.take(np.flatnonzero(_start(value).before(listing.times_ms)))
         ledger = Ledger.empty().add(read, among=listing)
@@ -93,7 +94,8 @@ def _retried(found: Found, value: str) -> Position:
             f"{value}: no such file of this context is in quarantine; there is {shown}{more}. Nothing was changed. "
             f"Name one of these by its whole path, or all: {RETRY}*."
         )
-    after = replace(ledger, quarantine=ledger.quarantine.without(wanted))
+    let_out = ledger.let_out | {bare_name(path) for path in wanted}
+    after = replace(ledger, quarantine=ledger.quarantine.without(wanted), let_out=let_out)
     return Position(after.root(), found.watermark, after.unsaved(), keeps_watermark=True)
 
 

@@ -117,6 +117,8 @@ def relocated(
         )
     is_read = rows["same"] | rows["unverified"] if unverified == "read" else rows["same"]
     after = ledger.add(listing.take(np.flatnonzero(is_read)), among=listing)
+    changed = listing.take(np.flatnonzero(rows["changed"]))
+    after = after.with_other_versions(changed, _as_before(changed, old, new))
     newest = None if after.newest_ms is None else to_text(instant(after.newest_ms))
     is_by_time = "sequence" not in found.facts.get("options", {})
     position = Position(after.root(), newest if is_by_time else found.watermark, after.unsaved())
@@ -142,9 +144,7 @@ def match_moved(
     By etag where both stores have one. Where the old one had none, the size is part of what the ledger kept; where only
     the new one has none, kept plans have it (`sizes`).
     """
-    start = len(bare_name(new).rstrip("/"))
-    before = replace(listing, paths=[old.rstrip("/") + bare_name(path)[start:] for path in listing.paths], folders=None)
-    before = replace(before, _taken=None)
+    before = _as_before(listing, old, new)
     verdicts = ledger.classify(before)
     has_entry = ledger.has_entry(before)
     if scheme_of(old) not in _ETAG_SCHEMES:
@@ -161,6 +161,13 @@ def match_moved(
         "new": ~has_entry & ~unverified,
         "unverified": unverified,
     }
+
+
+def _as_before(listing: Listing, old: str, new: str) -> Listing:
+    """Return files below the new root under the paths that they had below the old one."""
+    start = len(bare_name(new).rstrip("/"))
+    paths = [old.rstrip("/") + bare_name(path)[start:] for path in listing.paths]
+    return replace(listing, paths=paths, folders=None, _taken=None)
 
 
 def _by_sizes(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +15,10 @@ from airflow_bookmarks.files.filesystem import paths_and_patterns
 from airflow_bookmarks.lifecycle.archive import Disposal
 from airflow_bookmarks.lifecycle.change import reset
 from airflow_bookmarks.lifecycle.other_use import Region
+from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
 from airflow_bookmarks.sources.file_options import FileOptions
 from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.table import Put
 from tests.lifecycle.shop import FILES, Shop
 
@@ -215,3 +218,37 @@ def test_published_files_that_are_read_as_files_stay_until_their_consumers_have_
     consume()
     run(shop, "mine", "maker", disposal=DELETE, recursive=True)
     assert published() == 0
+
+
+def test_output_that_later_runs_did_not_write_stays_until_its_consumers_have_it(shop: Shop) -> None:
+    def make(*outputs: str) -> None:
+        maker = shop.begin("maker")
+        maker.plan("raw", source(shop))
+        for name in outputs:
+            target = str(shop.root / name)
+            folder = Path(maker.place(name, Place("files", target, facts={"format": "text", "mode": "append"})))
+            folder.mkdir(parents=True)
+            (folder / "part.txt").write_text("x\n")
+            made = collect_staged(FILES, str(folder), target, maker.file_token, Mode.APPEND, rows=1, schema="{}")
+            maker.staged(name, made)
+        maker.commit()
+
+    def consume() -> int:
+        consumer = shop.begin("consumer")
+        plan = consumer.plan("maker", UpstreamSource(shop.store, "consumer", "maker", output="rare"))
+        consumer.commit()
+        return len(plan)
+
+    for name, outputs in (("a", ["rare", "usual"]), ("b", ["rare", "usual"]), ("c", ["usual"])):
+        shop.put(f"{name}.txt", name)
+        make(*outputs)
+        if name == "a":
+            assert consume() == 1
+
+    run(shop, "eater", "rare", disposal=DELETE, ctx="rare", empties=True)
+    assert consume() == 1
+    shop.put("d.txt", "d")
+    make("rare")
+    assert consume() == 1
+    run(shop, "eater", "rare", disposal=DELETE, ctx="rare", empties=True)
+    assert [path for path in (shop.root / "rare").rglob("*.txt") if "_bookmarks" not in path.parts] == []

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from airflow_bookmarks.core import quarantine
+from airflow_bookmarks.core.bound import Bound
 from airflow_bookmarks.core.errors import OptionError, QuarantineFullError
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.core.plan import FilePlan
@@ -297,3 +299,31 @@ def test_overwrite_that_is_in_quarantine_is_none_that_stops_a_run(shop: Shop) ->
     assert len(driver.plan("raw", refusing)) == 0
     driver.commit()
     assert held(shop.store) == ["a.txt"]
+
+
+def test_file_that_is_let_out_is_read_however_late_it_is(shop: Shop) -> None:
+    day = timedelta(days=1)
+    shop.machine = replace(shop.machine, clock=lambda: datetime(2023, 11, 30, tzinfo=UTC))
+    options = FileOptions(late_after=day)
+
+    def ran(*broken: str, **more: Any) -> list[str]:
+        driver = shop.begin()
+        source = FileSource(FILES, [str(shop.raw)], replace(options, **more), clock=shop.machine.clock)
+        plan = driver.plan("raw", source)
+        found = {path: "it is broken" for path in plan.files.paths if Path(path).name in broken}
+        plan = driver.quarantine("raw", found) if found else plan
+        driver.commit()
+        return [Path(path).name for path in plan.files.paths]
+
+    shop.put("broken.txt", "b")
+    shop.put("late.txt", "l")
+    assert ran("broken.txt") == ["late.txt"]
+    shop.put("2.txt", "n", seconds=1_700_000_000 + 2 * 86_400)
+    assert ran() == ["2.txt"]
+    set_position(shop.store, "copy", "raw", "retry:*", reason="mended", who="me")
+    shop.put("6.txt", "n", seconds=1_700_000_000 + 6 * 86_400)
+
+    assert ran(bound=Bound(max_files=1)) == ["broken.txt"]
+    assert ran() == ["6.txt"]
+    assert held(shop.store) == []
+    assert not examine(shop.store)

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from airflow_bookmarks.core.errors import JobBusyError, OptionError, SourceSwitchedError
+from airflow_bookmarks.core.errors import JobBusyError, OptionError, OverwrittenError, SourceSwitchedError
 from airflow_bookmarks.core.ledger import Ledger
 from airflow_bookmarks.core.listing import FileInfo, Listing
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.change import Change, preview, relocate, rewind, set_position, undo
 from airflow_bookmarks.lifecycle.doctor import examine
 from airflow_bookmarks.lifecycle.pending import pending
+from airflow_bookmarks.sources.file_options import FileOptions
 from airflow_bookmarks.sources.files import FileSource
 from airflow_bookmarks.sources.relocation import match_moved
 from tests.lifecycle.shop import FILES, Shop
@@ -248,3 +249,28 @@ def test_files_that_can_not_be_verified_are_decided_on_by_name(shop: Shop, monke
 def _nothing_verified(ledger: Ledger, listing: Listing, *_: Any) -> dict[str, Any]:
     none = np.zeros(len(listing), np.bool_)
     return {"same": none, "changed": none, "new": none, "unverified": ~none}
+
+
+@pytest.mark.parametrize("is_by_verb", [True, False])
+def test_overwritten_file_that_moved_is_still_an_overwrite(shop: Shop, is_by_verb: bool) -> None:
+    moved = three_files(shop)
+    put(moved, "day=1/b.txt", "a text of another size")
+    given: dict[str, Any] = {"moved_from": str(shop.raw)}
+    if is_by_verb:
+        relocate(shop.store, "copy", "raw", str(shop.raw), str(moved), **REASON)
+        given = {}
+
+    run = shop.begin()
+    with pytest.raises(OverwrittenError):
+        run.plan("raw", FileSource(FILES, [str(moved)], FileOptions(on_overwrite="error")), **given)
+    run.abort("a test")
+    run = shop.begin()
+    plan = run.plan("raw", FileSource(FILES, [str(moved)], FileOptions(on_overwrite="ignore")), **given)
+    assert (len(plan), plan.skipped["overwritten"]) == (0, 1)
+    run.abort("a test")
+    run = shop.begin()
+    plan = run.plan("raw", FileSource(FILES, [str(moved)]), **given)
+    assert [Path(path).name for path in plan.again] == ["b.txt"]
+    run.commit()
+    assert not examine(shop.store)
+    assert read(shop, moved) == []

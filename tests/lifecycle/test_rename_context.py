@@ -14,6 +14,7 @@ from airflow_bookmarks.lifecycle.change import (
     relocate,
     rename_context,
     reset,
+    rewind,
     set_position,
     set_state,
     undo,
@@ -177,3 +178,18 @@ def test_rename_is_refused_while_a_run_holds_the_job(shop: Shop) -> None:
     with pytest.raises(JobBusyError):
         rename_context(shop.store, "copy", "raw", "flights", **REASON)
     run.abort("a test")
+
+
+def test_context_is_not_taken_back_to_a_run_that_knew_it_by_another_name(shop: Shop) -> None:
+    two_files(shop)
+    rename_context(shop.store, "copy", "raw", "flights", **REASON)
+    shop.put("c.txt", "c")
+    assert read(shop, "flights") == [1]
+    before = shop.store.head("copy").epoch
+
+    with pytest.raises(ChangeRefusedError, match="'raw' over the same source"):
+        rewind(shop.store, "copy", 1, contexts=["flights"], **REASON)
+
+    assert shop.store.head("copy").epoch == before
+    rewind(shop.store, "copy", 2, contexts=["flights"], **REASON)
+    assert read(shop, "flights") == [0]
