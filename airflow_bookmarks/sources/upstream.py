@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_bookmarks.core.bound import UNBOUND, Amount, Bound
@@ -39,7 +39,7 @@ from airflow_bookmarks.sources.files import recheck_files
 from airflow_bookmarks.sources.source import Found, Recheck
 from airflow_bookmarks.sources.way_back import way_back
 from airflow_bookmarks.store.collection import check_readable
-from airflow_bookmarks.store.output import paths_replaced, paths_replaced_by_sides
+from airflow_bookmarks.store.output import numbers_replacing, paths_replaced_by_sides
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -69,11 +69,13 @@ class RewindWanted(Exception):
 class _Selected:
     """Runs of the upstream that a window covers, and those that have deleted, or delete now, what they replaced.
 
-    A run that was undone before its publish is none of these: what it meant to replace stays where it is.
+    A run that was undone before its publish was done, `dropped`, is none of these: what it meant to replace stays where
+    it is, but for what it had deleted by then.
     """
 
     window: list[Run]
     deleting: list[Run]
+    dropped: list[Run]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,7 @@ class UpstreamSource:
         amounts = [_amount(run, output) for run in selected.window]
         count = self._bound.fitting(amounts)
         left = sum(amount.files for amount in amounts[count:])
-        return _Selected(selected.window[:count], selected.deleting), left
+        return replace(selected, window=selected.window[:count]), left
 
     def _look(self, found: Found) -> tuple[Head, _Selected, UpstreamPosition]:
         """Return the upstream's head with the runs that are to be read, as they were at one moment.
@@ -262,7 +264,12 @@ class UpstreamSource:
             if run.state is RunState.COMMITTED or is_beyond:
                 break
             window.append(run)
-        return _Selected(window, [r for r in seen if r.state is RunState.PUBLISHED or r.key == head.publishing])
+        deleting: list[Run] = []
+        dropped: list[Run] = []
+        for run in seen:
+            is_dropped = run.state is RunState.COMMITTED and run.key != head.publishing
+            (dropped if is_dropped else deleting).append(run)
+        return _Selected(window, deleting, dropped)
 
     def _check_missing(self, after: int, head: Head, seen: set[int]) -> None:
         """Make sure that what is missing above the edge was undone anyway."""
@@ -329,10 +336,10 @@ class UpstreamSource:
         )
         window = [run for run in selected.window if run.key.number < number]
         left = sum(len(each.paths) for each in written if each.number >= number)
-        return _Selected(window, selected.deleting), [each for each in written if each.number < number], left
+        return replace(selected, window=window), [each for each in written if each.number < number], left
 
     def _written(self, selected: _Selected, output: str) -> list[_Written]:
-        deleted_by = _deletions(self._store, selected.deleting)
+        replaced_by = numbers_replacing(self._store.blobs, selected.deleting, selected.dropped)
         written: list[_Written] = []
         for run in selected.window:
             entry, number = run.outputs.get(output), run.key.number
@@ -341,7 +348,7 @@ class UpstreamSource:
             if entry is None or entry.publish is None:
                 continue
             paths = [path for _, path in decode_moves(self._store.blobs.get(entry.publish))]
-            kept = tuple(path for path in paths if deleted_by.get(path, 0) <= number)
+            kept = tuple(path for path in paths if replaced_by.get(path, 0) <= number)
             written.append(_Written(number, entry, kept, len(paths) - len(kept)))
         return written
 
@@ -516,13 +523,3 @@ def _amount(run: Run, output: str) -> Amount:
         rows=None if rows is None else int(rows),
         committed_ms=None if run.committed_at is None else int(from_text(run.committed_at).timestamp() * 1000),
     )
-
-
-def _deletions(store: BookmarkStore, runs: Sequence[Run]) -> Mapping[str, int]:
-    """Return for each file that these runs deleted the number of the last run that did."""
-    deleted: dict[str, int] = {}
-    for run in runs:
-        for entry in run.outputs.values():
-            for path in paths_replaced(store.blobs, entry):
-                deleted[path] = max(deleted.get(path, 0), run.key.number)
-    return deleted

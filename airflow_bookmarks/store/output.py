@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.plan import decode_paths
+from airflow_bookmarks.core.mode import Mode
+from airflow_bookmarks.core.partition import folders_above
+from airflow_bookmarks.core.plan import decode_moves, decode_paths
 from airflow_bookmarks.store import item
 
 if TYPE_CHECKING:
-    from airflow_bookmarks.core.run import OutputEntry
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from airflow_bookmarks.core.run import OutputEntry, Run
     from airflow_bookmarks.store.blob import BlobStore
     from airflow_bookmarks.store.state_reader import StateReader
 
@@ -28,3 +32,49 @@ def paths_replaced_by_sides(store: StateReader, job: str) -> set[str]:
         if name.startswith(item.REPLACED_PREFIX)
     ]
     return {path for payload in payloads for path in decode_paths(store.blobs.get(payload))}
+
+
+def numbers_replacing(blobs: BlobStore, deleting: Sequence[Run], dropped: Sequence[Run]) -> Mapping[str, int]:
+    """Return for each file that runs have replaced the number of the last run that did.
+
+    `deleting` have deleted what they replaced, or delete it now. `dropped` were undone while they were at it: of what
+    they were to delete some may be gone, and only that. Where a later run has overwritten the place of such a file, it
+    would have deleted it if it had still been there.
+    """
+    replaced: dict[str, int] = {}
+    for run in deleting:
+        for _, path in _paths_replaced_by(blobs, run):
+            replaced[path] = max(replaced.get(path, 0), run.key.number)
+    overwritten = _overwritten(blobs, deleting) if dropped else {}
+    for run in dropped:
+        for target, path in _paths_replaced_by(blobs, run):
+            number = max(overwritten.get(folder, 0) for folder in (target, *folders_above(path, target)))
+            if number > run.key.number:
+                replaced[path] = max(replaced.get(path, 0), number)
+    return replaced
+
+
+def _paths_replaced_by(blobs: BlobStore, run: Run) -> Iterator[tuple[str, str]]:
+    """Yield each file that a run replaces, behind the target that it lies in."""
+    return ((output.target, path) for output in run.outputs.values() for path in paths_replaced(blobs, output))
+
+
+def _overwritten(blobs: BlobStore, runs: Sequence[Run]) -> Mapping[str, int]:
+    """Return for each folder of which runs have replaced all that lay below it the number of the last run that did."""
+    last: dict[str, int] = {}
+    for run in runs:
+        for output in run.outputs.values():
+            for folder in _folders_overwritten(blobs, output):
+                last[folder] = max(last.get(folder, 0), run.key.number)
+    return last
+
+
+def _folders_overwritten(blobs: BlobStore, output: OutputEntry) -> set[str]:
+    mode = output.facts.get("mode")
+    if output.publish is None:
+        return set()
+    if mode == Mode.OVERWRITE:
+        return {output.target}
+    if mode == Mode.OVERWRITE_PARTITIONS:
+        return {path.rpartition("/")[0] for _, path in decode_moves(blobs.get(output.publish))}
+    return set()

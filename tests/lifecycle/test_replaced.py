@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from airflow_bookmarks.core.bound import Bound
-from airflow_bookmarks.lifecycle.change import reset
+from airflow_bookmarks.core.errors import SourceChangedError
+from airflow_bookmarks.lifecycle.change import reset, rewind
 from airflow_bookmarks.lifecycle.doctor.examination import examine
 from airflow_bookmarks.lifecycle.history import history
 from airflow_bookmarks.lifecycle.place import Mode
+from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.sources.file_options import FileOptions
 from tests.lifecycle.shop import Shop
 
@@ -135,3 +138,45 @@ def test_consumer_that_replaces_a_partition_of_which_it_reads_the_increment_is_w
     assert said.get("partly_read") == (["month=1"] if warned else None)
     assert ["month=1" in line for line in warnings(caplog)] == [True] * warned
     assert shop.target_lines("down") == ({"b": 1} if mode is Mode.APPEND else {"a": 1, "b": 1})
+
+
+class Stopped(BaseException):
+    """Stands for a process that ended at a point."""
+
+
+def deleted_for_a_dropped_publish(shop: Shop) -> None:
+    """Publish a file, let a run that overwrites it end once it has deleted it, and take that run back."""
+    shop.put("month=1/a.txt", "a1")
+    shop.run("up")
+
+    def stop(at: Point) -> None:
+        if at is Point.PUBLISHED:
+            raise Stopped
+
+    shop.put("month=1/a.txt", "a2", "x")
+    with pytest.raises(Stopped):
+        replace(shop, machine=replace(shop.machine, at=stop)).run("up")
+    rewind(shop.store, "up", 1, reason="a test", who="me", force=True)
+
+
+@pytest.mark.parametrize("mode", [Mode.OVERWRITE, Mode.OVERWRITE_PARTITIONS])
+def test_file_that_a_dropped_publish_deleted_is_replaced_once_a_later_run_overwrites_its_place(
+    shop: Shop, mode: Mode
+) -> None:
+    shop.mode = mode
+    deleted_for_a_dropped_publish(shop)
+    shop.run("up")
+    lines, summary = shop.run("down", upstream="up")
+    assert (sorted(lines), summary.contexts["raw"]["skipped"]) == (["a2", "x"], {"replaced": 1})
+    assert codes(shop) == []
+
+
+def test_file_that_a_dropped_publish_deleted_is_missed_until_a_later_run_overwrites_its_place(shop: Shop) -> None:
+    deleted_for_a_dropped_publish(shop)
+    shop.put("month=1/a.txt", "a1")  # as the first run has read it
+    shop.put("month=2/b.txt", "b1")
+    assert shop.run("up")[0] == ["b1"]
+    run = shop.begin("down")
+    with pytest.raises(SourceChangedError, match="are gone"):
+        shop.copy(run, upstream="up")
+    run.abort("a test")
