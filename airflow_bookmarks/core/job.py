@@ -25,9 +25,10 @@ def check_name(kind: str, name: str) -> str:
         NameInvalidError: otherwise.
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name.encode()) > _NAME_BYTES:
+        article = "an" if kind[0] in "aeiou" else "a"
         raise NameInvalidError(
-            f"{name!r} can't be the name of a {kind}: letters, digits, '_', '.', '~' and '-' are allowed, 250 bytes at "
-            "most, and no dot in front. Nothing was read or changed."
+            f"{name!r} can't be the name of {article} {kind}: letters, digits, '_', '.', '~' and '-' are allowed, 250 "
+            "bytes at most, and no dot in front. Nothing was read or changed."
         )
     return name
 

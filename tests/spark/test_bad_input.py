@@ -105,11 +105,10 @@ def test_unknown_choice_is_an_error_that_lists_the_known_ones(lake: Lake, choice
 
 @pytest.mark.parametrize("name", ["", "a/b", "a#b", ".hidden", "x" * 251, None, 7])
 def test_name_that_cannot_be_in_a_key_is_an_error(lake: Lake, name: Any) -> None:
-    with lake.job() as job:
-        with pytest.raises(NameInvalidError, match="can't be the name of a context"):
-            job.read(name)
-        with pytest.raises(NameInvalidError, match="can't be the name of a output"):
-            job.write(lake.spark.range(1), name)
+    with lake.job() as job, pytest.raises(NameInvalidError, match="can't be the name of a context"):
+        job.read(name)
+    with pytest.raises(NameInvalidError, match="can't be the name of an output"), lake.job() as job:
+        job.write(lake.spark.range(1), name)
     with pytest.raises((NameInvalidError, OptionError)):
         lake.job(name)
 
