@@ -244,8 +244,8 @@ def cleaned_before_the_epoch() -> None:
 def clean_of_newest_revision() -> None:
     clean_list = take(clean, "clean_list")
 
-    def newest(store: Any, job: str, undone: Sequence[Any], later: Any) -> Any:
-        return clean_list(store, job, [replace(r, fences=r.fences[-1:], revision=0) for r in undone], later)
+    def newest(store: Any, job: str, undone: Sequence[Any], later: Any, **how: Any) -> Any:
+        return clean_list(store, job, [replace(r, fences=r.fences[-1:], revision=0) for r in undone], later, **how)
 
     put(clean, "clean_list", newest)
     put(turn, "clean_list", newest)

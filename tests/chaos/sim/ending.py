@@ -244,7 +244,9 @@ def _check_partitions(world: World, witness: JobWitness, output: str, found: Cou
         rows = witness.rows[number].get(output, Counter())
         is_published = witness.run_states.get(witness.committed[number]) == "PUBLISHED"
         is_plain = is_plain and is_published and number not in witness.cleaned
-        for partition in {_partition(row) for row in rows}:
+        # A replay leaves out what its run has skipped, though the run may have written of it: it has written there.
+        revisions = [by.get(output, Counter()) for (of, _), by in witness.rows_of.items() if of == str(number)]
+        for partition in {_partition(row) for each in revisions for row in each}:
             latest[partition] = (number, {row for row in rows if _partition(row) == partition})
     for partition, (number, rows_there) in latest.items():
         now = {row for row in found if _partition(row) == partition}
