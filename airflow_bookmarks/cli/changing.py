@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.cli.output import counted, in_words
+from airflow_bookmarks.cli.output import amount, counted, in_words
+from airflow_bookmarks.cli.shards import in_short, sharded_lines
 from airflow_bookmarks.cli.verb import (
     FORCE,
     HIDE_STATE,
@@ -97,17 +98,20 @@ def _delete(desk: Desk, given: argparse.Namespace) -> None:
 
 
 def _change(desk: Desk, given: argparse.Namespace, job: str, change: Change) -> None:
-    from airflow_bookmarks.lifecycle.change import preview
     from airflow_bookmarks.lifecycle.protection import check_unprotected
+    from airflow_bookmarks.lifecycle.sharded_change import check_not_requested, preview_job, takes_shards
+    from airflow_bookmarks.lifecycle.shards import head_of_whole
 
     check_reason(f"a {change.kind}", given.reason)
     if given.request and given.force:
         raise OptionError("--force goes with the approval, not with the request. Nothing was asked for. Leave it out.")
-    if not given.request and not given.dry_run:
-        check_unprotected(job, desk.store.head(job), change.kind)
-    seen = desk.shown(preview(desk.store, job, change).as_dict(), given)
+    if takes_shards(desk.store, job, change):
+        check_not_requested(job, given.request)
+    elif not given.request and not given.dry_run:
+        check_unprotected(job, head_of_whole(desk.store, job), change.kind)
+    seen = desk.shown(preview_job(desk.store, job, change).as_dict(), given)
     if given.dry_run:
-        print_facts(seen, given)
+        print_facts(seen if given.output == "json" else in_short(seen), given)
         return
     _say(*in_lines(desk.store.namespace, seen, change))
     if change.kind == "delete":
@@ -121,11 +125,11 @@ def _change(desk: Desk, given: argparse.Namespace, job: str, change: Change) -> 
 
 
 def _apply(desk: Desk, given: argparse.Namespace, job: str, change: Change, version: int) -> dict[str, Any]:
-    from airflow_bookmarks.lifecycle.change import apply
     from airflow_bookmarks.lifecycle.naming import make_deletion
+    from airflow_bookmarks.lifecycle.sharded_change import change_job
 
     who = desk.find_identity().name
-    make = make_deletion if change.kind == "delete" else apply
+    make = make_deletion if change.kind == "delete" else change_job
     terms = Terms(reason=given.reason, who=who, force=given.force, expected_version=version)
     return make(desk.store, job, change, **terms).as_dict()
 
@@ -149,6 +153,8 @@ def _contexts(given: argparse.Namespace) -> tuple[str, ...] | None:
 
 def in_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> list[str]:
     """Return a preview as lines for people."""
+    if "by_shard" in seen:
+        return sharded_lines(namespace, seen, change)
     again, to_clean = seen["read_again"], seen["files_to_clean"]
     about = f"job {seen['job']!r} in namespace {namespace!r} (version {seen['version']})"
     lines = [f"{about} {_what(seen, change)}." + ("" if to_clean else " Written data stays.")]
@@ -161,7 +167,7 @@ def in_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> list[st
     ]
     if seen.get("moved"):
         lines.append(f"  below {seen['moved']['to']}: {_moved(seen['moved'])}")
-    lines.append(f"  read again: {_amount(again)}")
+    lines.append(f"  read again: {amount(again)}")
     lines += _never_read(seen.get("never_read"), change)  # a request that an older version stored has none
     if seen.get("unreadable_runs"):
         lines.append(f"  can't be read, and is not counted: runs {', '.join(seen['unreadable_runs'])}")
@@ -213,13 +219,6 @@ def _moved(moved: Mapping[str, Any]) -> str:
     unverified = f", {moved['unverified']:,} can't be compared ({counted_as})" if moved["unverified"] else ""
     same = counted(moved["same"], "file")
     return f"{same} count as read, {moved['changed']:,} changed and {moved['new']:,} new are to be read{unverified}"
-
-
-def _amount(again: Mapping[str, Any]) -> str:
-    if again["files"] is None:
-        return "whatever lies behind that position; it is not counted"
-    rows = "" if again["rows"] is None else f", {counted(again['rows'], 'row')}"
-    return f"{counted(again['files'], 'file')}, {counted(again['bytes'], 'byte')}{rows}"
 
 
 def _what(seen: Mapping[str, Any], change: Change) -> str:

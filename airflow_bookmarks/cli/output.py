@@ -70,6 +70,14 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
+def amount(again: Mapping[str, Any]) -> str:
+    """Return what is read again as words: files, bytes and, where they are known, rows."""
+    if again["files"] is None:
+        return "whatever lies behind that position; it is not counted"
+    rows = "" if again["rows"] is None else f", {counted(again['rows'], 'row')}"
+    return f"{counted(again['files'], 'file')}, {counted(again['bytes'], 'byte')}{rows}"
+
+
 def in_words(value: Any) -> str:
     """Return one value as a cell: what is None or empty as `-`.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
 
@@ -79,6 +79,35 @@ class JobBusyError(BookmarkError):
             "let the lease run out."
         )
         self.job, self.holder, self.attempt, self.since, self.until = job, holder, attempt, since, until
+
+
+class ShardsBusyError(BookmarkError):
+    """Raised when runs hold virtual shards of a sharded job that is to be changed; nothing was changed in any."""
+
+    def __init__(self, job: str, busy: Sequence[JobBusyError]) -> None:
+        held = ", ".join(f"{each.job!r} by {each.holder!r}" for each in busy[:3])
+        more = f" and {len(busy) - 3} more" if len(busy) > 3 else ""
+        super().__init__(
+            f"sharded job {job!r}: runs hold {len(busy)} of its virtual shards: {held}{more}. Nothing was changed in "
+            "any shard. Let them end; or, if you know that they are dead, change it with --force (force=True), which "
+            "fences them."
+        )
+        self.job, self.busy = job, tuple(busy)
+
+
+class ShardsLeftError(BookmarkError):
+    """Raised when a change of a sharded job was made in some of its virtual shards, and refused in others."""
+
+    def __init__(
+        self, job: str, kind: str, done: Sequence[str], left: Sequence[str], refused: Mapping[str, BookmarkError]
+    ) -> None:
+        why = " ".join(f"{shard}: {error}" for shard, error in refused.items())
+        super().__init__(
+            f"sharded job {job!r}: the {kind} was made in {len(done)} of its virtual shards, and not in {len(left)}: "
+            f"{', '.join(left)}. The same {kind} again takes those that are left, and leaves the others as they are, "
+            f"unless they have run since. What happened: {why}"
+        )
+        self.job, self.done, self.left, self.refused = job, tuple(done), tuple(left), dict(refused)
 
 
 class FencedError(BookmarkError):

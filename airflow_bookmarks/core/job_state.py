@@ -118,6 +118,8 @@ def hidden(shown: Mapping[str, Any]) -> dict[str, Any]:
         after["preview"] = hidden(preview)
     if isinstance(change, dict) and change.get("kind") == SET_STATE:
         after["change"] = {**change, "value": HIDDEN}
+    if isinstance(shown.get("by_shard"), dict):
+        after["by_shard"] = {shard: hidden(each) for shard, each in shown["by_shard"].items()}
     return {**shown, **after}
 
 

@@ -298,12 +298,14 @@ class BookmarkHook(BaseHook):
 
     def preview(self, job: str, change: Change) -> Row:
         """Say what a change would do: what is read again, which consumers are affected, what would come twice."""
-        from airflow_bookmarks.lifecycle.change import preview
+        from airflow_bookmarks.lifecycle.sharded_change import preview_job
 
-        return self._shown(preview(self.get_conn(), job, change).as_dict())
+        return self._shown(preview_job(self.get_conn(), job, change).as_dict())
 
     def reset(self, job: str, *, clean: bool = False, contexts: Sequence[str] | None = None, **ask: Unpack[Ask]) -> Row:
         """Take a job back to before its first run: the next enabled run reads everything. Written data stays.
+
+        A sharded job is changed in each of its virtual shards, and its version is the sum of theirs.
 
         Args:
             clean: also remove exactly what the undone runs published; the next run does it. It can't be undone.
@@ -313,11 +315,14 @@ class BookmarkHook(BaseHook):
         Raises:
             OptionError: no reason. JobUnknownError. JobBusyError: a run holds the job, and `force` is False.
             ChangedMeanwhileError: another version. ChangeRefusedError: it can't be cleaned.
-            ProtectedError: it needs the approval of a second person.
+            ProtectedError: it needs the approval of a second person. ShardsBusyError: runs hold virtual shards of it.
+            ShardsLeftError: some shards were changed, and others refused; the same call again takes those.
         """
-        from airflow_bookmarks.lifecycle.change import reset
+        from airflow_bookmarks.lifecycle.change import Change
+        from airflow_bookmarks.lifecycle.sharded_change import change_job
 
-        return reset(self.get_conn(), job, clean=clean, contexts=contexts, **_terms(**ask)).as_dict()
+        change = Change("reset", contexts=None if contexts is None else tuple(contexts), clean=clean)
+        return change_job(self.get_conn(), job, change, **_terms(**ask)).as_dict()
 
     def rewind(
         self,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import ChangeRefusedError, JobUnknownError, OptionError
+from airflow_bookmarks.core.errors import ChangeRefusedError, JobUnknownError, NameInvalidError, OptionError
 from airflow_bookmarks.core.shard import ShardBy, shard_by_of, shard_name, shard_names
 
 if TYPE_CHECKING:
@@ -96,6 +96,23 @@ def head_of_whole(store: BookmarkStore, job: str) -> Head:
 def is_sharded(store: BookmarkStore, job: str) -> bool:
     """Whether `job` is the name of a sharded job that has begun."""
     return bool(store.heads(shard_names(job)))
+
+
+def shards_of(store: BookmarkStore, job: str) -> list[str]:
+    """Return the virtual shards that a sharded job has begun, in order; none where `job` is whole, or unknown.
+
+    A bookmark of the whole that was reset beside shards that have read counts for nothing: those are the job now.
+    """
+    whole = store.heads([job]).get(job)
+    if whole is not None and whole.contexts:
+        return []
+    try:
+        heads = store.heads(shard_names(job))
+    except NameInvalidError:  # too long a name for a sharded job
+        return []
+    if whole is not None and not any(head.contexts for head in heads.values()):
+        return []
+    return sorted(heads)
 
 
 def upstream_of_shard(store: BookmarkStore, upstream: str, number: int) -> str | None:

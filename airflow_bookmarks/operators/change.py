@@ -37,6 +37,7 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job import airflow_run_id, check_name
 from airflow_bookmarks.core.job_state import SET_STATE, hidden, state_text
+from airflow_bookmarks.core.shard import shard_name
 from airflow_bookmarks.core.terms import Terms, check_reason
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
@@ -44,6 +45,13 @@ from airflow_bookmarks.lifecycle.change import Change, apply, preview
 from airflow_bookmarks.lifecycle.naming import key_of
 from airflow_bookmarks.lifecycle.point_in_history import WATERMARK, resolve_point
 from airflow_bookmarks.lifecycle.protection import Request, request, requests
+from airflow_bookmarks.lifecycle.sharded_change import (
+    change_shards,
+    check_not_requested,
+    preview_job,
+    takes_shards,
+)
+from airflow_bookmarks.lifecycle.shards import shards_of
 from airflow_bookmarks.links.bookmark import BookmarkLink
 
 if TYPE_CHECKING:
@@ -113,7 +121,7 @@ class BookmarkChangeOperator(BaseOperator):
     """Base of the operators below: what they share, and the arguments that all of them take.
 
     Args:
-        job: name of the job. (templated)
+        job: name of the job; of a sharded job only where it is reset. (templated)
         reason: why; kept with who and when. (templated)
         force: also while a run holds the job: that run is fenced. Default: the task fails, and its retry tries again.
         expected_version: refuse if the job has another version by now: a number, or the preview that has it, e.g.
@@ -174,6 +182,17 @@ class BookmarkChangeOperator(BaseOperator):
         """Return the change that is asked for; `job` is the key of the job, `head` where it stands."""
         raise NotImplementedError
 
+    def wish_of_shards(self, job: str) -> Change:
+        """Return the change that is asked for of a sharded job as a whole.
+
+        Raises:
+            OptionError: this change is of one bookmark.
+        """
+        raise OptionError(
+            f"job {job!r} is sharded, and this change is of one bookmark. Nothing was changed. Name a virtual shard, "
+            f"such as {shard_name(job, 0)!r}."
+        )
+
     def execute(self, context: Context) -> dict[str, Any]:
         """Make the change, or say what it would do; see the class."""
         hook = BookmarkHook(self.bookmarks_conn_id)
@@ -194,6 +213,8 @@ class BookmarkChangeOperator(BaseOperator):
             check_reason("a change", _given("reason", self.reason))
         store = hook.get_conn()
         job = key_of(store, check_name("job", self.job))
+        if shards := shards_of(store, job):
+            return self._execute_shards(hook, job, shards, context)
         head = store.head(job)
         if self.is_dry_run:
             return self._look(hook, job, self.wish(store, job, head))
@@ -209,6 +230,25 @@ class BookmarkChangeOperator(BaseOperator):
                 races += 1
                 if races == _RACES:
                     raise
+
+    def _execute_shards(self, hook: BookmarkHook, job: str, shards: Sequence[str], context: Context) -> dict[str, Any]:
+        """Make the change in each virtual shard in which no try of this series has made it."""
+        store, change = hook.get_conn(), self.wish_of_shards(job)
+        check_not_requested(job, self.request)
+        # The shards before their events: an event that comes after this look moves the version.
+        seen = self._look(hook, job, change)
+        if self.is_dry_run:
+            return seen
+        if self.condition is not None and not self._is_met(context, seen):
+            log.info("bookmark %s: the condition does not hold; nothing is changed", job)
+            return {"job": job, "change": change.kind, "changed": False, "preview": seen}
+        series = _Series.of(context, self.retries or 0)
+        done = [shard for shard in shards if _made(store, shard, series) is not None]
+        expected = _version(job, self.expected_version)
+        version = seen["version"] if expected is None else expected + len(done)
+        terms = Terms(reason=self.reason, who=series.mark, force=self.force, expected_version=version)
+        changed = change_shards(store, job, shards, change, done=done, **terms)
+        return {**changed.as_dict(), "changed": True}
 
     def _once(
         self, hook: BookmarkHook, job: str, context: Context, series: _Series, expected: int | None
@@ -238,7 +278,8 @@ class BookmarkChangeOperator(BaseOperator):
     def _look(self, hook: BookmarkHook, job: str, change: Change) -> dict[str, Any]:
         """Return what a change would do, and log it in the words of the command line."""
         store = hook.get_conn()
-        told = preview(store, job, change).as_dict()
+        is_sharded = takes_shards(store, job, change)
+        told = (preview_job(store, job, change) if is_sharded else preview(store, job, change)).as_dict()
         seen = _shown(hidden(told) if hook.hides_state else told)
         for line in in_lines(store.namespace, seen, change):
             log.info("bookmark %s: %s", job, line.strip())
@@ -284,6 +325,10 @@ class BookmarkResetOperator(BookmarkChangeOperator):
 
     def wish(self, store: BookmarkStore, job: str, head: Head) -> Change:
         """Return the reset."""
+        return self.wish_of_shards(job)
+
+    def wish_of_shards(self, job: str) -> Change:
+        """Return the reset, which is the same of a sharded job."""
         return Change("reset", contexts=_names(self.contexts), clean=self.clean)
 
 
@@ -526,6 +571,8 @@ def _as_asked(asked: Request) -> dict[str, Any]:
 
 def _shown(seen: Mapping[str, Any]) -> dict[str, Any]:
     """Return a preview that is small enough for an XCom: of the undone runs the first hundred, and how many."""
+    if "by_shard" in seen:
+        return {**seen, "by_shard": {shard: _shown(each) for shard, each in seen["by_shard"].items()}}
     undone = seen["undone_runs"]
     return {**seen, "undone_runs": undone[:_SHOWN_RUNS], "undone_run_count": len(undone)}
 

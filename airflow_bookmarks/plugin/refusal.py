@@ -30,6 +30,8 @@ _STATUS: Mapping[type[BookmarkError], int] = {
     errors.ProtectedError: 409,
     errors.ApprovalError: 409,
     errors.JobBusyError: 409,
+    errors.ShardsBusyError: 409,
+    errors.ShardsLeftError: 409,
     errors.FencedError: 409,
     errors.NameTakenError: 409,
     errors.StateCorruptError: 500,

@@ -1,0 +1,79 @@
+"""Words for sharded jobs: what a change of one would do, as lines for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.cli.output import amount, counted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow_bookmarks.lifecycle.change import Change
+
+_SHOWN = 8  # shards that a line names
+
+
+def sharded_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> list[str]:
+    """Return the preview of a sharded job as lines for people: sums first, then shards that are alike on one line."""
+    about = f"sharded job {seen['job']!r} in namespace {namespace!r} (version {seen['version']})"
+    if not seen["shards"]:
+        return [f"{about} stands there already, in each of its {seen['unchanged_shards']} virtual shards."]
+    shards, to_clean = counted(seen["shards"], "virtual shard"), seen["files_to_clean"]
+    which = "" if change.contexts is None else f" with {', '.join(change.contexts)} alone"
+    undone = "no run is undone" if change.contexts is not None else f"{_runs(seen['undone_run_count'])} undone"
+    stays = "" if to_clean else " Written data stays."
+    lines = [f"{about} goes back {_where(change)}{which}, in {shards}: {undone}.{stays}"]
+    if seen["unchanged_shards"]:
+        lines.append(f"  there already, and left alone: {counted(seen['unchanged_shards'], 'virtual shard')}")
+    lines.append(f"  read again: {amount(seen['read_again'])}")
+    lines += _by_shard(seen["by_shard"])
+    if seen["unreadable_runs"]:
+        lines.append(f"  can't be read, and is not counted: runs {', '.join(seen['unreadable_runs'])}")
+    if to_clean:
+        removed = counted(to_clean, "published file")
+        lines.append(f"  removed by the next run of each shard: {removed}; there is no undo after that")
+    left = seen["files_left_by_undone_runs"]
+    if left is None:
+        lines.append("  not known: what runs undone before have left in their targets")
+    elif left:
+        also = "removed with them" if change.clean else "a reset or rewind with clean takes them too"
+        lines.append(f"  lying in a target though their runs were undone before: {counted(left, 'file')}; {also}")
+    lines += [f"  would hold rows twice: {target}" for target in seen["written_twice"]]
+    lines += [f"  consumer {name} has read up to run {number}" for name, number in seen["consumers"].items()]
+    lines += [f"  {shard} is held by {holder!r}" for shard, holder in seen["holders"].items()]
+    return lines
+
+
+def _where(change: Change) -> str:
+    return "before its first run" if change.to_run is None else f"to {change.to_run!r}"
+
+
+def _runs(count: int) -> str:
+    return f"{counted(count, 'run')} {'is' if count == 1 else 'are'}"
+
+
+def _by_shard(seen: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Say of shards what differs between them; nothing where all are alike."""
+    alike: dict[str, list[str]] = {}
+    for shard, each in seen.items():
+        alike.setdefault(_told(each), []).append(shard)
+    return [] if len(alike) == 1 else [f"    {_named(shards)}: {told}" for told, shards in alike.items()]
+
+
+def _told(each: Mapping[str, Any]) -> str:
+    kept = f"run {each['to_run']} is kept" if each["to_run"] else "no run is kept"
+    undone = each.get("undone_run_count", len(each["undone_runs"]))
+    return f"{kept}, {_runs(undone)} undone, read again: {amount(each['read_again'])}"
+
+
+def in_short(seen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a preview for a table: of a sharded job each shard as one line; any other as it is."""
+    if "by_shard" not in seen:
+        return dict(seen)
+    return {**seen, "by_shard": {shard: _told(each) for shard, each in seen["by_shard"].items()}}
+
+
+def _named(shards: list[str]) -> str:
+    more = f" and {len(shards) - _SHOWN} more" if len(shards) > _SHOWN else ""
+    return ", ".join(shards[:_SHOWN]) + more

@@ -1,0 +1,95 @@
+"""The command line and sharded jobs: one name, one question, one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_bookmarks.cli import main
+from airflow_bookmarks.store.bookmark_store import open_store
+from tests.lifecycle.shop import Shop
+from tests.lifecycle.test_shards import Task, put
+
+BEGUN = 6
+
+
+@pytest.fixture
+def uri(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/bookmarks.db"
+
+
+@pytest.fixture
+def shop(tmp_path: Path, uri: str) -> Shop:
+    """Return a shop with a sharded job, `copy`, of which six shards have begun, and one that is whole."""
+    store = open_store(uri)
+    store.init()
+    shop = Shop(tmp_path, store)
+    put(shop, [f"f{i}" for i in range(40)])
+    Task(shop).run(f"0:{BEGUN}")
+    shop.run("whole")
+    return shop
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    """Run a verb that succeeds; return what it printed as JSON."""
+    assert main([*arguments, "--output", "json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_reset_of_a_sharded_job_asks_once_and_changes_each_shard(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reset = ["--store", uri, "reset", "copy", "--reason", "wrong delivery", "--yes", "--output", "json"]
+
+    assert main(reset) == 0
+
+    printed = capsys.readouterr()
+    done = json.loads(printed.out)
+    assert (done["job"], done["shards"], done["undone_runs"]) == ("copy", BEGUN, BEGUN)
+    assert "sharded job 'copy'" in printed.err
+    assert f"before its first run, in {BEGUN} virtual shards: {BEGUN} runs are undone" in printed.err
+    assert "    copy~0" in printed.err  # shards that differ
+    assert [event["why"] for event in shop.store.events("copy~00")] == ["wrong delivery"]
+
+    assert main(reset) == 0
+    printed = capsys.readouterr()
+    assert f"stands there already, in each of its {BEGUN} virtual shards" in printed.err
+    assert json.loads(printed.out)["shards"] == 0
+
+
+def test_dry_run_of_a_sharded_job_says_each_shard_in_one_line(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--store", uri, "reset", "copy", "--reason", "why", "--dry-run"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert sum("copy~0" in line and "1 run is undone" in line for line in lines) == BEGUN
+    assert shop.store.events("copy~00") == []
+
+
+def test_shard_that_is_held_ends_with_1_and_nothing_changed(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop.begin("copy~03")
+
+    assert main(["--store", uri, "reset", "copy", "--reason", "why", "--yes"]) == 1
+
+    assert "Nothing was changed in any shard" in capsys.readouterr().err
+    assert shop.store.events("copy~00") == []
+
+
+def test_request_for_a_sharded_job_is_refused(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--store", uri, "reset", "copy", "--reason", "why", "--request"]) == 1
+
+    assert "a request is of one virtual shard" in capsys.readouterr().err
+
+
+def test_change_that_takes_one_bookmark_says_that_the_job_is_sharded(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--store", uri, "undo", "copy", "--reason", "why", "--yes"]) == 1
+
+    assert "'copy' is sharded" in capsys.readouterr().err
