@@ -102,7 +102,7 @@ def site(server: Site, world: World, monkeypatch: pytest.MonkeyPatch) -> Iterato
     # Another test of this process may have made another server since.
     monkeypatch.setattr(_AuthManagerState, "instance", server.server.state.auth_manager)
     monkeypatch.setenv("AIRFLOW__API_AUTH__JWT_SECRET", _SECRET)
-    backstage = Backstage()
+    backstage = Backstage(patience_s=60)  # what is asked here answers, however busy the machine is
     monkeypatch.setattr(server.app.state, "backstage", backstage)
     yield server
     backstage.close()

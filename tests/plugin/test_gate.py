@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -132,7 +133,9 @@ def test_state_of_all_jobs_has_a_thread_of_its_own_and_more_time(
             asked = [client.get(f"{API}/jobs", params={"state": "IDLE"}) for _ in range(3)]
             answers = await asyncio.gather(*asked)
             assert {answer.status_code for answer in answers} == {503}
-            assert "the state of all jobs did not answer within 1.2 s" in answers[0].text
+            told = re.search(r"the state of all jobs did not answer within ([\d.]+) s", answers[0].text)
+            assert told is not None
+            assert float(told[1]) > 0.3  # four times as much as others have, less what it took to get there
             assert hanging.most == 1
 
     play(scene)

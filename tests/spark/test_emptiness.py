@@ -84,7 +84,7 @@ def test_choice_is_made_for_each_output(known: Lake) -> None:
 
 
 def test_unknown_choice_is_refused(lake: Lake) -> None:
-    with lake.job() as job, pytest.raises(OptionError, match=r"when_empty=.never.: expected one of .publish"):
+    with pytest.raises(OptionError, match=r"when_empty=.never.: expected one of .publish"), lake.job() as job:
         job.write(lake.spark.range(1), "out", when_empty="never")  # type: ignore[arg-type]
 
 
