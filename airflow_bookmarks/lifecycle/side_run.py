@@ -48,6 +48,7 @@ from airflow_bookmarks.lifecycle.start import log_start
 from airflow_bookmarks.lifecycle.stopwatch import Stopwatch
 from airflow_bookmarks.lifecycle.summary import Summary, log_found, log_planned
 from airflow_bookmarks.lifecycle.unwritten import TracksWrites
+from airflow_bookmarks.lifecycle.window import window_entries
 from airflow_bookmarks.sources.source import Found, Source
 from airflow_bookmarks.sources.upstream import RewindWanted
 from airflow_bookmarks.sources.way_back import way_back
@@ -266,7 +267,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
             raise UpstreamRewoundError(self._job, wanted.upstream, consumed, wanted.target, way) from wanted
 
     def _window_plan(self, ctx: str, source: Source, on_missing: OnMissing) -> FilePlan:
-        stored = [run.plans[ctx] for run in self._window or () if ctx in run.plans]
+        stored = window_entries(self._job, ctx, source, self._window or (), self._head.contexts)
         plans = [FilePlan.decode(self._store.blobs.get(entry.body)) for entry in stored]
         plan = union(plans)
         runs = [run.key.number for run in self._window or ()]
