@@ -261,7 +261,7 @@ class ReplayRun(ActiveRun):
             log_discarded(self.job, name, discarded_facts(staged), remedy=_AS_THEN)
         self._is_over = True
         self._renewer.stop()
-        self._store.end_replay(self._holding)
+        self._store.end_replay(self._holding, self._run)
         self._is_marked = True
         log.info("bookmark %s: run %d was empty, its replay changes nothing", self.job, self.run_number)
         return Summary.of(self._run, self._store.namespace, self.job)

@@ -31,7 +31,7 @@ class ReplayStore(Transitions):
         head = Update(self.keys(holding.job).head, set={"staging": list(staging)}, conditions=conditions)
         self._held(holding, [head], "store where it stages")
 
-    def end_replay(self, holding: Holding) -> None:
+    def end_replay(self, holding: Holding, run: Run) -> None:
         """Release the lease after the replay of an empty run: it published nothing, so nothing is to be replaced.
 
         Raises:
@@ -40,7 +40,11 @@ class ReplayStore(Transitions):
         keys = self.keys(holding.job)
         operations = [
             Update(keys.head, remove=item.LEASE_ATTRIBUTES, conditions=[Equals("fence", holding.fence)]),
-            Update(keys.execution(holding.caller.run_id), set={"finished": True}, remove=["replaying"]),
+            Update(
+                keys.execution(holding.caller.run_id),
+                set={"finished": True} | (_as_its_own(run) if holding.first_run is None else {}),
+                remove=["replaying"],
+            ),
         ]
         self._held(holding, operations, "end the replay")
 
@@ -78,8 +82,9 @@ class ReplayStore(Transitions):
                 set=update,
                 conditions=[Equals("state", RunState.PUBLISHED.value), Equals("revision", run.revision)],
             ),
-            Update(keys.execution(holding.caller.run_id), set={"first_run": run.key.number, "last_run": run.key.number})
-            if holding.caller.run_id != run.run_id
+            # The execution that made the run knows it already, unless its item was collected meanwhile.
+            Update(keys.execution(holding.caller.run_id), set=_as_its_own(run))
+            if holding.caller.run_id != run.run_id or holding.first_run is None
             else Check(keys.execution(run.run_id), [Exists()]),
             Put(keys.event(self.new_id()), {**event, "at": now, "version_before": holding.base.version}),
         ]
@@ -91,3 +96,8 @@ class ReplayStore(Transitions):
             if found is None or not is_own or holding.fence not in found.fences:
                 raise self._unchanged(holding, "commit the replay") from error
         return after
+
+
+def _as_its_own(run: Run) -> Attributes:
+    """Return what an execution notes that has replayed a run: a task that is cleared replays that one again."""
+    return {"first_run": run.key.number, "last_run": run.key.number}

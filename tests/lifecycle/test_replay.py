@@ -33,7 +33,7 @@ from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.lifecycle.retention import collect
 from airflow_bookmarks.lifecycle.summary import Summary
 from airflow_bookmarks.sources.files import FileSource
-from tests.lifecycle.shop import FILES, Shop, short_lease
+from tests.lifecycle.shop import FILES, Shop, short_lease, unsound
 
 REASON: dict[str, Any] = {"reason": "test", "who": "test"}
 
@@ -282,6 +282,28 @@ def test_replay_of_an_empty_run_changes_nothing(shop: Shop) -> None:
     assert shop.store.head("copy").changes == 0
     assert shop.store.head("copy").lease is None
     assert shop.target_lines() == Counter(["a1", "a2", "b1"])
+
+
+def test_worker_reports_the_replay_of_an_empty_run_by_another_execution(shop: Shop) -> None:
+    shop.run()
+
+    replay(shop, 1, run_id="another")
+
+    assert finish(shop.store, "copy", shop.caller("another"), shop.machine).run_number == 1
+
+
+def test_worker_reports_the_replay_of_a_run_whose_execution_was_collected(shop: Shop) -> None:
+    shop.put("a.txt", "a1")
+    shop.run(run_id="collected")
+    shop.run()  # empty: the position is still that of the first
+    collect(shop.store, retention=timedelta(days=90), clock=lambda: utc_now() + timedelta(days=91))
+    assert shop.store.look("copy", "collected").execution is None
+
+    replay(shop, 1, run_id="collected")
+
+    assert finish(shop.store, "copy", shop.caller("collected"), shop.machine).run_number == 1
+    assert outcome(shop.store, "copy", "collected")[0] is Outcome.FINISHED
+    assert unsound(shop.store) == []
 
 
 def test_replay_that_leaves_an_output_out_is_refused(shop: Shop) -> None:
