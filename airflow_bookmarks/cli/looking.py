@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _LIST_COLUMNS = ("job", "run_number", "published", "epoch", "watermark", "last_commit_at", "other_names")
+_SHARD_COLUMNS = ("shards", "held_shards", "due_shards")
 _HISTORY_COLUMNS = (
     "number",
     "epoch",
@@ -43,14 +44,18 @@ def _check(desk: Desk, given: argparse.Namespace) -> None:
 
 def _list(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.bookmark import bookmarks
+    from airflow_bookmarks.lifecycle.sharded_list import grouped
     from airflow_bookmarks.store.naming import aliases
 
     desk.store.check_layout()
     jobs = bookmarks(desk.store)
     damaged = {row["job"] for row in jobs if row["damaged"] is not None}
     others = aliases((name, entry) for name, entry in desk.store.jobs() if name not in damaged)
-    rows = [{**row, "other_names": others.get(row["job"], [])} for row in jobs]
-    print_rows(rows, (*_LIST_COLUMNS, "damaged") if damaged else _LIST_COLUMNS, given)
+    shown = jobs if given.shards else grouped(jobs)
+    rows = [{**row, "other_names": others.get(row["job"], [])} for row in shown]
+    has_shards = any(row.get("shards") for row in rows)
+    columns = (*_LIST_COLUMNS, *(_SHARD_COLUMNS if has_shards else ()), *(("damaged",) if damaged else ()))
+    print_rows(rows, columns, given)
 
 
 def _show(desk: Desk, given: argparse.Namespace) -> None:
@@ -130,6 +135,7 @@ def _requests(desk: Desk, given: argparse.Namespace) -> None:
     print_rows([desk.shown(one.as_dict(), given) for one in found], _REQUEST_COLUMNS, given)
 
 
+_SHARDS = Argument(("--shards",), {"action": "store_true", "help": "each virtual shard of a sharded job by itself"})
 _ALL_RUNS = Argument(("--all",), {"action": "store_true", "help": "also runs that did not commit"})
 _ALL_REQUESTS = Argument(
     ("--all",), {"action": "store_true", "help": "also those that are done, rejected, expired or void"}
@@ -151,7 +157,7 @@ _WITH_STORE = Argument(
 
 VERBS = (
     Verb("check", "Say whether the store answers and can be used", _check),
-    Verb("list", "List the jobs of the namespace", _list),
+    Verb("list", "List the jobs of the namespace, a sharded one as one", _list, (_SHARDS,)),
     Verb("show", "Show where a job stands", _show, (JOB, HIDE_STATE)),
     Verb("history", "List the runs of a job, oldest first", _history, (JOB, _LIMIT, _ALL_RUNS)),
     Verb("files", "List the files that a run has read, or was about to", _files, (JOB, _RUN, _QUARANTINED, _ONE_CTX)),

@@ -79,6 +79,20 @@ def shard_name(job: str, number: int) -> str:
     return check_name("job", f"{job}~{number:02}")
 
 
+_SHARD = re.compile(r"(.+)~(\d\d)", re.ASCII | re.DOTALL)
+
+
+def sharded_name(name: str) -> str | None:
+    """Return the job of which `name` is a virtual shard, by its form; None where it is none.
+
+    Example:
+        >>> sharded_name("flights.clean~07"), sharded_name("flights.clean"), sharded_name("flights.clean~64")
+        ('flights.clean', None, None)
+    """
+    found = _SHARD.fullmatch(name)
+    return None if found is None or int(found[2]) >= VIRTUAL_SHARDS else found[1]
+
+
 def shard_names(job: str) -> list[str]:
     """Return the names of the 64 jobs that a sharded job consists of."""
     return [shard_name(job, number) for number in range(VIRTUAL_SHARDS)]

@@ -218,11 +218,16 @@ class BookmarkHook(BaseHook):
 
         return history(*self._found(job), limit=limit)
 
-    def list(self) -> Rows:
-        """Return all jobs of the namespace, by name."""
-        from airflow_bookmarks.lifecycle.bookmark import bookmarks
+    def list(self, *, with_shards: bool = False) -> Rows:
+        """Return all jobs of the namespace, by name; a sharded one as one, or `with_shards` as its virtual shards.
 
-        return bookmarks(self.get_conn())
+        `lifecycle.sharded_list.grouped` says what the row of a sharded job has.
+        """
+        from airflow_bookmarks.lifecycle.bookmark import bookmarks
+        from airflow_bookmarks.lifecycle.sharded_list import grouped
+
+        rows = bookmarks(self.get_conn())
+        return rows if with_shards else grouped(rows)
 
     def files(self, job: str, run: str | int) -> Rows:
         """Return the files that a run (a run number or run id) has read, by context.

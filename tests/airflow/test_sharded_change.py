@@ -49,6 +49,13 @@ def test_hook_resets_a_sharded_job_against_the_version_of_its_preview(world: Wor
     assert Counter(task.run(RANGE)) == lines
 
 
+def test_hook_lists_a_sharded_job_as_one_or_by_its_shards(world: World) -> None:
+    sharded(world)
+
+    assert [(row["job"], row["shards"]) for row in BookmarkHook().list()] == [("copy", BEGUN)]
+    assert len(BookmarkHook().list(with_shards=True)) == BEGUN
+
+
 def test_operator_resets_a_sharded_job(world: World) -> None:
     task, lines = sharded(world)
 

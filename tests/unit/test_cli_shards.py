@@ -10,6 +10,7 @@ import pytest
 
 from airflow_bookmarks.cli import main
 from airflow_bookmarks.store.bookmark_store import open_store
+from airflow_bookmarks.store.table import Update
 from tests.lifecycle.shop import Shop
 from tests.lifecycle.test_shards import Task, put
 
@@ -37,6 +38,63 @@ def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     """Run a verb that succeeds; return what it printed as JSON."""
     assert main([*arguments, "--output", "json"]) == 0
     return json.loads(capsys.readouterr().out)
+
+
+# ---- list
+
+
+def test_list_shows_a_sharded_job_as_one_line(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+    sharded, whole = answer(capsys, "--store", uri, "list")
+
+    each = [row for row in answer(capsys, "--store", uri, "list", "--shards") if row["job"] != "whole"]
+    assert [row["job"] for row in each] == [f"copy~{number:02}" for number in range(BEGUN)]
+    assert (sharded["job"], sharded["shards"], sharded["run_number"]) == ("copy", BEGUN, 1)
+    assert sharded["last_commit_at"] == max(row["last_commit_at"] for row in each)
+    assert sharded["watermark"] == max((row["watermark"] for row in each), key=len)
+    assert sharded["version"] == sum(row["version"] for row in each)
+    assert (whole["job"], whole["shards"]) == ("whole", None)
+    assert set(each[0]) <= set(sharded)
+
+
+def test_list_counts_the_shards_that_are_held_due_or_damaged(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop.begin("copy~03").commit()
+    shop.begin("copy~03")
+    head = shop.store.keys("copy~02").head
+    shop.store.table.transact([Update(head, set={"epoch": "not a number"})])
+
+    (sharded, _) = answer(capsys, "--store", uri, "list")
+
+    assert (sharded["held_shards"], sharded["due_shards"], sharded["damaged_shards"]) == (1, 0, 1)
+    assert sharded["run_number"] is None  # they differ
+    assert sharded["lease"]["run_id"]
+    assert "copy~02" in sharded["damaged"]
+
+
+def test_table_of_jobs_has_columns_of_shards_only_where_one_is_sharded(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--store", uri, "list"]) == 0
+    heading, *lines = capsys.readouterr().out.splitlines()
+    assert "HELD SHARDS" in heading
+    assert [line.split()[0] for line in lines] == ["copy", "whole"]
+
+    assert main(["--store", uri, "list", "--shards"]) == 0
+    heading, *lines = capsys.readouterr().out.splitlines()
+    assert "SHARDS" not in heading
+    assert len(lines) == BEGUN + 1
+
+
+def test_job_that_has_a_bookmark_as_a_whole_is_not_taken_for_its_shards(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop.run("copy")
+
+    assert len(answer(capsys, "--store", uri, "list")) == 1 + BEGUN + 1
+
+
+# ---- reset
 
 
 def test_reset_of_a_sharded_job_asks_once_and_changes_each_shard(
