@@ -185,7 +185,7 @@ class BookmarkedWriter:
         run = self._job.active_run
         schema = self._frame.schema
         for loss in sink.losses(schema):
-            log.warning("bookmark %s: output %r as %s, column %s", self._job.name, self._name, self._format, loss)
+            log.warning("bookmark %s: output %r as %s, %s", self._job.name, self._name, self._format, loss)
         folder = run.place(self._name, sink.place(schema))
         # Where nothing is new, whether there are rows decides what becomes of them.
         count_rows = self._count_rows or run.is_without_input

@@ -209,6 +209,21 @@ def test_output_of_an_earlier_version_is_read_as_it_was(lake: Lake, monkeypatch:
     assert sorted(read) == sorted(['q"q', "back\\", "x", 'new"', "new\\", "n\nn"])
 
 
+def test_csv_under_another_quote_comes_back_and_without_one_is_warned_of(
+    lake: Lake, caplog: pytest.LogCaptureFixture
+) -> None:
+    every = [*TEXTS, *LINES]
+    for name, quote in (("single", "'"), ("none", "")):
+        with lake.job(name) as job:
+            job.write(texts(lake.spark, every), "out").option("quote", quote).csv(lake.path(name))
+    with lake.job("behind") as job:
+        read = {row.i: row.v for row in job.read("raw").upstream("single").collect()}
+    assert read == dict(enumerate(every))
+    said = [record.getMessage() for record in caplog.records if ", option " in record.getMessage()]
+    assert len(said) == 1
+    assert "output 'out' as csv, option quote: nothing is quoted" in said[0]
+
+
 def test_empty_text_in_a_partition_column_comes_back_as_null(lake: Lake) -> None:
     with lake.job("first") as job:
         job.write(texts(lake.spark, ["a", ""]), "out", when_empty="publish").partitionBy("v").parquet(

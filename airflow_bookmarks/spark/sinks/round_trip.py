@@ -91,7 +91,9 @@ class RoundTrip:
         if name in ("csv", "json", "xml") and any(field.name.lower() == _CORRUPT_RECORD for field in inside):
             read["columnNameOfCorruptRecord"] = _NO_COLUMN
         reading = {key: value for key, value in writing.items() if key.lower() in _READING_OPTIONS}
-        losses = [f"{field.name!r}: {loss}" for field in inside for loss in _losses(name, field.dataType)]
+        reading = reading if _value(given, "emptyValue") is not None else _without(reading, "emptyValue")
+        losses = [f"column {field.name!r}: {loss}" for field in inside for loss in _losses(name, field.dataType)]
+        losses += [] if name != "csv" else _losses_by_options(given)
         return cls(writing, _unless_given(read, reading), losses)
 
 
@@ -99,10 +101,33 @@ def _writing(name: str, columns: int, given: Mapping[str, str]) -> dict[str, str
     options = dict(_WRITTEN.get(name, {}))
     if name == "csv":
         # Doubled, as RFC 4180 has it: by Spark's default a backslash before a quote escapes more than was meant.
-        quote = next((value for key, value in given.items() if key.lower() == "quote"), '"')
-        options |= {"escape": quote} if quote and quote != "\x00" else {}
+        quote = '"' if (own := _value(given, "quote")) is None else own
+        # By Spark's default empty text is two double quotes, whatever quotes a value.
+        options |= {} if _is_off(quote) else {"escape": quote, "emptyValue": 2 * quote}
         options |= {"nullValue": NULL_MARK} if columns == 1 else {}
     return options
+
+
+def _is_off(quote: str) -> bool:
+    """Whether nothing is quoted by this option."""
+    return quote in ("", "\x00")
+
+
+def _value(options: Mapping[str, str], name: str) -> str | None:
+    return next((value for key, value in options.items() if key.lower() == name.lower()), None)
+
+
+def _without(options: Mapping[str, str], name: str) -> dict[str, str]:
+    return {key: value for key, value in options.items() if key.lower() != name.lower()}
+
+
+def _losses_by_options(given: Mapping[str, str]) -> Iterator[str]:
+    """Yield what options of the user make of rows of CSV; those that change values alone are taken as meant."""
+    quote, multi_line = _value(given, "quote"), _value(given, "multiLine")
+    if quote is not None and _is_off(quote):
+        yield "option quote: nothing is quoted, so a separator or a line break in a value ends the value or the row"
+    elif multi_line is not None and multi_line.lower() == "false":
+        yield "option multiLine: a line break in a value ends the row"
 
 
 def _unless_given(options: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
