@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.cli.output import amount, counted, in_words
@@ -45,13 +46,17 @@ def _reset(desk: Desk, given: argparse.Namespace) -> None:
 def _rewind(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.change import Change
     from airflow_bookmarks.lifecycle.point_in_history import resolve_point
+    from airflow_bookmarks.lifecycle.sharded_change import takes_shards
 
     job = desk.job(given)
+    asked = Change("rewind", to_run=given.to, contexts=_contexts(given), clean=given.clean)
+    if takes_shards(desk.store, job, asked):
+        _change(desk, given, job, asked)
+        return
     kept = resolve_point(desk.store, job, desk.store.head(job), given.to)
     if str(kept.key.number) != given.to:
         _say(f"{given.to!r} is run {kept.key.number}: {kept.run_id}, committed at {kept.committed_at}")
-    change = Change("rewind", to_run=str(kept.key.number), contexts=_contexts(given), clean=given.clean)
-    _change(desk, given, job, change)
+    _change(desk, given, job, replace(asked, to_run=str(kept.key.number)))
 
 
 def _set(desk: Desk, given: argparse.Namespace) -> None:
@@ -361,7 +366,10 @@ _CTX_HELP = "only this context, can be repeated; no run is undone then"
 _CTX = Argument(("--ctx",), {"action": "append", "metavar": "CTX", "default": None, "help": _CTX_HELP})
 _CLEAN_HELP = "also remove what the undone runs published; the next run does it. It can't be undone"
 _CLEAN = Argument(("--clean",), {"action": "store_true", "help": _CLEAN_HELP})
-_TO_HELP = "what is kept: a run number, a run id, a time, or watermark:VALUE; the run that it means is shown first"
+_TO_HELP = (
+    "what is kept: a run number, a run id, a time, or watermark:VALUE; the run that it means is shown first. Of a "
+    "sharded job a run id or a time"
+)
 _TO = Argument(("--to",), {"required": True, "metavar": "RUN", "help": _TO_HELP})
 _DRY_RUN = Argument(("--dry-run",), {"action": "store_true", "help": "only say what it would do"})
 _ASK_HELP = "do not do it, but ask a second person to approve it: for a protected job"

@@ -340,12 +340,16 @@ class BookmarkHook(BaseHook):
     ) -> Row:
         """Take a job back to its state after an earlier run, given by run number or run id; see `reset` for the rest.
 
+        A sharded job takes a run id or a time with a zone: its run numbers are others in each shard.
+
         Raises:
             RunUnknownError: no such run in the living history. Besides those of `reset`.
         """
-        from airflow_bookmarks.lifecycle.change import rewind
+        from airflow_bookmarks.lifecycle.change import Change
+        from airflow_bookmarks.lifecycle.sharded_change import change_job
 
-        return rewind(self.get_conn(), job, to_run, clean=clean, contexts=contexts, **_terms(**ask)).as_dict()
+        change = Change("rewind", str(to_run), None if contexts is None else tuple(contexts), clean=clean)
+        return change_job(self.get_conn(), job, change, **_terms(**ask)).as_dict()
 
     def set_position(self, job: str, ctx: str, value: str | int, **ask: Unpack[Ask]) -> Row:
         """Put one context to a position that no run left; see `reset` for the rest.

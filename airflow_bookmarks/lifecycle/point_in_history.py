@@ -50,6 +50,15 @@ def resolve_point(store: BookmarkStore, job: str, head: Head, text: str) -> Run:
     )
 
 
+def is_time(text: str) -> bool:
+    """Whether a point in history is a time, and no run id."""
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _time(job: str, text: str) -> datetime | None:
     try:
         time = datetime.fromisoformat(text)

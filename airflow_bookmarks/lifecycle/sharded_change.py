@@ -26,6 +26,7 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.terms import Terms, check_reason
 from airflow_bookmarks.lifecycle.change import Change, Changed, Preview, apply, check_free, preview
 from airflow_bookmarks.lifecycle.history import total
+from airflow_bookmarks.lifecycle.sharded_point import changes_of_shards
 from airflow_bookmarks.lifecycle.shards import shards_of
 from airflow_bookmarks.store.naming import resolve_name
 from airflow_bookmarks.store.transfer import check_unclaimed
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-KINDS = ("reset",)
+KINDS = ("reset", "rewind")
 """The changes that a sharded job takes as one."""
 
 
@@ -207,10 +208,12 @@ def _changes(store: BookmarkStore, job: str, heads: Mapping[str, Head], change: 
     """Return by shard the change that is asked for; without those that have none of the contexts.
 
     Raises:
-        OptionError: no shard has one of the contexts.
+        OptionError: no shard has one of the contexts, or a rewind says no point of all shards. RunUnknownError: there
+            is no such point.
     """
+    wanted = changes_of_shards(store, job, heads, change)
     if change.contexts is None:
-        return dict.fromkeys(heads, change)
+        return wanted
     known = {ctx for head in heads.values() for ctx in head.contexts}
     unknown = sorted(set(change.contexts) - known)
     if unknown or not change.contexts:
@@ -219,7 +222,7 @@ def _changes(store: BookmarkStore, job: str, heads: Mapping[str, Head], change: 
             f"they have {sorted(known)}. Nothing was changed."
         )
     own = {shard: tuple(ctx for ctx in change.contexts if ctx in head.contexts) for shard, head in heads.items()}
-    return {shard: replace(change, contexts=names) for shard, names in own.items() if names}
+    return {shard: replace(wanted[shard], contexts=names) for shard, names in own.items() if names}
 
 
 def _stands(store: BookmarkStore, shard: str, head: Head, change: Change, seen: Preview) -> bool:

@@ -121,7 +121,7 @@ class BookmarkChangeOperator(BaseOperator):
     """Base of the operators below: what they share, and the arguments that all of them take.
 
     Args:
-        job: name of the job; of a sharded job only where it is reset. (templated)
+        job: name of the job; of a sharded job only where it is reset or rewound. (templated)
         reason: why; kept with who and when. (templated)
         force: also while a run holds the job: that run is fenced. Default: the task fails, and its retry tries again.
         expected_version: refuse if the job has another version by now: a number, or the preview that has it, e.g.
@@ -338,10 +338,10 @@ class BookmarkRewindOperator(BookmarkChangeOperator):
     Besides the arguments of `BookmarkChangeOperator`:
 
     Args:
-        to_run: a run number or run id. (templated)
+        to_run: a run number or run id; of a sharded job a run id. (templated)
         to_time: a time with a zone: the last run that had committed by then. (templated)
         to_watermark: the last run whose watermark is at or below this; for a job with several contexts
-            `<context>=<value>`. (templated)
+            `<context>=<value>`; not of a sharded job. (templated)
         contexts, clean: as for `BookmarkResetOperator`.
 
     Example:
@@ -381,6 +381,10 @@ class BookmarkRewindOperator(BookmarkChangeOperator):
         if str(kept.key.number) != point:
             log.info("bookmark %s: %r is run %d (%s)", job, point, kept.key.number, kept.committed_at)
         return Change("rewind", to_run=str(kept.key.number), contexts=_names(self.contexts), clean=self.clean)
+
+    def wish_of_shards(self, job: str) -> Change:
+        """Return the rewind to a point, which is a run of its own in each shard."""
+        return Change("rewind", to_run=self._point(), contexts=_names(self.contexts), clean=self.clean)
 
     def _point(self) -> str:
         if self.to_run is not None:

@@ -13,7 +13,12 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow_bookmarks.core.errors import ShardsBusyError, ShardsLeftError
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.change import Change
-from airflow_bookmarks.operators.change import BookmarkResetOperator, BookmarkSetOperator, BookmarkUndoOperator
+from airflow_bookmarks.operators.change import (
+    BookmarkResetOperator,
+    BookmarkRewindOperator,
+    BookmarkSetOperator,
+    BookmarkUndoOperator,
+)
 from tests.lifecycle.test_sharded_change import Meddler
 from tests.lifecycle.test_shards import Task, put
 
@@ -99,6 +104,19 @@ def test_retry_takes_the_shards_that_are_left_and_no_other_a_second_time(
 
 def _for_class(meddler: Meddler) -> Any:
     return lambda _store, *args, **kwargs: meddler(*args, **kwargs)
+
+
+def test_rewind_takes_a_sharded_job_back_to_a_time(world: World) -> None:
+    task, _ = sharded(world)
+    at = max(BookmarkHook().history(f"copy~{number:02}")[0]["committed_at"] for number in range(BEGUN))
+    task.run(RANGE)
+
+    done = BookmarkRewindOperator(**WHY, to_time=at).execute(told())
+
+    assert (done["shards"], done["undone_runs"]) == (BEGUN, BEGUN)
+    assert BookmarkHook().rewind("copy", to_run=at, reason="again")["shards"] == 0
+    with pytest.raises(AirflowFailException, match="run 1 is another one in each"):
+        BookmarkRewindOperator(**WHY, to_run=1).execute(told())
 
 
 def test_change_that_takes_one_bookmark_fails_for_good(world: World) -> None:

@@ -12,12 +12,14 @@ from airflow_bookmarks.core.errors import (
     JobUnknownError,
     OptionError,
     ProtectedError,
+    RunUnknownError,
     ShardsBusyError,
     ShardsLeftError,
 )
 from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.core.shard import shard_name, shard_names, shards
 from airflow_bookmarks.lifecycle.change import Change, Changed, reset
+from airflow_bookmarks.lifecycle.history import history
 from airflow_bookmarks.lifecycle.protection import protect
 from airflow_bookmarks.lifecycle.sharded_change import ShardedChanged, ShardedPreview, change_job, preview_job
 from airflow_bookmarks.lifecycle.shards import shards_of
@@ -212,3 +214,79 @@ def test_whole_that_was_reset_gives_way_to_shards_that_have_read(shop: Shop) -> 
     assert shards_of(shop.store, JOB) == shard_names(JOB)
     make(shop)
     assert shards_of(shop.store, JOB) == []  # nothing of either is left, and the whole was there first
+
+
+# ---- rewind
+
+
+def twice(shop: Shop) -> tuple[Task, Counter[str]]:
+    """Copy 40 files and 40 more by the first shards, in two DAG runs of two mapped tasks; return the later lines."""
+    task = Task(shop)
+    put(shop, [f"a{i}" for i in range(40)])
+    of_dag_run(task, "monday")
+    put(shop, [f"b{i}" for i in range(40)])
+    return task, of_dag_run(task, "tuesday")
+
+
+def of_dag_run(task: Task, dag_run: str) -> Counter[str]:
+    lines: list[str] = []
+    for number in range(BEGUN):
+        run = task.shop.begin(shard_name(JOB, number), f"ops/{dag_run}/copy/{number % 2}")
+        lines += task.copy(run, number, run.plan("raw", task.source(number)))
+        run.commit()
+    return Counter(lines)
+
+
+def to(point: str) -> Change:
+    return Change("rewind", to_run=point)
+
+
+def test_rewind_to_a_dag_run_keeps_what_its_mapped_tasks_committed_in_each_shard(shop: Shop) -> None:
+    task, later = twice(shop)
+    task.run("3:4")  # one shard has a run more, so numbers differ
+
+    seen = look(shop, to("ops/monday/copy")).as_dict()
+    done = make(shop, to("ops/monday/copy"))
+
+    assert seen["undone_run_count"] == BEGUN + 1
+    assert {each.kept for each in done.shards.values()} == {1}
+    assert Counter(task.run(RANGE)) == later
+
+
+def test_rewind_to_a_time_keeps_what_each_shard_had_committed_by_then(shop: Shop) -> None:
+    task, later = twice(shop)
+    at = max(run["committed_at"] for name in NAMES for run in history(shop.store, name)[:1])
+    more = Counter(task.run(f"{BEGUN}:{BEGUN + 1}"))  # began after that time
+
+    done = make(shop, to(at))
+
+    assert {shard: each.kind for shard, each in done.shards.items() if each.kind != "rewind"} == {"copy~12": "reset"}
+    assert Counter(task.run(f"0:{BEGUN + 1}")) == later + more
+    with pytest.raises(RunUnknownError, match="no virtual shard has a run at or before"):
+        make(shop, to("2013-01-31T00:00:00Z"))
+
+
+def test_rewind_again_changes_nothing(shop: Shop) -> None:
+    twice(shop)
+    make(shop, to("ops/monday/copy"))
+
+    assert make(shop, to("ops/monday/copy")).shards == {}
+
+
+def test_rewind_to_a_run_number_or_watermark_of_a_sharded_job_is_refused(shop: Shop) -> None:
+    sharded(shop)
+
+    with pytest.raises(OptionError, match="run 1 is another one in each of its virtual shards"):
+        look(shop, to("1"))
+    with pytest.raises(OptionError, match="have a watermark each"):
+        look(shop, to("watermark:2013-01-31T00:00:00Z"))
+
+
+def test_rewind_to_one_of_several_mapped_tasks_names_the_shards_that_it_did_not_work_on(shop: Shop) -> None:
+    twice(shop)
+
+    with pytest.raises(RunUnknownError, match="no run in 6 of 12 virtual shards: copy~01, copy~03"):
+        look(shop, to("ops/monday/copy/0"))
+    with pytest.raises(RunUnknownError, match="no committed run 'ops/sunday/copy'"):
+        look(shop, to("ops/sunday/copy"))
+    assert kinds(shop, 0) == []

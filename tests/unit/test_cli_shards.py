@@ -151,3 +151,20 @@ def test_change_that_takes_one_bookmark_says_that_the_job_is_sharded(
     assert main(["--store", uri, "undo", "copy", "--reason", "why", "--yes"]) == 1
 
     assert "'copy' is sharded" in capsys.readouterr().err
+
+
+def test_rewind_of_a_sharded_job_takes_a_time_and_no_run_number(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at = max(answer(capsys, "--store", uri, "history", f"copy~{n:02}")[0]["committed_at"] for n in range(BEGUN))
+    put(shop, ["later1", "later2"])
+    Task(shop).run(f"0:{BEGUN}")
+    rewind = ["--store", uri, "rewind", "copy", "--reason", "why", "--yes", "--output", "json", "--to"]
+
+    assert main([*rewind, "1"]) == 1
+    assert "is another one in each of its virtual shards" in capsys.readouterr().err
+    assert main([*rewind, at]) == 0
+
+    printed = capsys.readouterr()
+    assert f"goes back to {at!r}, in {BEGUN} virtual shards: {BEGUN} runs are undone" in printed.err
+    assert {each["to_run"] for each in json.loads(printed.out)["by_shard"].values()} == {1}
