@@ -40,6 +40,7 @@ from airflow_bookmarks.lifecycle.state_values import state_moved_by, turn_state
 from airflow_bookmarks.lifecycle.turn import (
     files_left_over,
     files_to_clean,
+    former_names,
     last_kept,
     look_at_undone,
     turn_back,
@@ -215,6 +216,16 @@ class Change:
             raise OptionError(f"a {self.kind} {needs}. Nothing was changed.")
         kept = None if self.to_run is None else resolve_run(store, job, head, self.to_run)
         if self.contexts is None:
+            for ctx, former in former_names(head, kept).items():
+                log.warning(
+                    "bookmark %s: context %r was called %r then, and is again after this rewind: a script that reads "
+                    "it as %r reads everything. Rename it before its next run: 'airflow-bookmarks rename-context %s'",
+                    job,
+                    ctx,
+                    former,
+                    ctx,
+                    f"{job} {former} {ctx}",
+                )
             turn = turn_to(store, job, head, kept, self.kind, event)
             return with_clean(store, job, head, turn) if self.clean else turn
         _check_contexts(job, head, kept, self.contexts)
@@ -562,17 +573,13 @@ def _check_names(job: str, head: Head, kept: Run | None, names: Sequence[str]) -
     Raises:
         ChangeRefusedError: it would go back to the beginning, and not to that run.
     """
-    gone = {} if kept is None else {ctx: s for ctx, s in kept.contexts.items() if ctx not in head.contexts}
+    former = former_names(head, kept)
     for ctx in names:
-        state = head.contexts.get(ctx)
-        if kept is None or state is None or ctx in kept.contexts:
-            continue
-        former = [old for old, was in gone.items() if (was.kind, was.fingerprint) == (state.kind, state.fingerprint)]
-        if former:
+        if kept is not None and ctx in former:
             raise ChangeRefusedError(
-                f"job {job!r}: run {kept.key.number} has no context {ctx!r}, but {former[0]!r} over the same source, "
+                f"job {job!r}: run {kept.key.number} has no context {ctx!r}, but {former[ctx]!r} over the same source, "
                 f"which was renamed since: {ctx!r} would go back to the beginning. Nothing was changed. Rewind the job "
-                f"as a whole, and rename {former[0]!r} again; or, if it is to read everything: 'airflow-bookmarks "
+                f"as a whole, and rename {former[ctx]!r} again; or, if it is to read everything: 'airflow-bookmarks "
                 f"reset {job} --ctx {ctx}'."
             )
 

@@ -17,7 +17,14 @@ from airflow_bookmarks.core.errors import (
     RunUnknownError,
 )
 from airflow_bookmarks.lifecycle.clean import overwritten_for_good
-from airflow_bookmarks.lifecycle.turn import files_to_clean, look_at_undone, turn_to, undone_before, with_clean
+from airflow_bookmarks.lifecycle.turn import (
+    files_to_clean,
+    former_names,
+    look_at_undone,
+    turn_to,
+    undone_before,
+    with_clean,
+)
 from airflow_bookmarks.sources.way_back import newest_at_or_below
 from airflow_bookmarks.store.collection import check_uncollected, collected_until, collection_check
 
@@ -129,6 +136,7 @@ def rewind_along(store: BookmarkStore, holding: Holding, wanted: RewindWanted) -
 
     Raises:
         RewindAlongRefusedError: it can't be cleaned; nothing was changed.
+        ChangeRefusedError: a context had another name in that run.
         FencedError: the job is not ours any more. RunUnknownError: that run was collected.
     """
     job, upstream, target = holding.job, wanted.upstream, wanted.target
@@ -137,6 +145,7 @@ def rewind_along(store: BookmarkStore, holding: Holding, wanted: RewindWanted) -
         gone = collected_until(store, job)  # an upstream that was reset: back to the beginning needs no run
     else:
         gone = check_uncollected(store, job, 0 if kept is None else kept.key.number)
+    _check_names(job, holding.base, kept, wanted)
     event: Attributes = {"who": holding.caller.run_id, "why": f"upstream {upstream} went back to run {target}"}
     current = store.head(job)
     if current.fence != holding.fence:
@@ -151,6 +160,17 @@ def rewind_along(store: BookmarkStore, holding: Holding, wanted: RewindWanted) -
     said = "bookmark %s: upstream %s went back to run %d; going back along to run %d, %d file(s) to clean"
     log.warning(said, job, upstream, target, turn.kept, files_to_clean(turn))
     return replace(holding, fence=after.fence, base=replace(after, lease=None))
+
+
+def _check_names(job: str, head: Head, kept: Run | None, wanted: RewindWanted) -> None:
+    for ctx, former in former_names(head, kept).items():
+        number = 0 if kept is None else kept.key.number
+        raise ChangeRefusedError(
+            f"REWOUND: upstream {wanted.upstream!r} went back to run {wanted.target}, and job {job!r} can't go back "
+            f"along to its run {number}: its context {ctx!r} was called {former!r} then, so the script would read "
+            "everything again. Nothing was read or changed. Do it by hand: 'airflow-bookmarks rewind "
+            f"{job} --to {number} --clean', then 'airflow-bookmarks rename-context {job} {former} {ctx}'."
+        )
 
 
 def _with_clean_along(store: BookmarkStore, job: str, head: Head, turn: Turn, wanted: RewindWanted) -> Turn:

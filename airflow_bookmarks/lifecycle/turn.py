@@ -58,6 +58,19 @@ def turn_contexts(
     return _turn(store, job, head, kind, event, contexts, head.run_number, head.data_run_number, head.epoch)
 
 
+def former_names(head: Head, kept: Run | None) -> dict[str, str]:
+    """Return for contexts that `kept` knew by another name, over the same source, that name."""
+    gone = {} if kept is None else {ctx: s for ctx, s in kept.contexts.items() if ctx not in head.contexts}
+    found: dict[str, str] = {}
+    for ctx, state in head.contexts.items():
+        if kept is None or ctx in kept.contexts:
+            continue
+        former = [old for old, was in gone.items() if (was.kind, was.fingerprint) == (state.kind, state.fingerprint)]
+        if former:
+            found[ctx] = former[0]
+    return found
+
+
 def turn_set(
     store: BookmarkStore,
     job: str,

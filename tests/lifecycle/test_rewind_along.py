@@ -9,17 +9,18 @@ from typing import Any, get_args
 import pytest
 
 from airflow_bookmarks.core.errors import (
+    ChangeRefusedError,
     PublishError,
     RewindAlongRefusedError,
     UpstreamReplayedError,
     UpstreamRewoundError,
 )
-from airflow_bookmarks.lifecycle.change import reset, rewind
+from airflow_bookmarks.lifecycle.change import rename_context, reset, rewind
 from airflow_bookmarks.lifecycle.history import history
 from airflow_bookmarks.lifecycle.place import Mode
 from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.sources.files import FileSource
-from airflow_bookmarks.sources.upstream import OnRewind
+from airflow_bookmarks.sources.upstream import OnRewind, UpstreamSource
 from tests.lifecycle.shop import FILES, Shop
 
 WHY: dict[str, Any] = {"reason": "bad day", "who": "me"}
@@ -244,3 +245,32 @@ def test_pause_of_a_rewound_consumer_names_the_way_too(shop: Shop) -> None:
     rewound_chain(shop)
     with pytest.raises(UpstreamRewoundError, match="rewind down --to 1 --clean"):
         shop.copy(shop.side("down"), upstream="up", on_rewind="rewind")
+
+
+def test_consumer_whose_context_was_renamed_since_is_not_taken_back_under_its_former_name(shop: Shop) -> None:
+    def consume(ctx: str, **more: Any) -> int:
+        run = shop.begin("down")
+        try:
+            plan = run.plan(ctx, UpstreamSource(shop.store, "down", "up", **more))
+        except ChangeRefusedError:
+            run.abort("a test")
+            raise
+        run.commit()
+        return len(plan)
+
+    for name in "abc":
+        shop.put(f"{name}.txt", name)
+        shop.run("up")
+        assert consume("raw") == 1
+    rename_context(shop.store, "down", "raw", "clean", **WHY)
+    assert consume("clean") == 0
+    rewind(shop.store, "up", 2, clean=True, **WHY)
+    shop.run("up")
+    before = shop.store.head("down").epoch
+    with pytest.raises(ChangeRefusedError, match="'clean' was called 'raw'"):
+        consume("clean", on_rewind="rewind")
+    assert shop.store.head("down").epoch == before
+
+    rewind(shop.store, "down", 2, clean=True, **WHY)
+    rename_context(shop.store, "down", "raw", "clean", **WHY)
+    assert consume("clean", on_rewind="rewind") == 1
