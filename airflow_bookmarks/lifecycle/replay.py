@@ -40,7 +40,7 @@ from airflow_bookmarks.lifecycle.reading import is_of_another_format, switched_f
 from airflow_bookmarks.lifecycle.summary import Summary, log_planned
 from airflow_bookmarks.sources.source import Found
 from airflow_bookmarks.store.collection import check_own, check_uncollected, collected_until
-from airflow_bookmarks.store.output import paths_replaced
+from airflow_bookmarks.store.output import numbers_replacing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -397,11 +397,12 @@ def _checked(store: BookmarkStore, job: str, head: Head, number: int) -> Run:
 def _replaced_by(store: BookmarkStore, job: str, epoch: int, run: Run) -> str | None:
     published = {target for output in run.outputs.values() if output.publish is not None
                  for _, target in decode_moves(store.blobs.get(output.publish))}  # fmt: skip
-    for later in _later_runs(store, job, epoch, run):
-        for output in later.outputs.values():
-            if published & set(paths_replaced(store.blobs, output)):
-                return f"run {later.key.number} has replaced some of its files since"
-    return None
+    later = _later_runs(store, job, epoch, run)
+    known = {each.key for each in later}
+    undone = [r for r in store.runs(job, after=run.key.number) if r.state.is_committed and r.key not in known]
+    replaced_by = numbers_replacing(store.blobs, later, undone)
+    number = min((replaced_by[path] for path in published & replaced_by.keys()), default=None)
+    return None if number is None else f"run {number} has replaced some of its files since"
 
 
 def _covered_by(store: BookmarkStore, job: str, epoch: int, run: Run) -> str | None:

@@ -37,9 +37,9 @@ def paths_replaced_by_sides(store: StateReader, job: str) -> set[str]:
 def numbers_replacing(blobs: BlobStore, deleting: Sequence[Run], dropped: Sequence[Run]) -> Mapping[str, int]:
     """Return for each file that runs have replaced the number of the last run that did.
 
-    `deleting` have deleted what they replaced, or delete it now. `dropped` were undone while they were at it: of what
-    they were to delete some may be gone, and only that. Where a later run has overwritten the place of such a file, it
-    would have deleted it if it had still been there.
+    `deleting` have deleted what they replaced, or delete it now. `dropped` were undone, maybe while they were at it: of
+    what they were to delete some may be gone, and only that. Where a later run has overwritten the place of such a
+    file, it would have deleted it if it had still been there.
     """
     replaced: dict[str, int] = {}
     for run in deleting:

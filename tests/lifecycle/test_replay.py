@@ -273,6 +273,22 @@ def test_append_whose_files_a_later_run_replaced_can_not_be_replayed(shop: Shop)
         begin_replay(shop, 1)
 
 
+def test_append_can_not_be_replayed_where_an_undone_run_and_then_a_later_one_overwrote_its_files(shop: Shop) -> None:
+    shop.put("day=1/a.txt", "a1")
+    shop.run()
+    shop.mode = Mode.OVERWRITE_PARTITIONS
+    shop.put("day=1/a.txt", "a2", "x")
+    shop.run()
+    rewind(shop.store, "copy", 1, **REASON)
+    shop.run()
+    shop.put("day=1/a.txt", "a1")  # as the first run has read it
+    shop.mode = Mode.APPEND
+
+    with pytest.raises(ChangeRefusedError, match="run 3 has replaced some of its files"):
+        replay(shop, 1)
+    assert shop.target_lines() == Counter(["a2", "x"])
+
+
 def test_replay_of_an_empty_run_changes_nothing(shop: Shop) -> None:
     two_runs(shop)
     shop.run()
