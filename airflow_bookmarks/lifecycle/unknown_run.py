@@ -83,6 +83,11 @@ def _runs_of(store: BookmarkStore, job: str, target: str) -> tuple[set[RunKey], 
         # Where a run can't be read, it may have written there: its damage is no lost bookmark of this job.
         if not isinstance(run, Run):
             found.add(key)
-        elif any(real_path(output.target) == real for output in run.outputs.values()):
+        elif any(_is_around(real_path(output.target), real) for output in run.outputs.values()):
             found |= {RunKey(key.number, fence) for fence in (key.fence, *run.fences)}
     return found, collected_until(store, job) if found else 0
+
+
+def _is_around(written: str, target: str) -> bool:
+    """Whether files that were written to one folder may lie in another: it is the same, within it, or around it."""
+    return f"{written}/".startswith(f"{target}/") or f"{target}/".startswith(f"{written}/")

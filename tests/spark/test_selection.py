@@ -229,11 +229,10 @@ def test_name_that_looks_like_a_pattern_and_is_there_is_read_by_its_name(lake: L
 
 def test_output_where_a_pattern_reads_is_refused_and_beside_it_is_not(lake: Lake) -> None:
     put(lake.root, "raw-1/a.csv")
+    with pytest.raises(OptionError, match="its own input"), lake.job() as job:
+        job.write(job.read("raw").format("text").load(lake.path("raw-*")), "within").text(lake.path("raw-2"))
     with lake.job() as job:
-        frame = job.read("raw").format("text").load(lake.path("raw-*"))
-        job.write(frame, "beside").text(lake.path("clean"))
-        with pytest.raises(OptionError, match="its own input"):
-            job.write(frame, "within").text(lake.path("raw-2"))
+        job.write(job.read("raw").format("text").load(lake.path("raw-*")), "beside").text(lake.path("clean"))
 
 
 # ---- names

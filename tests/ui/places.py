@@ -40,6 +40,8 @@ class Place:
         dialog = page.get_by_role("dialog")
         if self.change == "Rewind":
             dialog.get_by_label("Back to after run").select_option("20")
+        if self.change == "Set":  # nothing is chosen before a person does, and this choice has the strongest words
+            dialog.get_by_text("Now: ").click()
         if self.change != "Protect":
             expect(dialog.get_by_text("For version")).to_be_visible()
 
