@@ -1,11 +1,12 @@
 """Bring the delays per carrier and day up to the flights that `flights_clean` has published.
 
 `wait` is released by the run of `flights_clean` that has the same DAG run id, whether or not it found anything new. The
-result lies in `delays` below the Airflow Variable `flights_data` (default: `data` beside this file).
+result lies in `delays` below the Airflow Variable `flights_data` (default: `data` beside this file), where each day is
+replaced when it is read again, and in `journal`, to which each run appends the days that it has read.
 
 When `flights_clean` was reset or rewound below what this DAG has read, `delays` fails and says so. Trigger the DAG with
 `on_upstream_rewind` set to `rewind` to go back along with it (`rewind_keep`: without removing what the undone runs
-wrote), or to `ignore` to keep what was read.
+wrote, so the journal has their rows twice), or to `ignore` to keep what was read.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ with DAG(
         application=str(HERE / "jobs" / "flight_delays.py"),
         application_args=[
             f"{DATA}/delays",
+            f"{DATA}/journal",
             "--upstream",
             UPSTREAM,
             "--on-upstream-rewind",

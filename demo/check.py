@@ -13,7 +13,17 @@ from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.run import Run, RunState
 from airflow_bookmarks.lifecycle.history import history
-from demo.count import Difference, Row, SourceFile, compare, count_delays, count_flights, day_of, staged_files
+from demo.count import (
+    Difference,
+    Row,
+    SourceFile,
+    compare,
+    count_delays,
+    count_flights,
+    count_journal,
+    day_of,
+    staged_files,
+)
 
 if TYPE_CHECKING:
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -39,7 +49,8 @@ class Expected:
 class Stage:
     """One of the two jobs: its task, its target, what a delivered day becomes there, the day that an input is of.
 
-    `here` makes the target readable on this machine, and returns where.
+    `here` makes a target readable on this machine, and returns where. `journal` is the target that the job appends to,
+    if it has one.
     """
 
     dag_id: str
@@ -49,6 +60,7 @@ class Stage:
     of_source: Callable[[SourceFile], Counter[Row]]
     day_of_input: Callable[[Path], date]
     here: Callable[[Path], Path] = Path
+    journal: Path | None = None
 
     @property
     def job(self) -> str:
@@ -69,7 +81,9 @@ def clean_stage(folders: Folders) -> Stage:
 
 def delays_stage(folders: Folders) -> Stage:
     """Return the job that keeps delays."""
-    return Stage("flights_delays", "delays", folders.delays, count_delays, SourceFile.delays, day_of)
+    return Stage(
+        "flights_delays", "delays", folders.delays, count_delays, SourceFile.delays, day_of, journal=folders.journal
+    )
 
 
 def newest(sources: Days) -> str:
@@ -155,6 +169,31 @@ def check_target(stage: Stage, sources: Days) -> int:
             )
     compare("files left staged", [], staged_files(target))
     return sum(rows.total() for rows in found.values())
+
+
+def check_journal(stage: Stage, delivered: Collection[tuple[date, int]]) -> int | None:
+    """Compare the target that a job appends to with all that was delivered to it, each day with its flights once.
+
+    Returns:
+        Its rows; None for a job that appends to nothing.
+
+    Raises:
+        Difference: a row is missing, or is there twice.
+    """
+    if stage.journal is None:
+        return None
+    journal = stage.here(stage.journal)
+    wanted, found = Counter(set(delivered)), count_journal(journal)
+    missing, surplus = wanted - found, found - wanted
+    if missing or surplus:
+        days = _text({day for day, _ in missing | surplus})
+        raise Difference(
+            f"rows in the journal ({missing.total()} missing, {surplus.total()} too many, of {days})",
+            wanted.total(),
+            found.total(),
+        )
+    compare("files left staged", [], staged_files(journal))
+    return found.total()
 
 
 def _text(days: Collection[date]) -> str:

@@ -92,21 +92,30 @@ def count_delays(folder: Path) -> dict[date, Counter[Row]]:
     return _count(folder, ("carrier", "flights", "arrived", "max_arr_delay"))
 
 
+def count_journal(folder: Path) -> Counter[tuple[date, int]]:
+    """Count the rows of the journal: days, with the flights that each had when it was read."""
+    rows: Counter[tuple[date, int]] = Counter()
+    for path in _visible_files(folder):
+        table = parquet.ParquetFile(path).read(columns=["month", "day", "flights"])
+        rows.update((date(2013, row["month"], row["day"]), row["flights"]) for row in table.to_pylist())
+    return rows
+
+
 def _count(folder: Path, columns: tuple[str, ...]) -> dict[date, Counter[Row]]:
     days: dict[date, Counter[Row]] = {}
-    for day, path in _visible_files(folder):
+    for path in _visible_files(folder):
         table = parquet.ParquetFile(path).read(columns=list(columns))
         rows = zip(*(table.column(name).to_pylist() for name in columns), strict=True)
-        days.setdefault(day, Counter()).update(rows)
+        days.setdefault(day_of(path), Counter()).update(rows)
     return days
 
 
-def _visible_files(folder: Path) -> Iterator[tuple[date, Path]]:
+def _visible_files(folder: Path) -> Iterator[Path]:
     """Yield what any reader sees: no name that begins with `_` or `.`, on any level."""
     for path in sorted(folder.rglob("*.parquet")):
         parts = path.relative_to(folder).parts
         if not any(part.startswith(("_", ".")) for part in parts):
-            yield day_of(path), path
+            yield path
 
 
 def day_of(path: Path) -> date:

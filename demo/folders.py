@@ -64,6 +64,10 @@ class Folders:
         return self.data / "delays"
 
     @property
+    def journal(self) -> Path:
+        return self.data / "journal"
+
+    @property
     def airflow(self) -> Path:
         return self.root / "airflow"
 

@@ -17,19 +17,21 @@ _HEADINGS = (
     "known",
     "rows read",
     "in target",
+    "appended",
     "watermark",
     "run",
     "epoch",
     "s",
 )
-_NUMBERS = (0, 4, 5, 6, 7, 9, 10, 11)
+_NUMBERS = (0, 4, 5, 6, 7, 8, 10, 11, 12)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
     """What one DAG run did. Counts are of what it read; `rows_in_target`, `watermark`, `epoch` are as after it.
 
-    `run_number` is the run that it committed, None where it failed. `files_known` is None for a job that reads another.
+    `run_number` is the run that it committed, None where it failed. `files_known` is None for a job that reads another,
+    and `rows_appended`, all rows of the target that a job appends to, for a job without one.
     """
 
     step: int
@@ -41,6 +43,7 @@ class Line:
     files_known: int | None
     rows_read: int
     rows_in_target: int
+    rows_appended: int | None
     watermark: str | None
     run_number: int | None
     epoch: int
@@ -71,10 +74,11 @@ def write_json(path: Path, document: Sequence[Any] | Mapping[str, Any]) -> None:
 
 def _cells(line: Line) -> tuple[str, ...]:
     watermark = "-" if line.watermark is None else line.watermark.replace(".000000Z", "Z")
-    known, number = ("-" if value is None else f"{value}" for value in (line.files_known, line.run_number))
+    optional = (line.files_known, line.rows_appended, line.run_number)
+    known, appended, number = ("-" if value is None else f"{value}" for value in optional)
     return (
         f"{line.step}", line.what, line.dag_id, line.state, f"{line.files_read}", known, f"{line.rows_read:,}",
-        f"{line.rows_in_target:,}", watermark, number, f"{line.epoch}", f"{line.seconds:.1f}",
+        f"{line.rows_in_target:,}", appended, watermark, number, f"{line.epoch}", f"{line.seconds:.1f}",
     )  # fmt: skip
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.change import rewind
 from airflow_bookmarks.lifecycle.point import Point
-from demo.check import CTX, Days, Expected, Stage, check, check_target, newest
+from demo.check import CTX, Days, Expected, Stage, check, check_journal, check_target, newest
 from demo.count import Difference, compare, count_sources
 from demo.report import Line, Report
 
@@ -42,6 +42,7 @@ class Demonstration:
     report: Report
     clean_expected: Expected = _NOTHING_YET
     delays_expected: Expected = _NOTHING_YET
+    delivered: set[tuple[date, int]] = field(default_factory=set)
     dag_runs: int = 0
     playing: str = "no DAG yet"
 
@@ -104,8 +105,11 @@ class Demonstration:
             run_number=before.run_number + 1,
             watermark=str(self.clean_expected.run_number),
         )
+        sources = count_sources(self.landing.folder)
+        # A set: what is read again after a rewind is a row that the journal had, and has once.
+        self.delivered |= {(day, sources[day].rows) for day in days}
         played = self._played(self.delays, moment, on_upstream_rewind=on_upstream_rewind)
-        self._check(step, what, self.delays, played, self.delays_expected, count_sources(self.landing.folder))
+        self._check(step, what, self.delays, played, self.delays_expected, sources)
         released_by = played.xcom["wait"]["run_number"]
         compare("run that released it, empty or not", str(self.clean_expected.run_number), released_by)
 
@@ -133,6 +137,7 @@ class Demonstration:
             files_known=None,
             rows_read=0,
             rows_in_target=rows,
+            rows_appended=check_journal(self.delays, self.delivered),
             watermark=after.contexts[CTX].watermark,
             run_number=None,
             epoch=after.epoch,
@@ -163,6 +168,7 @@ class Demonstration:
             files_known=None if stage is self.delays else facts["known"],
             rows_read=row["rows"] or 0,
             rows_in_target=check_target(stage, sources),
+            rows_appended=check_journal(stage, self.delivered),
             watermark=row["watermark"].get(CTX),
             run_number=row["number"],
             epoch=row["epoch"],
@@ -174,9 +180,10 @@ class Demonstration:
 
     def _note(self, line: Line) -> None:
         self.report.lines.append(line)
+        appended = "" if line.rows_appended is None else f" and {line.rows_appended} appended"
         self.say(
             f"  {line.dag_id}: {line.state}, {line.files_read} files and {line.rows_read:,} rows read, "
-            f"{line.rows_in_target:,} rows in the target, as counted without Spark ({line.seconds:.1f} s)"
+            f"{line.rows_in_target:,} rows in the target{appended}, as counted without Spark ({line.seconds:.1f} s)"
         )
 
 
@@ -241,7 +248,10 @@ def correct(demo: Demonstration, step: int) -> None:
 
 
 def go_back(demo: Demonstration, step: int) -> None:
-    """Rewind the first job to its first run: it reads again what came after, and the second one stops until told."""
+    """Rewind the first job to its first run: the second one stops until told, then goes back along.
+
+    What the second one has appended since is in its journal once, though it reads all of that again.
+    """
     demo.say(f"step {step}: {demo.clean.job} is rewound to its first run")
     rewind(demo.store, demo.clean.job, 1, reason="to show that it can be done", who="demo")
     demo.clean_expected = replace(demo.clean_expected, epoch=2)

@@ -332,6 +332,7 @@ def test_chain_reads_in_each_dag_what_the_one_before_has_published(examples: Exa
     assert clean.xcom("clean")["outputs"]["clean"]["rows"] == 2
     assert delays.xcom("wait")["run_number"] == clean.xcom("clean")["run_number"]
     assert delays.xcom("delays")["contexts"]["flights"]["files"] == clean.xcom("clean")["outputs"]["clean"]["files"]
+    assert delays.xcom("delays")["outputs"]["journal"]["rows"] == 2
 
 
 @pytest.mark.spark

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as arrow
 import pyarrow.parquet as parquet
 import pytest
 
-from demo.check import check_target, clean_stage
+from demo.check import check_journal, check_target, clean_stage, delays_stage
 from demo.count import Difference, count_flights, count_sources
 from demo.folders import Folders
 from demo.landing import Flights, Landing
@@ -35,6 +35,13 @@ def write(folder: Path, rows: Sequence[tuple[object, ...]], name: str = "part.pa
     columns = ("carrier", "flight", "origin", "dest", "sched_dep_time", "arr_delay")
     table = arrow.table({column: [row[i] for row in rows] for i, column in enumerate(columns)})
     parquet.write_table(table, folder / name)
+
+
+def write_journal(folders: Folders, rows: Sequence[tuple[int, int]], name: str = "part.parquet") -> None:
+    folders.journal.mkdir(parents=True, exist_ok=True)
+    days, flights = zip(*rows, strict=True)
+    table = arrow.table({"month": [1] * len(rows), "day": days, "flights": flights})
+    parquet.write_table(table, folders.journal / name)
 
 
 def test_target_that_holds_each_row_of_its_source_once_passes(folders: Folders) -> None:
@@ -69,6 +76,25 @@ def test_staged_file_is_no_part_of_the_target_and_must_not_be_left(folders: Fold
     assert count_flights(folders.clean)[DAY].total() == 3
     with pytest.raises(Difference, match="files left staged"):
         check_target(clean_stage(folders), count_sources(folders.raw))
+
+
+def test_journal_that_has_each_day_once_as_often_as_it_was_delivered_passes(folders: Folders) -> None:
+    write_journal(folders, [(31, 3)])
+    write_journal(folders, [(31, 2)], "corrected.parquet")
+
+    assert check_journal(delays_stage(folders), [(DAY, 3), (DAY, 2), (DAY, 2)]) == 2
+
+
+def test_row_that_was_appended_twice_is_found_though_another_is_missing(folders: Folders) -> None:
+    write_journal(folders, [(31, 3)])
+    write_journal(folders, [(31, 3)], "again.parquet")
+
+    with pytest.raises(Difference, match=r"rows in the journal \(1 missing, 1 too many, of 2013-01-30 to 2013-01-31\)"):
+        check_journal(delays_stage(folders), [(DAY, 3), (DAY - timedelta(days=1), 5)])
+
+
+def test_job_that_appends_to_nothing_has_no_journal(folders: Folders) -> None:
+    assert check_journal(clean_stage(folders), [(DAY, 3)]) is None
 
 
 def test_source_file_knows_its_delays_and_its_time(folders: Folders) -> None:
