@@ -284,9 +284,9 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         self._has_item = True
 
     @property
-    def is_without_input(self) -> bool:
-        """Whether contexts were planned, and none of them has anything to read."""
-        return bool(self._contexts) and all(context.plan.is_empty for context in self._contexts.values())
+    def has_input(self) -> bool:
+        """Whether a context that was planned up to now has anything to read."""
+        return any(not context.plan.is_empty for context in self._contexts.values())
 
     @property
     def may_quarantine(self) -> bool:

@@ -192,9 +192,9 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
         return None
 
     @property
-    def is_without_input(self) -> bool:
-        """Whether contexts were planned, and none of them has anything to read."""
-        return bool(self._sources) and all(plan.is_empty for _, plan, _ in self._sources.values())
+    def has_input(self) -> bool:
+        """Whether a context that was planned up to now has anything to read."""
+        return any(not plan.is_empty for _, plan, _ in self._sources.values())
 
     @property
     def may_quarantine(self) -> bool:

@@ -187,8 +187,8 @@ class BookmarkedWriter:
         for loss in sink.losses(schema):
             log.warning("bookmark %s: output %r as %s, %s", self._job.name, self._name, self._format, loss)
         folder = run.place(self._name, sink.place(schema))
-        # Where nothing is new, whether there are rows decides what becomes of them.
-        count_rows = self._count_rows or run.is_without_input
+        # Where nothing is new, whether there are rows decides what becomes of them; and what is new may be read later.
+        count_rows = self._count_rows or not run.has_input
         with self._job.uses.of_write(self._frame):
             staged = sink.write(self._frame, files, folder, run.file_token, count_rows=count_rows)
         self._job.inputs.check_published(target, staged)

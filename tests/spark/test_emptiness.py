@@ -65,6 +65,14 @@ def test_increment_without_rows_wipes_no_target_though_the_cursor_moves(
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
+def test_overwrite_without_rows_that_comes_before_the_read_wipes_no_target(known: Lake) -> None:
+    with known.job() as job:
+        job.write(known.spark.range(0), "api", count_rows=False).mode("overwrite").parquet(known.path("api"))
+        known.read(job)
+        job.state("cursor").set("2")
+    assert count(known) == 3
+
+
 @pytest.mark.parametrize("rows", [0, 5])
 def test_rows_are_counted_in_the_files_where_spark_tells_no_count(
     known: Lake, rows: int, monkeypatch: pytest.MonkeyPatch
