@@ -147,6 +147,16 @@ class Witness:
                 self._look_at_run(job, witness, run_key(key.sk), was, will, before, is_turn)
         if head_key in written:
             self._look_at_head(job, witness, before, after, written)
+        self._note_empty_replay(witness, written)
+
+    def _note_empty_replay(self, witness: JobWitness, written: Written) -> None:
+        """Keep which execution has replayed a run that was empty: that is done, and there is nothing to commit."""
+        if any(key.sk.startswith("RUN#") for key in written):
+            return
+        for key, (was, will) in written.items():
+            is_over = will is not None and will.get("finished") and "replaying" not in will
+            if key.sk.startswith("EXEC#") and "replaying" in (was or {}) and is_over:
+                witness.own_commits.add(key.sk.removeprefix("EXEC#"))
 
     def _look_at_head(
         self, job: str, witness: JobWitness, before: Attributes | None, after: Attributes | None, written: Written
