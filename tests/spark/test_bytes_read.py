@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -36,4 +37,6 @@ def test_increment_reads_the_same_bytes_of_ten_times_the_data(read: dict[str, in
 def test_full_run_reads_ten_times_the_bytes_of_ten_times_the_data(read: dict[str, int], source: str, way: str) -> None:
     small, large = (read[f"{source}/{way}/full/{size}"] for size in SIZES)
     assert large == small * SIZES[1] // SIZES[0]
-    assert read[f"{source}/{way}/increment/{SIZES[0]}"] == small * INCREMENT // SIZES[0]
+    # Where columns are found in JSON, a first run looks once more, for those without a value: three times for two.
+    again = Fraction(3, 2) if source == "json" else 1
+    assert again * read[f"{source}/{way}/increment/{SIZES[0]}"] == small * INCREMENT // SIZES[0]
