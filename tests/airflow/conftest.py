@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import json
 import os
-import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -45,16 +46,33 @@ _PROGRAMS = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', o
 
 @pytest.fixture(scope="session")
 def airflow_database() -> None:
-    """Put an empty metadata database in place: migrated once for each version of Airflow, then copied."""
-    cached = cache_folder("airflow") / f"airflow-{version('apache-airflow-core')}.db"
+    """Put an empty metadata database in place."""
+    put_database_in_place()
+    _share_api_server()
+
+
+@functools.cache
+def put_database_in_place() -> Path:
+    """Copy a database that is migrated once for each version of Airflow, once for each process.
+
+    A session fixture that several conftests import runs once for each of them; the second copy, over a
+    database in WAL mode whose connections are open, made it "malformed".
+    """
     database = Path(_HOME.name) / "airflow.db"
+    cached = cache_folder("airflow") / f"airflow-{version('apache-airflow-core')}.db"
     if not cached.exists():
         subprocess.run([sys.executable, "-m", "airflow", "db", "migrate"], check=True, capture_output=True)
         beside = cached.with_suffix(f".{os.getpid()}.part")
-        shutil.copyfile(database, beside)
+        _copy_database(database, beside)
         os.replace(beside, cached)
-    shutil.copyfile(cached, database)
-    _share_api_server()
+    _copy_database(cached, database)
+    return database
+
+
+def _copy_database(path: Path, to: Path) -> None:
+    """Copy through SQLite, which takes the write-ahead log along and locks out whoever has `to` open."""
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(to)) as target:
+        source.backup(target)
 
 
 def _share_api_server() -> None:
