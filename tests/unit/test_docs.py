@@ -1,4 +1,4 @@
-"""README.md and docs/*.md: each verb is there, each command can be typed, each output is real, no link is dead.
+"""README.md, SECURITY.md and docs/*.md: each verb is there, each command can be typed, outputs are real, links work.
 
 The console blocks of docs/operations.md run here, each in a fresh copy of one small world; what the clock, the disk and
 chance decide is left out of the comparison. After a change of the output:
@@ -31,7 +31,7 @@ from tests.lifecycle.shop import Shop
 
 _ROOT = Path(__file__).parents[2]
 _OPERATIONS = _ROOT / "docs" / "operations.md"
-_PAGES = [_ROOT / "README.md", *sorted((_ROOT / "docs").glob("*.md"))]
+_PAGES = [_ROOT / "README.md", _ROOT / "SECURITY.md", *sorted((_ROOT / "docs").glob("*.md"))]
 _NAMES = [page.name for page in _PAGES]
 _JOB = "flights.clean"
 
