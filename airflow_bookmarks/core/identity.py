@@ -1,8 +1,14 @@
-"""Identities: who asks for something, and how that is known."""
+"""Identities: who asks for something, how that is known, and when two of them may be one person."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+_ROLE_SESSION = re.compile(r"arn:[^:]*:sts::(?P<account>\d*):assumed-role/(?P<role>[^/]+)/(?P<session>.+)", re.DOTALL)
+_FEDERATED = re.compile(r"arn:[^:]*:sts::(?P<account>\d*):federated-user/.*", re.DOTALL)
+_LONG_TERM = re.compile(r"arn:[^:]*:iam::(?P<account>\d*):(root|user/.*)", re.DOTALL)
+_IDENTITY_CENTER = "AWSReservedSSO_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,4 +27,39 @@ class Identity:
 
     def is_same(self, other: Identity) -> bool:
         """Whether both may be one person: whoever vouches for it, a name is taken for that of the same one."""
-        return self.name.casefold() == other.name.casefold()
+        return may_be_one_person(self.name, other.name)
+
+
+def may_be_one_person(one: str, other: str) -> bool:
+    """Say whether two names may belong to one person, as far as the names tell. In doubt they may.
+
+    An AWS caller chooses the session name of a role, so all sessions of a role are one person. IAM Identity Center sets
+    it to the login, so its sessions are compared by that, whatever the permission set and account. A federated user has
+    a name that an IAM user of the account (or its root) chose, so it may be any of these.
+
+    Example:
+        >>> role = "arn:aws:sts::111122223333:assumed-role/on-call/"
+        >>> may_be_one_person(role + "ann", role + "bob")
+        True
+        >>> login = "arn:aws:sts::111122223333:assumed-role/AWSReservedSSO_Operator_0a1b2c/"
+        >>> may_be_one_person(login + "ann@example.com", login + "bob@example.com")
+        False
+    """
+    if _person(one) == _person(other):
+        return True
+    return any(
+        (federated := _FEDERATED.fullmatch(left)) is not None
+        and (issuer := _FEDERATED.fullmatch(right) or _LONG_TERM.fullmatch(right)) is not None
+        and federated["account"] == issuer["account"]
+        for left, right in ((one, other), (other, one))
+    )
+
+
+def _person(name: str) -> str:
+    """Return what of a name stays the same whatever its bearer chooses."""
+    session = _ROLE_SESSION.fullmatch(name)
+    if session is None:
+        return name.casefold()
+    if session["role"].startswith(_IDENTITY_CENTER):
+        return session["session"].casefold()
+    return name.removesuffix(f"/{session['session']}").casefold()

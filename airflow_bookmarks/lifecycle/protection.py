@@ -9,8 +9,9 @@ A request is void once the version of the job moved: what would happen is not wh
 seven days. An approved change that is refused after all (the job is busy) stays approved: approve it again, or let it
 go void.
 
-Both persons are authenticated: somebody else than they vouches for their names. Who is one person under two names (two
-AWS roles, an AWS role and a user of the page) can't be told from two.
+Both persons are authenticated: somebody else than they vouches for their names. Which names may be those of one
+person is decided by `core.identity.may_be_one_person`; two AWS roles, or an AWS role and a user of the page, can't be
+told from two people.
 """
 
 from __future__ import annotations
@@ -256,9 +257,10 @@ def _decide(store: BookmarkStore, job: str, request_id: str, who: Identity, deci
         _check_authenticated(job, who, f"have request {request_id} {decision}")
         _check_open(asked, head, decision)
         if decision == APPROVED and asked.who.is_same(who):
+            also = "" if who.name == asked.who.name else f", and {who.name!r} may be the same person"
             raise ApprovalError(
-                f"job {job!r}: {who.name!r} asked for request {request_id}, so another person has to approve it. "
-                "Nothing was changed."
+                f"job {job!r}: {asked.who.name!r} asked for request {request_id}{also}, so another person has to "
+                "approve it. Nothing was changed. Sessions of one AWS role count as one person, whatever their names."
             )
         if asked.state == APPROVED == decision:
             return asked  # what was approved once is carried out now

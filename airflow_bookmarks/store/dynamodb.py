@@ -209,8 +209,7 @@ class DynamoTable:
     def describe(self) -> dict[str, str]:
         """See `Table.describe`."""
         meta = self._client.meta
-        url = urlsplit(meta.endpoint_url)
-        host = f"{url.hostname}:{url.port}" if url.port else f"{url.hostname}"
+        host = urlsplit(meta.endpoint_url).netloc.lower().rpartition("@")[2]
         return {"kind": "dynamodb", "table": self._name, "region": meta.region_name, "host": host}
 
     def close(self) -> None:

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
+from airflow_bookmarks.core.endpoint import is_loopback
 from airflow_bookmarks.core.errors import OptionError
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.table import Table
 
 _S3_SCHEMES = ("s3", "s3a", "s3n")
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _UNFIT = re.compile(r"[\x00-\x1f*?\[\]{}#]")
 _NAME = re.compile(r"([0-9a-f]{64})-([0-9A-HJKMNP-TV-Z]{26})")
 
@@ -105,7 +105,7 @@ def check_reach(state_uri: str, scheme: str, endpoint: str | None) -> None:
     """
     if is_in_s3(state_uri) or scheme == "sqlite":
         return
-    if endpoint is None or urlsplit(endpoint).hostname not in _LOOPBACK:
+    if endpoint is None or not is_loopback(urlsplit(endpoint).netloc):
         raise OptionError(
             f"state_uri={state_uri!r} is a folder of one machine, and the table in DynamoDB is used by several: what "
             "one writes the others could not read. Nothing was read or changed. Name a folder in S3 (s3://bucket/"

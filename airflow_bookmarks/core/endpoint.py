@@ -1,0 +1,40 @@
+"""Endpoints: where a service is reached, as far as its URL tells.
+
+Also called a host here: `name`, `name:port` or `[address]:port`, as a URL has it between `//` and the path.
+"""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+_OF_AWS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether a host is this machine, so that what is sent there leaves it by no network.
+
+    Example:
+        >>> [is_loopback(host) for host in ("localhost:8000", "127.0.0.1", "[::1]:8000", "127.0.0.1.example.com")]
+        [True, True, True, False]
+    """
+    name = name_of(host)
+    if name == "localhost":
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def is_of_aws(host: str) -> bool:
+    """Say whether a host has a name that AWS gives."""
+    return name_of(host).endswith(_OF_AWS)
+
+
+def name_of(host: str) -> str:
+    """Return the name or address of a host without its port, in lower case; empty where it has none."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
