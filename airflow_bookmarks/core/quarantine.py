@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from airflow_bookmarks.core.errors import QuarantineFullError
+from airflow_bookmarks.core.redaction import redacted
 from airflow_bookmarks.core.segment import bare_name
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ class QuarantinedFile:
 
     @classmethod
     def of(cls, file: FileInfo, error: str, run_number: int) -> QuarantinedFile:
-        """Return the record of a file; of its error what fits, in one line."""
-        line = " ".join(error.split())
+        """Return the record of a file; of its error what fits, redacted, in one line."""
+        line = " ".join(redacted(error).split())
         kept = line if len(line) <= ERROR_LENGTH else f"{line[: ERROR_LENGTH - 3]}..."
         return cls(file.path, file.version, file.size_bytes, file.modified_ms, kept, run_number)
 
@@ -63,7 +64,7 @@ class QuarantinedFile:
         are_numbers = all(isinstance(number, int) for number in (*numbers, found.run_number))
         if not are_numbers or not all(isinstance(text, str) for text in texts):
             raise TypeError(f"no record of a quarantined file: {row!r}")
-        return found
+        return replace(found, error=redacted(found.error))  # earlier versions stored it raw
 
 
 @dataclass(frozen=True, slots=True, eq=False)

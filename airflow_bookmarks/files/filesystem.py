@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, Protocol, runtime_checkable
 
 from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.glob import SIGNS
+from airflow_bookmarks.core.redaction import has_user_info
 from airflow_bookmarks.files.s3_settings import S3_SCHEMES, S3Settings
 
 if TYPE_CHECKING:
@@ -219,11 +220,17 @@ def open_filesystem(path: str) -> FileSystem:
     """Return the file system that a path lies on.
 
     Raises:
-        OptionError: the path is empty, or its scheme has no file system here.
+        OptionError: the path is empty, has a password in it, or its scheme has no file system here.
     """
     if not path or not path.strip():
         raise OptionError("the path is empty. Nothing was read or changed. Give the folder or file to read or write.")
     scheme, sign, _ = path.partition("://")
+    if has_user_info(path):
+        # The text is not repeated: a path is recorded in state, and told in logs and errors.
+        raise OptionError(
+            f"a path of {scheme}:// has a user and a password before its host. Nothing was read or changed. Leave them "
+            "out; give credentials by the environment, a role or Spark's configuration."
+        )
     if not sign:
         single = _ONE_SLASH.match(path)
         scheme = "" if single is None else single[1]

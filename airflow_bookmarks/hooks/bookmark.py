@@ -14,6 +14,7 @@ from airflow_bookmarks.core.errors import BookmarkError, OptionError, StoreAcces
 from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.core.job import airflow_run_id
 from airflow_bookmarks.core.job_state import hidden
+from airflow_bookmarks.core.redaction import redacted
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION, ConnectionFields
 from airflow_bookmarks.store.bookmark_store import open_store
 
@@ -193,7 +194,7 @@ class BookmarkHook(BaseHook):
             self.get_conn().check_layout()
             self.get_conn().blobs.objects()  # state_uri, if there is one, has to be within reach too
         except BookmarkError as error:
-            return False, str(error)
+            return False, redacted(str(error))
         return True, f"{self.store_uri} answers, and its layout is known"
 
     # ---- looking

@@ -17,6 +17,7 @@ from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.listing import instant
 from airflow_bookmarks.core.reason import EXCLUDED, UNMATCHED
+from airflow_bookmarks.core.redaction import redacted
 from airflow_bookmarks.core.run import RunState, names_now
 from airflow_bookmarks.lifecycle.history import total
 from airflow_bookmarks.lifecycle.reading import ContextReader, entry_now
@@ -264,7 +265,7 @@ def _context(
         plan = source_now.plan(reader.found_for(ctx, source_now, recorded_on_change(entry)))
     except (OptionError, SourceError) as error:
         # What the run would raise as well, or this machine can't open: no reason to be silent on the other contexts.
-        return PendingContext(ctx, entry.kind, entry.fingerprint, unknown=str(error))
+        return PendingContext(ctx, entry.kind, entry.fingerprint, unknown=redacted(str(error)))
     rows, choice = _rows(store, plan), up_to_script(plan, entry)
     return PendingContext(ctx, entry.kind, entry.fingerprint, plan, rows=rows, up_to_script=choice)
 

@@ -35,6 +35,7 @@ from airflow_bookmarks.core.instant import from_text, to_text
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.job_state import hidden
 from airflow_bookmarks.core.ledger import Ledger
+from airflow_bookmarks.core.redaction import stored_error
 from airflow_bookmarks.core.terms import check_reason
 from airflow_bookmarks.lifecycle.naming import key_of, names_of
 from airflow_bookmarks.lifecycle.retention import position_hashes
@@ -111,9 +112,16 @@ def _exported_job(store: BookmarkStore, job: str, blobs: dict[str, str]) -> dict
     part = {
         "index": _to_json(store.index_entry(job) or {}),
         "aliases": names_of(store, job)[1:],
-        "items": {sk: _to_json(attributes) for sk, attributes in items.items()},
+        "items": {sk: _to_json(_shown(sk, attributes)) for sk, attributes in items.items()},
     }
     return {**part, "sha256": _checksum(part)}
+
+
+def _shown(sort_key: str, attributes: Attributes) -> Attributes:
+    """Return an item as a document has it: without secrets in an error that an earlier version stored raw."""
+    error = attributes.get("error")
+    is_raw = sort_key.startswith(item.RUN_PREFIX) and isinstance(error, str)
+    return {**attributes, "error": stored_error(str(error))} if is_raw else attributes
 
 
 def _settled_items(store: BookmarkStore, job: str) -> dict[str, Attributes]:

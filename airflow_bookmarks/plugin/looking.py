@@ -7,6 +7,7 @@ from fastapi import APIRouter, Path, Query
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job_state import HIDDEN
+from airflow_bookmarks.core.redaction import redacted
 from airflow_bookmarks.core.run import Execution, Run, RunKey
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.history import row
@@ -253,7 +254,7 @@ def _runs(store: BookmarkStore, job: str, sight: Sight, limit: int, before: RunK
     rows = [
         run_row(row(run, living), executions.get(run.run_id))
         if isinstance(run, Run)
-        else RunRow(number=key.number, fence=key.fence, state="DAMAGED", error=str(run))
+        else RunRow(number=key.number, fence=key.fence, state="DAMAGED", error=redacted(str(run)))
         for key, run in page
     ]
     told = RunList(runs=rows, next=str(page[-1][0]) if more else None)

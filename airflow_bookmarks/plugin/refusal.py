@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 
 from airflow_bookmarks.core import errors
 from airflow_bookmarks.core.errors import BookmarkError
+from airflow_bookmarks.core.redaction import redacted
 from airflow_bookmarks.plugin.answer import Difference, Refusal, Wrong
 
 log = logging.getLogger(__name__)
@@ -77,7 +78,7 @@ async def _bookmark_error(_: Request, error: Exception) -> JSONResponse:
     kind = errors.ChangedMeanwhileError if isinstance(error, MovedError) else type(error)
     difference = error.difference if isinstance(error, MovedError) else None
     headers = {"Retry-After": _RETRY_AFTER_S} if status == 503 else None
-    return _answer(status, Refusal(error=kind.__name__, message=str(error), difference=difference), headers)
+    return _answer(status, Refusal(error=kind.__name__, message=redacted(str(error)), difference=difference), headers)
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:

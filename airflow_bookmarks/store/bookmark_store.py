@@ -24,6 +24,7 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.head import Lease
 from airflow_bookmarks.core.instant import to_text
+from airflow_bookmarks.core.redaction import stored_error
 from airflow_bookmarks.core.run import (
     ContextState,
     OutputEntry,
@@ -335,7 +336,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
     # ---- fail, abandon, adopt
 
     def fail(self, holding: Holding, error: str, *, has_item: bool, is_kept: bool = False) -> None:
-        """Mark the own run as FAILED, if it has an item, and release the lease.
+        """Mark the own run as FAILED, if it has an item, and release the lease; the error is redacted and cut.
 
         With `is_kept` a run that has planned nothing gets an item, so that its error is not lost.
 
@@ -348,7 +349,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
         ]
         failed: Attributes = {
             "state": RunState.FAILED.value,
-            "error": error[:2000],
+            "error": stored_error(error),
             "failed_at": to_text(self._clock()),
         }
         if has_item:

@@ -16,6 +16,7 @@ from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.head import Head, Lease
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.line import Line, Turning
+from airflow_bookmarks.core.redaction import stored_error
 from airflow_bookmarks.core.run import ContextState, Execution, OutputEntry, Payload, PlanEntry, Run, RunKey, RunState
 from airflow_bookmarks.store.attribute import NUMBER_DIGITS, Fields, is_number
 from airflow_bookmarks.store.facts import facts_of, is_map_of_numbers, metrics_of
@@ -367,9 +368,15 @@ def run_of(key: RunKey, attributes: Mapping[str, Any]) -> Run:
         committed_at=fields.optional_moment_text("committed_at"),
         published_at=fields.optional_moment_text("published_at"),
         replayed_by=fields.optional_text("replayed_by"),
-        error=fields.optional_text("error"),
+        error=_error_of(fields),
         runtime_version=fields.optional_text("runtime_version"),
     )
+
+
+def _error_of(fields: Fields) -> str | None:
+    # Earlier versions stored it raw. Whoever reads it may see less than the driver that met it.
+    error = fields.optional_text("error")
+    return None if error is None else stored_error(error)
 
 
 _STATES = {state.value: state for state in RunState}

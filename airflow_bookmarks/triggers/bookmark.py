@@ -10,6 +10,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_bookmarks.core.errors import BookmarkError
 from airflow_bookmarks.core.instant import utc_now
+from airflow_bookmarks.core.redaction import redacted
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
 from airflow_bookmarks.lifecycle.waiting import Answer, Wait
 from airflow_bookmarks.triggers.poller import POLL_INTERVAL_S, Waiter, poller_of
@@ -59,7 +60,7 @@ class BookmarkTrigger(BaseTrigger):
         try:
             event = await self._event()
         except BookmarkError as error:
-            event = {"status": FAILED, "error": type(error).__name__, "standing": str(error)}
+            event = {"status": FAILED, "error": type(error).__name__, "standing": redacted(str(error))}
         yield TriggerEvent(event)  # type: ignore[no-untyped-call]
 
     async def _event(self) -> dict[str, Any]:
@@ -73,7 +74,7 @@ class BookmarkTrigger(BaseTrigger):
                     found, warnings = answer.found, answer.warnings
                     return {"status": MET, "found": found, "standing": standing, "warnings": warnings}
                 if self._left_s() <= 0:
-                    silent = f" The store does not answer: {waiter.outage}" if waiter.outage else ""
+                    silent = f" The store does not answer: {redacted(waiter.outage)}" if waiter.outage else ""
                     return {"status": TIMED_OUT, "standing": standing + silent}
 
     async def _next(self, waiter: Waiter) -> Answer | None:

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from airflow_bookmarks.core.redaction import redacted
+
 
 class Severity(StrEnum):
     """How bad it is."""
@@ -33,7 +35,7 @@ class Finding:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
-        return {**asdict(self), "severity": self.severity.value}
+        return {**asdict(self), "severity": self.severity.value, "what": redacted(self.what)}
 
 
 RESTORE_ALONE = "Restore the table from a backup."

@@ -1,0 +1,154 @@
+"""What is taken out of errors: a secret never survives, and text without one stays as it is."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_bookmarks.core.redaction import CUT, MARK, MAX_ERROR, has_user_info, redacted, stored_error
+
+_LETTERS = "abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+# Long enough to be found nowhere else in the text. What a shell or a URL has to quote is left out but for `/`, `@`.
+SECRETS = st.builds(
+    lambda first, inner, last: first + inner + last,
+    st.sampled_from("xyzXYZ"),
+    st.text(_LETTERS + "/@+=!$%^*_-.~:", min_size=12, max_size=40),
+    st.text(_LETTERS, min_size=2, max_size=2),
+)
+KEY = "AKIAIOSFODNN7EXAMPLE"
+PLACES = (
+    "jdbc:postgresql://etl:{}@db:5432/lake?ssl=true",
+    "Invalid URL 'mongodb+srv://etl:{}@one,two/db', cause: refused",
+    "redis://:{}@cache:6379/0",
+    "amqp://guest:{}@queue//",
+    "s3a://AKIA:{}@lake/raw/a.csv",
+    "jdbc:oracle:thin:scott/{}@//db:1521/service",
+    "jdbc:sqlserver://db:1433;databaseName=lake;user=sa;password={};encrypt=true",
+    "jdbc:mysql://db/lake?user=etl&password={}&useSSL=true",
+    "fs.s3a.secret.key={}",
+    "fs.azure.account.key.lake.dfs.core.windows.net={}",
+    "fs.azure.sas.raw.lake={}",
+    "spark.hadoop.javax.jdo.option.ConnectionPassword={}",
+    "Map(user -> etl, password -> {}, driver -> x)",
+    "{{user=etl, pwd={}, driver=x}}",
+    '{{"user": "etl", "password": "{}", "driver": "x"}}',
+    "{{'user': 'etl', 'api_key': '{}'}}",
+    r"{{\"token\": \"{}\", \"user\": \"etl\"}}",
+    "password: {}",
+    "spark-submit --conf spark.x.token={} app.py",
+    "curl --api-key {} https://host",
+    "Authorization: Bearer {}",
+    "-H 'Authorization: Basic {}' -v",
+    "X-Auth-Token: {}",
+    "Cookie: session={}",
+    "https://b.s3.amazonaws.com/k?X-Amz-Signature={}&X-Amz-Expires=3600",
+    "https://b.s3.amazonaws.com/k?X-Amz-Security-Token={}&X-Amz-Expires=3600",
+    "https://b.s3.amazonaws.com/k?X-Amz-Credential={}&X-Amz-Expires=3600",
+    "https://lake.blob.core.windows.net/raw?sv=2024&sig={}&se=2026",
+    "DefaultEndpointsProtocol=https;AccountName=lake;AccountKey={};EndpointSuffix=core.windows.net",
+    "Endpoint=sb://x/;SharedAccessKeyName=root;SharedAccessKey={}",
+    "CREATE USER etl IDENTIFIED BY '{}'",
+    "ALTER ROLE etl PASSWORD '{}'",
+    "<property><name>fs.s3a.secret.key</name><value>{}</value></property>",
+    "<password>{}</password>",
+    "AWS_SECRET_ACCESS_KEY={}",
+    "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----",
+    "-----BEGIN OPENSSH PRIVATE KEY-----\n{}",
+)
+HARMLESS = (
+    "s3a://lake/raw/design=3/year=2013/part-0.csv",
+    "abfss://raw@lake.dfs.core.windows.net/a.csv",
+    "hdfs://nn:8020/lake/a@b.csv is gone",
+    "file:///lake/x:y@z.csv",
+    "jdbc:oracle:thin:@//db:1521/service",
+    "jdbc:postgresql://db:5432/lake?user=etl",
+    "SELECT token, password, secret FROM people WHERE id = 7 AND name LIKE '%@%'",
+    "manual__2026-01-01T00:00:00+00:00",
+    "flights/scheduled__2026-01-01T00:00:00+00:00/clean/3",
+    "An error occurred (ExpiredToken) when calling ListObjectsV2: The provided token has expired.",
+    "org.x.PasswordExpiredException: the account was locked",
+    "Unrecognized token 'abc': was expecting ('true', 'false' or 'null')",
+    "[UNRESOLVED_COLUMN] A column with name `pass` cannot be resolved. Did you mean: [`passes`]?",
+    "arn:aws:secretsmanager:eu-west-1:123456789012:secret:lake",
+    "Path does not exist: file:/lake/tokens/a.csv",
+    "Basic authentication is off; a Bearer is expected",
+    "sha256 9c56cc51b374c3ba189210d5b6d4bf57790d351c96c47c02190ecf1e430635ab",
+)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@given(secret=SECRETS)
+def test_secret_does_not_survive(place: str, secret: str) -> None:
+    text = f"Py4JJavaError: before\n{place.format(secret)}\nafter"
+    told = redacted(text)
+    assert secret not in told
+    assert secret[-6:] not in told
+    assert MARK in told
+    assert told.startswith("Py4JJavaError: before\n")
+    assert redacted(told) == told
+
+
+@given(secret=st.text(_LETTERS + "/+", min_size=40, max_size=40))
+@pytest.mark.parametrize("between", [":", " ", ", secret is ", '", "', "\n"])
+def test_secret_beside_an_access_key_does_not_survive(between: str, secret: str) -> None:
+    told = redacted(f"with {KEY}{between}{secret}.")
+    assert KEY not in told
+    assert secret not in told
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_text_without_a_secret_stays_as_it_is(text: str) -> None:
+    assert redacted(text) == text
+
+
+@given(st.lists(st.sampled_from([*PLACES, *HARMLESS, MARK, '"', "'", "\\", ";", "&a=", " ", "\n", "://", "@"])))
+def test_redaction_of_what_was_redacted_changes_nothing(parts: list[str]) -> None:
+    told = stored_error("".join(part.format("hunter2") if part in PLACES else part for part in parts))
+    assert stored_error(told) == told
+
+
+@given(st.dictionaries(st.sampled_from(["password", "token", "user"]), st.text(), min_size=1))
+def test_json_stays_json(value: dict[str, str]) -> None:
+    told = json.loads(redacted(json.dumps(value)))
+    assert told.keys() == value.keys()
+    assert all(told[name] == MARK for name in told.keys() - {"user"} if value[name])
+
+
+def test_long_error_is_cut_and_says_where_the_whole_text_is() -> None:
+    told = stored_error("x" * 10_000)
+    assert len(told) == MAX_ERROR
+    assert told.endswith(CUT)
+    assert stored_error(told) == told
+
+
+@given(st.integers(0, 30))
+def test_half_a_secret_at_the_end_of_the_look_does_not_survive(shift: int) -> None:
+    filler = "password=" + "b" * (64 * 1024 - 9 - 30 + shift) + "\n"
+    assert "hunter" not in stored_error(filler + "jdbc:x://etl:hunter2hunter2@db")
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["token", "x://a:", "token>", "-----BEGIN PRIVATE KEY", " --a", 'password=\\"', "AKIA", f"{KEY} ", "eyJ", "sas.",
+     "jdbc:oracle:a:", "password=&&&&a", "authorization ", "password ", "http://a@", "identified with a ", "\\"],
+)  # fmt: skip
+def test_hostile_text_is_redacted_without_looking_twice(part: str) -> None:
+    """An expression that ran away would not end: each of these texts has 300,000 characters."""
+    assert isinstance(redacted(part * (300_000 // len(part))), str)
+
+
+@pytest.mark.parametrize(
+    ("uri", "is_told"),
+    [
+        ("s3a://AKIA:a/b@lake/raw", True),
+        ("abfss://raw:secret@lake.dfs.core.windows.net/", True),
+        ("abfss://raw@lake.dfs.core.windows.net/", False),
+        ("hdfs://nn:8020/lake/a@b.csv", False),
+        ("/lake/a:b@c", False),
+    ],
+)
+def test_user_info_of_a_uri_is_known(uri: str, is_told: bool) -> None:
+    assert has_user_info(uri) is is_told
