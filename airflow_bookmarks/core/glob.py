@@ -9,15 +9,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.wildcard import BAR, CLOSE, OPEN, Many, One, Token, Wildcards, WildcardsTooManyError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 # What makes a path a pattern. A backslash alone does not: it may be part of a name.
 SIGNS = frozenset("*?[]{}")
+
+LONGEST_PATTERN = 8192  # characters
+MOST_PATTERNS = 1000  # that one stands for
 
 _NOTHING = "Nothing was read or changed."
 
@@ -39,16 +44,28 @@ class Glob:
     """
 
     root: str
-    parts: tuple[re.Pattern[str], ...]
+    parts: tuple[Wildcards, ...]
 
     @classmethod
     def expand(cls, pattern: str) -> list[Glob]:
         """Return what a canonical path with a pattern stands for: several where alternatives have slashes in them.
 
         Raises:
-            OptionError: a bracket or brace is not closed, or nothing follows a backslash.
+            OptionError: a bracket or brace is not closed, nothing follows a backslash, or it is too long or stands for
+                too many.
         """
-        return [cls._of(plain) for plain in dict.fromkeys(_without_slashes_in_braces(pattern))]
+        _check_length(pattern)
+        try:
+            plain = list(dict.fromkeys(islice(_without_slashes_in_braces(pattern), MOST_PATTERNS + 1)))
+        except RecursionError:
+            plain = []
+        if not 0 < len(plain) <= MOST_PATTERNS:
+            raise OptionError(
+                f"the pattern {_shown(pattern)} stands for more than {MOST_PATTERNS}, by the slashes in its braces. "
+                f"{_NOTHING} Name fewer folders in braces, or load the folder above them with partition_filter or "
+                "exclusions."
+            )
+        return [cls._of(each) for each in plain]
 
     @classmethod
     def _of(cls, pattern: str) -> Glob:
@@ -71,7 +88,7 @@ class Glob:
 
     def may_match(self, folder: str) -> bool:
         """Whether a folder below the root matches, lies below one that does, or may hold what does."""
-        return all(part.fullmatch(name) for part, name in zip(self.parts, folder.split("/"), strict=False))
+        return all(part.matches(name) for part, name in zip(self.parts, folder.split("/"), strict=False))
 
     def matched(self, path: str) -> str | None:
         """Return the part of a path below the root that matches, None where none does."""
@@ -90,7 +107,7 @@ class NamePattern:
         [True, True, False]
     """
 
-    _regex: re.Pattern[str]
+    _wildcards: Wildcards
 
     @classmethod
     def of(cls, pattern: str) -> NamePattern:
@@ -108,7 +125,7 @@ class NamePattern:
 
     def matches(self, name: str) -> bool:
         """Whether a file of this name is read."""
-        return self._regex.fullmatch(name) is not None
+        return self._wildcards.matches(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +141,7 @@ class Exclusions:
         [True, True, True, False, False]
     """
 
-    _regex: re.Pattern[str]
+    _wildcards: Wildcards
 
     @classmethod
     def of(cls, patterns: Sequence[str]) -> Exclusions:
@@ -134,14 +151,17 @@ class Exclusions:
             OptionError: one is empty, no text, not closed, has a range that runs backwards, or is no path below the
                 root.
         """
-        return cls(re.compile("|".join(f"(?:{_excluding(pattern).pattern})" for pattern in patterns), re.DOTALL))
+        try:
+            return cls(Wildcards.any_of([_excluding(pattern) for pattern in patterns]))
+        except (WildcardsTooManyError, RecursionError) as error:
+            raise OptionError(f"the exclusions have too many alternatives. {_NOTHING} Join some of them.") from error
 
     def matches(self, path: str) -> bool:
         """Whether a file is excluded, by its path below the root."""
-        return self._regex.fullmatch(path) is not None
+        return self._wildcards.matches(path)
 
 
-def _excluding(pattern: object) -> re.Pattern[str]:
+def _excluding(pattern: object) -> Wildcards:
     if not isinstance(pattern, str) or not pattern:
         raise OptionError(
             f"exclusions: {pattern!r} is no pattern. {_NOTHING} Give texts such as '**/tmp/**' or '*.bak'."
@@ -158,17 +178,35 @@ def _excluding(pattern: object) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str, whole: str, *, crosses: bool = False) -> re.Pattern[str]:
+def _compiled(pattern: str, whole: str, *, crosses: bool = False) -> Wildcards:
+    _check_length(whole)
     try:
-        return re.compile(_regex_of(pattern, whole, crosses=crosses), re.DOTALL)
+        return Wildcards.of(_tokens(pattern, whole, crosses=crosses))
     except re.error as error:  # a range that runs backwards
         raise _broken(whole, str(error)) from error
+    except (WildcardsTooManyError, RecursionError) as error:
+        raise OptionError(
+            f"the pattern {_shown(whole)} has too many alternatives in braces, one behind or within the other. "
+            f"{_NOTHING} Write '*' for some of them."
+        ) from error
 
 
-def _regex_of(pattern: str, whole: str, *, crosses: bool) -> str:
+def _check_length(pattern: str) -> None:
+    if len(pattern) > LONGEST_PATTERN:
+        raise OptionError(
+            f"the pattern {_shown(pattern)} has {len(pattern)} characters, and {LONGEST_PATTERN} are the most. "
+            f"{_NOTHING} Load the folder above, and tell what is meant by partition_filter or exclusions."
+        )
+
+
+def _shown(pattern: str) -> str:
+    return repr(pattern) if len(pattern) <= 200 else f"{pattern[:200]!r}..."
+
+
+def _tokens(pattern: str, whole: str, *, crosses: bool) -> list[Token]:
     """Translate sign by sign, as Hadoop's GlobPattern does; `crosses`: the pattern is of several levels."""
     any_sign = "[^/]" if crosses else "."
-    regex: list[str] = []
+    tokens: list[Token] = []
     at, open_braces = 0, 0
     while at < len(pattern):
         sign = pattern[at]
@@ -176,30 +214,30 @@ def _regex_of(pattern: str, whole: str, *, crosses: bool) -> str:
             at += 1
             if at == len(pattern):
                 raise _broken(whole, "nothing follows its last backslash")
-            regex.append(re.escape(pattern[at]))
+            tokens.append(One(re.escape(pattern[at])))
         elif crosses and pattern.startswith("**", at):
             is_folders = pattern.startswith("**/", at) and (at == 0 or pattern[at - 1] in "/{,")
-            regex.append("(?:.*/)?" if is_folders else ".*")
+            tokens += [OPEN, Many("."), One("/"), BAR, CLOSE] if is_folders else [Many(".")]
             at += 2 if is_folders else 1
         elif sign == "*":
-            regex.append(f"{any_sign}*")
+            tokens.append(Many(any_sign))
         elif sign == "?":
-            regex.append(any_sign)
+            tokens.append(One(any_sign))
         elif sign == "[":
             text, at = _set_at(pattern, at, whole)
-            regex.append(f"(?!/){text}" if crosses else text)
+            tokens.append(One(f"(?!/){text}" if crosses else text))
         elif sign == "{":
             open_braces += 1
-            regex.append("(?:")
+            tokens.append(OPEN)
         elif sign == "}" and open_braces:
             open_braces -= 1
-            regex.append(")")
+            tokens.append(CLOSE)
         else:
-            regex.append("|" if sign == "," and open_braces else re.escape(sign))
+            tokens.append(BAR if sign == "," and open_braces else One(re.escape(sign)))
         at += 1
     if open_braces:
         raise _broken(whole, "a '{' is not closed")
-    return "".join(regex)
+    return tokens
 
 
 def _set_at(pattern: str, start: int, whole: str) -> tuple[str, int]:
@@ -270,5 +308,5 @@ def _choices(inside: str) -> Iterator[str]:
 
 def _broken(pattern: str, why: str) -> OptionError:
     return OptionError(
-        f"the pattern {pattern!r} can't be read: {why}. {_NOTHING} Close it, or put a backslash before it."
+        f"the pattern {_shown(pattern)} can't be read: {why}. {_NOTHING} Close it, or put a backslash before it."
     )

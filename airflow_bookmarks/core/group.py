@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from airflow_bookmarks.core.errors import OptionError, UnmatchedError
+from airflow_bookmarks.core.expression import Expression, ExpressionError
 from airflow_bookmarks.core.partition import partition_values
 
 if TYPE_CHECKING:
@@ -35,15 +36,15 @@ class GroupRule:
     """
 
     text: str
-    _pattern: re.Pattern[str] | None = field(repr=False, compare=False)
-    _group: int = field(default=0, repr=False, compare=False)
+    _expression: Expression | None = field(repr=False, compare=False)
 
     @classmethod
     def of(cls, text: str) -> GroupRule:
         r"""Return the rule that `text` means.
 
         Raises:
-            OptionError: it is neither "partition" nor a regular expression with exactly one named group.
+            OptionError: it is neither "partition" nor a regular expression with exactly one named group, or that may
+                take too long to match.
 
         Example:
             >>> GroupRule.of(r"(?P<month>\d{4}-\d\d)").key_of("/lake/raw/2013-01-31.csv", "/lake/raw")
@@ -52,24 +53,21 @@ class GroupRule:
         if text == BY_PARTITION:
             return cls(text, None)
         try:
-            pattern = re.compile(text)
-        except (re.error, TypeError, OverflowError) as error:
-            raise _refused(text, f"it is no regular expression ({error})") from error
-        if not isinstance(pattern.pattern, str) or len(pattern.groupindex) != 1:
-            raise _refused(text, f"it has {len(pattern.groupindex)} named groups")
-        return cls(text, pattern, *pattern.groupindex.values())
+            return cls(text, Expression.of(text))
+        except ExpressionError as error:
+            raise _refused(text, str(error)) from error
 
     @property
     def is_by_partition(self) -> bool:
         """Whether the partition columns tell the group."""
-        return self._pattern is None
+        return self._expression is None
 
     def key_of(self, path: str, root: str) -> Hashable:
         """Return what tells the group of a file from others; None where the file belongs to none."""
-        if self._pattern is None:
+        if self._expression is None:
             return partition_key(partition_values(path, root).items()) or None
-        match = self._pattern.search(path[len(root) :].lstrip("/") or path.rpartition("/")[2])
-        return same_value(match[self._group]) if match is not None and match[self._group] else None
+        value = self._expression.value_of(path[len(root) :].lstrip("/") or path.rpartition("/")[2])
+        return None if value is None else same_value(value)
 
     def numbers(self, listing: Listing, root_of: Sequence[str]) -> npt.NDArray[np.int64]:
         """Return for each file the number of its group; equal numbers are one group.

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.partition import NULL_VALUE
+from airflow_bookmarks.core.wildcard import Many, One, Token, Wildcards
 
 GRAMMAR = (
     "partition columns; numbers, 'texts', DATE '2013-01-31'; = == <> != < <= > >= <=>, [NOT] IN (...), [NOT] BETWEEN, "
@@ -164,8 +165,9 @@ class _NotComparableError(Exception):
 
 _INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 _PLAIN_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_WHOLE_TEXT = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
-_DATE_TEXT = re.compile(r"\s*(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[T ].*)?)?)?\s*", re.ASCII)
+_WHOLE_TEXT = re.compile(r"\s*[+-]?\d{1,4000}\s*", re.ASCII)  # int() refuses some more
+_DATE_TEXT = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[T ].*)?)?)?", re.ASCII)
+_SPACE = " \t\n\r\f\v"
 
 
 def _as(value: Value, kind: Kind, *, whole: bool) -> Value:
@@ -192,7 +194,7 @@ def _number(text: str, *, whole: bool) -> int | Decimal:
 
 
 def _date(text: str) -> date:
-    match = _DATE_TEXT.fullmatch(text)
+    match = _DATE_TEXT.fullmatch(text.strip(_SPACE))
     try:
         if match is not None:
             return date(int(match[1]), int(match[2] or 1), int(match[3] or 1))
@@ -250,13 +252,13 @@ class _Comparison:
 
 @dataclass(frozen=True, slots=True)
 class _Like:
-    pattern: re.Pattern[str]
+    pattern: Wildcards
 
     def __call__(self, values: Sequence[Value]) -> Outcome:
         (value,) = values
         if value.kind is Kind.NULL:
             return Outcome.NULL
-        return Outcome.TRUE if self.pattern.fullmatch(str(value.of)) else Outcome.FALSE
+        return Outcome.TRUE if self.pattern.matches(str(value.of)) else Outcome.FALSE
 
 
 # ---- the tree
@@ -386,6 +388,7 @@ _TESTS: Mapping[str, Callable[[Sequence[Value]], Outcome]] = {
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([01][0-7]{2})|(.))", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _DEEPEST = 100
+_LONGEST = 1_000_000  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,6 +404,11 @@ class _Parser:
     def __init__(self, text: str) -> None:
         if not isinstance(text, str):
             raise OptionError(f"partition_filter={text!r}: expected text. Nothing was read or changed.")
+        if len(text) > _LONGEST:
+            raise OptionError(
+                f"partition_filter has {len(text)} characters, and {_LONGEST} are the most. Nothing was read or "
+                "changed. Say the same by a range (BETWEEN, <, >), or filter the frame: .where(...)."
+            )
         self.columns: list[str] = []
         self._text, self._at, self._depth = text, 0, 0
         self._tokens = list(self._tokenised())
@@ -413,7 +421,8 @@ class _Parser:
 
     def _tokenised(self) -> Sequence[_Token]:
         tokens, at = [], 0
-        while self._text[at:].strip():
+        end = len(self._text.rstrip())
+        while at < end:
             match = _TOKEN.match(self._text, at)
             if match is None:
                 begin = len(self._text) - len(self._text[at:].lstrip())
@@ -518,7 +527,9 @@ class _Parser:
             sign, token = (-1 if token.text == "-" else 1), self._take()
         if token.kind != "number":
             raise self._unexpected("a column or a value", token)
-        return Value(Kind.NUMBER, sign * (int(token.text) if token.text.isdigit() else Decimal(token.text)))
+        return Value(
+            Kind.NUMBER, sign * (int(token.text) if _WHOLE_TEXT.fullmatch(token.text) else Decimal(token.text))
+        )
 
     def _date_literal(self) -> Value:
         token = self._take()
@@ -527,23 +538,24 @@ class _Parser:
         except _NotComparableError as error:
             raise self._broken(token.at, str(error)) from error
 
-    def _pattern(self) -> re.Pattern[str]:
+    def _pattern(self) -> Wildcards:
         token, escape = self._take(), "\\"
         if token.kind != "text":
             raise self._unexpected("a text in quotes", token)
         if self._took("ESCAPE"):
             escape = self._escape_sign()
-        regex, at, text = "", 0, self._unquoted(token)
+        tokens: list[Token] = []
+        at, text = 0, self._unquoted(token)
         while at < len(text):
             if text[at] == escape:
                 at += 1
                 if text[at : at + 1] not in ("%", "_", escape):
                     raise self._broken(token.at, "in its pattern the escape stands before neither % nor _")
-                regex += re.escape(text[at])
+                tokens.append(One(re.escape(text[at])))
             else:
-                regex += {"%": ".*", "_": "."}.get(text[at]) or re.escape(text[at])
+                tokens.append(Many(".") if text[at] == "%" else One("." if text[at] == "_" else re.escape(text[at])))
             at += 1
-        return re.compile(regex, re.DOTALL)
+        return Wildcards.of(tokens)
 
     def _escape_sign(self) -> str:
         token = self._take()

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.expression import Expression, ExpressionError
 from airflow_bookmarks.core.partition import placed, roots_above
 
 if TYPE_CHECKING:
@@ -43,15 +44,15 @@ class SequenceRule:
     """
 
     text: str
-    _pattern: re.Pattern[str] | None = field(repr=False, compare=False)
-    _group: int = field(default=0, repr=False, compare=False)
+    _expression: Expression | None = field(repr=False, compare=False)
 
     @classmethod
     def of(cls, text: str) -> SequenceRule:
         r"""Return the rule that `text` means.
 
         Raises:
-            OptionError: it is neither "path" nor a regular expression with exactly one named group.
+            OptionError: it is neither "path" nor a regular expression with exactly one named group, or that may take
+                too long to match.
 
         Example:
             >>> SequenceRule.of(r"part-(?P<seq>\d+)").value_of("/lake/raw/part-0042.csv", ["/lake/raw"])
@@ -60,17 +61,14 @@ class SequenceRule:
         if text == BY_PATH:
             return cls(text, None)
         try:
-            pattern = re.compile(text)
-        except (re.error, TypeError, OverflowError) as error:
-            raise _refused(text, f"it is no regular expression ({error})") from error
-        if not isinstance(pattern.pattern, str) or len(pattern.groupindex) != 1:
-            raise _refused(text, f"it has {len(pattern.groupindex)} named groups")
-        return cls(text, pattern, *pattern.groupindex.values())
+            return cls(text, Expression.of(text))
+        except ExpressionError as error:
+            raise _refused(text, str(error)) from error
 
     @property
     def is_by_path(self) -> bool:
         """Whether the path itself is the order."""
-        return self._pattern is None
+        return self._expression is None
 
     def value_of(self, path: str, roots: Sequence[str]) -> str | None:
         """Return the value of the file `path`; None where its name does not match."""
@@ -86,10 +84,7 @@ class SequenceRule:
         return [value(path[start:] if path.startswith(folder) else _below(path, place_of)) for path in paths]
 
     def _value(self, below: str) -> str | None:
-        if self._pattern is None:
-            return below
-        match = self._pattern.search(below)
-        return None if match is None else match[self._group] or None
+        return below if self._expression is None else self._expression.value_of(below)
 
     def numbers_of(self, paths: Sequence[str], roots: Sequence[str]) -> npt.NDArray[np.int64]:
         """Return the numbers among the values of `paths`; of a sequence by path there are none."""
@@ -123,7 +118,7 @@ def number_of(value: str) -> int | None:
     """
     if value.isdecimal() and value.isascii() and len(value) <= _MOST_DIGITS:
         return int(value)  # nearly all are such, and there may be a million
-    return int(value) if _NUMBER.fullmatch(value) else None
+    return int(value.lstrip("0") or "0") if _NUMBER.fullmatch(value) else None
 
 
 def rank_of(value: str) -> Rank:

@@ -270,7 +270,7 @@ def _matching(
     codes = np.array(verdicts, np.int8)[folders.numbers]
     is_taken = codes == _Files.ALL
     for row in np.flatnonzero(codes == _Files.BY_NAME).tolist():
-        is_taken[row] = glob.parts[-1].fullmatch(files.paths[row].rpartition("/")[2]) is not None
+        is_taken[row] = glob.parts[-1].matches(files.paths[row].rpartition("/")[2])
     _count(skipped, NESTED, int(np.count_nonzero(codes == _Files.NESTED)))
     rows = np.flatnonzero(is_taken)
     return files.take(rows), [bases[number] for number in folders.numbers[rows].tolist()]
