@@ -237,10 +237,8 @@ class ReplayRun(ActiveRun):
         self._stopwatch.measure_since("read_write", "plan")
         with self._stopwatch.measure("commit"):
             outputs = {name: self._entry(name) for name in self._outputs}
-            event: dict[str, Any] = {"kind": "replay", "who": self._holding.caller.run_id, "run": str(self._run.key)}
-            event |= {"why": "the run was replayed", "revision": self._run.revision + 1}
             self._machine.at(Point.BEFORE_COMMIT)
-            run = self._store.commit_replay(self._holding, self._run, outputs, event)
+            run = self._store.commit_replay(self._holding, self._run, outputs)
         self._is_over = True
         self._machine.at(Point.COMMITTED)
         log.info("bookmark %s: revision %d of run %d committed", self.job, run.revision, run.key.number)

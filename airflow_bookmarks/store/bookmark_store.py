@@ -264,7 +264,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
             Update(keys.index, set=self._index_commit(holding.caller, now, key.number), conditions=[Exists()]),
         ]
         operations += [
-            Put(self.keys(upstream).edge(holding.job), item.edge_attributes(replace(edge, updated_at=now)))
+            Update(self.keys(upstream).edge(holding.job), set=item.edge_attributes(replace(edge, updated_at=now)))
             for upstream, edge in commit.edges.items()
         ]
         return operations
@@ -399,7 +399,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
         operations: list[Operation] = [
             Check(keys.head, [Equals("fence", holding.fence)]),
             Update(keys.run(run.key), set=old, conditions=[Equals("state", run.state.value)]),
-            Put(keys.run(holding.key), new, [Missing()]),
+            Update(keys.run(holding.key), set=new, conditions=[Missing()]),
         ]
         try:
             self.table.transact(operations, token=self._token())
@@ -417,7 +417,8 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
         """Keep what a pause or disable run did; returns its id, or puts the record with this one anew.
 
         No later run of the job reads it, and it expires by TTL. But for `replaced`, which lists by output the published
-        files that it replaces: consumers ask for that when such a file is gone, so a record that has it stays.
+        files that it replaces: consumers ask for that when such a file is gone, so a record that has it stays. One that
+        is put anew names each attribute that it had.
         """
         now = self._clock()
         ulid = ulid or new_ulid(now, self._random)
@@ -426,7 +427,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
             attributes |= {f"{item.REPLACED_PREFIX}{name}": item.payload_value(each) for name, each in replaced.items()}
         else:
             attributes["expires_at"] = int((now + SIDE_RETENTION).timestamp())
-        self.table.transact([Put(self.keys(job).side(ulid), attributes)])
+        self.table.transact([Update(self.keys(job).side(ulid), set=attributes)])
         return ulid
 
 

@@ -28,7 +28,7 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.store.backoff import OUTAGE_LIMIT_S, Backoff
 from airflow_bookmarks.store.limit import check_keys, check_operations, check_range
-from airflow_bookmarks.store.table import Attributes, Key, Operation, Put
+from airflow_bookmarks.store.table import Attributes, Key, Operation, Put, Update
 from airflow_bookmarks.store.wire import Wire, item_of, query_request, wire_item, wire_key, wire_operation
 
 if TYPE_CHECKING:
@@ -193,6 +193,9 @@ class DynamoTable:
                     "PutItem",
                     lambda: self._client.put_item(TableName=self._name, Item=wire_item(key, attributes)),
                 )
+            case [Update(conditions=conditions) as update] if not conditions and token is None:
+                (request,) = wire_operation(self._name, update).values()
+                self._patiently("UpdateItem", lambda: self._client.update_item(**request))
             case _:
                 self._transact(operations, token or str(uuid.uuid4()))
 

@@ -16,7 +16,7 @@ from airflow_bookmarks.core.errors import ChangedMeanwhileError, ConditionFailed
 from airflow_bookmarks.core.head import Head, Lease
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.store import item
-from airflow_bookmarks.store.table import Attributes, Condition, Equals, Lacks, Missing, Operation, Put, Update
+from airflow_bookmarks.store.table import Attributes, Condition, Equals, Lacks, Missing, Operation, Update
 from airflow_bookmarks.store.transition import ALIAS_OF, Holding, Transitions, same_state
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class LeaseStore(Transitions):
         after = replace(base, fence=base.fence + 1, lease=lease)
         operations: list[Operation] = []
         if seen.head is None:
-            operations.append(Put(keys.head, item.head_attributes(after), [Missing()]))
+            operations.append(Update(keys.head, set=item.head_attributes(after), conditions=[Missing()]))
             unused: list[Condition] = [Lacks(ALIAS_OF), Lacks(RUN_NUMBER)]  # a head that was lost is not begun anew
             operations.append(Update(keys.index, set=self._index_base(caller, now), conditions=unused))
         else:

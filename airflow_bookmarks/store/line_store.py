@@ -72,13 +72,14 @@ class LineStore(Transitions):
             cleaning=turn.cleaning or seen.cleaning,
             lease=seen.lease if keep else None,
         )
+        turning = _turning(seen, after, line, turn)
         operations: list[Operation] = [
             self._head_update(job, seen, after, keep),
-            Put(keys.line(line.epoch), item.turning_attributes(_turning(seen, after, line, turn)), [Missing()]),
-            Put(event, {**turn.event, "kind": turn.kind, "at": now, "epoch_after": after.epoch}),
+            Update(keys.line(line.epoch), set=item.turning_attributes(turning), conditions=[Missing()]),
+            Update(event, set={**turn.event, "kind": turn.kind, "at": now, "epoch_after": after.epoch}),
         ]
         operations += [
-            Put(self.keys(upstream).edge(job), item.edge_attributes(replace(edge, updated_at=now)))
+            Update(self.keys(upstream).edge(job), set=item.edge_attributes(replace(edge, updated_at=now)))
             for upstream, edge in turn.edges.items()
         ]
         operations += [

@@ -99,7 +99,8 @@ def add_alias(store: BookmarkStore, job: str, head: Head, name: str, empty: Empt
         conditions.append(Lacks("lease_nonce"))
         last = Lacks(_RENAMED_TO) if empty.renamed_to is None else Equals(_RENAMED_TO, empty.renamed_to)
         operations += [
-            Update(named.head, set={"fence": empty.head.fence + 1, ALIAS_OF: job}, conditions=conditions),
+            # With `named_at` also here: the policies of jobs know by it what no run writes.
+            Update(named.head, set={"fence": empty.head.fence + 1, **entry}, conditions=conditions),
             Update(named.index, set=entry, conditions=[Lacks(ALIAS_OF), last]),
             *(Update(store.keys(other).index, set=entry, conditions=[Equals(ALIAS_OF, name)]) for other in empty.names),
         ]

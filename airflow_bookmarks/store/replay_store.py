@@ -9,7 +9,7 @@ from airflow_bookmarks.core.errors import ConditionFailedError
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.store import item
-from airflow_bookmarks.store.table import Attributes, Check, Equals, Exists, Operation, Put, Update
+from airflow_bookmarks.store.table import Attributes, Check, Equals, Exists, Operation, Update
 from airflow_bookmarks.store.transition import Holding, Transitions
 
 if TYPE_CHECKING:
@@ -48,10 +48,11 @@ class ReplayStore(Transitions):
         ]
         self._held(holding, operations, "end the replay")
 
-    def commit_replay(self, holding: Holding, run: Run, outputs: Mapping[str, OutputEntry], event: Attributes) -> Run:
+    def commit_replay(self, holding: Holding, run: Run, outputs: Mapping[str, OutputEntry]) -> Run:
         """Give a published run another revision, whose publish is due then; return the run as it is then.
 
-        Position, version, run number and every other run stay as they are.
+        Position, version, run number and every other run stay as they are. The event of it names no attribute that
+        only changes by people have, which the policies of jobs refuse; `StateReader.events` returns it as any other.
 
         Raises:
             FencedError: the job is not ours any more. ChangedMeanwhileError: its version moved. Nothing was written.
@@ -71,6 +72,8 @@ class ReplayStore(Transitions):
         update |= {"fences": list(after.fences), "replayed_by": after.replayed_by, "replayed_at": now}
         for name, output in outputs.items():
             update |= item.output_attribute(name, output)
+        event: Attributes = {"run": str(run.key), "revision": after.revision, "version_before": holding.base.version}
+        event |= {"replayed_by": after.replayed_by, "replayed_at": now}
         operations: list[Operation] = [
             Update(
                 keys.head,
@@ -86,7 +89,7 @@ class ReplayStore(Transitions):
             Update(keys.execution(holding.caller.run_id), set=_as_its_own(run))
             if holding.caller.run_id != run.run_id or holding.first_run is None
             else Check(keys.execution(run.run_id), [Exists()]),
-            Put(keys.event(self.new_id()), {**event, "at": now, "version_before": holding.base.version}),
+            Update(keys.event(self.new_id()), set=event),
         ]
         try:
             self.table.transact(operations, token=self._token())

@@ -221,7 +221,7 @@ class StateReader:
 
         In the order of the version that each one found, because clocks differ; within one by time.
         """
-        rows = [a for _, a in self.table.query(self.keys(job).partition, prefix=item.EVENT_PREFIX)]
+        rows = [_event(a) for _, a in self.table.query(self.keys(job).partition, prefix=item.EVENT_PREFIX)]
         return sorted(rows, key=_order)
 
     def sides(self, job: str) -> list[Attributes]:
@@ -236,6 +236,14 @@ class StateReader:
         """Return the index entry of one job: which DAG and task made it, its last commit."""
         key = self.keys(job).index
         return self.table.get([key]).get(key)
+
+
+def _event(attributes: Attributes) -> Attributes:
+    """Return an event; that of a replay, which a run writes, with the words that those of people are written with."""
+    if "kind" in attributes or "replayed_by" not in attributes:
+        return attributes
+    words: Attributes = {"kind": "replay", "who": attributes["replayed_by"], "why": "the run was replayed"}
+    return {**attributes, **words, "at": attributes.get("replayed_at")}
 
 
 def _order(event: Attributes) -> tuple[int, str]:

@@ -37,7 +37,7 @@ def calls_of(operation: str, request: Mapping[str, Any]) -> list[Call]:
             return [Call(operation, frozenset(key["pk"]["S"] for key in wanted["Keys"]))]
         case "Query":
             return [Call(operation, frozenset({request["ExpressionAttributeValues"][":pk"]["S"]}))]
-        case "PutItem":
+        case "PutItem" | "UpdateItem":
             return [_call(operation, request)]
         case "TransactWriteItems":
             actions = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem"}
@@ -78,6 +78,8 @@ def _holds(operator: str, values: frozenset[str], patterns: Sequence[str]) -> bo
     match operator:
         case "ForAllValues:StringLike":
             return all(any(_is_like(value, pattern) for pattern in patterns) for value in values)
+        case "ForAnyValue:StringLike":
+            return any(any(_is_like(value, pattern) for pattern in patterns) for value in values)
         case "ForAnyValue:StringEquals":
             return bool(values & set(patterns))
     raise NotImplementedError(f"the evaluator does not know {operator}")

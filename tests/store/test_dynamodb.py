@@ -22,7 +22,7 @@ from airflow_bookmarks.core.errors import (
     TableMissingError,
 )
 from airflow_bookmarks.store.dynamodb import DynamoTable
-from airflow_bookmarks.store.table import Equals, Key, Missing, Put, Update
+from airflow_bookmarks.store.table import Equals, Exists, Key, Missing, Put, Update
 from airflow_bookmarks.store.wire import from_wire, to_wire
 from tests.conftest import REGION
 from tests.store.faulty_endpoint import (
@@ -363,6 +363,13 @@ def test_a_single_put_without_conditions_is_no_transaction(table: DynamoTable, e
     table.transact([Put(HEAD, {})])
     table.transact([Put(RUN, {}, [Missing()])])
     assert endpoint.operations == ["PutItem", "TransactWriteItems"]
+
+
+def test_a_single_update_without_conditions_is_no_transaction(table: DynamoTable, endpoint: FaultyEndpoint) -> None:
+    table.transact([Update(HEAD, set={"fence": 1})])
+    table.transact([Update(HEAD, set={"fence": 2}, remove=["none"], conditions=[Exists()])])
+    assert endpoint.operations == ["UpdateItem", "TransactWriteItems"]
+    assert table.get([HEAD]) == {HEAD: {"fence": 2}}
 
 
 def test_names_and_values_never_become_part_of_an_expression(table: DynamoTable, endpoint: FaultyEndpoint) -> None:

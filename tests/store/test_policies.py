@@ -22,6 +22,7 @@ import pytest
 from airflow_bookmarks.cli.command import VERBS, _parser
 from airflow_bookmarks.cli.verb import Desk
 from airflow_bookmarks.core.errors import NameInvalidError, OptionError, StoreAccessError
+from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.core.instant import utc_now
 from airflow_bookmarks.lifecycle import protection
@@ -34,6 +35,8 @@ from airflow_bookmarks.lifecycle.point import FaultHook, Point, no_fault
 from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.lifecycle.retention import collect
 from airflow_bookmarks.policies import ROLES, policy
+from airflow_bookmarks.store import blob, bookmark_store, item
+from airflow_bookmarks.store.blob import OBJECT_BYTES
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.dynamodb import DynamoTable
 from airflow_bookmarks.store.table import Attributes, Delete, Key
@@ -47,6 +50,25 @@ NAMESPACE = "prod"
 TABLE_ARN = f"arn:aws:dynamodb:{REGION}:111122223333:table/bookmarks"
 WHY: dict[str, Any] = {"reason": "a test", "who": "me"}
 ADA, BOB = Identity("ada", True, "aws"), Identity("bob", True, "aws")
+
+
+# What runs write in items of jobs. Whatever else an item has, only changes by people write.
+_OF_RUNS = """
+abandoned_by attempt base_run base_version changes cleaning committed_at contexts dag_id dag_run_id
+data_run_number edges epoch error expires_at failed_at fence fences finished first_run first_seen_at from
+is_empty is_last killed_at killed_attempt last_commit_at last_run lease_attempt lease_nonce lease_run_id
+lease_since lease_until logical_date made_at map_index metrics option outputs pk planned_at published
+published_at publishing replayed_at replayed_by replaying revision run run_id run_number runtime_version series
+sk staging state taken_at taken_nonce task_id to updated_at version version_before
+"""
+OF_RUNS = frozenset(_OF_RUNS.split())
+BY_NAME_OF_RUNS = ("output:", "plan:", "position:", "replaced:", "schema:")  # one for each output or context
+# Of requests and of decisions on them, as `lifecycle.protection` and `store.protection` write them.
+_OF_PEOPLE = """
+change decided_at decided_by decided_by_kind decision done kind preview protected request valid_until void who
+who_kind why
+"""
+OF_PEOPLE = _OF_PEOPLE.split()
 
 
 # ---- the world in which verbs act
@@ -169,6 +191,10 @@ def a_reset(world: World) -> None:
     reset(world.store, "copy", **WHY)
 
 
+def a_reset_with_clean(world: World) -> None:
+    reset(world.store, "copy", clean=True, **WHY)
+
+
 def relocate_raw(world: World) -> None:
     moved = world.shop.root / "moved"
     shutil.copytree(world.shop.raw, moved)
@@ -184,6 +210,10 @@ def fail(world: World) -> None:
 def overwrite(world: World) -> None:
     world.shop.mode = Mode.OVERWRITE
     world.shop.run("copy")
+
+
+def overwrite_aside(world: World) -> None:
+    world.shop.side_lines("disable")
 
 
 def take_over(world: World) -> None:
@@ -218,6 +248,31 @@ def repair_a_dead_lease(world: World) -> None:
 
     done = repair(world.store, examine(world.store, clock=clock), who="me", clock=clock)
     assert [one.finding.code for one in done if one.is_done] == ["lease-dangling"]
+
+
+def put_a_blob_twice(world: World) -> None:
+    for _ in range(2):
+        world.store.blobs.put(b"a plan")
+
+
+def put_an_object_twice(world: World) -> None:
+    store = BookmarkStore(world.store.table, NAMESPACE, state_uri=str(world.folder / "state"))
+    for _ in range(2):
+        store.blobs.put(bytes(OBJECT_BYTES + 1))
+
+
+def of_large_state(act: Verb) -> Verb:
+    """Return a verb whose lists and positions are too large for the items that refer to them."""
+
+    def large(world: World) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            for module in (blob, bookmark_store):
+                patch.setattr(module, "INLINE_BYTES", 0)
+            patch.setattr(blob.BlobStore.refer, "__defaults__", (0,))
+            patch.setattr(blob.BlobStore.payload, "__defaults__", (0,))
+            act(world)
+
+    return large
 
 
 def init(world: World) -> None:
@@ -279,9 +334,14 @@ RUNNING: dict[str, tuple[Prepare, Verb]] = {
     "finish": (a_committed_run, finish_the_dead),
     "run of a replay": (nothing, replay),
     "kill": (a_dead_driver, lambda w: w.store.fence("copy", "copy/dead", 1)),
+    "run that cleans": (a_reset_with_clean, lambda w: w.shop.run("copy")),
     "pause": (a_new_file, lambda w: w.shop.side_lines("pause")),
     "pause with a window": (nothing, lambda w: w.shop.side_lines("pause", "copy/1", "copy/2")),
     "disable": (nothing, lambda w: w.shop.side_lines("disable")),
+    "disable that replaces what was published": (overwrite, overwrite_aside),
+    "run of large state": (a_new_file, of_large_state(lambda w: w.shop.run("copy"))),
+    "blob that is there already": (nothing, put_a_blob_twice),
+    "object that is there already": (nothing, put_an_object_twice),
 }
 ALONG: dict[str, tuple[Prepare, Verb]] = {
     "rewind along": (a_rewound_upstream, lambda w: w.shop.run("report", upstream="copy", on_rewind="rewind")),
@@ -290,6 +350,7 @@ STARTING_A_LINE: dict[str, tuple[Prepare, Verb]] = {
     "reset": (nothing, cli("reset copy --yes --reason test")),
     "reset --ctx": (nothing, cli("reset copy --ctx raw --yes --reason test")),
     "reset of a consumer": (nothing, cli("reset report --yes --reason test")),
+    "reset --clean of large state": (nothing, of_large_state(cli("reset copy --clean --yes --reason test"))),
     "reset --clean": (nothing, cli("reset copy --clean --yes --reason test")),
     "reset --force": (a_dead_driver, cli("reset copy --force --yes --reason test")),
     "rewind": (nothing, cli("rewind copy --to 1 --yes --reason test")),
@@ -379,6 +440,39 @@ def test_policy_lets_its_role_do_its_work_and_refuses_the_rest_before_anything_i
         # A run that may not rewind along has begun by then, fails, and gives the job back.
         before = [] if verb in ALONG else requests[: refused[0]]
         assert not [call for calls in before for call in calls if call.changes_a_job]
+
+
+def is_of_runs(name: str) -> bool:
+    return name in OF_RUNS or name.startswith(BY_NAME_OF_RUNS)
+
+
+@pytest.mark.parametrize("with_compared", [False, True], ids=["written", "written-and-compared"])
+def test_each_item_of_a_change_by_people_is_refused_to_runs(
+    recorded: tuple[str, list[list[Call]]], with_compared: bool
+) -> None:
+    verb, requests = recorded
+    given = policy("job", TABLE_ARN, NAMESPACE)
+    calls = [call for each in requests for call in each if call.changes_a_job]
+    of_people = [call for call in calls if not all(map(is_of_runs, call.written))]
+    assert not of_people or verb not in RUNNING, of_people[0]
+    assert not [call for call in of_people if allows(given, call, with_compared=with_compared)]
+
+
+@pytest.mark.parametrize("role", ["job", "job-that-rewinds-along"])
+@pytest.mark.parametrize("key", ["prod#JOB#copy", "prod#JOBS"])
+@pytest.mark.parametrize("action", ["PutItem", "DeleteItem"])
+def test_policy_of_runs_lets_no_item_of_a_job_be_replaced_or_deleted(role: str, key: str, action: str) -> None:
+    call = Call(action, frozenset({key}), frozenset({"pk", "sk", *item.head_attributes(Head())}))
+    assert not allows(policy(role, TABLE_ARN, NAMESPACE), call, with_compared=False)
+    wide = {"Effect": "Allow", "Action": [f"dynamodb:{action}"], "Resource": TABLE_ARN}  # of another policy of the role
+    both = {"Statement": [*policy(role, TABLE_ARN, NAMESPACE)["Statement"], wide]}
+    assert not allows(both, call, with_compared=False)
+
+
+@pytest.mark.parametrize("name", OF_PEOPLE)
+def test_policy_of_a_job_lets_no_attribute_of_requests_and_decisions_be_written(name: str) -> None:
+    call = Call("UpdateItem", frozenset({"prod#JOB#copy"}), frozenset({"pk", "sk", name}))
+    assert not allows(policy("job", TABLE_ARN, NAMESPACE), call, with_compared=False)
 
 
 @pytest.mark.parametrize("role", ROLES)
