@@ -24,6 +24,7 @@ from airflow_bookmarks.cli.verb import (
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job_state import SET_STATE
 from airflow_bookmarks.core.terms import Terms, check_reason
+from airflow_bookmarks.core.text import escaped
 
 if TYPE_CHECKING:
     import argparse
@@ -332,7 +333,7 @@ def _adopt(desk: Desk, given: argparse.Namespace) -> None:
 def _say(*lines: str) -> None:
     """Speak to the person: on stderr, so that stdout holds the result alone."""
     for line in lines:
-        print(line, file=sys.stderr)
+        print(escaped(line), file=sys.stderr)
 
 
 def _confirm_name(given: argparse.Namespace) -> None:

@@ -17,6 +17,7 @@ from airflow_bookmarks.cli.door import PROGRAM, Door
 from airflow_bookmarks.cli.output import FORMATS
 from airflow_bookmarks.cli.verb import Argument, Desk, Verb
 from airflow_bookmarks.core.errors import BookmarkError, OptionError
+from airflow_bookmarks.core.text import escaped
 
 if TYPE_CHECKING:
     from airflow.cli.cli_config import Arg, GroupCommand
@@ -152,5 +153,5 @@ def _run_verb(verb: Verb, given: argparse.Namespace, opened: Callable[[], Desk],
     try:
         return verb.run(opened(), given) or 0
     except BookmarkError as error:
-        print(f"{door.program}: {door.hint(str(error))}", file=sys.stderr)
+        print(f"{door.program}: {escaped(door.hint(str(error)), keep=chr(10))}", file=sys.stderr)
         return 1

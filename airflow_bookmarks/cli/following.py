@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.cli.output import as_json
-from airflow_bookmarks.cli.verb import JOB, Argument, Desk, Verb, print_rows
+from airflow_bookmarks.cli.verb import JOB, Argument, Desk, Verb, print_rows, say
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.text import escaped
 
 if TYPE_CHECKING:
     import argparse
@@ -25,12 +26,12 @@ def _pending(desk: Desk, given: argparse.Namespace) -> None:
 
     found = pending(desk.store, desk.job(given))
     if given.output == "json":
-        print(as_json(found.as_dict(with_skipped=given.skipped)))
+        say(as_json(found.as_dict(with_skipped=given.skipped)))
         return
     if found.contexts:
         print_rows([_short(row) for row in found.as_dict()["contexts"]], _PENDING_COLUMNS, given)
     for line in _in_words(found):
-        print(line)
+        say(escaped(line))
     files = [file for context in found.contexts for file in context.skipped_files()]
     if given.skipped and files:
         print_rows(files, _SKIPPED_COLUMNS, given)
@@ -78,9 +79,9 @@ def _graph(desk: Desk, given: argparse.Namespace) -> None:
     desk.store.check_layout()
     found = graph(desk.store, None if given.job is None else desk.job(given))
     if given.output == "json":
-        print(as_json(found.as_dict()))
+        say(as_json(found.as_dict()))
     else:
-        print(found.as_mermaid() if given.format == _MERMAID else found.as_text())
+        say(found.as_mermaid() if given.format == _MERMAID else found.as_text())
 
 
 _SKIPPED = Argument(("--skipped",), {"action": "store_true", "help": "also list the files that would be left out"})

@@ -6,6 +6,8 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.text import escaped, is_obeyed, width
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -15,7 +17,13 @@ _GAP = "  "
 
 def as_json(value: Any) -> str:
     """Return plain values as JSON, two blanks deep, with letters of any script as they are where stdout takes them."""
-    return json.dumps(value, indent=2, ensure_ascii=not _takes_any_letter())
+    text = json.dumps(value, indent=2, ensure_ascii=not _takes_any_letter())
+    return text if text.isascii() and "\x7f" not in text else "".join(map(_json_letter, text))
+
+
+def _json_letter(letter: str) -> str:
+    # What JSON leaves as it is, and a terminal obeys. Outside of text JSON has no such letter but the new line.
+    return json.dumps(letter)[1:-1].replace("\x7f", "\\u007f") if is_obeyed(letter) and letter != "\n" else letter
 
 
 def _takes_any_letter() -> bool:
@@ -34,29 +42,35 @@ def as_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     """
     cells = [[in_words(row.get(name)) for name in columns] for row in rows]
     heads = [name.replace("_", " ").upper() for name in columns]
-    widths = [max(len(line[i]) for line in [heads, *cells]) for i in range(len(columns))]
+    widths = [max(width(line[i]) for line in [heads, *cells]) for i in range(len(columns))]
     is_number = [all(isinstance(row.get(name), int | None) for row in rows) for name in columns]
     lines = [heads, *cells]
     return "\n".join(
         _GAP.join(
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(line, widths, is_number, strict=True)
+            _filled(cell, wide, is_right=right) for cell, wide, right in zip(line, widths, is_number, strict=True)
         ).rstrip()
         for line in lines
     )
 
 
+def _filled(cell: str, wide: int, *, is_right: bool = False) -> str:
+    blanks = " " * (wide - width(cell))
+    return blanks + cell if is_right else cell + blanks
+
+
 def as_list(facts: Mapping[str, Any], indent: str = "") -> str:
     """Return one thing as a list of names and values; what a value holds itself is set in below its name."""
-    width = max((len(name) for name in facts), default=0)
+    names = {name: escaped(str(name)) for name in facts}
+    wide = max(map(width, names.values()), default=0)
     lines: list[str] = []
-    for name, value in facts.items():
+    for key, value in facts.items():
+        name = names[key]
         if isinstance(value, dict) and value:
             lines += [f"{indent}{name}", as_list(value, indent + _GAP)]
         elif isinstance(value, list) and value:
             lines += [f"{indent}{name}", *(f"{indent}{_GAP}{in_words(each)}" for each in value)]
         else:
-            lines.append(f"{indent}{name.ljust(width)}{_GAP}{in_words(value)}")
+            lines.append(f"{indent}{_filled(name, wide)}{_GAP}{in_words(value)}")
     return "\n".join(lines)
 
 
@@ -79,7 +93,7 @@ def amount(again: Mapping[str, Any]) -> str:
 
 
 def in_words(value: Any) -> str:
-    """Return one value as a cell: what is None or empty as `-`.
+    """Return one value as a cell: what is None or empty as `-`, and what a terminal may obey escaped.
 
     Example:
         >>> in_words({"flights": "2013-01-31", "people": None}), in_words(None), in_words(True), in_words([1, 2])
@@ -90,5 +104,5 @@ def in_words(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(in_words, value)) or "-"
     if isinstance(value, dict):
-        return " ".join(f"{name}={in_words(inner)}" for name, inner in value.items()) or "-"
-    return "-" if value is None or value == "" else str(value)
+        return " ".join(f"{escaped(str(name))}={in_words(inner)}" for name, inner in value.items()) or "-"
+    return "-" if value is None or value == "" else escaped(str(value))

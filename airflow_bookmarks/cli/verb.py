@@ -13,6 +13,7 @@ from airflow_bookmarks.cli.door import Door
 from airflow_bookmarks.cli.output import as_json, as_list, as_table
 from airflow_bookmarks.core.errors import BookmarkError
 from airflow_bookmarks.core.job_state import hidden
+from airflow_bookmarks.core.text import escaped
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.identity import Identity
@@ -90,13 +91,13 @@ def hint(text: str, given: argparse.Namespace) -> str:
 
 
 def say(text: str) -> None:
-    """Print a result.
+    """Print a result; what a terminal may obey in it is escaped.
 
     Raises:
         BookmarkError: stdout takes no more. A reader that went away is no error: `BrokenPipeError` goes on.
     """
     try:
-        print(text, flush=True)
+        print(escaped(text, keep="\n"), flush=True)
     except BrokenPipeError:
         raise
     except OSError as error:

@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass
 
 from airflow_bookmarks.core.errors import NameInvalidError
+from airflow_bookmarks.core.text import is_obeyed
 
 # Names become parts of keys ("#" separates there) and of staging paths ("/", "=", globs mean something there).
 _NAME = re.compile(r"[\w~-][\w.~-]{0,249}")
 _NAME_BYTES = 250  # a folder's name has 255 bytes at most
 _MAX_RUN_ID_BYTES = 1000
-_RUN_ID = re.compile(r"[^\x00-\x1f#]+")
 
 DEFAULT_NAMESPACE = "default"
 
@@ -34,16 +34,16 @@ def check_name(kind: str, name: str) -> str:
 
 
 def check_run_id(run_id: str) -> str:
-    """Return `run_id` if it can be the id of an execution: any text of 1 to 1000 bytes without `#` or controls.
+    """Return `run_id` if it can be the id of an execution: 1 to 1000 bytes without `#` and what is not shown.
 
     Raises:
         NameInvalidError: otherwise.
     """
-    is_text = isinstance(run_id, str) and _RUN_ID.fullmatch(run_id)
+    is_text = isinstance(run_id, str) and run_id != "" and "#" not in run_id and not any(map(is_obeyed, run_id))
     if not is_text or len(run_id.encode(errors="surrogatepass")) > _MAX_RUN_ID_BYTES:
         raise NameInvalidError(
-            f"{run_id!r} can't be a run id: 1 to 1000 bytes in UTF-8, no '#', no control characters. Nothing was read "
-            "or changed."
+            f"{run_id!r} can't be a run id: 1 to 1000 bytes in UTF-8, no '#', no control or format characters. Nothing "
+            "was read or changed."
         )
     return run_id
 

@@ -6,6 +6,7 @@ import unicodedata
 from typing import Required, TypedDict
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.text import check_typed_text
 
 MAX_REASON = 2000
 
@@ -32,7 +33,7 @@ def check_reason(what: str, reason: str) -> None:
     """Make sure that a person says why; `what` names what is asked for.
 
     Raises:
-        OptionError: the reason is empty or blank, or longer than 2,000 characters.
+        OptionError: the reason is empty or blank, longer than 2,000 characters, or has characters that are not shown.
     """
     if len(reason) > MAX_REASON:
         raise OptionError(
@@ -41,3 +42,13 @@ def check_reason(what: str, reason: str) -> None:
     # Blanks of any script, and characters that nobody sees, are no reason.
     if all(unicodedata.category(letter)[0] in "ZC" for letter in reason):
         raise OptionError(f"{what} needs a reason; it is kept with who and when. Nothing was changed.")
+    check_typed_text(f"the reason for {what}", reason)
+
+
+def check_who(who: str) -> None:
+    """Make sure that the name of who asks for a change is shown as it is.
+
+    Raises:
+        OptionError: it has a new line, another control or a format character.
+    """
+    check_typed_text("the name of who asks for it", who)

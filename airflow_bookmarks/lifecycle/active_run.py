@@ -23,6 +23,7 @@ from airflow_bookmarks.core.plan import FilePlan, encode_moves, encode_paths
 from airflow_bookmarks.core.reason import OVER_BOUND
 from airflow_bookmarks.core.run import STAGED_SINKS, ContextState, OutputEntry, Payload, PlanEntry, Run, RunKey
 from airflow_bookmarks.core.start import BEGINNING, Start, is_first_run
+from airflow_bookmarks.core.text import in_lines
 from airflow_bookmarks.core.watermark import Greatest, state_after
 from airflow_bookmarks.lifecycle.archive import IS_READ_WHOLE, ON_PUBLISHED, Disposal, log_kept, put_away
 from airflow_bookmarks.lifecycle.begin import OnConflict, begin
@@ -741,7 +742,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         self._is_over = True
         self._renewer.stop()
         error = self._with_unmet(error)
-        log.warning("bookmark %s: the run failed, nothing is committed: %s", self.job, error)
+        log.warning("bookmark %s: the run failed, nothing is committed: %s", self.job, in_lines(error))
         try:
             # A replay has no item of its own, and marks nothing on the one that it makes again.
             is_kept = self._unmet is not None and self._run_key == self._holding.key

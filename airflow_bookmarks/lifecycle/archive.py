@@ -27,6 +27,7 @@ from airflow_bookmarks.core.listing import Listing
 from airflow_bookmarks.core.option import check_choice
 from airflow_bookmarks.core.partition import placed, root_among
 from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.text import in_lines
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.files.input import is_hidden
 from airflow_bookmarks.files.local import LocalFileSystem
@@ -414,5 +415,5 @@ def _log(label: str, disposal: Disposal, tally: _Tally) -> None:
         log.warning(
             "%s: some read files could not be put away: %s. The run is published; the next run tries again.",
             label,
-            tally.first_error,
+            in_lines(tally.first_error),
         )

@@ -28,7 +28,7 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.job_state import SET_STATE, STATE_KIND, state_text
 from airflow_bookmarks.core.run import watermarks
-from airflow_bookmarks.core.terms import Terms, check_reason
+from airflow_bookmarks.core.terms import Terms, check_reason, check_who
 from airflow_bookmarks.lifecycle.history import total
 from airflow_bookmarks.lifecycle.never_read import NeverRead, never_read_after
 from airflow_bookmarks.lifecycle.quarantine import quarantined_files
@@ -366,6 +366,7 @@ def unlock(store: BookmarkStore, job: str, *, reason: str, who: str) -> dict[str
         OptionError: no reason. ChangeRefusedError: nobody holds the job. ChangedMeanwhileError.
     """
     check_reason("unlock", reason)
+    check_who(who)
     job = resolve_name(store, job)
     for _ in range(_RACES):
         head = store.head(job)
@@ -392,6 +393,7 @@ def apply(
 ) -> Changed:
     """Make a change of a job, given by any of its names; the terms are those of `Terms`, the errors of `reset`."""
     check_reason(change.kind, reason)
+    check_who(who)
     job = resolve_name(store, job)
     for _ in range(_RACES):
         gone = collected_until(store, job)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow_bookmarks.core.errors import ChangedMeanwhileError, ChangeRefusedError, NameTakenError, OptionError
 from airflow_bookmarks.core.job import check_name
-from airflow_bookmarks.core.terms import Terms, check_reason
+from airflow_bookmarks.core.terms import Terms, check_reason, check_who
 from airflow_bookmarks.lifecycle.change import Change, Changed, apply
 from airflow_bookmarks.lifecycle.turn import upstream_of
 from airflow_bookmarks.store import naming as transition
@@ -54,6 +54,7 @@ def rename(store: BookmarkStore, job: str, new_name: str, *, reason: str, who: s
         NameTakenError: a job has it already. ChangedMeanwhileError.
     """
     check_reason("rename", reason)
+    check_who(who)
     key, name = key_of(store, job), check_name("job", new_name)
     for _ in range(_RACES):
         head = store.head(key)
@@ -89,6 +90,7 @@ def adopt(store: BookmarkStore, job: str, from_job: str, *, reason: str, who: st
         NameTakenError: `job` has a bookmark of its own. ChangeRefusedError: a run holds it. ChangedMeanwhileError.
     """
     check_reason("adopt", reason)
+    check_who(who)
     key, name = key_of(store, from_job), check_name("job", job)
     for _ in range(_RACES):
         head = store.head(key)

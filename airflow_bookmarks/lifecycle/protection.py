@@ -31,7 +31,8 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.core.instant import from_text, to_text
-from airflow_bookmarks.core.terms import check_reason
+from airflow_bookmarks.core.terms import check_reason, check_who
+from airflow_bookmarks.core.text import escaped
 from airflow_bookmarks.lifecycle.change import Change, apply, check_free, preview
 from airflow_bookmarks.lifecycle.naming import key_of, make_deletion
 from airflow_bookmarks.store import protection as transition
@@ -110,6 +111,7 @@ def protect(store: BookmarkStore, job: str, *, reason: str, who: Identity) -> di
     """
     job = key_of(store, job)
     check_reason("protect", reason)
+    check_who(who.name)
     for _ in range(_RACES):
         head = store.head(job)
         if head.protected:
@@ -161,6 +163,7 @@ def request(
     """
     job = key_of(store, job)
     check_reason(f"a request to {change.kind}", reason)
+    check_who(who.name)
     _check_kind(job, change)
     _check_authenticated(job, who, "ask for a change of a protected job")
     for _ in range(_RACES):
@@ -279,14 +282,14 @@ def _decide(store: BookmarkStore, job: str, request_id: str, who: Identity, deci
 
 def _carry_out(store: BookmarkStore, asked: Request, who: Identity, force: bool) -> dict[str, Any]:
     job, change = asked.job, asked.change
+    check_who(who.name)
     by = f"{asked.who.name}, approved by {who.name}"
     if change.kind == "unprotect":
         _unprotect(store, asked, by)
         return {"job": job, "change": "unprotect", "protected": False}
     make = make_deletion if change.kind == "delete" else apply
-    changed = make(
-        store, job, change, reason=asked.why, who=by, force=force, expected_version=asked.version, approved=True
-    )
+    why = escaped(asked.why)  # an earlier version took any reason
+    changed = make(store, job, change, reason=why, who=by, force=force, expected_version=asked.version, approved=True)
     # If this process ends before the note, the request shows as void, which it is as well: the version moved.
     transition.note_done(store, job, asked.id)
     return changed.as_dict()

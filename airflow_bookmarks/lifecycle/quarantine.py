@@ -15,6 +15,7 @@ from airflow_bookmarks.core.ledger import Ledger
 from airflow_bookmarks.core.listing import instant
 from airflow_bookmarks.core.quarantine import Quarantine, QuarantinedFile
 from airflow_bookmarks.core.reason import QUARANTINED
+from airflow_bookmarks.core.text import escaped, in_lines
 from airflow_bookmarks.lifecycle.reading import ContextReader
 from airflow_bookmarks.lifecycle.recheck import without
 from airflow_bookmarks.sources.files import FileSource
@@ -60,7 +61,7 @@ def log_corrupt(job: str, ctx: str, corrupt: Mapping[str, str], *, is_kept: bool
     files = "1 file" if len(corrupt) == 1 else f"{len(corrupt)} files"
     log.warning("bookmark %s, context %s: %s can't be parsed: %s", job, ctx, files, fate)
     for path in sorted(corrupt)[:_NAMED]:
-        log.warning("bookmark %s, context %s: quarantined %s: %s", job, ctx, path, corrupt[path])
+        log.warning("bookmark %s, context %s: quarantined %s: %s", job, ctx, escaped(path), in_lines(corrupt[path]))
     if len(corrupt) > _NAMED:
         log.warning("bookmark %s, context %s: and %d more quarantined", job, ctx, len(corrupt) - _NAMED)
 

@@ -26,6 +26,7 @@ from airflow_bookmarks.core.fact import (
 from airflow_bookmarks.core.group import BY_PARTITION, partition_key
 from airflow_bookmarks.core.partition import partition_values
 from airflow_bookmarks.core.run import RunKey
+from airflow_bookmarks.core.text import escaped
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.lifecycle.place import Mode
 from airflow_bookmarks.sources.files import OPTIONS, FileSource, read_before
@@ -119,7 +120,7 @@ class Replacement:
                 "itself, else append what is read of it",
                 job,
                 output,
-                ", ".join(folder or "the target itself" for folder in folders[:_SHOWN]),
+                ", ".join(escaped(folder) or "the target itself" for folder in folders[:_SHOWN]),
                 more,
                 "has" if self.partly_read else "may have",
                 ", ".join(map(repr, self.contexts)),

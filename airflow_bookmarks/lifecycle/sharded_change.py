@@ -23,7 +23,7 @@ from airflow_bookmarks.core.errors import (
     ShardsLeftError,
     StoreError,
 )
-from airflow_bookmarks.core.terms import Terms, check_reason
+from airflow_bookmarks.core.terms import Terms, check_reason, check_who
 from airflow_bookmarks.lifecycle.change import Change, Changed, Preview, apply, check_free, preview
 from airflow_bookmarks.lifecycle.history import total
 from airflow_bookmarks.lifecycle.sharded_point import changes_of_shards
@@ -159,6 +159,7 @@ def change_shards(
         terms: `expected_version` is the one of a `ShardedPreview`.
     """
     check_reason(change.kind, terms["reason"])
+    check_who(terms["who"])
     seen = _look(store, job, shards, change)
     expected = terms.get("expected_version")
     if expected is not None and seen.version != expected:

@@ -29,6 +29,7 @@ from airflow_bookmarks.core.plan import FilePlan, encode_paths, union
 from airflow_bookmarks.core.reason import QUARANTINED
 from airflow_bookmarks.core.run import STAGED_SINKS
 from airflow_bookmarks.core.start import BEGINNING, Start
+from airflow_bookmarks.core.text import in_lines
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.lifecycle.active_run import check_read, check_staged, is_over_bound
 from airflow_bookmarks.lifecycle.discard import discarded_facts, increment_of, is_published, log_discarded
@@ -543,7 +544,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
         if not self._is_over:
             self._is_over = True
             error = self._with_unmet(error)
-            log.info("bookmark %s: %s run ends without publishing: %s", self._job, self.option.value, error)
+            log.info("bookmark %s: %s run ends without publishing: %s", self._job, self.option.value, in_lines(error))
             self._sweep()
 
     def _check_running(self, what: str) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.fact import READ_AGAIN, REPLACED, REPLACED_FILES, replaced_in_words
 from airflow_bookmarks.core.gap import shown_gaps
 from airflow_bookmarks.core.partition_time import NEWEST_PARTITION
+from airflow_bookmarks.core.text import escaped
 from airflow_bookmarks.lifecycle.discard import DISCARDED, discarded_in_words
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ def log_planned(log: logging.Logger, job: str, ctx: str, plan: FilePlan) -> None
         )
     _log_partitions(log, job, ctx, plan)
     if plan.seen is not None and plan.seen.missing:
-        log.warning("bookmark %s, context %s: %s", job, ctx, plan.seen.in_words())
+        log.warning("bookmark %s, context %s: %s", job, ctx, escaped(plan.seen.in_words()))
     left = "".join(f", {count} {reason}" for reason, count in sorted(plan.skipped.items()))
     log.info(
         "bookmark %s, context %s: processing %d of %d files (%.2f%%), %d bytes%s; %d known%s%s",
@@ -188,7 +189,7 @@ def _log_partitions(log: logging.Logger, job: str, ctx: str, plan: FilePlan) -> 
         return
     skipped = plan.partitions.skipped
     for folder in skipped[:_PARTITION_LINES]:
-        log.info("bookmark %s, context %s: partition %s has nothing new", job, ctx, folder)
+        log.info("bookmark %s, context %s: partition %s has nothing new", job, ctx, escaped(folder))
     if len(skipped) > _PARTITION_LINES:
         log.info(
             "bookmark %s, context %s: and %d more partitions of %d have nothing new",

@@ -36,7 +36,7 @@ from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.job_state import hidden
 from airflow_bookmarks.core.ledger import Ledger
 from airflow_bookmarks.core.redaction import stored_error
-from airflow_bookmarks.core.terms import check_reason
+from airflow_bookmarks.core.terms import check_reason, check_who
 from airflow_bookmarks.lifecycle.naming import key_of, names_of
 from airflow_bookmarks.lifecycle.retention import position_hashes
 from airflow_bookmarks.lifecycle.rewind import resolve_run
@@ -225,6 +225,7 @@ def import_(
             an import half-way has to.
     """
     check_reason("import", reason)
+    check_who(who)
     store.check_layout()
     document_jobs, blobs = _checked(document)
     jobs = {j: part for j, part in document_jobs.items() if overwrite or not _is_done(store, j, part)}

@@ -8,6 +8,7 @@ import sys
 
 from airflow_bookmarks.core.errors import BookmarkError
 from airflow_bookmarks.core.job import DEFAULT_NAMESPACE
+from airflow_bookmarks.core.text import escaped
 from airflow_bookmarks.policies import ROLES, policy
 
 
@@ -22,7 +23,7 @@ def main() -> int:
     try:
         print(json.dumps(policy(given.role, given.table_arn, given.namespace, given.state_uri), indent=2))
     except BookmarkError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
+        print(f"{parser.prog}: {escaped(str(error))}", file=sys.stderr)
         return 1
     return 0
 

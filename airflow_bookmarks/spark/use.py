@@ -25,6 +25,7 @@ from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.cause import cause_of
 from airflow_bookmarks.core.errors import MisuseError
+from airflow_bookmarks.core.text import in_lines
 from airflow_bookmarks.core.watermark import Greatest
 from airflow_bookmarks.spark.query import Query, query_of
 from airflow_bookmarks.spark.session import SPARK_ERRORS, RowCount, is_connect
@@ -121,7 +122,7 @@ class ObservedFrame:
         try:
             row = self._planned.agg(F.count(F.lit(1)).alias("rows"), *greatest).collect()[0]
         except SPARK_ERRORS as error:  # a file that went since, which the commit looks at as well
-            log.warning("bookmark: what was planned can't be counted: %s", cause_of(error))
+            log.warning("bookmark: what was planned can't be counted: %s", in_lines(cause_of(error)))
             return None
         return Reading(int(row["rows"]), None if self.column is None else self.column.text(row["greatest"]))
 

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import json
 import logging
+from pathlib import Path
 
 import pytest
 
-from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.cli import main
+from airflow_bookmarks.cli.output import as_table
+from airflow_bookmarks.core.errors import NameInvalidError, OptionError
+from airflow_bookmarks.core.identity import Identity
+from airflow_bookmarks.core.job import check_name, check_run_id
 from airflow_bookmarks.core.quarantine import QuarantinedFile
 from airflow_bookmarks.core.redaction import CUT, MAX_ERROR
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.lifecycle.change import reset
 from airflow_bookmarks.lifecycle.history import history
+from airflow_bookmarks.lifecycle.naming import adopt, rename
+from airflow_bookmarks.lifecycle.protection import protect
 from airflow_bookmarks.lifecycle.quarantine import quarantined_files
 from airflow_bookmarks.lifecycle.transfer import export
 from airflow_bookmarks.sources.files import FileSource
@@ -103,3 +111,112 @@ def test_root_with_a_password_is_refused_without_repeating_it(root: str) -> None
     with pytest.raises(OptionError, match="user and a password") as refused:
         open_filesystem(root)
     assert SECRET not in str(refused.value)
+
+
+# ---- terminals
+
+ESCAPE, OTHER_WAY, LINE = "\x1b[2J", "\u202e", "\u2028"
+HIDDEN = [ESCAPE, OTHER_WAY, LINE, "\n", "\t", "\x7f", "\x9b31m", "\u200b", "\u2066", "\ufeff", "\U000e0041", "\udc80"]
+
+
+@pytest.fixture
+def uri(shop: Shop, tmp_path: Path) -> str:
+    """Name the store of the shop as the command line does."""
+    return f"sqlite:///{tmp_path}/bookmarks.db?namespace=test"
+
+
+def is_plain(text: str) -> bool:
+    return all(letter.isprintable() or letter == "\n" for letter in text)
+
+
+def called(uri: str, capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+    """Return what a command prints, on stdout and stderr."""
+    assert main(["--store", uri, *words]) == code
+    said = capsys.readouterr()
+    return said.out + said.err
+
+
+def test_file_name_of_others_is_shown_escaped_in_tables(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop.put(f"a{ESCAPE}{OTHER_WAY}\nb.txt", "a")
+    shop.run()
+    told = called(uri, capsys, "files", "copy", "--run", "1")
+    assert is_plain(told)
+    assert r"a\x1b[2J\u202e\nb.txt" in told
+
+
+def test_json_is_valid_and_has_the_name_without_what_a_terminal_obeys(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = f"a{ESCAPE}{OTHER_WAY}{LINE}\x7f\x9b\U000e0041b.txt"
+    shop.put(name, "a")
+    shop.run()
+    told = called(uri, capsys, "files", "copy", "--run", "1", "--output", "json")
+    assert is_plain(told)
+    assert json.loads(told)[0]["path"].endswith(name)
+
+
+def test_error_of_a_run_is_shown_escaped(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+    failed(shop, f"ValueError: {ESCAPE}\nRUN 7 PUBLISHED")
+    for words in (("history", "copy"), ("show", "copy"), ("doctor", "copy"), ("pending", "copy")):
+        assert main(["--store", uri, *words]) in (0, 1)
+        said = capsys.readouterr()
+        assert is_plain(said.out + said.err)
+        assert not any(line.startswith("RUN 7") for line in said.out.splitlines())
+
+
+def test_refusal_on_stderr_is_escaped(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+    told = called(uri, capsys, "show", f"no{ESCAPE}{OTHER_WAY}job", code=1)
+    assert is_plain(told)
+
+
+def test_columns_are_as_wide_as_what_a_terminal_shows() -> None:
+    told = as_table([{"a": "東京", "b": "x"}, {"a": "e\u0301", "b": "x"}, {"a": "abcd", "b": "x"}], ["a", "b"])
+    assert told.splitlines() == ["A     B", "東京  x", "e\u0301     x", "abcd  x"]
+
+
+def test_log_has_no_line_that_a_file_name_made(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    shop.put(f"a{ESCAPE}\nbookmark copy: run 7 committed.txt", "a")
+    run = shop.begin()
+    plan = run.plan("raw", FileSource(FILES, [str(shop.raw)]))
+    run.quarantine("raw", dict.fromkeys(plan.files.paths, f"broken\nbookmark copy: {ESCAPE}"))
+    run.abort(f"ValueError: {ESCAPE}\nbookmark copy: run 8 committed")
+    messages = [record.getMessage() for record in caplog.records]
+    assert any("run 7 committed" in message for message in messages)
+    assert all(letter.isprintable() or letter == "\n" for message in messages for letter in message)
+    assert not any(line.startswith("bookmark copy: run") for message in messages for line in message.split("\n")[1:])
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+def test_reason_and_name_of_who_asks_are_refused_with_what_is_not_shown(shop: Shop, hidden: str) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    with pytest.raises(OptionError, match="not shown") as refused:
+        reset(shop.store, "copy", reason=f"wrong{hidden}data", who="ada")
+    assert is_plain(str(refused.value))
+    with pytest.raises(OptionError, match="not shown"):
+        reset(shop.store, "copy", reason="wrong data", who=f"ada{hidden}")
+    with pytest.raises(OptionError, match="not shown"):
+        protect(shop.store, "copy", reason="why", who=Identity(f"ada{hidden}", True, "os"))
+    with pytest.raises(OptionError, match="not shown"):
+        rename(shop.store, "copy", "other", reason=f"why{hidden}", who="ada")
+    with pytest.raises(OptionError, match="not shown"):
+        adopt(shop.store, "other", "copy", reason="why", who=f"ada{hidden}")
+    assert shop.store.head("copy").epoch == 1
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+@pytest.mark.parametrize("kind", ["job", "context", "output", "namespace"])
+def test_name_with_what_is_not_shown_is_refused(kind: str, hidden: str) -> None:
+    with pytest.raises(NameInvalidError) as refused:
+        check_name(kind, f"a{hidden}b")
+    assert is_plain(str(refused.value))
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+def test_run_id_with_what_is_not_shown_is_refused(hidden: str) -> None:
+    with pytest.raises(NameInvalidError) as refused:
+        check_run_id(f"flights/manual{hidden}/clean")
+    assert is_plain(str(refused.value))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.errors import ConditionFailedError
 from airflow_bookmarks.core.instant import to_text, utc_now
 from airflow_bookmarks.core.run import RunKey, RunState
+from airflow_bookmarks.core.terms import check_who
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.lifecycle.doctor.examination import examine_job
 from airflow_bookmarks.lifecycle.doctor.index import collected_before
@@ -53,6 +54,7 @@ def repair(
         who: who asks for it, for the audit event.
         clock: returns the present time, aware.
     """
+    check_who(who)
     return [_repair(store, finding, who, clock()) for finding in findings if finding.is_repairable]
 
 

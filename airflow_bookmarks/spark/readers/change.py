@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import SchemaChangedError
 from airflow_bookmarks.core.schema import Difference, OnSchemaChange, compare, resolved, without
+from airflow_bookmarks.core.text import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -52,7 +53,7 @@ class ColumnRule:
         change = compare(then, after, self.fold)
         if change.is_compatible:
             if change:
-                log.info("bookmark, %s: the columns have changed: %s", self.reader, change.in_words())
+                log.info("bookmark, %s: the columns have changed: %s", self.reader, escaped(change.in_words()))
             return change
         if self.on_change == "fail":
             raise SchemaChangedError(
@@ -60,7 +61,6 @@ class ColumnRule:
                 "Mend the input or the schema and run it again; or decide by read(ctx, on_schema_change=...): 'accept' "
                 "goes on with the new columns, 'reset' reads all from the beginning with them."
             )
-        log.warning(
-            "bookmark, %s: the columns have changed: %s; %s", self.reader, change.in_words(), _WHAT_NOW[self.on_change]
-        )
+        said = escaped(change.in_words())
+        log.warning("bookmark, %s: the columns have changed: %s; %s", self.reader, said, _WHAT_NOW[self.on_change])
         return change

@@ -33,6 +33,7 @@ from airflow_bookmarks.core.errors import SchemaUnknownError, SourceChangedError
 from airflow_bookmarks.core.partition import placed, root_among, roots_above
 from airflow_bookmarks.core.reason import BEFORE_START, LATE, NESTED, OVER_BOUND, SPECIAL
 from airflow_bookmarks.core.schema import unseen_in
+from airflow_bookmarks.core.text import in_lines
 from airflow_bookmarks.sources.files import left_out
 from airflow_bookmarks.sources.scope import Below
 from airflow_bookmarks.spark.readers.corrupt import is_of_the_way
@@ -220,7 +221,7 @@ def _by_directory(
                 "bookmark, %s: %s is no folder of one layout, reading by paths: %s",
                 fmt.reader,
                 roots[0],
-                cause_of(error),
+                in_lines(cause_of(error)),
             )
             return None
         # Spark has listed by now: a listing taken after that holds whatever else the frame could stumble over.

@@ -20,7 +20,7 @@ export function ReasonField({ reason, onReason, isFirst }: ReasonFieldProps) {
         autoresize
         data-first={isFirst ? "" : undefined}
         value={reason}
-        onChange={(event) => onReason(event.currentTarget.value)}
+        onChange={(event) => onReason(event.currentTarget.value.replace(/\s*[\r\n\t]\s*/g, " "))}
       />
       <Field.HelperText>It is kept with your name and the time, for everybody who looks at the job.</Field.HelperText>
       {lack !== undefined && <Field.ErrorText>It takes {lack}.</Field.ErrorText>}
