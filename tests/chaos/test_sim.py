@@ -56,6 +56,10 @@ def test_in_every_world_no_row_is_lost_or_doubled_and_nothing_is_left(part: int)
         Settings.plain(31000272),
         # A run had overwritten by a file that it then skipped, and was replayed; the simulator wanted the rows before.
         Settings.of(40005691),
+        # A run was replayed when the one that had overwritten it was cleaned away; the simulator wanted nothing there.
+        Settings.of(50018607),
+        # A change looked at its upstream twice, and went by the first look; the simulator knew the second.
+        Settings.of(50023745),
     ],
     ids=lambda settings: str(settings.seed),
 )

@@ -56,7 +56,7 @@ def test_file_read_again_into_an_output_that_appends_is_a_warning(
     correct_one(shop)
     assert "appends" not in caplog.text
     shop.run()
-    warnings = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert [("1 of context 'raw'" in line, "output 'out' appends" in line) for line in warnings] == [
         (True, True)
     ] * warned

@@ -36,7 +36,7 @@ def one_of_two_corrected(shop: Shop, **options: Any) -> dict[str, Any]:
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.message for record in caplog.records if record.levelname == "WARNING"]
+    return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
 
 
 def codes(shop: Shop) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -224,7 +224,7 @@ def _check_overwritten(world: World, spec: JobSpec, witness: JobWitness, output:
     published = [n for n in data_runs if witness.run_states.get(witness.committed[n]) == "PUBLISHED"]
     if not data_runs or not published or published[-1] != data_runs[-1]:
         return  # what a dropped publish left is overwritten by the next run with data
-    last = published[-1]
+    last = _last_to_write(witness, published)
     want = Counter() if last in witness.cleaned else witness.rows[last][output]
     lost = want - found
     extra = found - want if spec.mode is Mode.OVERWRITE else Counter(double)
@@ -234,6 +234,17 @@ def _check_overwritten(world: World, spec: JobSpec, witness: JobWitness, output:
         world.witness.say(f"{spec.name}/{output} holds {_told(extra)} beside what the last run {last} wrote")
     if spec.mode is Mode.OVERWRITE_PARTITIONS:
         _check_partitions(world, witness, output, found)
+
+
+def _last_to_write(witness: JobWitness, published: Sequence[int]) -> int:
+    """Return the run whose rows a target has: the last one, or one that was replayed when all after it were cleaned."""
+    for number in reversed(published):
+        later = {other for other in published if other > number}
+        if number not in witness.cleaned and later <= witness.cleaned_before.get(number, frozenset()) and later:
+            return number
+        if number not in witness.cleaned:
+            break
+    return published[-1]
 
 
 def _check_partitions(world: World, witness: JobWitness, output: str, found: Counter[str]) -> None:

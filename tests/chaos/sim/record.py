@@ -71,6 +71,7 @@ class JobWitness:
         self.commits_by: dict[str, list[RunKey]] = {}
         self.marked: set[int] = set()  # fences of runs, and of their revisions, that were published
         self.revisions: dict[int, int] = {}
+        self.cleaned_before: dict[int, frozenset[int]] = {}  # by run: what was cleaned when its last replay committed
         self.abandoned_at: dict[RunKey, tuple[int, int]] = {}
         self.version = 0
 

@@ -72,7 +72,11 @@ class Witness:
         for key in keys if process is not None else ():
             job = key.pk.removeprefix(f"{NAMESPACE}#JOB#")
             if key.sk == "HEAD" and job in self.jobs and process is not None:
-                process.notes.setdefault("looks", {})[job] = self.jobs[job].look()
+                look = self.jobs[job].look()
+                process.notes.setdefault("looks", {})[job] = look
+                # Those of one job without a look at another between them: a change may go by any of these.
+                last, row = process.notes.get("row of looks", ("", []))
+                process.notes["row of looks"] = (job, [*row, look] if job == last else [look])
 
     def planned(self, job: str, number: int, fence: int, ctx: str, plan: FilePlan, process: Process) -> None:
         """Keep what a run is about to read; its plan must be stored by now."""
@@ -383,10 +387,13 @@ class Witness:
     def _set_upstream(self, job: str, upstream: str, intent: Intent) -> Mapping[str, str]:
         """What is published "now" is what was when the change looked, and not when its transaction took effect."""
         process = self._scheduler.process
-        look: Look = (process.notes if process is not None else {}).get("looks", {})[upstream]
+        notes: Mapping[str, Any] = process.notes if process is not None else {}
+        look: Look = notes["looks"][upstream]
+        last, row = notes["row of looks"]
+        first = row[0] if last == upstream else look
         edge: Any = self._written.get(Key(f"{NAMESPACE}#JOB#{upstream}", f"DOWN#{job}"), (None, None))[1]
         top: int = edge["run_number"]
-        still = look.published & self.jobs[upstream].look().published
+        still = first.published & self.jobs[upstream].look().published
         wanted = (
             {max(still, default=0), max(look.published, default=0)} if intent.value == "now" else {int(intent.value)}
         )
@@ -433,6 +440,7 @@ class Witness:
         if will["revision"] != was["revision"] + 1:
             self.say(f"run {key} of {job} is committed again without a new revision")
         witness.revisions[key.number] = will["revision"]
+        witness.cleaned_before[key.number] = frozenset(witness.cleaned)
         fence = will["fences"][-1]
         rows, sound = witness.staged.get(fence, {}), witness.sound.get(key.number, Counter())
         if rows != witness.rows.get(key.number) and any(got != sound for got in rows.values()):
