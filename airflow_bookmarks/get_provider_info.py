@@ -103,7 +103,11 @@ def _connection_fields() -> dict[str, Any]:
             "Airflow connection whose credentials reach the table. Empty: boto3 finds them.",
         ),
         "region": _text("Region", "AWS region of the table. Empty: as in the store's URI, else boto3's."),
-        "endpoint": _text("Endpoint", "URL of another DynamoDB API, for example DynamoDB Local. Empty: that of AWS."),
+        "endpoint": _text(
+            "Endpoint",
+            "URL of another DynamoDB API, for example DynamoDB Local. Empty: that of AWS. One without TLS on another "
+            "machine needs insecure=true in the store's URI.",
+        ),
         "state_uri": _text(
             "State URI",
             "Folder for state that is too large for the table, as s3://BUCKET/PREFIX. Empty: the table has all.",

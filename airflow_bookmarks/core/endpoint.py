@@ -27,6 +27,20 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def is_readable(url: str) -> bool:
+    """Say whether what is sent to a URL can be read and changed on its way: without TLS, to another machine.
+
+    Example:
+        >>> [is_readable(url) for url in ("http://10.0.0.7:8000", "http://localhost:8000", "https://10.0.0.7")]
+        [True, False, False]
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False  # whoever opens it says what is wrong with it
+    return parts.scheme.lower() == "http" and not is_loopback(parts.netloc.rpartition("@")[2])
+
+
 def is_of_aws(host: str) -> bool:
     """Say whether a host has a name that AWS gives."""
     return name_of(host).endswith(_OF_AWS)

@@ -7,6 +7,7 @@ import os
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import boto3.session
 from botocore import UNSIGNED
@@ -14,6 +15,7 @@ from botocore import exceptions as aws
 from botocore.config import Config
 from botocore.parsers import ResponseParserError
 
+from airflow_bookmarks.core.endpoint import is_readable
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.files.filesystem import FileSystemError
 from airflow_bookmarks.files.s3_page import DAMAGED, PageError, parse_instead
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from airflow_bookmarks.files.s3_settings import S3Access, S3Settings
 
 ATTEMPTS = 8  # of a request that is throttled or not answered; its pauses add up to about a minute
+
+INSECURE_VARIABLE = "AIRFLOW_BOOKMARKS_S3_INSECURE"
 
 _CONNECT_TIMEOUT_S = 5
 _READ_TIMEOUT_S = 120  # a copy of some gigabytes is one request
@@ -125,9 +129,27 @@ def _client(access: S3Access, connections: int) -> S3Client:
         aws_session_token=access.session_token,
         config=config,
     )
+    if is_readable(client.meta.endpoint_url) and not _may_be_readable(access):
+        client.close()
+        raise OptionError(_readable(client.meta.endpoint_url))
     # With the star where it is, this comes before botocore's own handler, which would parse each page for errors first.
     client.meta.events.register("before-parse.*.ListObjectsV2", parse_instead)
     return client
+
+
+def _may_be_readable(access: S3Access) -> bool:
+    # Outside of a driver nothing but the environment names endpoints, and so it says this too.
+    return access.may_be_readable or os.environ.get(INSECURE_VARIABLE) == "true"
+
+
+def _readable(url: str) -> str:
+    return (
+        f"S3 is to be reached at http://{urlsplit(url).netloc.rpartition('@')[2]}, without TLS and on another "
+        "machine: who sits in between reads and changes files, and signed requests. Nothing was sent. Take an https:// "
+        "endpoint; or, in a network that you trust, set spark.bookmarks.s3.insecure=true (or "
+        "fs.s3a.connection.ssl.enabled=false) on the driver, and the environment variable "
+        f"{INSECURE_VARIABLE}=true elsewhere."
+    )
 
 
 def code_of(error: aws.ClientError) -> str:

@@ -33,9 +33,10 @@ _ACCESS = {
     "secret.key": "secret_key",
     "session.token": "session_token",
     "aws.credentials.provider": "provider",
+    "insecure": "insecure",  # s3a has no such setting
 }
 _ONLY_OURS = ("scheme", "connections")
-_BOOLEANS = ("path_style", "ssl")
+_BOOLEANS = ("path_style", "ssl", "insecure")
 _REGION_OF_ENDPOINT = re.compile(r"(?:^|//)s3[.-](?:dualstack\.)?([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com")
 _CENTRAL = re.compile(r"^(?:https?://)?s3\.amazonaws\.com/?$")
 # Providers that read what boto3's own chain reads as well.
@@ -57,6 +58,12 @@ class S3Access:
     secret_key: str | None = field(default=None, repr=False)
     session_token: str | None = field(default=None, repr=False)
     provider: str | None = None
+    insecure: bool | None = None
+
+    @property
+    def may_be_readable(self) -> bool:
+        """Whether somebody has said that requests may go to another machine without TLS: also in s3a's word."""
+        return self.insecure is True or self.ssl is False
 
     @property
     def url(self) -> str | None:

@@ -46,6 +46,7 @@ class PageHook(BookmarkHook):
             name=address.table,
             region=address.region,
             endpoint=address.endpoint,
+            insecure=address.insecure,
             session=session,
             outage_limit_s=_OUTAGE_LIMIT_S,
         )

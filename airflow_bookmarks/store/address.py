@@ -4,7 +4,8 @@
     sqlite:////var/lib/bookmarks.db?namespace=x&create=true
     sqlite:///:memory:
 
-Either may have state_uri=s3://bucket/prefix, a folder for state that is too large for the table.
+Either may have state_uri=s3://bucket/prefix, a folder for state that is too large for the table. insecure=true allows
+an endpoint without TLS on another machine; on the loopback interface it needs no word.
 
 It never holds a secret: credentials come from the environment, the machine's role or an Airflow connection.
 """
@@ -21,6 +22,8 @@ from airflow_bookmarks.core.job import DEFAULT_NAMESPACE, check_name
 from airflow_bookmarks.store.object_store import check_reach, check_state_uri
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from boto3.session import Session
 
     from airflow_bookmarks.store.table import Table
@@ -32,7 +35,7 @@ _EXAMPLES = {
     "sqlite": "sqlite:////var/lib/bookmarks.db?namespace=prod",
 }
 _PARAMETERS = {
-    "dynamodb": ("region", "endpoint", "namespace", "state_uri"),
+    "dynamodb": ("region", "endpoint", "insecure", "namespace", "state_uri"),
     "sqlite": ("namespace", "create", "state_uri"),
 }
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
@@ -59,6 +62,7 @@ class StoreAddress:
     endpoint: str | None = None
     create: bool = False
     state_uri: str | None = None
+    insecure: bool = False
 
     @classmethod
     def parse(cls, uri: str) -> StoreAddress:
@@ -74,8 +78,10 @@ class StoreAddress:
         state_uri = _state_uri(given.get("state_uri"), parts.scheme, given.get("endpoint"))
         if parts.scheme == "dynamodb":
             region, endpoint = _region(given.get("region")), _endpoint(given.get("endpoint"))
-            return cls("dynamodb", _table_name(parts), namespace, region, endpoint, state_uri=state_uri)
-        create = _flag(given.get("create", "false"))
+            insecure = _flag(given, "insecure", parts.scheme)
+            name = _table_name(parts)
+            return cls("dynamodb", name, namespace, region, endpoint, state_uri=state_uri, insecure=insecure)
+        create = _flag(given, "create", parts.scheme)
         return cls("sqlite", _path(parts), namespace, create=create, state_uri=state_uri)
 
     def with_state_uri(self, state_uri: str, where: str) -> StoreAddress:
@@ -96,6 +102,7 @@ class StoreAddress:
         given = {
             "region": self.region,
             "endpoint": self.endpoint,
+            "insecure": "true" if self.insecure else None,
             "namespace": None if self.namespace == DEFAULT_NAMESPACE else self.namespace,
             "create": "true" if self.create else None,
             "state_uri": self.state_uri,
@@ -127,7 +134,11 @@ def open_table(uri: str, *, session: Session | None = None) -> tuple[Table, str]
         from airflow_bookmarks.store.dynamodb import DynamoTable
 
         table: Table = DynamoTable(
-            name=address.table, region=address.region, endpoint=address.endpoint, session=session
+            name=address.table,
+            region=address.region,
+            endpoint=address.endpoint,
+            insecure=address.insecure,
+            session=session,
         )
     else:
         from airflow_bookmarks.store.sqlite import SqliteTable
@@ -221,9 +232,10 @@ def _path(parts: SplitResult) -> str:
     return path
 
 
-def _flag(text: str) -> bool:
+def _flag(given: Mapping[str, str], name: str, scheme: str) -> bool:
+    text = given.get(name, "false")
     if text not in ("true", "false"):
-        raise _wrong(f"has create={text!r}; it is true or false", "sqlite")
+        raise _wrong(f"has {name}={text!r}; it is true or false", scheme)
     return text == "true"
 
 

@@ -18,8 +18,10 @@ from botocore import exceptions as aws
 from botocore.config import Config
 from botocore.parsers import ResponseParserError
 
+from airflow_bookmarks.core.endpoint import is_readable
 from airflow_bookmarks.core.errors import (
     ConditionFailedError,
+    OptionError,
     StoreAccessError,
     StoreError,
     StoreUnavailableError,
@@ -96,12 +98,14 @@ class DynamoTable:
         name: name of the table.
         region: AWS region; None takes the session's.
         endpoint: URL of another server than AWS's, e.g. `http://127.0.0.1:8000` of DynamoDB Local.
+        insecure: whether that may be `http://` on another machine than this.
         session: whose credentials are used, e.g. those of an Airflow connection; None takes boto3's own chain.
         outage_limit_s: how long one request is tried while the store throttles or does not answer, in seconds.
         sleep, monotonic, random: what a test holds in its hand.
 
     Raises:
         StoreAccessError: no region, or a profile that does not exist.
+        OptionError: what is sent could be read on its way, and `insecure` does not allow that.
 
     Example:
         >>> table = DynamoTable(name="bookmarks", region="eu-west-1")  # doctest: +SKIP
@@ -114,6 +118,7 @@ class DynamoTable:
         name: str,
         region: str | None = None,
         endpoint: str | None = None,
+        insecure: bool = False,
         session: boto3.session.Session | None = None,
         outage_limit_s: float = OUTAGE_LIMIT_S,
         sleep: Callable[[float], None] = time.sleep,
@@ -122,6 +127,8 @@ class DynamoTable:
     ) -> None:
         self._name = name
         self._client = _client(name, region, endpoint, session)
+        if not insecure:
+            _check_readable(name, self._client)
         self._backoff = Backoff(outage_limit_s, sleep=sleep, monotonic=monotonic, random=random)
         self._monotonic = monotonic
         self._has_answered = threading.Event()
@@ -466,6 +473,19 @@ def _client(
             f"the endpoint of the table {name!r} can't be used ({error}). Nothing was sent. Check 'endpoint' of the "
             "store's address and AWS_ENDPOINT_URL."
         ) from error
+
+
+def _check_readable(name: str, client: DynamoDBClient) -> None:
+    # The client's own: AWS_ENDPOINT_URL and profiles name endpoints too.
+    url = client.meta.endpoint_url
+    if is_readable(url):
+        client.close()
+        raise OptionError(
+            f"the table {name!r} is to be reached at http://{urlsplit(url).netloc.rpartition('@')[2]}, without TLS and "
+            "on another machine: who sits in between reads and changes state, and signed requests. Nothing was sent. "
+            "Take an https:// endpoint; or, in a network that you trust, add insecure=true to the store's address "
+            f"(dynamodb://{name}?insecure=true)."
+        )
 
 
 # ---- errors of DynamoDB

@@ -73,6 +73,8 @@ def test_any_path_survives_being_written_and_read(path: str) -> None:
         ("dynamodb://bookmarks?endpoint=127.0.0.1:8000", "endpoint"),
         ("dynamodb://bookmarks?endpoint=file:///etc/passwd", "endpoint"),
         ("dynamodb://bookmarks?endpoint=http://h:port", "endpoint"),
+        ("dynamodb://bookmarks?insecure=yes", "insecure"),
+        ("sqlite:////a.db?insecure=true", "insecure"),
         ("dynamodb://bookmarks#x", "'#'"),
         ("dynamodb://[x", "can't be read"),
         ("sqlite://bookmarks.db", "only an absolute one"),
