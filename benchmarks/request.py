@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from airflow_bookmarks.store.limit import check_item
 from airflow_bookmarks.store.table import Attributes, Equals, Key, Operation, Put, Table, Update
+from airflow_bookmarks.store.table_settings import DEFAULT, TableSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -106,9 +107,9 @@ class RecordingTable:
         """See `Table.scan`. No run scans, and what does is not counted."""
         return self.inner.scan(prefix, names=names)
 
-    def create(self) -> bool:
+    def create(self, settings: TableSettings = DEFAULT) -> bool:
         """See `Table.create`."""
-        return self.inner.create()
+        return self.inner.create(settings)
 
     def describe(self) -> dict[str, str]:
         """See `Table.describe`."""

@@ -23,7 +23,11 @@ _STANDARD = "-"  # stdin, or stdout
 
 
 def _init(desk: Desk, given: argparse.Namespace) -> None:
-    is_new = desk.store.init()
+    from airflow_bookmarks.store.table_settings import TableSettings, check_kms_key, tags_of
+
+    key = None if given.kms_key is None else check_kms_key(given.kms_key)
+    settings = TableSettings(key, given.deletion_protection, tags_of(given.tag or ()), given.stream)
+    is_new = desk.store.init(settings)
     print_facts({"created": is_new, "namespace": desk.store.namespace, **desk.store.table.describe()}, given)
 
 
@@ -152,7 +156,21 @@ _RETENTION = Argument(
     {"type": _days, "metavar": "N", "default": None, "help": "how long history is kept; default: 90"},
 )
 
-INIT = Verb("init", "Create the table, or the SQLite file, where it is absent", _init)
+_KMS_KEY = Argument(("--kms-key",), {"metavar": "ARN", "help": "key of AWS KMS that encrypts the table"})
+_DELETION = Argument(
+    ("--deletion-protection",), {"action": "store_true", "help": "the table can't be deleted until that is taken off"}
+)
+_TAG = Argument(("--tag",), {"action": "append", "metavar": "NAME=VALUE", "help": "tag of the table; may be repeated"})
+_STREAM = Argument(
+    ("--stream",), {"action": "store_true", "help": "hand each change on by DynamoDB Streams, e.g. to an audit copy"}
+)
+
+INIT = Verb(
+    "init",
+    "Create the table, or the SQLite file, where it is absent",
+    _init,
+    (_KMS_KEY, _DELETION, _TAG, _STREAM),
+)
 VERBS = (
     Verb("export", "Write the bookmarks of jobs as one JSON document", _export, (_JOBS, _FILE, _GLUE, HIDE_STATE)),
     Verb("import", "Read bookmarks from an exported document", _import, (_FROM_FILE, _OVERWRITE, _MOVE, _WHY)),

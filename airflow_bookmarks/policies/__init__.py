@@ -14,6 +14,7 @@ from typing import Any
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job import DEFAULT_NAMESPACE, check_name
 from airflow_bookmarks.store.object_store import check_state_uri, is_in_s3
+from airflow_bookmarks.store.table_settings import check_kms_key
 
 ROLES = ("reader", "job", "job-that-rewinds-along", "operator", "admin")
 
@@ -28,8 +29,18 @@ _OBJECT_ACTIONS = {
 _OF_WRITERS = ["s3:GetObject", "s3:PutObject"]
 
 
+# What each role needs of the key that encrypts the table. DynamoDB asks for it in the name of whoever asks DynamoDB.
+_READING_BY_KEY = ["kms:Decrypt", "kms:DescribeKey"]
+_WRITING_BY_KEY = [*_READING_BY_KEY, "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"]
+_KEY_ACTIONS = {"reader": _READING_BY_KEY, "admin": ["kms:CreateGrant", *_WRITING_BY_KEY]}
+
+
 def policy(
-    role: str, table_arn: str, namespace: str = DEFAULT_NAMESPACE, state_uri: str | None = None
+    role: str,
+    table_arn: str,
+    namespace: str = DEFAULT_NAMESPACE,
+    state_uri: str | None = None,
+    kms_key: str | None = None,
 ) -> dict[str, Any]:
     """Return the policy of one role for one namespace of one table.
 
@@ -37,9 +48,11 @@ def policy(
         role: one of `ROLES`.
         table_arn: `arn:aws:dynamodb:<region>:<account>:table/<name>`.
         state_uri: the folder in S3 for state that is too large for the table; None: there is none.
+        kms_key: the ARN of the key that encrypts the table; None: DynamoDB's own, for which nobody needs a right.
 
     Raises:
-        OptionError: no such role, no ARN of a table, or no folder in S3. NameInvalidError: the namespace is no name.
+        OptionError: no such role, no ARN of a table or key, or no folder in S3. NameInvalidError: the namespace is no
+            name.
 
     Example:
         >>> made = policy("reader", "arn:aws:dynamodb:eu-west-1:111122223333:table/bookmarks", "prod")
@@ -58,7 +71,22 @@ def policy(
     made: dict[str, Any] = json.loads(template.replace("TABLE_ARN", table_arn).replace("NAMESPACE", namespace))
     if state_uri is not None:
         made["Statement"] += _object_statements(role, table_arn.split(":")[1], namespace, state_uri)
+    if kms_key is not None:
+        made["Statement"].append(_key_statement(role, table_arn, check_kms_key(kms_key)))
     return made
+
+
+def _key_statement(role: str, table_arn: str, kms_key: str) -> dict[str, Any]:
+    _, partition, _, region, _ = table_arn.split(":", 4)
+    domain = "amazonaws.com.cn" if partition == "aws-cn" else "amazonaws.com"
+    return {
+        "Sid": "UseTheKeyOfTheTable",
+        "Effect": "Allow",
+        "Action": _KEY_ACTIONS.get(role, _WRITING_BY_KEY),
+        "Resource": kms_key,
+        # By way of DynamoDB alone: with the right itself nothing can be decrypted that lies elsewhere.
+        "Condition": {"StringEquals": {"kms:ViaService": f"dynamodb.{region}.{domain}"}},
+    }
 
 
 def _object_statements(role: str, partition: str, namespace: str, state_uri: str) -> list[dict[str, Any]]:

@@ -1,4 +1,6 @@
-"""Print a policy: `python -m airflow_bookmarks.policies ROLE --table-arn ARN [--namespace NAME] [--state-uri URI]`."""
+"""Print a policy: `python -m airflow_bookmarks.policies ROLE --table-arn ARN [--namespace NAME] [--state-uri URI]
+[--kms-key ARN]`.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,11 @@ def main() -> int:
     parser.add_argument("--table-arn", required=True, metavar="ARN")
     parser.add_argument("--namespace", default=DEFAULT_NAMESPACE)
     parser.add_argument("--state-uri", metavar="URI", help="folder in S3 for state that is too large for the table")
+    parser.add_argument("--kms-key", metavar="ARN", help="key of AWS KMS that encrypts the table")
     given = parser.parse_args()
     try:
-        print(json.dumps(policy(given.role, given.table_arn, given.namespace, given.state_uri), indent=2))
+        made = policy(given.role, given.table_arn, given.namespace, given.state_uri, given.kms_key)
+        print(json.dumps(made, indent=2))
     except BookmarkError as error:
         print(f"{parser.prog}: {escaped(str(error))}", file=sys.stderr)
         return 1

@@ -53,6 +53,7 @@ from airflow_bookmarks.store.table import (
     Put,
     Update,
 )
+from airflow_bookmarks.store.table_settings import DEFAULT
 from airflow_bookmarks.store.transition import Holding
 from airflow_bookmarks.version import __version__
 
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.edge import Edge
     from airflow_bookmarks.core.job import Caller
     from airflow_bookmarks.store.address import StoreAddress
+    from airflow_bookmarks.store.table_settings import TableSettings
 
 __all__ = ["BookmarkStore", "Commit", "Holding", "Turn", "open_store"]
 
@@ -111,13 +113,16 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
 
     # ---- the table itself
 
-    def init(self) -> bool:
+    def init(self, settings: TableSettings = DEFAULT) -> bool:
         """Create the table and its schema item where they are absent; return whether anything was created.
 
+        Args:
+            settings: what a table in DynamoDB is made with: encryption key, deletion protection, tags, stream.
+
         Raises:
-            TableLayoutError: the table has another layout or version.
+            TableLayoutError: the table has another layout or version. OptionError: it is there, without `settings`.
         """
-        created = self.table.create()
+        created = self.table.create(settings)
         schema: Attributes = {"layout_version": LAYOUT_VERSION, "created_at": to_text(self._clock())}
         try:
             self.table.transact([Put(item.SCHEMA, schema, [Missing()])])

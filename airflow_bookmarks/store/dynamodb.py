@@ -31,12 +31,15 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.store.backoff import OUTAGE_LIMIT_S, Backoff
 from airflow_bookmarks.store.limit import check_keys, check_operations, check_range
 from airflow_bookmarks.store.table import Attributes, Key, Operation, Put, Update
+from airflow_bookmarks.store.table_settings import DEFAULT
 from airflow_bookmarks.store.wire import Wire, item_of, query_request, wire_item, wire_key, wire_operation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from mypy_boto3_dynamodb.client import DynamoDBClient
+
+    from airflow_bookmarks.store.table_settings import TableSettings
 
 log = logging.getLogger(__name__)
 
@@ -206,11 +209,13 @@ class DynamoTable:
             case _:
                 self._transact(operations, token or str(uuid.uuid4()))
 
-    def create(self) -> bool:
+    def create(self, settings: TableSettings = DEFAULT) -> bool:
         """See `Table.create`. Time to live is part of the layout; who makes the table asks for recovery as well."""
-        created = self._create()
+        created = self._create(settings)
         self._wait_until_active()
-        self._check_layout()
+        found = self._check_layout()
+        if not created and not settings.is_default:
+            self._check_settings(settings, found)
         self._ask_for_time_to_live()
         if created:
             self._ask_for_recovery()
@@ -301,17 +306,17 @@ class DynamoTable:
 
     # ---- creation
 
-    def _create(self) -> bool:
+    def _create(self, settings: TableSettings) -> bool:
         try:
             self._describe_table()
         except TableMissingError:
-            return self._create_table()
+            return self._create_table(settings)
         return False
 
     def _describe_table(self) -> Any:
         return self._patiently("DescribeTable", lambda: self._client.describe_table(TableName=self._name)["Table"])
 
-    def _create_table(self) -> bool:
+    def _create_table(self, settings: TableSettings) -> bool:
         def request() -> bool:
             try:
                 self._client.create_table(
@@ -325,6 +330,7 @@ class DynamoTable:
                         {"AttributeName": "sk", "AttributeType": "S"},
                     ],
                     BillingMode="PAY_PER_REQUEST",
+                    **settings.request(),
                 )
             except self._client.exceptions.ResourceInUseException:
                 return False  # another init was faster
@@ -343,8 +349,8 @@ class DynamoTable:
                 "'airflow-bookmarks init' again: it goes on where it stopped."
             ) from error
 
-    def _check_layout(self) -> None:
-        found = self._describe_table()
+    def _check_layout(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self._describe_table()
         types = {a["AttributeName"]: a["AttributeType"] for a in found["AttributeDefinitions"]}
         keys = [(k["KeyType"], k["AttributeName"], types[k["AttributeName"]]) for k in found["KeySchema"]]
         if sorted(keys) != [("HASH", "pk", "S"), ("RANGE", "sk", "S")]:
@@ -352,6 +358,19 @@ class DynamoTable:
                 f"the table {self._place()} exists and has the keys {keys}; a state table has the string keys pk "
                 "(hash) and sk (range). It was left as it is. Choose another name for the state table."
             )
+        return found
+
+    def _check_settings(self, settings: TableSettings, found: Mapping[str, Any]) -> None:
+        lacking = settings.lacking(found, self._tags(found["TableArn"]) if settings.tags else {})
+        if lacking:
+            raise OptionError(
+                f"the table {self._place()} exists, without {', '.join(lacking)}. It was left as it is. Change it in "
+                "AWS (aws dynamodb update-table, or tag-resource), or leave that out."
+            )
+
+    def _tags(self, arn: str) -> dict[str, str]:
+        answer = self._patiently("ListTagsOfResource", lambda: self._client.list_tags_of_resource(ResourceArn=arn))
+        return {tag["Key"]: tag["Value"] for tag in answer.get("Tags", [])}
 
     def _ask_for_time_to_live(self) -> None:
         if self._has_time_to_live():

@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 from airflow_bookmarks.core.errors import (
     ConditionFailedError,
+    OptionError,
     StateCorruptError,
     StoreAccessError,
     StoreError,
@@ -31,10 +32,13 @@ from airflow_bookmarks.store.address import MEMORY
 from airflow_bookmarks.store.backoff import OUTAGE_LIMIT_S, Backoff
 from airflow_bookmarks.store.limit import check_item, check_keys, check_operations, check_range
 from airflow_bookmarks.store.table import Attributes, Check, Delete, Key, Operation, Put, Update, Value, evaluate
+from airflow_bookmarks.store.table_settings import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from airflow_bookmarks.store.table_settings import TableSettings
 
 TOKEN_LIFETIME_S = 600
 
@@ -141,8 +145,13 @@ class SqliteTable:
         check_operations(operations, token)
         self._patiently("transact", lambda connection: self._transact(connection, operations, token))
 
-    def create(self) -> bool:
-        """See `Table.create`."""
+    def create(self, settings: TableSettings = DEFAULT) -> bool:
+        """See `Table.create`. A file has no settings."""
+        if not settings.is_default:
+            raise OptionError(
+                "an SQLite file has no encryption key, deletion protection, tags or stream. Nothing was made. Leave "
+                "them out, or take a table in DynamoDB."
+            )
         return self._patiently_do("create", self._create_memory if self._is_memory else self._create_file)
 
     def describe(self) -> dict[str, str]:

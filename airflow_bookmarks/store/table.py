@@ -9,8 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from airflow_bookmarks.store.table_settings import DEFAULT
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from airflow_bookmarks.store.table_settings import TableSettings
 
 # What an attribute may hold. Numbers are integers; whatever needs a fraction or more than 38 digits travels as text.
 Value: TypeAlias = "str | int | bool | bytes | list[Value] | dict[str, Value] | None"
@@ -142,8 +146,13 @@ class Table(Protocol):
         """
         ...
 
-    def create(self) -> bool:
-        """Create the table if it is absent and return whether it was; an existing one of another layout is an error."""
+    def create(self, settings: TableSettings = DEFAULT) -> bool:
+        """Create the table if it is absent and return whether it was.
+
+        Raises:
+            TableLayoutError: there is one of another layout. OptionError: there is one without what `settings` ask
+                for, or this kind of table has none of that. Nothing was changed.
+        """
         ...
 
     def describe(self) -> dict[str, str]:

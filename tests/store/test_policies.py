@@ -40,6 +40,7 @@ from airflow_bookmarks.store.blob import OBJECT_BYTES
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.dynamodb import DynamoTable
 from airflow_bookmarks.store.table import Attributes, Delete, Key
+from airflow_bookmarks.store.table_settings import TableSettings
 from tests.conftest import REGION
 from tests.lifecycle.shop import Shop
 from tests.store.iam import Call, Gate, allows
@@ -281,6 +282,13 @@ def init(world: World) -> None:
     table.close()
 
 
+def init_twice_with_tags(world: World) -> None:
+    table = world.open_table()
+    for _ in range(2):
+        BookmarkStore(table, NAMESPACE).init(TableSettings(tags={"team": "data"}))
+    table.close()
+
+
 def a_document_of_a_new_job(world: World) -> None:
     world.shop.run("fresh")
     cli("export fresh --file DOCUMENT")(world)
@@ -375,6 +383,7 @@ CHANGING: dict[str, tuple[Prepare, Verb]] = STARTING_A_LINE | {
 }
 OWNING: dict[str, tuple[Prepare, Verb]] = {
     "init": (nothing, init),
+    "init with tags": (nothing, init_twice_with_tags),
     "delete": (nothing, cli("delete report --name report --reason test")),
     "approve of a delete": (
         asked_for("delete copy --name copy --request"),
@@ -513,6 +522,19 @@ def test_policy_has_no_placeholder_left_and_fits_a_role(role: str) -> None:
     text = json.dumps(policy(role, TABLE_ARN, NAMESPACE), separators=(",", ":"))
     assert not re.findall("TABLE_ARN|NAMESPACE", text)
     assert len(text) < 2048  # what IAM takes in line for a user, its least
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_policy_for_a_table_with_a_key_uses_it_by_way_of_dynamodb_alone(role: str) -> None:
+    key = f"arn:aws:kms:{REGION}:111122223333:key/0a1b2c3d-0000-4000-8000-000000000000"
+    base, made = (policy(role, TABLE_ARN, NAMESPACE, kms_key=each)["Statement"] for each in (None, key))
+    assert made[:-1] == base
+    assert (made[-1]["Effect"], made[-1]["Resource"]) == ("Allow", key)
+    assert made[-1]["Condition"] == {"StringEquals": {"kms:ViaService": f"dynamodb.{REGION}.amazonaws.com"}}
+    assert ("kms:CreateGrant" in made[-1]["Action"]) == (role == "admin")
+    assert ("kms:Encrypt" in made[-1]["Action"]) == (role != "reader")
+    with pytest.raises(OptionError, match="is no ARN of a KMS key"):
+        policy(role, TABLE_ARN, NAMESPACE, kms_key="alias/state")
 
 
 def test_policy_of_an_unknown_role_or_for_no_table_is_refused() -> None:

@@ -13,6 +13,7 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.store.limit import check_item, check_key, check_keys, check_operations, check_range
 from airflow_bookmarks.store.table import Attributes, Delete, Key, Operation, Put, Update, Value, evaluate
+from airflow_bookmarks.store.table_settings import DEFAULT, TableSettings
 from tests.chaos.sim.scheduler import Scheduler
 
 Row = tuple[Key, Attributes]
@@ -137,7 +138,7 @@ class SimTable:
                 partition.pop(key.sk, None)
         self.on_write({key: (before[key], after[key]) for key in after})
 
-    def create(self) -> bool:
+    def create(self, settings: TableSettings = DEFAULT) -> bool:
         """See `Table.create`."""
         with self._lock:
             if self._partitions is not None:
@@ -258,9 +259,9 @@ class FaultyTable:
         what = "write " + ", ".join(_told(operation) for operation in operations)
         self._scheduler.call(what, effect, _unavailable, changes=True, again=again)
 
-    def create(self) -> bool:
+    def create(self, settings: TableSettings = DEFAULT) -> bool:
         """See `Table.create`."""
-        return self._table.create()
+        return self._table.create(settings)
 
     def describe(self) -> dict[str, str]:
         """See `Table.describe`."""
