@@ -118,6 +118,10 @@ class AttemptRefusedError(BookmarkError):
     """Raised when an attempt may not begin: it was killed, or a higher attempt of its execution was seen already."""
 
 
+class OwnerError(BookmarkError):
+    """Raised when a run of one DAG begins under the name of a job that belongs to another DAG."""
+
+
 # ---- runs and history
 
 

@@ -39,7 +39,8 @@ class Head:
     one, `data_run_number` the last one of the living line that was not empty. `publishing` names a run that is
     committed and not yet marked as published. `staging` lists the folders under which runs of this job may have staged
     output. `cleaning` is the list of what undone runs staged and published and that is still to be removed. On a
-    `protected` job a change needs the approval of a second person.
+    `protected` job a change needs the approval of a second person. `owner` is the DAG that the job belongs to, None
+    where no DAG ran it yet, or none since heads name their owner; `shared_with` lists other DAGs that may run it.
     """
 
     version: int = 0
@@ -55,6 +56,8 @@ class Head:
     staging: tuple[str, ...] = ()
     cleaning: Payload | None = None
     protected: bool = False
+    owner: str | None = None
+    shared_with: tuple[str, ...] = ()
 
 
 class Take(Enum):

@@ -166,8 +166,8 @@ class Change:
     """A change that somebody asks for.
 
     Args:
-        kind: "reset", "rewind", "set", "set-state", "relocate", "rename-context", "undo" or "delete"; "unprotect" in
-            a request of `protection` only.
+        kind: "reset", "rewind", "set", "set-state", "relocate", "rename-context", "undo" or "delete"; "unprotect",
+            "share" and "hand-over" in a request of `protection` only.
         to_run: of a rewind: the run number or run id that is kept.
         contexts: of a reset or rewind: only these (None: all). No run is undone then.
         ctx, value: of a set. Of a set-state `value` is the JSON text.
@@ -176,6 +176,8 @@ class Change:
         from_root, to_root: of a relocate of `ctx`: where its files lay, and where they lie now.
         unverified: of a relocate: what files count as that can't be compared, "read" or "new" (None: an error).
         clean: of a reset or rewind: also remove what the undone runs published.
+        dag: of a share or hand-over: the DAG that may run the job, or that it belongs to.
+        renamed: of a hand-over: that DAG is the present owner under a new name.
     """
 
     kind: str
@@ -189,6 +191,8 @@ class Change:
     from_root: str | None = None
     to_root: str | None = None
     unverified: Unverified | None = None
+    dag: str | None = None
+    renamed: bool = False
 
     def turn(self, store: BookmarkStore, job: str, head: Head, event: Attributes) -> Turn:
         """Return what the change makes of the job as `head` has it.

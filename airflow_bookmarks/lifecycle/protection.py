@@ -35,6 +35,7 @@ from airflow_bookmarks.core.terms import check_reason, check_who
 from airflow_bookmarks.core.text import escaped
 from airflow_bookmarks.lifecycle.change import Change, apply, check_free, preview
 from airflow_bookmarks.lifecycle.naming import key_of, make_deletion
+from airflow_bookmarks.lifecycle.sharing import OWNER_KINDS, change_owner, check_wish
 from airflow_bookmarks.store import protection as transition
 from airflow_bookmarks.store.naming import check_may_delete
 
@@ -48,12 +49,14 @@ if TYPE_CHECKING:
 ChangeRequest = Change
 """What is asked for: a change of the kinds below; "unprotect" and, of a whole job, "delete" take no more than that."""
 
-KINDS = ("reset", "rewind", "set", "set-state", "relocate", "rename-context", "undo", "delete", "unprotect")
+KINDS = ("reset", "rewind", "set", "set-state", "relocate", "rename-context", "undo", "delete", "unprotect",
+         "share", "hand-over")  # fmt: skip
 EXPIRES_IN = timedelta(days=7)
 
 OPEN, APPROVED, DONE, REJECTED, EXPIRED, VOID = "open", "approved", "done", "rejected", "expired", "void"
 
 _RACES = 10
+_NOT_A_TURN = ("unprotect", *OWNER_KINDS)  # they leave positions as they are, so there is nothing to preview
 _SHOWN_RUNS = 100  # of a preview; a job may have a hundred thousand, and an item has 400 KB
 
 
@@ -166,13 +169,14 @@ def request(
     check_who(who.name)
     _check_kind(job, change)
     _check_authenticated(job, who, "ask for a change of a protected job")
+    check_wish(job, change)
     for _ in range(_RACES):
         head = store.head(job)
         if not head.protected:
             raise ChangeRefusedError(
                 f"job {job!r} is not protected, so a {change.kind} needs no approval. Nothing was changed. Make it."
             )
-        seen = {} if change.kind == "unprotect" else _preview(store, job, change)
+        seen = {} if change.kind in _NOT_A_TURN else _preview(store, job, change)
         if expected_version is not None and head.version != expected_version:
             raise ChangedMeanwhileError(
                 f"job {job!r} is at version {head.version} and not {expected_version} any more. Nothing was asked for. "
@@ -287,6 +291,8 @@ def _carry_out(store: BookmarkStore, asked: Request, who: Identity, force: bool)
     if change.kind == "unprotect":
         _unprotect(store, asked, by)
         return {"job": job, "change": "unprotect", "protected": False}
+    if change.kind in OWNER_KINDS:
+        return change_owner(store, job, change, reason=asked.why, who=by, version=asked.version, request_id=asked.id)
     make = make_deletion if change.kind == "delete" else apply
     why = escaped(asked.why)  # an earlier version took any reason
     changed = make(store, job, change, reason=why, who=by, force=force, expected_version=asked.version, approved=True)
@@ -355,6 +361,8 @@ def _change_value(change: ChangeRequest) -> Attributes:
         "from_root": change.from_root,
         "to_root": change.to_root,
         "unverified": change.unverified,
+        "dag": change.dag,
+        "renamed": change.renamed or None,
     }
     value |= {name: text for name, text in given.items() if text is not None}
     if change.contexts is not None:

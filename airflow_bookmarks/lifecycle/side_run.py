@@ -37,6 +37,7 @@ from airflow_bookmarks.lifecycle.expectation import Expects
 from airflow_bookmarks.lifecycle.guard import guarded
 from airflow_bookmarks.lifecycle.job_state import JobStates, KeepsState
 from airflow_bookmarks.lifecycle.manifest import WritesManifests
+from airflow_bookmarks.lifecycle.owner import check_owner
 from airflow_bookmarks.lifecycle.place import published_by_runs
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.publish import Closing, delete_all, move_all, staging_root
@@ -142,7 +143,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
         start: Start = BEGINNING,
         in_batches: bool = False,
     ) -> SideRun:
-        """Look at the bookmark (pause) or only at the table's layout (disable); resolve the window of a pause.
+        """Look at the bookmark (of a disable only: whose it is); resolve the window of a pause.
 
         `start` is where a pause of a job without a bookmark begins; disable reads all. `in_batches`: where a bound has
         left something over, another run goes on after this one (`following`). A pause over a window is one run: it
@@ -150,12 +151,14 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
 
         Raises:
             RunUnknownError, OptionError: the window names no run, or its ends are the wrong way round.
+            OwnerError: the job belongs to another DAG than the caller's, which does not share it.
         """
         walk = _Walk() if in_batches else None
+        head = store.look(job).head
+        check_owner(store, job, head, caller)
         if choice.option is Option.DISABLE:
-            store.check_layout()
             return cls(store, job, caller, choice, machine, None, walk=walk)
-        run = cls(store, job, caller, choice, machine, store.look(job).head, start, walk)
+        run = cls(store, job, caller, choice, machine, head, start, walk)
         if choice.from_run is not None and choice.to_run is not None:
             run._window = window_runs(store, job, choice.from_run, choice.to_run)
             is_all = choice.from_run == "0"

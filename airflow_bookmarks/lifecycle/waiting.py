@@ -520,6 +520,7 @@ def _all_executions(store: BookmarkStore, job: str) -> Iterator[Execution]:
 
 
 def _maker_of(entry: Mapping[str, Any]) -> _Maker | None:
-    if entry.get("dag_id") is None:
+    # A job that was handed over has no task of its owner before a run of it has committed.
+    if entry.get("dag_id") is None or entry.get("task_id") is None:
         return None
-    return _Maker(entry["dag_id"], entry["task_id"], entry.get("map_index", -1))
+    return _Maker(entry["dag_id"], entry["task_id"], -1 if entry.get("map_index") is None else entry["map_index"])

@@ -145,6 +145,9 @@ class Fields:
         """Return a list of places."""
         return tuple(self._read(name, _is_places, "no list of places"))
 
+    def texts(self, name: str) -> tuple[str, ...]:
+        return tuple(self._read(name, _is_texts, "no list of texts"))
+
     def numbers(self, name: str) -> tuple[int, ...]:
         return tuple(self._read(name, _is_numbers, "no list of numbers"))
 
@@ -201,6 +204,10 @@ def _is_place(value: object) -> bool:
 
 def _is_places(value: object) -> bool:
     return isinstance(value, list) and all(_is_place(each) for each in value)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(_is_text(each) for each in value)
 
 
 def _is_numbers(value: object) -> bool:

@@ -61,7 +61,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from airflow_bookmarks.core.edge import Edge
-    from airflow_bookmarks.core.job import Caller
     from airflow_bookmarks.store.address import StoreAddress
     from airflow_bookmarks.store.table_settings import TableSettings
 
@@ -266,7 +265,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
             Update(keys.run(key), set=run, conditions=[Lacks("failed_at")]),
             Update(keys.execution(holding.caller.run_id), set=self._execution_runs(holding)),
             # It is there since the take: written anew it would say nothing of what was collected or imported.
-            Update(keys.index, set=self._index_commit(holding.caller, now, key.number), conditions=[Exists()]),
+            Update(keys.index, set=self._index_commit(holding, now, key.number), conditions=[Exists()]),
         ]
         operations += [
             Update(self.keys(upstream).edge(holding.job), set=item.edge_attributes(replace(edge, updated_at=now)))
@@ -274,10 +273,12 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
         ]
         return operations
 
-    def _index_commit(self, caller: Caller, now: str, number: int) -> Attributes:
+    def _index_commit(self, holding: Holding, now: str, number: int) -> Attributes:
         entry: Attributes = {"last_commit_at": now, RUN_NUMBER: number}
-        if caller.dag_id is not None:  # whoever ran it first may not have been a DAG, or another one
-            entry |= {"dag_id": caller.dag_id, "task_id": caller.task_id, "map_index": caller.map_index}
+        caller = holding.caller
+        # Whose the job is was settled by a take. Which task of its owner runs it may change.
+        if caller.dag_id is not None and caller.dag_id == holding.base.owner:
+            entry |= {"task_id": caller.task_id, "map_index": caller.map_index}
         return entry
 
     def _execution_runs(self, holding: Holding) -> Attributes:

@@ -140,6 +140,10 @@ def head_attributes(head: Head) -> Attributes:
         attributes["cleaning"] = payload_value(head.cleaning)
     if head.protected:
         attributes["protected"] = True
+    if head.owner is not None:
+        attributes["owner"] = head.owner
+    if head.shared_with:
+        attributes["shared_with"] = list(head.shared_with)
     if head.lease is not None:
         attributes |= lease_attributes(head.lease)
     return attributes
@@ -171,6 +175,8 @@ def head_of(attributes: Mapping[str, Any]) -> Head:
         staging=fields.places("staging"),
         cleaning=_payload_of(fields.map("cleaning")) if "cleaning" in fields else None,
         protected="protected" in fields,
+        owner=fields.optional_text("owner"),
+        shared_with=fields.texts("shared_with") if "shared_with" in fields else (),
     )
 
 

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.errors import ChangedMeanwhileError, ConditionFailedError
 from airflow_bookmarks.core.head import Head, Lease
 from airflow_bookmarks.core.instant import to_text
+from airflow_bookmarks.core.owner import DAG_ID
 from airflow_bookmarks.store import item
-from airflow_bookmarks.store.table import Attributes, Condition, Equals, Lacks, Missing, Operation, Update
+from airflow_bookmarks.store.table import Attributes, Condition, Equals, Exists, Lacks, Missing, Operation, Update
 from airflow_bookmarks.store.transition import ALIAS_OF, Holding, Transitions, same_state
 
 if TYPE_CHECKING:
@@ -33,25 +34,37 @@ class LeaseStore(Transitions):
     """The transitions of the lease; part of `BookmarkStore`."""
 
     def take(
-        self, job: str, caller: Caller, seen: Snapshot, lease_for: timedelta, *, replays: int | None = None
+        self,
+        job: str,
+        caller: Caller,
+        seen: Snapshot,
+        lease_for: timedelta,
+        *,
+        replays: int | None = None,
+        owner: str | None = None,
     ) -> Holding | None:
         """Take the lease under a new fence, if the job is still as `seen`; None where it moved meanwhile.
 
         The caller has asked `core.head.may_take` before. `replays` names the run that this attempt is to replay: what
-        the execution has finished stays finished then.
+        the execution has finished stays finished then. `owner` is the DAG that a job without an owner belongs to from
+        now on: the head has no owner when it is bound, so of two DAGs that take it at once, one is.
         """
         keys, now = self.keys(job), self._clock()
         base = seen.head or Head()
         nonce = self._token()
         lease = Lease(caller.run_id, caller.attempt, now, now + lease_for, nonce)
-        after = replace(base, fence=base.fence + 1, lease=lease)
+        binds = owner if base.owner is None else None
+        after = replace(base, fence=base.fence + 1, lease=lease, owner=base.owner or binds)
         operations: list[Operation] = []
         if seen.head is None:
             operations.append(Update(keys.head, set=item.head_attributes(after), conditions=[Missing()]))
             unused: list[Condition] = [Lacks(ALIAS_OF), Lacks(RUN_NUMBER)]  # a head that was lost is not begun anew
-            operations.append(Update(keys.index, set=self._index_base(caller, now), conditions=unused))
+            operations.append(Update(keys.index, set=self._index_base(caller, owner, now), conditions=unused))
         else:
             changes: Attributes = {"fence": after.fence, **item.lease_attributes(lease)}
+            if binds is not None:
+                changes["owner"] = binds
+                operations.append(Update(keys.index, set=_owned_by(binds, caller), conditions=[Exists()]))
             operations.append(Update(keys.head, set=changes, conditions=_same_head(seen.head)))
         operations.append(self._take_execution(keys, caller, seen.execution, base.run_number, nonce, replays))
         try:
@@ -79,13 +92,8 @@ class LeaseStore(Transitions):
             changes["base_run"] = run_number
         return Update(keys.execution(caller.run_id), set=changes, remove=remove, conditions=conditions)
 
-    def _index_base(self, caller: Caller, now: datetime) -> Attributes:
-        return {
-            "dag_id": caller.dag_id,
-            "task_id": caller.task_id,
-            "map_index": caller.map_index,
-            "first_seen_at": to_text(now),
-        }
+    def _index_base(self, caller: Caller, owner: str | None, now: datetime) -> Attributes:
+        return {**_owned_by(owner, caller), "first_seen_at": to_text(now)}
 
     def renew(self, holding: Holding, lease_for: timedelta) -> None:
         """Move the end of the lease.
@@ -159,10 +167,20 @@ class LeaseStore(Transitions):
         )
 
 
+def _owned_by(owner: str | None, caller: Caller) -> Attributes:
+    is_own = owner == caller.dag_id  # else the task would be one that the owner does not have
+    return {
+        DAG_ID: owner,
+        "task_id": caller.task_id if is_own else None,
+        "map_index": caller.map_index if is_own else None,
+    }
+
+
 def _same_head(head: Head) -> list[Condition]:
     # All that a holder keeps as its base. The fence alone does not tell: whoever is about to lose the lease may commit
     # between our look and our take, and a take that does not know of its publish would sweep what it has staged.
     conditions = [*same_state(head), Equals("staging", list(head.staging))]
+    conditions.append(Lacks("owner") if head.owner is None else Equals("owner", head.owner))
     if head.lease is None:
         return [*conditions, Lacks("lease_nonce")]
     # A lease that was renewed since we looked is alive: its end is part of what must not have moved.

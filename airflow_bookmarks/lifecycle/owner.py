@@ -1,0 +1,84 @@
+"""Owners of jobs: bound by the first run of a DAG, and checked before every run.
+
+A run by hand, of no DAG, neither binds an owner nor is refused. The protocol knows nothing of owners: it is a check
+before a take, and the take proves that the owner is still the one that was looked at.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import OwnerError
+from airflow_bookmarks.core.owner import may_run, owner_in
+from airflow_bookmarks.core.shard import shard_names, sharded_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.job import Caller
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+
+def owner_of(store: BookmarkStore, job: str, head: Head | None) -> str | None:
+    """Return the DAG that a job belongs to, None where it belongs to none.
+
+    Its head says so; where an earlier version wrote that, the index entry does, for which it is read.
+    """
+    if head is not None and head.owner is not None:
+        return head.owner
+    return None if head is None else owner_in(store.index_entry(job))
+
+
+def owner_to_bind(store: BookmarkStore, job: str, head: Head | None, caller: Caller) -> str | None:
+    """Return the DAG that a take of a job is to bind as its owner, None where it binds nothing.
+
+    Of a virtual shard that begins, that is the DAG to which the others belong.
+
+    Raises:
+        OwnerError: the job belongs to another DAG, which does not share it.
+    """
+    if caller.dag_id is None:
+        return None
+    owner = check_owner(store, job, head, caller)
+    if head is None or head.owner is None:
+        # Without its index entry nobody can say whose it was, and the commit is refused.
+        is_lost = head is not None and store.index_entry(job) is None
+        return None if is_lost else owner or caller.dag_id
+    return None
+
+
+def check_owner(store: BookmarkStore, job: str, head: Head | None, caller: Caller) -> str | None:
+    """Make sure that a run of the caller's DAG may begin on a job; return the job's owner.
+
+    Raises:
+        OwnerError: the job belongs to another DAG, which does not share it.
+    """
+    if caller.dag_id is None or (head is not None and head.owner == caller.dag_id):
+        return caller.dag_id
+    owner = owner_of(store, job, head)
+    shared = () if head is None else head.shared_with
+    if owner is None or not may_run(owner, shared, caller.dag_id):
+        others = _other_shards(store, job)
+        owner = owner or next((each.owner for each in others.values() if each.owner is not None), None)
+        shared = (*shared, *(dag_id for each in others.values() for dag_id in each.shared_with))
+    if not may_run(owner, shared, caller.dag_id):
+        raise _refused(job, str(owner), caller.dag_id)
+    return owner
+
+
+def _other_shards(store: BookmarkStore, job: str) -> Mapping[str, Head]:
+    """Return the heads of the other virtual shards of a sharded job: they have one owner, and are shared together."""
+    whole = sharded_name(job)
+    return {} if whole is None else store.heads([name for name in shard_names(whole) if name != job])
+
+
+def _refused(job: str, owner: str, dag_id: str) -> OwnerError:
+    name = sharded_name(job) or job
+    return OwnerError(
+        f"job {name!r} belongs to DAG {owner!r}, and a run of DAG {dag_id!r} was about to begin on it. Nothing was "
+        f"read or written. If both are to run it: 'airflow-bookmarks share {name} --with {dag_id} --reason \"...\"'. "
+        f"If {dag_id!r} takes the job over: 'airflow-bookmarks hand-over {name} --to {dag_id} --reason \"...\"', with "
+        f"--renamed where it is DAG {owner!r} under a new name. If it was meant to be a job of its own, give it "
+        "another name (bookmark_job)."
+    )

@@ -1,0 +1,110 @@
+"""Transitions of ownership: whose a job is, and which other DAGs may run it. Made by people, never by a run.
+
+    hand over   HEAD owner | index: dag_id, former_owners (or former_names) | EVENT
+    share       HEAD shared_with | EVENT
+    of a request that was approved: the request is carried out, in the same transaction
+
+Each proves that the owner, the DAGs that share the job and its protection are still as they were looked at.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.owner import DAG_ID, FORMER_NAMES, FORMER_OWNERS, former_in, owner_in
+from airflow_bookmarks.store.protection import stamped, transact_once
+from airflow_bookmarks.store.table import Attributes, Condition, Equals, Exists, Lacks, Put, Update
+from airflow_bookmarks.store.transition import ALIAS_OF
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.table import Operation
+
+
+def hand_over(
+    store: BookmarkStore,
+    job: str,
+    head: Head,
+    entry: Mapping[str, object],
+    to: str,
+    event: Attributes,
+    *,
+    is_renamed: bool = False,
+    request_id: str | None = None,
+) -> bool:
+    """Let a job belong to the DAG `to`; False where it moved since `head` and `entry`, its index entry, were read.
+
+    The owner that it had stays on the list of those of whom rights are asked; with `is_renamed`, of which `to` is the
+    new name, on the list of former names.
+    """
+    keys = store.keys(job)
+    trace = keys.event(store.new_id())
+    former = head.owner or owner_in(entry)
+    name = FORMER_NAMES if is_renamed else FORMER_OWNERS
+    listed = [*former_in(entry, name), *([] if former is None else [former])]
+    owned: Attributes = {DAG_ID: to, "task_id": None, "map_index": None, name: list(dict.fromkeys(listed))}
+    shared = [dag_id for dag_id in head.shared_with if dag_id != to]
+    operations: list[Operation] = [
+        _head_update(store, job, head, {"owner": to}, shared, is_approved=request_id is not None),
+        Update(keys.index, set=owned, conditions=[Exists(), _as_seen(entry, DAG_ID), _as_seen(entry, name)]),
+        Put(trace, {**stamped(store, head, event), "owner_before": former, "owner_after": to}),
+        *_carried_out(store, job, request_id),
+    ]
+    return transact_once(store, trace, operations)
+
+
+def share(
+    store: BookmarkStore,
+    job: str,
+    head: Head,
+    owner: str,
+    shared_with: Sequence[str],
+    event: Attributes,
+    *,
+    request_id: str | None = None,
+) -> bool:
+    """Let the DAGs `shared_with`, and no others, run a job of `owner`; False where it moved since `head`.
+
+    Where an earlier version wrote the head, it does not name the owner yet, and does from now on.
+    """
+    trace = store.keys(job).event(store.new_id())
+    operations: list[Operation] = [
+        _head_update(store, job, head, {"owner": owner}, shared_with, is_approved=request_id is not None),
+        Put(trace, {**stamped(store, head, event), "shared_with": list(shared_with)}),
+        *_carried_out(store, job, request_id),
+    ]
+    return transact_once(store, trace, operations)
+
+
+def _head_update(
+    store: BookmarkStore, job: str, head: Head, owned: Attributes, shared_with: Sequence[str], *, is_approved: bool
+) -> Update:
+    # The fence: a run that begins meanwhile begins under the owner that was.
+    conditions: list[Condition] = [Equals("fence", head.fence), Equals("version", head.version), Lacks(ALIAS_OF)]
+    conditions.append(Lacks("owner") if head.owner is None else Equals("owner", head.owner))
+    shared = list(head.shared_with)
+    conditions.append(Equals("shared_with", shared) if shared else Lacks("shared_with"))
+    conditions.append(Equals("protected", True) if is_approved or head.protected else Lacks("protected"))
+    return Update(
+        store.keys(job).head,
+        set={**owned, **({"shared_with": list(shared_with)} if shared_with else {})},
+        remove=[] if shared_with else ["shared_with"],
+        conditions=conditions,
+    )
+
+
+def _as_seen(entry: Mapping[str, object], name: str) -> Condition:
+    value = entry.get(name)
+    if name not in entry:
+        return Lacks(name)
+    return Equals(name, list(value) if isinstance(value, list) else owner_in(entry))
+
+
+def _carried_out(store: BookmarkStore, job: str, request_id: str | None) -> list[Operation]:
+    if request_id is None:
+        return []
+    conditions: list[Condition] = [Equals("decision", "approved"), Lacks("void"), Lacks("done")]
+    return [Update(store.keys(job).event(request_id), set={"done": True}, conditions=conditions)]

@@ -1,0 +1,330 @@
+"""Owners: a run of one DAG that begins under the name of another DAG's job."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from airflow_bookmarks.core.errors import (
+    ApprovalError,
+    ChangeRefusedError,
+    JobBusyError,
+    OptionError,
+    OwnerError,
+    ProtectedError,
+)
+from airflow_bookmarks.core.identity import Identity
+from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.option import Choice
+from airflow_bookmarks.core.owner import owners_in
+from airflow_bookmarks.core.shard import shard_name
+from airflow_bookmarks.lifecycle.active_run import ActiveRun
+from airflow_bookmarks.lifecycle.begin import begin
+from airflow_bookmarks.lifecycle.change import Change
+from airflow_bookmarks.lifecycle.lease import Machine
+from airflow_bookmarks.lifecycle.owner import owner_to_bind
+from airflow_bookmarks.lifecycle.protection import approve, protect, request
+from airflow_bookmarks.lifecycle.sharing import hand_over, share, unshare
+from airflow_bookmarks.lifecycle.side_run import SideRun
+from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from airflow_bookmarks.store.table import Update
+from tests.lifecycle.shop import Shop
+
+ANN, BOB = Identity("ann", True, "os"), Identity("bob", True, "os")
+WHY: dict[str, Any] = {"reason": "agreed with both teams", "who": "ann"}
+
+
+def caller(dag_id: str | None, number: int = 1, task_id: str = "clean") -> Caller:
+    return Caller(f"{dag_id}/{number}/{task_id}", dag_id=dag_id, task_id=task_id)
+
+
+def run(shop: Shop, dag_id: str | None, number: int = 1, *, job: str = "copy", task_id: str = "clean") -> None:
+    """Let a DAG (None: a person) make one run of a job."""
+    made = ActiveRun.begin(shop.store, job, caller(dag_id, number, task_id), shop.machine)
+    shop.copy(made)
+    made.commit()
+
+
+def as_before_owners(store: BookmarkStore, job: str = "copy") -> None:
+    """Take from a head what earlier versions did not write."""
+    store.table.transact([Update(store.keys(job).head, remove=["owner", "shared_with"])])
+
+
+def everything(store: BookmarkStore, job: str = "copy") -> Any:
+    keys = store.keys(job)
+    return dict(store.table.query(keys.partition)), store.index_entry(job)
+
+
+# ---- a run of another DAG
+
+
+def test_run_of_another_dag_is_refused_and_touches_nothing(shop: Shop, store: BookmarkStore) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "finance")
+    before = everything(store)
+    shop.put("b.txt", "b")
+
+    with pytest.raises(OwnerError, match="belongs to DAG 'finance'.*Nothing was read or written") as refused:
+        run(shop, "marketing")
+
+    assert everything(store) == before
+    assert shop.target_lines() == {"a": 1}
+    for way_out in ("share copy --with marketing", "hand-over copy --to marketing", "--renamed", "bookmark_job"):
+        assert way_out in str(refused.value)
+
+
+def test_run_by_hand_neither_binds_an_owner_nor_changes_one(shop: Shop, store: BookmarkStore) -> None:
+    shop.put("a.txt", "a")
+    run(shop, None)
+    assert owners_in(store.index_entry("copy")) == ()
+
+    run(shop, "finance", 2)
+    run(shop, None, 3)
+
+    assert owners_in(store.index_entry("copy")) == ("finance",)
+    assert store.head("copy").owner == "finance"
+    with pytest.raises(OwnerError):
+        run(shop, "marketing", 4)
+
+
+def test_job_of_an_earlier_version_belongs_to_the_dag_of_its_index_entry(shop: Shop, store: BookmarkStore) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "finance")
+    as_before_owners(store)
+
+    with pytest.raises(OwnerError, match="finance"):
+        run(shop, "marketing")
+    run(shop, "finance", 2)
+
+    assert store.head("copy").owner == "finance"
+
+
+@pytest.mark.parametrize("begun_by_hand", [False, True])
+def test_of_two_dags_that_take_a_job_at_once_one_becomes_the_owner(
+    shop: Shop, store: BookmarkStore, begun_by_hand: bool
+) -> None:
+    if begun_by_hand:
+        shop.put("a.txt", "a")
+        run(shop, None)
+    first, second = caller("finance"), caller("marketing")
+    seen = [(each, store.look("copy", each.run_id)) for each in (first, second)]
+    bound = [owner_to_bind(store, "copy", look.head, each) for each, look in seen]
+
+    taken = [
+        store.take("copy", each, look, Machine().lease_time, owner=owner)
+        for (each, look), owner in zip(seen, bound, strict=True)
+    ]
+
+    assert bound == ["finance", "marketing"]
+    assert [holding is None for holding in taken] == [False, True]
+    assert (store.head("copy").owner, owners_in(store.index_entry("copy"))) == ("finance", ("finance",))
+    with pytest.raises(OwnerError):
+        begin(store, "copy", second, shop.machine)
+
+
+def test_take_that_looked_before_a_hand_over_is_refused(shop: Shop, store: BookmarkStore) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "finance")
+    late = caller("finance", 2)
+    seen = store.look("copy", late.run_id)
+    hand_over(store, "copy", "marketing", **WHY)
+
+    assert store.take("copy", late, seen, shop.machine.lease_time) is None
+    with pytest.raises(OwnerError):
+        begin(store, "copy", late, shop.machine)
+
+
+@pytest.mark.parametrize("option", ["pause", "disable"])
+def test_paused_or_disabled_run_of_another_dag_is_refused(shop: Shop, store: BookmarkStore, option: str) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "finance")
+    before = everything(store)
+
+    with pytest.raises(OwnerError):
+        SideRun.begin(store, "copy", caller("marketing"), Choice.of(option), shop.machine)
+
+    assert everything(store) == before
+
+
+def test_shard_of_a_sharded_job_belongs_to_the_owner_of_the_others(shop: Shop, store: BookmarkStore) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "finance", job=shard_name("copy", 0))
+
+    with pytest.raises(OwnerError, match="share copy --with marketing"):
+        begin(store, shard_name("copy", 1), caller("marketing"), shop.machine)
+    share(store, "copy", "marketing", **WHY)
+    holding = begin(store, shard_name("copy", 1), caller("marketing"), shop.machine)
+
+    assert holding.base.owner == "finance"
+    assert owners_in(store.index_entry(shard_name("copy", 1))) == ("finance",)
+
+
+# ---- share, unshare
+
+
+def test_shared_job_is_run_by_both_and_stays_its_owners(shop: Shop, store: BookmarkStore) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "finance", task_id="clean")
+    done = share(store, "copy", "marketing", **WHY)
+
+    shop.put("b.txt", "b")
+    run(shop, "marketing", task_id="tidy")
+
+    entry = store.index_entry("copy") or {}
+    assert (done["owner"], done["shared_with"]) == ("finance", ["marketing"])
+    assert (entry["dag_id"], entry["task_id"], owners_in(entry)) == ("finance", "clean", ("finance",))
+    with pytest.raises(OwnerError):
+        run(shop, "sales")
+    unshare(store, "copy", "marketing", **WHY)
+    with pytest.raises(OwnerError):
+        run(shop, "marketing", 2)
+
+
+def test_job_of_an_earlier_version_can_be_shared(shop: Shop, store: BookmarkStore) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "finance")
+    as_before_owners(store)
+
+    share(store, "copy", "marketing", **WHY)
+    run(shop, "marketing")
+
+    assert store.head("copy").owner == "finance"
+
+
+def test_each_change_of_an_owner_is_an_event_with_who_and_why(shop: Shop, store: BookmarkStore) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "finance")
+
+    share(store, "copy", "marketing", **WHY)
+    unshare(store, "copy", "marketing", **WHY)
+    hand_over(store, "copy", "sales", **WHY)
+
+    events = [(each["kind"], each["dag"], each["who"], each["why"]) for each in store.events("copy")]
+    assert events == [
+        ("share", "marketing", "ann", "agreed with both teams"),
+        ("unshare", "marketing", "ann", "agreed with both teams"),
+        ("hand-over", "sales", "ann", "agreed with both teams"),
+    ]
+    last = list(store.events("copy"))[-1]
+    assert (last["owner_before"], last["owner_after"]) == ("finance", "sales")
+
+
+@pytest.mark.parametrize(
+    ("change", "dag", "why"),
+    [
+        (share, "finance", "may run it already"),
+        (unshare, "sales", "does not share it"),
+        (hand_over, "finance", "owns it already"),
+    ],
+)
+def test_change_that_changes_nothing_is_refused(
+    shop: Shop, store: BookmarkStore, change: Any, dag: str, why: str
+) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "finance")
+
+    with pytest.raises(ChangeRefusedError, match=why):
+        change(store, "copy", dag, **WHY)
+
+
+@pytest.mark.parametrize("dag", ["", " finance", "x" * 251])
+def test_what_is_no_id_of_a_dag_is_refused(shop: Shop, store: BookmarkStore, dag: str) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "finance")
+
+    with pytest.raises(OptionError, match="names a DAG by its id"):
+        share(store, "copy", dag, **WHY)
+
+
+def test_job_without_an_owner_is_not_shared_and_can_be_handed_over(shop: Shop, store: BookmarkStore) -> None:
+    shop.put("a.txt", "a")
+    run(shop, None)
+
+    with pytest.raises(ChangeRefusedError, match="belongs to no DAG"):
+        share(store, "copy", "marketing", **WHY)
+    hand_over(store, "copy", "finance", **WHY)
+
+    with pytest.raises(OwnerError):
+        run(shop, "marketing")
+
+
+# ---- hand over
+
+
+def test_everybody_who_ever_owned_a_job_is_kept(shop: Shop, store: BookmarkStore) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "finance")
+
+    hand_over(store, "copy", "marketing", **WHY)
+    hand_over(store, "copy", "sales", **WHY)
+    run(shop, "sales", 2)
+
+    assert owners_in(store.index_entry("copy")) == ("sales", "finance", "marketing")
+    with pytest.raises(OwnerError):
+        run(shop, "finance", 3)
+
+
+def test_owner_under_a_new_name_is_not_another_owner(shop: Shop, store: BookmarkStore) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "finance")
+
+    hand_over(store, "copy", "accounts", renamed=True, **WHY)
+
+    entry = store.index_entry("copy") or {}
+    assert owners_in(entry) == ("accounts",)
+    assert entry["former_names"] == ["finance"]
+
+
+def test_job_that_a_run_holds_is_not_handed_over(shop: Shop, store: BookmarkStore) -> None:
+    begin(store, "copy", caller("finance"), shop.machine)
+
+    with pytest.raises(JobBusyError):
+        hand_over(store, "copy", "marketing", **WHY)
+
+
+def test_late_commit_of_the_former_owner_does_not_take_the_job_back(shop: Shop, store: BookmarkStore) -> None:
+    shop.put("a.txt", "a")
+    late = replace(shop.machine, lease_time=type(shop.machine.lease_time)(0))
+    begun = ActiveRun.begin(store, "copy", caller("finance"), late)
+    hand_over(store, "copy", "marketing", **WHY)
+
+    shop.copy(begun)
+    begun.commit()
+
+    assert owners_in(store.index_entry("copy")) == ("marketing", "finance")
+
+
+# ---- protected jobs
+
+
+@pytest.mark.parametrize("kind", ["share", "hand-over"])
+def test_owner_of_a_protected_job_changes_with_an_approval_alone(shop: Shop, store: BookmarkStore, kind: str) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "finance")
+    protect(store, "copy", reason="money", who=ANN)
+    change = Change(kind, dag="marketing")
+
+    with pytest.raises(ProtectedError, match="--request"):
+        (share if kind == "share" else hand_over)(store, "copy", "marketing", **WHY)
+    asked = request(store, "copy", change, reason="agreed", who=ANN)
+    with pytest.raises(ApprovalError):
+        approve(store, "copy", asked.id, who=ANN)
+    approve(store, "copy", asked.id, who=BOB)
+
+    run(shop, "marketing")
+    with pytest.raises(ApprovalError, match="done already"):
+        approve(store, "copy", asked.id, who=BOB)
+
+
+def test_protected_job_is_unshared_without_an_approval(shop: Shop, store: BookmarkStore) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "finance")
+    share(store, "copy", "marketing", **WHY)
+    protect(store, "copy", reason="money", who=ANN)
+
+    unshare(store, "copy", "marketing", **WHY)
+
+    with pytest.raises(OwnerError):
+        run(shop, "marketing")
