@@ -65,7 +65,18 @@ def _configuration() -> dict[str, Any]:
                 "type": "string",
                 "example": None,
                 "default": "bookmarks_default",
-            }
+            },
+            "jobs_of_unknown_dags": {
+                "description": (
+                    "Who sees and changes, in the page, jobs of a DAG that this Airflow does not have (deleted, or of "
+                    "another Airflow): all_dags (those with the right over all DAGs) or assets (those with it on "
+                    "assets)."
+                ),
+                "version_added": __version__,
+                "type": "string",
+                "example": "assets",
+                "default": "all_dags",
+            },
         },
     }
 

@@ -123,7 +123,7 @@ def _change(desk: Desk, given: argparse.Namespace, job: str, change: Change) -> 
     if change.kind == "delete":
         _confirm_name(given)
     elif not given.request:
-        _confirm(given)
+        confirm(given)
     if given.request:
         _ask(desk, given, job, change, seen["version"])
     else:
@@ -255,6 +255,13 @@ def _what(seen: Mapping[str, Any], change: Change) -> str:
     return f"goes back to {where}{runs}"
 
 
+_WORDS = {
+    "unprotect": "its protection is taken away",
+    "share": "DAG {dag!r} may run it too",
+    "hand-over": "it belongs to DAG {dag!r} from now on",
+}
+
+
 # ---- replay, unlock
 
 
@@ -292,11 +299,11 @@ def _approve(desk: Desk, given: argparse.Namespace) -> None:
     asked = find_request(desk.store, given.job, given.request_id)
     if asked.state in (OPEN, APPROVED):
         _say(f"{asked.who.name} asks for this change of job {asked.job!r}: {asked.why}")
-        if asked.change.kind == "unprotect":
-            _say("its protection is taken away")
+        if asked.change.kind in _WORDS:
+            _say(_WORDS[asked.change.kind].format(dag=asked.change.dag))
         else:
             _say(*in_lines(desk.store.namespace, desk.shown(asked.preview, given), asked.change))
-        _confirm(given)
+        confirm(given)
     done = approve(desk.store, asked.job, asked.id, who=desk.find_identity(), force=given.force)
     print_facts(done, given)
 
@@ -315,7 +322,7 @@ def _rename(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.naming import rename
 
     _say(f"job {desk.job(given)!r} gets the name {given.new_name!r}, and keeps those that it has; nothing else changes")
-    _confirm(given)
+    confirm(given)
     who = desk.find_identity().name
     print_facts(rename(desk.store, given.job, given.new_name, reason=given.reason, who=who), given)
 
@@ -344,7 +351,7 @@ def _confirm_name(given: argparse.Namespace) -> None:
         check_typed(given.job, _answer("Type the name of the job to delete its bookmark: ", "Give --name."))
 
 
-def _confirm(given: argparse.Namespace) -> None:
+def confirm(given: argparse.Namespace) -> None:
     """Ask whether to go on.
 
     Raises:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.cli import changing, following, keeping, looking
+from airflow_bookmarks.cli import changing, following, keeping, looking, sharing
 from airflow_bookmarks.cli.door import PROGRAM, Door
 from airflow_bookmarks.cli.output import FORMATS
 from airflow_bookmarks.cli.verb import Argument, Desk, Verb
@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     from airflow.cli.cli_config import Arg, GroupCommand
 
 STORE_VARIABLE = "AIRFLOW_BOOKMARKS_STORE"
-VERBS: tuple[Verb, ...] = (keeping.INIT, *looking.VERBS, *following.VERBS, *changing.VERBS, *keeping.VERBS)
+VERBS: tuple[Verb, ...] = (
+    keeping.INIT,
+    *looking.VERBS,
+    *following.VERBS,
+    *changing.VERBS,
+    *sharing.VERBS,
+    *keeping.VERBS,
+)
 
 _DEFAULT_CONNECTION = "bookmarks_default"
 _ABOUT = "Look at bookmarks of Spark jobs, and change them."

@@ -449,6 +449,35 @@ class BookmarkHook(BaseHook):
 
         return adopt(self.get_conn(), job, from_job, reason=reason, who=who or _who())
 
+    # ---- whose it is
+
+    def share(self, job: str, dag: str, *, reason: str, who: str | None = None) -> Row:
+        """Let another DAG run a job, beside its owner.
+
+        Raises:
+            ProtectedError: it needs the approval of a second person. ChangeRefusedError: no DAG owns the job, or this
+                one runs it already. OptionError: no reason. JobUnknownError.
+        """
+        from airflow_bookmarks.lifecycle.sharing import share
+
+        return share(self.get_conn(), job, dag, reason=reason, who=who or _who())
+
+    def unshare(self, job: str, dag: str, *, reason: str, who: str | None = None) -> Row:
+        """Let a DAG run a job of another one no more; the errors are those of `share`."""
+        from airflow_bookmarks.lifecycle.sharing import unshare
+
+        return unshare(self.get_conn(), job, dag, reason=reason, who=who or _who())
+
+    def hand_over(self, job: str, dag: str, *, reason: str, renamed: bool = False, who: str | None = None) -> Row:
+        """Let a job belong to another DAG; `renamed`: to its owner under a new name.
+
+        Raises:
+            JobBusyError: a run holds the job. Besides those of `share`.
+        """
+        from airflow_bookmarks.lifecycle.sharing import hand_over
+
+        return hand_over(self.get_conn(), job, dag, reason=reason, renamed=renamed, who=who or _who())
+
     # ---- protection: who asks and who approves is found out, and not said
 
     def protect(self, job: str, *, reason: str, who: str | None = None) -> Row:

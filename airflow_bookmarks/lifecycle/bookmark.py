@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.errors import NameInvalidError, StateCorruptError
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job import check_name
+from airflow_bookmarks.core.owner import former_in
 from airflow_bookmarks.core.run import watermarks
 from airflow_bookmarks.lifecycle.last_plan import last_plans, shown
 from airflow_bookmarks.lifecycle.quarantine import quarantined_counts
@@ -60,7 +61,7 @@ def bookmark(store: BookmarkStore, job: str) -> dict[str, Any]:
 
 def changes(store: BookmarkStore, job: str) -> list[dict[str, Any]]:
     """Return the changes and replays of a job, oldest first: what, who, when, why, and what it was about."""
-    names = ("kind", "who", "at", "why", "to_run", "ctx", "value", "name", "run", "epoch_before", "epoch_after")
+    names = ("kind", "who", "at", "why", "to_run", "ctx", "value", "name", "dag", "run", "epoch_before", "epoch_after")
     # The line that an undo begins keeps all that its parent has; the last run of that is another number.
     return [
         {name: event.get(name) for name in names} | {"to_run": event.get("last_kept", event.get("to_run"))}
@@ -118,17 +119,19 @@ def _row(namespace: str, job: str, head: Head, index: Mapping[str, Any]) -> dict
         "due_run_number": None if head.publishing is None else head.publishing.number,
         "cleaning": head.cleaning is not None,
         "protected": head.protected,
+        "shared_with": list(head.shared_with),
         "epoch": head.epoch,
         "version": head.version,
         "watermark": watermarks(head.contexts),
         "lease": None if head.lease is None else _lease(head.lease),
         **{name: index.get(name) for name in _INDEX},
+        "former_owners": former_in(index),
         "damaged": None,
     }
 
 
 _SHOWN = ("run_number", "published", "data_run_number", "due_run_number", "cleaning", "protected", "epoch", "version",
-          "watermark", "lease", *_INDEX)  # fmt: skip
+          "watermark", "lease", "shared_with", "former_owners", *_INDEX)  # fmt: skip
 
 
 def _damaged_row(namespace: str, job: str, error: BookmarkError) -> dict[str, Any]:

@@ -43,7 +43,8 @@ class JobRow(Answer):
     `state`: NEW (has never committed), IDLE, RUNNING (a run holds it), EXPIRED (a run held it and its lease ran out),
     DUE (something is committed and still to be published, or undone and still to be removed), DAMAGED (can't be read,
     for the reason in `damaged`). `lag` is the worst of its states behind the jobs that it reads; None: it reads none.
-    `is_deleted`: its bookmark was deleted, and it has not run since.
+    `is_deleted`: its bookmark was deleted, and it has not run since. `dag_id` is the DAG that owns the job, and
+    `former_owners` are those that did before; `shared_with` lists DAGs that may run it too.
     """
 
     job: str
@@ -52,6 +53,8 @@ class JobRow(Answer):
     dag_id: str | None = None
     task_id: str | None = None
     map_index: int | None = None
+    former_owners: list[str] = []
+    shared_with: list[str] = []
     run_number: int | None = None
     published: int | None = None
     data_run_number: int | None = None
@@ -258,6 +261,10 @@ class EventRow(Answer):
     run: str | None = None
     name: str | None = None
     held_by: str | None = None
+    dag: str | None = None
+    owner_before: str | None = None
+    owner_after: str | None = None
+    renamed: bool | None = None
     request: str | None = None
     change: dict[str, Any] | None = None
     forced: bool | None = None
@@ -440,6 +447,8 @@ class Changed(Answer):
     version: Moved | None = None
     watermarks: dict[str, Window] = {}
     protected: bool | None = None
+    owner: str | None = None
+    shared_with: list[str] | None = None
     request: str | None = None
     requested_by: str | None = None
     approved_by: str | None = None

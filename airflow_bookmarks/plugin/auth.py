@@ -2,12 +2,15 @@
 
 | the job | to look at it | to change it |
 |---|---|---|
-| was last run by a DAG that this Airflow has | read on that DAG | edit on the runs of that DAG |
-| by no DAG, or by one that this Airflow doesn't have | read on assets | edit on assets |
+| belongs, or ever belonged, to DAGs that this Airflow has | read on each of them | edit on the runs of each of them |
+| to one that this Airflow doesn't have | read on all DAGs | edit on the runs of all DAGs |
+| never belonged to any | read on assets | edit on assets |
 
-Which DAG a job belongs to is what its own record in the store says, and never what a request says.
+With `[bookmarks] jobs_of_unknown_dags = assets` a DAG that this Airflow doesn't have counts as none. To which DAGs a job
+belongs is what its own record in the store says, and never what a request says.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -15,12 +18,21 @@ from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
 from airflow.api_fastapi.core_api.security import get_user
+from airflow.configuration import conf
 from airflow.models.dag import DagModel
 from airflow.utils.session import create_session
-from fastapi import Depends
+from fastapi import Depends, Request
 from sqlalchemy import select
 
+from airflow_bookmarks.core.errors import StoreAccessError
 from airflow_bookmarks.core.identity import Identity
+from airflow_bookmarks.core.owner import owners_in
+
+UNKNOWN_DAGS, UNKNOWN_VALUES = "jobs_of_unknown_dags", ("all_dags", "assets")
+
+# No DAG can have this id, so whoever has a right on it has it on all DAGs. Asked without an id, FAB says yes to anybody
+# who may read a single one.
+EVERY_DAG = DagDetails(id="(every DAG)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +42,15 @@ class Sight:
     readable_dags: frozenset[str]
     known_dags: frozenset[str]
     may_read_assets: bool
+    may_read_unknown: bool
 
-    def sees(self, dag_id: object) -> bool:
-        """Whether a job that belongs to this DAG (what its record says; None: to none) may be looked at."""
-        if not isinstance(dag_id, str) or dag_id not in self.known_dags:
-            return self.may_read_assets
-        return dag_id in self.readable_dags
+    def sees(self, entry: Mapping[str, object] | None) -> bool:
+        """Whether a job may be looked at that has this index entry (None: it has none)."""
+        owners = owners_in(entry)
+        return all(map(self._sees_dag, owners)) if owners else self.may_read_assets
+
+    def _sees_dag(self, dag_id: str) -> bool:
+        return dag_id in self.readable_dags if dag_id in self.known_dags else self.may_read_unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,26 +72,39 @@ class Person:
         """
         return Identity(self.name, not getattr(self.user, "is_anonymous", False), "airflow")
 
-    def may_read(self, dag_id: str | None) -> bool:
-        """Whether a job that belongs to this DAG (None: to none) may be looked at."""
-        if dag_id is None or not _is_known(dag_id):
-            return self.may_read_assets()
-        return bool(
-            get_auth_manager().is_authorized_dag(method="GET", details=_details(dag_id), user=self.user),
-        )
+    def may_read(self, owners: Sequence[str]) -> bool:
+        """Whether a job may be looked at that these DAGs own or owned (none: it never had an owner)."""
+        return all(map(self._may_read_dag, owners)) if owners else self.may_read_assets()
 
-    def may_change(self, dag_id: str | None) -> bool:
-        """Whether a job that belongs to this DAG (None: to none) may be reset, rewound and so on.
+    def may_change(self, owners: Sequence[str]) -> bool:
+        """Whether a job may be reset, rewound and so on that these DAGs own or owned (none: it never had an owner).
 
-        Who may clear a run of the DAG makes its tasks run again, and may make them read again.
+        Who may clear a run of a DAG makes its tasks run again, and may make them read again.
         """
-        if dag_id is None or not _is_known(dag_id):
-            return self.may_change_assets()
-        manager = get_auth_manager()
-        details = _details(dag_id)
-        return bool(
-            manager.is_authorized_dag(method="GET", details=details, user=self.user)
-            and manager.is_authorized_dag(
+        return all(map(self._may_change_dag, owners)) if owners else self.may_change_assets()
+
+    def may_read_unknown(self) -> bool:
+        """Whether jobs of a DAG that this Airflow doesn't have may be looked at."""
+        return self.may_read_assets() if _unknown_are_open() else self._may_read(EVERY_DAG)
+
+    def may_see_the_store(self) -> bool:
+        """Whether an error may say where the state lies and what is wrong with it: to those who see connections."""
+        return bool(get_auth_manager().is_authorized_connection(method="GET", user=self.user))
+
+    def _may_read_dag(self, dag_id: str) -> bool:
+        return self._may_read(_details(dag_id)) if _is_known(dag_id) else self.may_read_unknown()
+
+    def _may_change_dag(self, dag_id: str) -> bool:
+        if _is_known(dag_id):
+            return self._may_change(_details(dag_id))
+        return self.may_change_assets() if _unknown_are_open() else self._may_change(EVERY_DAG)
+
+    def _may_read(self, details: DagDetails) -> bool:
+        return bool(get_auth_manager().is_authorized_dag(method="GET", details=details, user=self.user))
+
+    def _may_change(self, details: DagDetails) -> bool:
+        return self._may_read(details) and bool(
+            get_auth_manager().is_authorized_dag(
                 method="PUT", access_entity=DagAccessEntity.RUN, details=details, user=self.user
             )
         )
@@ -94,22 +122,38 @@ class Person:
         readable = get_auth_manager().get_authorized_dag_ids(user=self.user, method="GET")
         with create_session() as session:
             known = session.scalars(select(DagModel.dag_id)).all()
-        return Sight(frozenset(readable), frozenset(known), self.may_read_assets())
+        return Sight(frozenset(readable), frozenset(known), self.may_read_assets(), self.may_read_unknown())
 
     def _may_assets(self, method: Literal["GET", "PUT"]) -> bool:
         return bool(get_auth_manager().is_authorized_asset(method=method, user=self.user))
 
 
-async def logged_in(user: Annotated[BaseUser, Depends(get_user)]) -> Person:
-    """Return who is logged in; a dependency of every route.
+async def logged_in(request: Request, user: Annotated[BaseUser, Depends(get_user)]) -> Person:
+    """Return who is logged in; a dependency of every route. Errors are told by what this person may know.
 
     Raises:
         HTTPException: 401 without a login, 403 with a token that is none.
     """
+    request.state.person = Person(user)
     return Person(user)
 
 
 LoggedIn = Annotated[Person, Depends(logged_in)]
+
+
+def _unknown_are_open() -> bool:
+    """Whether a DAG that this Airflow doesn't have counts as none: `[bookmarks] jobs_of_unknown_dags`.
+
+    Raises:
+        StoreAccessError: the setting says something else; no fault of the request.
+    """
+    value = conf.get("bookmarks", UNKNOWN_DAGS, fallback=UNKNOWN_VALUES[0]) or UNKNOWN_VALUES[0]
+    if value not in UNKNOWN_VALUES:
+        raise StoreAccessError(
+            f"[bookmarks] {UNKNOWN_DAGS} = {value!r} in Airflow's configuration: expected one of "
+            f"{', '.join(UNKNOWN_VALUES)}. Nothing was read or changed. Correct it, and start the API server anew."
+        )
+    return bool(value == "assets")
 
 
 def _is_known(dag_id: str) -> bool:

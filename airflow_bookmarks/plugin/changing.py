@@ -215,6 +215,9 @@ def _in_words(told: dict[str, Any]) -> str:
     if "protected" in told:
         how = "protected: a change needs a second person" if told["protected"] else "not protected any more"
         return f"job {job!r} is {how}"
+    if "owner" in told:
+        shared = ", ".join(map(repr, told["shared_with"]))
+        return f"job {job!r} belongs to DAG {told['owner']!r}" + (f", and may be run by {shared} too" if shared else "")
     undone, epoch, clean = told["undone_runs"], told["epoch"]["after"], told["files_to_clean"]
     runs = f"{undone} run{'' if undone == 1 else 's'} undone" if undone else "no run undone"
     files = f", {clean} file{'' if clean == 1 else 's'} to be removed by the next run" if clean else ""

@@ -28,6 +28,10 @@ QUEUE = 30
 _T = TypeVar("_T")
 
 
+class NotInTimeError(StoreUnavailableError):
+    """Raised when a request waited for too long. Its message says nothing of the store: anybody may read it."""
+
+
 class Gate:
     """Lets a few calls at a time through, each for a while.
 
@@ -51,7 +55,7 @@ class Gate:
         """
         with self._lock:
             if self._waiting >= self._queue:
-                raise StoreUnavailableError(
+                raise NotInTimeError(
                     f"{self._waiting} requests wait for the {self._to} already, which does not answer fast enough. "
                     "Nothing was read or changed. Try again in a minute."
                 )
@@ -66,7 +70,7 @@ class Gate:
             if not limit.expired():
                 raise  # of the call itself
             told = "Nothing was read or changed" if future.cancel() else "If it was a change, look whether it was made"
-            raise StoreUnavailableError(
+            raise NotInTimeError(
                 f"the {self._to} did not answer within {round(patience_s, 1):g} s. {told}. Try again, or ask on the "
                 "command line, which waits for longer."
             ) from error

@@ -194,14 +194,14 @@ def _candidates(store: BookmarkStore, sight: Sight, wanted: Wanted, all_heads: A
     """Return by name the index entry of each job that is asked for, or why it can't be read."""
     index, damage = all_heads.index_of(store)
     seen: dict[str, Attributes | str] = {
-        job: entry for job, entry in index.items() if sight.sees(entry.get("dag_id")) and wanted.matches(job, entry)
+        job: entry for job, entry in index.items() if sight.sees(entry) and wanted.matches(job, entry)
     }
     marked = [job for job in seen if DELETED_VERSION in index[job]]
     for job, head in store.heads_or_damage(marked).items():
         if isinstance(head, Head) and is_deleted(index[job], head):
             del seen[job]
     # Whose it is, an entry that can't be read does not say.
-    return seen | {job: str(why) for job, why in damage.items() if sight.sees(None) and wanted.matches(job, {})}
+    return seen | {job: str(why) for job, why in damage.items() if sight.may_read_unknown and wanted.matches(job, {})}
 
 
 def _sorted_names(found: Mapping[str, Attributes | str], sort: Sort) -> list[str]:

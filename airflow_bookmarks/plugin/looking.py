@@ -116,7 +116,7 @@ async def jobs_of_dag(
 async def one_job(visit: Visiting, job: JobName) -> Job:
     """Tell all of a job that is to be known at one look."""
     found = await visit.readable(job)
-    may_change = await visit.airflow(lambda: visit.person.may_change(found.dag_id))
+    may_change = await visit.airflow(lambda: visit.person.may_change(found.owners))
     sight = await visit.sight()
     return await visit.store(lambda hook: _job(hook, found, visit, sight, may_change))
 
@@ -286,7 +286,7 @@ def _graph(hook: BookmarkHook, job: str, sight: Sight) -> Graph:
     hidden = {
         node["name"]
         for node in told["nodes"]
-        if node["kind"] == "job" and node["name"] in owners and not sight.sees(owners[node["name"]].get("dag_id"))
+        if node["kind"] == "job" and not sight.sees(owners.get(node["name"]))
     }
     reads = [each for each in told["reads"] if not {each["job"], each["source"]} & hidden]
     touched = {name for each in reads for name in (each["job"], each["source"])} | {job}

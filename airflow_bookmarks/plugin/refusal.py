@@ -2,19 +2,24 @@
 
 import http
 import logging
+import re
 from collections.abc import Mapping
 from typing import Any
 
+import anyio.to_thread
 from fastapi import FastAPI, Request
 from fastapi.encoders import jsonable_encoder
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
 from airflow_bookmarks.core import errors
 from airflow_bookmarks.core.errors import BookmarkError
 from airflow_bookmarks.core.redaction import redacted
 from airflow_bookmarks.plugin.answer import Difference, Refusal, Wrong
+from airflow_bookmarks.plugin.auth import Person
+from airflow_bookmarks.plugin.gate import NotInTimeError
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +46,15 @@ _STATUS: Mapping[type[BookmarkError], int] = {
 }
 _RETRY_AFTER_S = "30"
 
+_LOGGED = "The log of the API server says more."
+_UNCHANGED = "Nothing was read or changed."
+# What those are told of a failure who may not see connections: its sort, and no host, table or path.
+_UNTOLD: Mapping[int, tuple[type[BookmarkError], str]] = {
+    500: (errors.StateCorruptError, "what the state store holds of this is damaged."),
+    502: (errors.SourceError, "what the job reads can't be looked at."),
+    503: (errors.StoreUnavailableError, "the state store can't be reached, refuses, or does not answer in time."),
+}
+
 
 class MovedError(errors.ChangedMeanwhileError):
     """Raised when a change met another version than the one that was previewed; says what happened in between."""
@@ -52,6 +66,12 @@ class MovedError(errors.ChangedMeanwhileError):
 
 class ForbiddenError(BookmarkError):
     """Raised when the logged-in user may not do what was asked, or another site asked for it."""
+
+
+_TOLD_AS: Mapping[type[BookmarkError], type[BookmarkError]] = {
+    MovedError: errors.ChangedMeanwhileError,
+    NotInTimeError: errors.StoreUnavailableError,
+}
 
 
 def status_of(error: BookmarkError) -> int:
@@ -69,16 +89,35 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _unexpected)
 
 
-async def _bookmark_error(_: Request, error: Exception) -> JSONResponse:
+async def _bookmark_error(request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, BookmarkError):
         raise error
     status = status_of(error)
+    headers = {"Retry-After": _RETRY_AFTER_S} if status == 503 else None
     if status >= 500:
         log.warning("bookmarks page: %s: %s", type(error).__name__, error)
-    kind = errors.ChangedMeanwhileError if isinstance(error, MovedError) else type(error)
+        if not isinstance(error, NotInTimeError) and not await _may_know(request):
+            return _answer(status, _untold(status, error), headers)
+    kind = _TOLD_AS.get(type(error), type(error))
     difference = error.difference if isinstance(error, MovedError) else None
-    headers = {"Retry-After": _RETRY_AFTER_S} if status == 503 else None
     return _answer(status, Refusal(error=kind.__name__, message=redacted(str(error)), difference=difference), headers)
+
+
+def _untold(status: int, error: BookmarkError) -> Refusal:
+    kind, said = _UNTOLD.get(status, _UNTOLD[500])
+    # Whether a change may have been made is told to everybody.
+    unchanged = f"{_UNCHANGED} " if re.search("nothing was (read or )?changed", str(error), re.IGNORECASE) else ""
+    return Refusal(error=kind.__name__, message=f"{said} {unchanged}{_LOGGED}")
+
+
+async def _may_know(request: Request) -> bool:
+    """Whether the user may know where the state lies and what is wrong with it; where nobody can say, no."""
+    person: Person | None = getattr(request.state, "person", None)
+    try:
+        return person is not None and await anyio.to_thread.run_sync(person.may_see_the_store)
+    except SQLAlchemyError:
+        log.exception("bookmarks page: Airflow's database did not say what the user may know")
+        return False
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:

@@ -8,6 +8,7 @@ from airflow_bookmarks.core.gap import gaps_in_words
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job import airflow_run_id
 from airflow_bookmarks.core.job_state import STATE_KIND, hidden
+from airflow_bookmarks.core.owner import FORMER_OWNERS, former_in
 from airflow_bookmarks.core.partition_time import NEWEST_PARTITION
 from airflow_bookmarks.core.run import watermarks
 from airflow_bookmarks.lifecycle.last_plan import shown
@@ -54,6 +55,7 @@ def job_row(namespace: str, job: str, head: Head, entry: Mapping[str, Any], now:
         due_run_number=None if head.publishing is None else head.publishing.number,
         cleaning=head.cleaning is not None,
         protected=head.protected,
+        shared_with=list(head.shared_with),
         epoch=head.epoch,
         version=head.version,
         watermark=watermarks(head.contexts),
@@ -71,7 +73,8 @@ def damaged_row(namespace: str, job: str, entry: Mapping[str, Any], why: str | E
 
 def index_facts(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the index says of a job; what is not of the right type is left out."""
-    return {name: entry[name] for name, kind in _INDEX.items() if isinstance(entry.get(name), kind)}
+    facts: dict[str, Any] = {name: entry[name] for name, kind in _INDEX.items() if isinstance(entry.get(name), kind)}
+    return {**facts, FORMER_OWNERS: former_in(entry)}
 
 
 def _state(head: Head, now: datetime) -> JobState:

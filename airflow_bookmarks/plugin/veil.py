@@ -58,7 +58,7 @@ def hidden_from(store: BookmarkStore, sight: Sight, jobs: list[str]) -> set[str]
     for start in range(0, len(jobs), MAX_OPERATIONS):
         keys = {store.keys(job).index: job for job in jobs[start : start + MAX_OPERATIONS]}
         entries = store.table.get(list(keys))
-        hidden |= {job for key, job in keys.items() if not sight.sees(entries.get(key, {}).get("dag_id"))}
+        hidden |= {job for key, job in keys.items() if not sight.sees(entries.get(key))}
     return hidden
 
 

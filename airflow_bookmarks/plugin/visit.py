@@ -8,8 +8,9 @@ from typing import Annotated, TypeVar
 import anyio.to_thread
 from fastapi import Depends, Path, Request
 
-from airflow_bookmarks.core.errors import JobUnknownError
+from airflow_bookmarks.core.errors import JobUnknownError, StateCorruptError
 from airflow_bookmarks.core.job import check_name
+from airflow_bookmarks.core.owner import owners_in
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.plugin.auth import LoggedIn, Person, Sight
 from airflow_bookmarks.plugin.connection import Opened
@@ -45,11 +46,12 @@ class Backstage:
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """A job, by its key, and the DAG and task that its record names."""
+    """A job, by its key, with the DAG and task that its record names, and every DAG that owns or owned it."""
 
     key: str
     dag_id: str | None
     task_id: str | None
+    owners: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,25 +81,35 @@ class Visit:
     async def readable(self, name: str) -> Owned:
         """Return the job that has this name, which the user may look at.
 
+        A job that they may not look at is answered as one that is not there: nobody learns by asking which there are.
+
         Raises:
-            ForbiddenError: they may not. JobUnknownError: there is none. NameInvalidError: there can't be one.
+            JobUnknownError: there is none that they may look at. NameInvalidError: there can't be one.
         """
-        job = await self._owned(name)
-        if not await self.airflow(lambda: self.person.may_read(None if job is None else job.dag_id)):
-            raise ForbiddenError(f"{self.person.name!r} may not look at job {name!r}. Nothing was read or changed.")
-        if job is None:
-            raise JobUnknownError(f"no bookmark named {name!r}. Nothing was read or changed.")
+        check_name("job", name)
+        try:
+            job = await self.store(lambda hook: owned(hook, name))
+        except StateCorruptError:
+            # Whose it is can't be read.
+            if await self.airflow(self.person.may_read_unknown):
+                raise
+            job = None
+        if job is None or not await self.airflow(lambda: self.person.may_read(job.owners)):
+            raise JobUnknownError(
+                f"no bookmark named {name!r} that {self.person.name!r} may look at. Nothing was read or changed."
+            )
         return job
 
     async def changeable(self, name: str) -> Owned:
         """Return the job that has this name, which the user may change.
 
         Raises:
-            ForbiddenError: they may not; otherwise as `readable`.
+            ForbiddenError: they may look at it alone; otherwise as `readable`.
         """
         job = await self.readable(name)
-        if not await self.airflow(lambda: self.person.may_change(job.dag_id)):
-            whose = "assets" if job.dag_id is None else f"the runs of DAG {job.dag_id!r}, or assets if there is none"
+        if not await self.airflow(lambda: self.person.may_change(job.owners)):
+            dags = " and ".join(map(repr, job.owners))
+            whose = f"the runs of DAG {dags} (of all DAGs, where there is none of that name)" if dags else "assets"
             raise ForbiddenError(
                 f"{self.person.name!r} may not change job {name!r}. Nothing was changed. It takes the permission to "
                 f"edit {whose}."
@@ -107,10 +119,6 @@ class Visit:
     async def sight(self) -> Sight:
         """Return which jobs the user may look at."""
         return await self.airflow(self.person.sight)
-
-    async def _owned(self, name: str) -> Owned | None:
-        check_name("job", name)
-        return await self.store(lambda hook: owned(hook, name))
 
     async def _through(self, gate: Gate, call: Callable[[BookmarkHook], _T], *, more_s: float = 0.0) -> _T:
         def watched() -> _T:
@@ -127,9 +135,11 @@ def owned(hook: BookmarkHook, name: str) -> Owned | None:
     key = resolve_name(store, name)
     entry = store.index_entry(key)
     if entry is None:
-        # Without its index item nobody can say whose it is: it belongs to no DAG.
-        return None if store.look(key).head is None else Owned(key, None, None)
-    return Owned(key, text(entry.get("dag_id")), text(entry.get("task_id")))
+        head = store.look(key).head
+        if head is None:
+            return None
+        return Owned(key, head.owner, None, () if head.owner is None else (head.owner,))
+    return Owned(key, text(entry.get("dag_id")), text(entry.get("task_id")), owners_in(entry))
 
 
 def text(value: object) -> str | None:

@@ -9,6 +9,8 @@ import pytest
 from sqlalchemy import select
 from starlette.staticfiles import StaticFiles
 
+from airflow_bookmarks.core.errors import OwnerError
+from airflow_bookmarks.lifecycle.sharing import hand_over, share
 from airflow_bookmarks.plugin.plugin import BUNDLE, STATIC
 from tests.airflow.conftest import World
 
@@ -115,9 +117,7 @@ def test_user_without_a_role_sees_nothing(site: Site, world: World, dags: object
     assert site.as_user("none").get(f"{API}/jobs").json()["jobs"] == []
     assert site.as_user("none").get(f"{API}/dags/flights/jobs").json()["jobs"] == []
     with_job = [(method, path) for method, path in site.routes() if "{job}" in path]
-    assert {_ask(site, "none", method, path) for method, path in with_job} == {403}
-    # Nor are they told which jobs there are.
-    assert _ask(site, "none", "GET", "/api/v1/jobs/{job}", job="no.such") == 403
+    assert {_ask(site, "none", method, path) for method, path in with_job} == {404}
 
 
 def test_each_sees_and_changes_the_jobs_of_their_dags(site: Site, world: World, dags: object) -> None:
@@ -130,7 +130,7 @@ def test_each_sees_and_changes_the_jobs_of_their_dags(site: Site, world: World, 
     assert [row["job"] for row in nia.get(f"{API}/jobs").json()["jobs"]] == ["nights.clean"]
     assert flo.get(f"{API}/dags/nights/jobs").json()["total"] == 0
     with_job = [(method, path) for method, path in site.routes() if "{job}" in path]
-    assert {_ask(site, "flo", method, path, job="nights.clean") for method, path in with_job} == {403}
+    assert {_ask(site, "flo", method, path, job="nights.clean") for method, path in with_job} == {404}
     assert nia.post(f"{API}/jobs/nights.clean/changes", json=meant(world, "nights.clean", "reset")).status_code == 200
 
 
@@ -141,7 +141,7 @@ def test_dag_is_that_of_the_record_whatever_the_request_says(site: Site, world: 
     body = meant(world, job, "reset")
 
     spoofed = flo.post(f"{API}/jobs/{job}/changes", json=body, params={"dag_id": "flights"})
-    assert spoofed.status_code == 403
+    assert spoofed.status_code == 404
     assert flo.post(f"{API}/jobs/{job}/changes", json={**body, "dag_id": "flights"}).status_code == 422
     assert flo.get(f"{API}/dags/flights/jobs").json()["total"] == 0
     assert world.store.events(job) == []
@@ -154,20 +154,137 @@ def test_another_name_of_a_job_is_no_way_around(site: Site, world: World, dags: 
     run_of_dag(world, "nights")
     BookmarkHook().rename("nights.clean", "flights.clean", reason="moved")
 
-    assert site.as_user("flo").get(f"{API}/jobs/flights.clean").status_code == 403
+    assert site.as_user("flo").get(f"{API}/jobs/flights.clean").status_code == 404
     told = site.as_user("nia").get(f"{API}/jobs/flights.clean")
     assert told.json()["job"] == "nights.clean"
 
 
-@pytest.mark.parametrize("dag_id", [None, "gone"], ids=["no DAG", "a DAG that is gone"])
-def test_job_of_no_dag_follows_the_permission_on_assets(site: Site, world: World, dag_id: str | None) -> None:
-    job = world.shop.run("copy")[1].job if dag_id is None else run_of_dag(world, dag_id)
+def _statuses(site: Site, world: World, job: str, *names: str) -> dict[str, int]:
+    body = meant(world, job, "reset")
+    return {name: site.as_user(name).post(f"{API}/jobs/{job}/changes", json=body).status_code for name in names}
+
+
+def test_job_of_no_dag_follows_the_permission_on_assets(site: Site, world: World) -> None:
+    job = world.shop.run("copy")[1].job
 
     # A user reads assets, and may not edit them; an op may.
     assert [row["job"] for row in site.as_user("flo").get(f"{API}/jobs").json()["jobs"]] == [job]
-    for name, status in {"none": 403, "vera": 403, "uma": 403, "flo": 403, "otto": 200}.items():
-        answer = site.as_user(name).post(f"{API}/jobs/{job}/changes", json=meant(world, job, "reset"))
-        assert (name, answer.status_code) == (name, status)
+    expected = {"none": 404, "vera": 403, "uma": 403, "flo": 403, "otto": 200}
+    assert _statuses(site, world, job, *expected) == expected
+
+
+def test_job_of_a_dag_that_is_gone_takes_a_right_over_all_dags(site: Site, world: World, dags: object) -> None:
+    job = run_of_dag(world, "gone")
+
+    # Who reads assets, and one DAG, learns nothing of it.
+    assert site.as_user("flo").get(f"{API}/jobs").json()["jobs"] == []
+    assert [row["job"] for row in site.as_user("vera").get(f"{API}/jobs").json()["jobs"]] == [job]
+    expected = {"none": 404, "flo": 404, "vera": 403, "uma": 200}
+    assert _statuses(site, world, job, *expected) == expected
+
+
+def test_setting_opens_jobs_of_dags_that_are_gone(
+    site: Site, world: World, dags: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW__BOOKMARKS__JOBS_OF_UNKNOWN_DAGS", "assets")
+    job = run_of_dag(world, "gone")
+
+    assert [row["job"] for row in site.as_user("flo").get(f"{API}/jobs").json()["jobs"]] == [job]
+    expected = {"none": 404, "flo": 403, "uma": 403, "otto": 200}
+    assert _statuses(site, world, job, *expected) == expected
+
+
+def test_setting_that_says_something_else_opens_nothing(
+    site: Site, world: World, dags: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW__BOOKMARKS__JOBS_OF_UNKNOWN_DAGS", "everybody")
+    job = run_of_dag(world, "gone")
+
+    answer = site.as_user("ada").get(f"{API}/jobs/{job}")
+
+    assert answer.status_code == 503
+    assert "expected one of all_dags, assets" in answer.json()["message"]
+
+
+# ---- owners
+
+
+def test_run_of_another_dag_gives_its_people_no_right(site: Site, world: World, dags: object) -> None:
+    job = three_runs(world, "flights")
+
+    with pytest.raises(OwnerError):
+        run_of_dag(world, "nights", job)
+
+    assert _statuses(site, world, job, "nia", "flo") == {"nia": 404, "flo": 200}
+
+
+def test_shared_job_stays_its_owners(site: Site, world: World, dags: object) -> None:
+    job = three_runs(world, "flights")
+    share(world.store, job, "nights", reason="agreed", who="ada")
+
+    run_of_dag(world, "nights", job)
+
+    told = site.as_user("flo").get(f"{API}/jobs/{job}").json()
+    assert (told["dag_id"], told["task_id"], told["shared_with"]) == ("flights", "clean", ["nights"])
+    assert _statuses(site, world, job, "nia", "flo") == {"nia": 404, "flo": 200}
+
+
+def test_rights_are_asked_of_every_dag_that_ever_owned_a_job(site: Site, world: World, dags: object) -> None:
+    job = three_runs(world, "flights")
+    hand_over(world.store, job, "nights", reason="agreed", who="ada")
+
+    told = site.as_user("uma").get(f"{API}/jobs/{job}").json()
+    listed = {name: site.as_user(name).get(f"{API}/jobs").json()["total"] for name in ("flo", "nia", "uma")}
+
+    assert (told["dag_id"], told["former_owners"]) == ("nights", ["flights"])
+    assert listed == {"flo": 0, "nia": 0, "uma": 1}
+    events = site.as_user("uma").get(f"{API}/jobs/{job}/events").json()["events"]
+    assert [(each["kind"], each["owner_before"], each["owner_after"]) for each in events] == [
+        ("hand-over", "flights", "nights")
+    ]
+    assert _statuses(site, world, job, "flo", "nia", "uma") == {"flo": 404, "nia": 404, "uma": 200}
+
+
+def test_owner_under_a_new_name_keeps_its_rights(site: Site, world: World, dags: object) -> None:
+    job = run_of_dag(world, "evenings")
+    hand_over(world.store, job, "nights", renamed=True, reason="it is called nights now", who="ada")
+
+    assert _statuses(site, world, job, "flo", "nia") == {"flo": 404, "nia": 200}
+
+
+# ---- what is told of jobs that somebody may not see, and of failures
+
+
+@pytest.mark.parametrize("user", ["flo", "none"])
+def test_hidden_job_is_answered_as_one_that_is_not_there(site: Site, world: World, dags: object, user: str) -> None:
+    run_of_dag(world, "nights")
+    run_of_dag(world, "gone")
+    client = site.as_user(user)
+    for method, path in [(method, path) for method, path in site.routes() if "{job}" in path]:
+        body = BODIES.get(path.removeprefix("/api/v1")) if method == "POST" else None
+        told = {
+            job: client.request(method, _address(path, job), json=body)
+            for job in ("nights.clean", "gone.clean", "no.such")
+        }
+        said = {(each.status_code, each.text.replace(job, "?")) for job, each in told.items()}
+        assert len(said) == 1, (method, path, said)
+        assert {each.status_code for each in told.values()} == {404}
+
+
+def test_failure_tells_nothing_of_the_store_to_who_may_not_see_connections(
+    site: Site, world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    run_of_dag(world, "flights")
+    (world.folder / "bookmarks.db").unlink()
+
+    told = {name: site.as_user(name).get(f"{API}/jobs") for name in ("vera", "uma", "otto")}
+
+    assert {each.status_code for each in told.values()} == {503}
+    assert str(world.folder) in told["otto"].json()["message"]
+    for name in ("vera", "uma"):
+        assert str(world.folder) not in told[name].text
+        assert "The log of the API server says more." in told[name].json()["message"]
+    assert str(world.folder) in caplog.text
 
 
 def test_readers_that_somebody_may_not_look_at_are_counted_and_not_named(

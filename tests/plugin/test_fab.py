@@ -17,6 +17,7 @@ from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.protection import protect
+from airflow_bookmarks.lifecycle.sharing import hand_over
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.airflow.conftest import World
 from tests.lifecycle.shop import Shop
@@ -28,12 +29,14 @@ from .fab_server import FabServer, fab_server
 pytestmark = [pytest.mark.airflow, pytest.mark.xdist_group("fab")]
 
 OURS, THEIRS, NOBODYS = "flights.clean", "nights.report", "notebook"
-JOBS = (OURS, THEIRS, NOBODYS)
+# Of a DAG that this Airflow does not have; and one that flights owned before nights.
+LOST, HANDED = "deleted.clean", "handed.over"
+JOBS = (LOST, OURS, HANDED, THEIRS, NOBODYS)  # by name
 
 
 @dataclass(frozen=True)
 class Rights:
-    """Which of the three jobs somebody may look at, and which they may change."""
+    """Which of the jobs somebody may look at, and which they may change."""
 
     reads: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
@@ -43,7 +46,7 @@ RIGHTS: Mapping[str, Rights] = {
     "ada": Rights(JOBS, JOBS),
     "otto": Rights(JOBS, JOBS),
     # A user of Airflow edits runs, and only looks at assets.
-    "uma": Rights(JOBS, (OURS, THEIRS)),
+    "uma": Rights(JOBS, (LOST, OURS, HANDED, THEIRS)),
     "vera": Rights(JOBS),
     "vip": Rights(JOBS),
     "pia": Rights(),
@@ -90,7 +93,7 @@ class House:
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """Run one server for all of these tests: a job of the DAG flights, one of nights that reads it, one of no DAG."""
+    """Run one server for all of these tests: a job of the DAG flights, one of nights that reads it, others."""
     from airflow_bookmarks.plugin.openapi import openapi_document
 
     folder = tmp_path_factory.mktemp("fab")
@@ -114,6 +117,9 @@ def _make_jobs(world: World) -> None:
     world.shop.copy(run, upstream=OURS)
     run.commit()
     world.shop.run(NOBODYS)
+    run_of_dag(world, "deleted", LOST)
+    run_of_dag(world, "flights", HANDED)
+    hand_over(world.store, HANDED, "nights", reason="asked for", who="ada")
     for job in JOBS:
         protect(world.store, job, reason="asked for", who=Identity("ada", True, "airflow"))
 
@@ -149,7 +155,7 @@ def test_list_holds_the_jobs_that_a_role_may_look_at(house: House, user: str) ->
     reads = RIGHTS[user].reads
     assert ([row["job"] for row in listed["jobs"]], listed["total"]) == (list(reads), len(reads))
     assert [row["job"] for row in of_dag["jobs"]] == [job for job in reads if job == OURS]
-    assert [row["job"] for row in of_other["jobs"]] == [job for job in reads if job == THEIRS]
+    assert [row["job"] for row in of_other["jobs"]] == [job for job in reads if job in (HANDED, THEIRS)]
 
 
 @pytest.mark.parametrize("user", RIGHTS)
@@ -160,7 +166,8 @@ def test_every_route_of_a_job_is_open_to_whom_it_is_promised(house: House, user:
         for method, path in house.of_jobs():
             status, said = house.ask(user, method, path, job)
             is_open = job in (rights.reads if method == "GET" else rights.changes)
-            expected = ({200} if method == "GET" else _ALLOWED) if is_open else {403}
+            refused = {403} if job in rights.reads else {404}
+            expected = ({200} if method == "GET" else _ALLOWED) if is_open else refused
             assert status in expected, (user, method, path, job, said)
 
     assert _state(house.world) == before
@@ -180,11 +187,10 @@ def test_names_of_hidden_jobs_appear_nowhere(house: House, user: str) -> None:
 @pytest.mark.parametrize("user", ["flo", "pia"])
 def test_job_that_is_hidden_is_refused_as_one_that_is_not_there(house: House, user: str) -> None:
     for method, path in house.of_jobs():
-        status, said = house.ask(user, method, path, THEIRS)
-        assert (status, said.replace(THEIRS, "?")) == (
-            403,
-            house.ask(user, method, path, "no.such")[1].replace("no.such", "?"),
-        )
+        absent = house.ask(user, method, path, "no.such")[1].replace("no.such", "?")
+        for job in (THEIRS, HANDED, LOST, NOBODYS):
+            status, said = house.ask(user, method, path, job)
+            assert (status, said.replace(job, "?")) == (404, absent)
 
 
 def test_readers_of_a_job_are_counted_and_not_named(house: House) -> None:

@@ -37,7 +37,7 @@ def row_of_jobs(world: World) -> World:
 
 
 def sight(*readable: str, assets: bool = False) -> Sight:
-    return Sight(frozenset(readable), frozenset({"flights", "nights"}), assets)
+    return Sight(frozenset(readable), frozenset({"flights", "nights"}), assets, False)
 
 
 def lag_row(**facts: Any) -> LagList:

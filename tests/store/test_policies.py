@@ -25,7 +25,9 @@ from airflow_bookmarks.core.errors import NameInvalidError, OptionError, StoreAc
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.core.instant import utc_now
+from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.lifecycle import protection
+from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.change import relocate, reset, rewind
 from airflow_bookmarks.lifecycle.doctor import examine, repair
 from airflow_bookmarks.lifecycle.finish import finish
@@ -34,6 +36,7 @@ from airflow_bookmarks.lifecycle.place import Mode
 from airflow_bookmarks.lifecycle.point import FaultHook, Point, no_fault
 from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.lifecycle.retention import collect
+from airflow_bookmarks.lifecycle.sharing import hand_over, share
 from airflow_bookmarks.policies import ROLES, policy
 from airflow_bookmarks.store import blob, bookmark_store, item
 from airflow_bookmarks.store.blob import OBJECT_BYTES
@@ -188,6 +191,21 @@ def _stop_before_publishing(point: Point) -> None:
         raise InterruptedError("the driver was stopped")
 
 
+def run_by_dag(world: World, job: str, dag_id: str = "nights") -> None:
+    run = ActiveRun.begin(world.store, job, Caller(f"{dag_id}/1", dag_id=dag_id, task_id="run"), world.shop.machine)
+    world.shop.copy(run)
+    run.commit()
+
+
+def of_a_dag(world: World) -> None:
+    hand_over(world.store, "copy", "nights", **WHY)
+
+
+def shared(world: World) -> None:
+    of_a_dag(world)
+    share(world.store, "copy", "other", **WHY)
+
+
 def a_reset(world: World) -> None:
     reset(world.store, "copy", **WHY)
 
@@ -331,6 +349,9 @@ READING: dict[str, tuple[Prepare, Verb]] = {
 }
 RUNNING: dict[str, tuple[Prepare, Verb]] = {
     "run": (a_new_file, lambda w: w.shop.run("copy")),
+    "first run of a DAG": (nothing, lambda w: run_by_dag(w, "fresh")),
+    "run of a DAG after one by hand": (nothing, lambda w: run_by_dag(w, "copy")),
+    "run of a DAG that shares": (shared, lambda w: run_by_dag(w, "copy", "other")),
     "first run of a job": (nothing, lambda w: w.shop.run("fresh")),
     "empty run": (nothing, lambda w: w.shop.run("copy")),
     "run that overwrites": (a_new_file, overwrite),
@@ -379,6 +400,13 @@ CHANGING: dict[str, tuple[Prepare, Verb]] = STARTING_A_LINE | {
     "rename": (nothing, cli("rename copy other --yes --reason test")),
     "adopt": (nothing, cli("adopt other --from copy --reason test")),
     "adopt by a job that has begun": (a_failed_first_run, cli("adopt other --from copy --reason test")),
+    "share": (of_a_dag, cli("share copy --with other --yes --reason test")),
+    "unshare": (shared, cli("unshare copy --with other --reason test")),
+    "hand-over": (nothing, cli("hand-over copy --to other --yes --reason test")),
+    "approve of a hand-over": (
+        asked_for("hand-over copy --to other --request"),
+        cli("approve copy REQUEST --yes", BOB),
+    ),
     "doctor --repair": (a_dead_driver, repair_a_dead_lease),
 }
 OWNING: dict[str, tuple[Prepare, Verb]] = {

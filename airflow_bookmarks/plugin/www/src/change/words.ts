@@ -43,6 +43,8 @@ export function requestName(change: Readonly<Record<string, unknown>>): string {
   if (kind === "set-state") return `Set job.state ${change.state} to ${value}`;
   if (kind === "undo") return "Undo the last change";
   if (kind === "unprotect") return "Take the protection away";
+  if (kind === "share") return `Share the job with DAG ${change.dag}`;
+  if (kind === "hand-over") return `Hand the job over to DAG ${change.dag}`;
   if (kind === "delete") return `Delete the bookmark${also}`;
   return String(kind);
 }

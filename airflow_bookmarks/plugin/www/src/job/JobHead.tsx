@@ -55,6 +55,8 @@ function Facts({ job }: { job: Job }) {
             <PageLink to={taskPage(job.dag_id, job.task_id)}>{taskWords(job)}</PageLink>
           </Fact>
         )}
+        {job.former_owners.length > 0 && <Fact title="Formerly of">{job.former_owners.join(", ")}</Fact>}
+        {job.shared_with.length > 0 && <Fact title="Shared with">{job.shared_with.join(", ")}</Fact>}
         <Fact title="Last commit">
           <Ago at={job.last_commit_at} />
         </Fact>

@@ -40,9 +40,21 @@ export function eventWords(event: EventRow): string {
       return "Turned down what was asked for";
     case "rename":
       return event.name ? `Renamed to ${event.name}` : "Renamed";
+    case "share":
+      return `Shared with DAG ${event.dag ?? "not known"}`;
+    case "unshare":
+      return `No longer shared with DAG ${event.dag ?? "not known"}`;
+    case "hand-over":
+      return handedOver(event);
     default:
       return PLAIN[event.kind] ?? event.kind;
   }
+}
+
+function handedOver({ dag, owner_before, renamed }: EventRow): string {
+  if (renamed) return `Owner renamed: DAG ${owner_before ?? "not known"} is ${dag ?? "not known"}`;
+  const from = owner_before ? ` from DAG ${owner_before}` : "";
+  return `Handed over${from} to DAG ${dag ?? "not known"}`;
 }
 
 /** Say a change that was asked for: "rewind to run 4, with clean". */
@@ -50,6 +62,7 @@ export function changeWords(change: EventRow["change"]): string {
   if (!change) return "a change";
   const said = [typeof change.kind === "string" ? change.kind : "change"];
   if (isText(change.ctx)) said.push(`${change.ctx}`);
+  if (isText(change.dag)) said.push(change.kind === "share" ? `with DAG ${change.dag}` : `to DAG ${change.dag}`);
   const target = change.to_run ?? change.value;
   if (isText(target)) said.push(change.kind === "rewind" ? `to run ${target}` : `to ${target}`);
   if (Array.isArray(change.contexts)) said.push(`(${change.contexts.join(", ")} alone)`);

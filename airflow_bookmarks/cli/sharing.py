@@ -1,0 +1,78 @@
+"""Verbs that change whose a job is: share it with another DAG, hand it over."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.cli.changing import confirm
+from airflow_bookmarks.cli.verb import JOB, REASON, YES, Argument, Desk, Verb, hint, print_facts
+
+if TYPE_CHECKING:
+    import argparse
+
+    from airflow_bookmarks.lifecycle.change import Change
+
+
+def _share(desk: Desk, given: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.change import Change
+    from airflow_bookmarks.lifecycle.sharing import share
+
+    if given.request:
+        _ask(desk, given, Change("share", dag=given.dag))
+        return
+    print(f"job {desk.job(given)!r} may be run by DAG {given.dag!r} too; its owner stays", file=sys.stderr)
+    confirm(given)
+    print_facts(share(desk.store, given.job, given.dag, reason=given.reason, who=desk.find_identity().name), given)
+
+
+def _unshare(desk: Desk, given: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.sharing import unshare
+
+    print_facts(unshare(desk.store, given.job, given.dag, reason=given.reason, who=desk.find_identity().name), given)
+
+
+def _hand_over(desk: Desk, given: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.change import Change
+    from airflow_bookmarks.lifecycle.sharing import hand_over
+
+    if given.request:
+        _ask(desk, given, Change("hand-over", dag=given.dag, renamed=given.renamed))
+        return
+    asked = "of its owner's new name alone" if given.renamed else "of this DAG and of each that owned it before"
+    about = f"job {desk.job(given)!r} belongs to DAG {given.dag!r} from now on; the page asks for the rights {asked}"
+    print(about, file=sys.stderr)
+    confirm(given)
+    who = desk.find_identity().name
+    print_facts(
+        hand_over(desk.store, given.job, given.dag, reason=given.reason, who=who, renamed=given.renamed), given
+    )
+
+
+def _ask(desk: Desk, given: argparse.Namespace, change: Change) -> None:
+    """Store the change as a request, for somebody else to approve."""
+    from airflow_bookmarks.lifecycle.protection import request
+
+    asked = request(desk.store, desk.job(given), change, reason=given.reason, who=desk.find_identity())
+    said = f"another person approves it with: airflow-bookmarks approve {given.job} {asked.id}"
+    print(hint(said, given), file=sys.stderr)
+    print_facts(asked.as_dict(), given)
+
+
+_WITH = Argument(("--with",), {"required": True, "dest": "dag", "metavar": "DAG", "help": "id of the other DAG"})
+_TO = Argument(("--to",), {"required": True, "dest": "dag", "metavar": "DAG", "help": "id of the DAG that owns it then"})
+_RENAMED_HELP = "DAG is the owner under a new name: no rights are asked of the old name any more"
+_RENAMED = Argument(("--renamed",), {"action": "store_true", "help": _RENAMED_HELP})
+_ASK_HELP = "do not do it, but ask a second person to approve it: for a protected job"
+_REQUEST = Argument(("--request",), {"action": "store_true", "help": _ASK_HELP})
+
+VERBS = (
+    Verb("share", "Let another DAG run a job, beside its owner", _share, (JOB, _WITH, REASON, YES, _REQUEST)),
+    Verb("unshare", "Let a DAG run a job of another one no more", _unshare, (JOB, _WITH, REASON)),
+    Verb(
+        "hand-over",
+        "Let a job belong to another DAG, or to its owner under a new name",
+        _hand_over,
+        (JOB, _TO, _RENAMED, REASON, YES, _REQUEST),
+    ),
+)
