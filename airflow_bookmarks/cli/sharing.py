@@ -44,9 +44,7 @@ def _hand_over(desk: Desk, given: argparse.Namespace) -> None:
     print(about, file=sys.stderr)
     confirm(given)
     who = desk.find_identity().name
-    print_facts(
-        hand_over(desk.store, given.job, given.dag, reason=given.reason, who=who, renamed=given.renamed), given
-    )
+    print_facts(hand_over(desk.store, given.job, given.dag, reason=given.reason, who=who, renamed=given.renamed), given)
 
 
 def _ask(desk: Desk, given: argparse.Namespace, change: Change) -> None:
@@ -60,7 +58,9 @@ def _ask(desk: Desk, given: argparse.Namespace, change: Change) -> None:
 
 
 _WITH = Argument(("--with",), {"required": True, "dest": "dag", "metavar": "DAG", "help": "id of the other DAG"})
-_TO = Argument(("--to",), {"required": True, "dest": "dag", "metavar": "DAG", "help": "id of the DAG that owns it then"})
+_TO = Argument(
+    ("--to",), {"required": True, "dest": "dag", "metavar": "DAG", "help": "id of the DAG that owns it then"}
+)
 _RENAMED_HELP = "DAG is the owner under a new name: no rights are asked of the old name any more"
 _RENAMED = Argument(("--renamed",), {"action": "store_true", "help": _RENAMED_HELP})
 _ASK_HELP = "do not do it, but ask a second person to approve it: for a protected job"

@@ -119,13 +119,13 @@ def _row(namespace: str, job: str, head: Head, index: Mapping[str, Any]) -> dict
         "due_run_number": None if head.publishing is None else head.publishing.number,
         "cleaning": head.cleaning is not None,
         "protected": head.protected,
-        "shared_with": list(head.shared_with),
         "epoch": head.epoch,
         "version": head.version,
         "watermark": watermarks(head.contexts),
         "lease": None if head.lease is None else _lease(head.lease),
         **{name: index.get(name) for name in _INDEX},
         "former_owners": former_in(index),
+        "shared_with": list(head.shared_with),
         "damaged": None,
     }
 

@@ -1,8 +1,8 @@
 """Changes of whose a job is: made by people, and kept as events with who and why.
 
-    share      the owner's job may be run by another DAG too
-    unshare    not any more
-    hand-over  it belongs to another DAG from now on; of those that owned it before, rights are asked as well
+share      the owner's job may be run by another DAG too
+unshare    not any more
+hand-over  it belongs to another DAG from now on; of those that owned it before, rights are asked as well
 """
 
 from __future__ import annotations

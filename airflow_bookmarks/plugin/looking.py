@@ -284,9 +284,7 @@ def _graph(hook: BookmarkHook, job: str, sight: Sight) -> Graph:
     told: dict[str, Any] = hook.graph(job)
     owners = job_keys(hook.get_conn())
     hidden = {
-        node["name"]
-        for node in told["nodes"]
-        if node["kind"] == "job" and not sight.sees(owners.get(node["name"]))
+        node["name"] for node in told["nodes"] if node["kind"] == "job" and not sight.sees(owners.get(node["name"]))
     }
     reads = [each for each in told["reads"] if not {each["job"], each["source"]} & hidden]
     touched = {name for each in reads for name in (each["job"], each["source"])} | {job}

@@ -63,7 +63,7 @@ data_run_number edges epoch error expires_at failed_at fence fences finished fir
 is_empty is_last killed_at killed_attempt last_commit_at last_run lease_attempt lease_nonce lease_run_id
 lease_since lease_until logical_date made_at map_index metrics option outputs pk planned_at published
 published_at publishing replayed_at replayed_by replaying revision run run_id run_number runtime_version series
-sk staging state taken_at taken_nonce task_id to updated_at version version_before
+owner sk staging state taken_at taken_nonce task_id to updated_at version version_before
 """
 OF_RUNS = frozenset(_OF_RUNS.split())
 BY_NAME_OF_RUNS = ("output:", "plan:", "position:", "replaced:", "schema:")  # one for each output or context

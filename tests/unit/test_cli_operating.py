@@ -419,3 +419,33 @@ def test_repair_shows_what_it_could_not_mend(shop: Shop, uri: str, capsys: pytes
     call(uri, "doctor", "--repair", code=1)
     assert "run 2" in capsys.readouterr().out
     assert answer(uri, capsys, "doctor", "--repair", code=1)["left"]
+
+
+# ---- owners
+
+
+def test_job_is_shared_and_handed_over(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+    call(uri, "hand-over", JOB, "--to", "finance", "--reason", "a test", code=1)
+    assert "Give --yes." in capsys.readouterr().err
+    call(uri, "hand-over", JOB, "--to", "finance", *WHY)
+    assert "belongs to DAG 'finance' from now on" in capsys.readouterr().err
+
+    shared = answer(uri, capsys, "share", JOB, "--with", "sales", *WHY)
+    given = answer(uri, capsys, "hand-over", JOB, "--to", "accounts", "--renamed", *WHY)
+    told = answer(uri, capsys, "show", JOB)
+
+    assert (shared["owner"], shared["shared_with"], given["owner"]) == ("finance", ["sales"], "accounts")
+    assert (told["dag_id"], told["former_owners"], told["shared_with"]) == ("accounts", [], ["sales"])
+    assert answer(uri, capsys, "unshare", JOB, "--with", "sales", "--reason", "a test")["shared_with"] == []
+    assert [(each["kind"], each["dag"]) for each in answer(uri, capsys, "show", JOB)["changes"]][-2:] == [
+        ("hand-over", "accounts"),
+        ("unshare", "sales"),
+    ]
+
+
+def test_protected_job_is_handed_over_by_a_request(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+    call(uri, "protect", JOB, "--reason", "money")
+    call(uri, "hand-over", JOB, "--to", "finance", *WHY, code=1)
+    assert "--request" in capsys.readouterr().err
+    asked = answer(uri, capsys, "hand-over", JOB, "--to", "finance", *WHY, "--request")
+    assert (asked["change"]["kind"], asked["change"]["dag"], asked["state"]) == ("hand-over", "finance", "open")
