@@ -362,9 +362,10 @@ def _change_value(change: ChangeRequest) -> Attributes:
         "to_root": change.to_root,
         "unverified": change.unverified,
         "dag": change.dag,
-        "renamed": change.renamed or None,
     }
     value |= {name: text for name, text in given.items() if text is not None}
+    if change.renamed:
+        value["renamed"] = True
     if change.contexts is not None:
         value["contexts"] = list(change.contexts)
     return value

@@ -6,8 +6,8 @@
 | to one that this Airflow doesn't have | read on all DAGs | edit on the runs of all DAGs |
 | never belonged to any | read on assets | edit on assets |
 
-With `[bookmarks] jobs_of_unknown_dags = assets` a DAG that this Airflow doesn't have counts as none. To which DAGs a job
-belongs is what its own record in the store says, and never what a request says.
+With `[bookmarks] jobs_of_unknown_dags = assets` the rights on assets do for a DAG that this Airflow doesn't have. To
+which DAGs a job belongs is what its own record in the store says, and never what a request says.
 """
 
 from collections.abc import Mapping, Sequence

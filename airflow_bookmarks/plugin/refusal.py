@@ -4,7 +4,7 @@ import http
 import logging
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 from fastapi import FastAPI, Request
@@ -18,8 +18,10 @@ from airflow_bookmarks.core import errors
 from airflow_bookmarks.core.errors import BookmarkError
 from airflow_bookmarks.core.redaction import redacted
 from airflow_bookmarks.plugin.answer import Difference, Refusal, Wrong
-from airflow_bookmarks.plugin.auth import Person
 from airflow_bookmarks.plugin.gate import NotInTimeError
+
+if TYPE_CHECKING:
+    from airflow_bookmarks.plugin.auth import Person
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.owner import DAG_ID, FORMER_NAMES, FORMER_OWNERS, former_in, owner_in
 from airflow_bookmarks.store.protection import stamped, transact_once
-from airflow_bookmarks.store.table import Attributes, Condition, Equals, Exists, Lacks, Put, Update
+from airflow_bookmarks.store.table import Attributes, Condition, Equals, Exists, Lacks, Put, Update, Value
 from airflow_bookmarks.store.transition import ALIAS_OF
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _head_update(
     # The fence: a run that begins meanwhile begins under the owner that was.
     conditions: list[Condition] = [Equals("fence", head.fence), Equals("version", head.version), Lacks(ALIAS_OF)]
     conditions.append(Lacks("owner") if head.owner is None else Equals("owner", head.owner))
-    shared = list(head.shared_with)
+    shared: list[Value] = [*head.shared_with]
     conditions.append(Equals("shared_with", shared) if shared else Lacks("shared_with"))
     conditions.append(Equals("protected", True) if is_approved or head.protected else Lacks("protected"))
     return Update(

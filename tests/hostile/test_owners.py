@@ -66,7 +66,7 @@ def test_run_of_another_dag_is_refused_and_touches_nothing(shop: Shop, store: Bo
     before = everything(store)
     shop.put("b.txt", "b")
 
-    with pytest.raises(OwnerError, match="belongs to DAG 'finance'.*Nothing was read or written") as refused:
+    with pytest.raises(OwnerError, match=r"belongs to DAG 'finance'.*Nothing was read or written") as refused:
         run(shop, "marketing")
 
     assert everything(store) == before

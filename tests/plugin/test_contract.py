@@ -118,7 +118,8 @@ def test_every_error_has_a_status() -> None:
     # What only a run can meet is a fault of ours where a page meets it.
     of_runs = {
         "BookmarkError", "MisuseError", "AttemptRefusedError", "NotCommittedError", "PublishError",
-        "VersionMismatchError", "ExpectationError", "ManifestError", "OwnerError", "SinkUnknownError", "UnknownRunsError",
+        "VersionMismatchError", "ExpectationError", "ManifestError", "OwnerError",
+        "SinkUnknownError", "UnknownRunsError",
     }  # fmt: skip
     ours = [kind for kind in below(errors.BookmarkError) if kind.__module__ == errors.__name__]
     assert {kind.__name__ for kind in ours if status_of(kind.__new__(kind)) == 500} == {*of_runs, "StateCorruptError"}

@@ -208,7 +208,7 @@ def test_job_that_a_dag_took_over_is_found_under_that_dag(store: BookmarkStore, 
     shop.raw.mkdir()
     shop.run("job")
     caller = Caller("dag/run/task", 1, dag_id="dag", task_id="task")
-    holding = store.take("job", caller, store.look("job", caller.run_id), LEASE)
+    holding = store.take("job", caller, store.look("job", caller.run_id), LEASE, owner="dag")
     assert holding is not None
     store.commit(holding, nothing())
     entry = store.index_entry("job")
