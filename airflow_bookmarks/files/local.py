@@ -18,6 +18,7 @@ from airflow_bookmarks.files.filesystem import Listed, PathPatternError
 from airflow_bookmarks.files.input import is_hidden
 from airflow_bookmarks.files.local_listing import list_folder
 from airflow_bookmarks.files.pace import Pace
+from airflow_bookmarks.files.private_file import make_private_folders, open_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,6 +32,10 @@ class LocalFileSystem:
     """Files of this machine: one stat a file, no second look."""
 
     pace = Pace()
+
+    def __init__(self, *, is_private: bool = False) -> None:
+        """Let `write` make files and folders for their owner alone, instead of by the umask."""
+        self._is_private = is_private
 
     def list(
         self,
@@ -138,11 +143,14 @@ class LocalFileSystem:
     def write(self, path: str, content: IO[bytes]) -> None:
         """Write one file whole, by a rename of what was written beside it; see `FileSystem.write`."""
         folder = os.path.dirname(path)
-        os.makedirs(folder, exist_ok=True)
+        if self._is_private:
+            make_private_folders(folder)
+        else:
+            os.makedirs(folder, exist_ok=True)
         # The other's name is no part of this one: it may be as long as a name can be.
         part = os.path.join(folder, f".{uuid.uuid4().hex}.part")
         try:
-            with open(part, "xb") as file:
+            with open(open_private(part), "wb") if self._is_private else open(part, "xb") as file:
                 shutil.copyfileobj(content, file)
                 file.flush()
                 os.fsync(file.fileno())

@@ -6,7 +6,8 @@ import io
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import SourceMissingError, StoreAccessError
-from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.files.filesystem import open_filesystem, store_of
+from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.files.s3_settings import S3_SCHEMES, S3Access, S3Settings
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ class FileObjects:
         self._session = session
 
     def put(self, uri: str, data: bytes) -> None:
-        """Write a file whole, with the folders above it."""
-        files = self._files(uri)
+        """Write a file whole, with the folders above it; a local one is for its owner alone (`private_file`)."""
+        files = LocalFileSystem(is_private=True) if store_of(uri) == "file" else self._files(uri)
         files.write(files.canonical(uri), io.BytesIO(data))
 
     def get(self, uri: str) -> bytes:

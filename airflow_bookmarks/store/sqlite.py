@@ -9,12 +9,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import logging
 import os
 import random as _random
 import sqlite3
 import threading
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
 
@@ -28,6 +29,7 @@ from airflow_bookmarks.core.errors import (
     TableLayoutError,
     TableMissingError,
 )
+from airflow_bookmarks.files.private_file import make_private, wider_mode
 from airflow_bookmarks.store.address import MEMORY
 from airflow_bookmarks.store.backoff import OUTAGE_LIMIT_S, Backoff
 from airflow_bookmarks.store.limit import check_item, check_keys, check_operations, check_range
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from airflow_bookmarks.store.table_settings import TableSettings
+
+log = logging.getLogger(__name__)
 
 TOKEN_LIFETIME_S = 600
 
@@ -273,7 +277,9 @@ class SqliteTable:
             with self._lock:
                 self._drop_connections_of_ended_threads()
                 self._connections[me] = connection
-                self._identity = self._identity or _identity(self._path)
+                if self._identity is None:
+                    self._identity = _identity(self._path)
+                    _warn_of_others(self._path)
         # An open connection writes on into a file that was removed or replaced, and nobody would ever read it again.
         if _identity(self._path) != self._identity:
             raise self._missing()
@@ -309,7 +315,11 @@ class SqliteTable:
             return True
 
     def _create_file(self) -> bool:
-        connection = self._open("rwc")
+        # SQLite would make it as wide as the umask lets it. Its journals take over its mode. Where it can't be made,
+        # SQLite can't open it either, and says why.
+        with suppress(OSError):
+            make_private(self._path)
+        connection = self._open("rw")
         try:
             if _is_laid_out(connection, self._path):
                 return False
@@ -392,6 +402,18 @@ def _identity(path: str) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return status.st_dev, status.st_ino
+
+
+def _warn_of_others(path: str) -> None:
+    mode = wider_mode(path)
+    if mode is not None:
+        log.warning(
+            "bookmark: the state file %s has the permissions %04o: others than its owner may read or change where jobs "
+            "stand. It stays as it is; 'chmod 600 %s*' makes it private",
+            path,
+            mode,
+            path,
+        )
 
 
 def _is_busy(error: sqlite3.Error) -> bool:

@@ -9,7 +9,7 @@ import stat
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -24,6 +24,10 @@ from airflow_bookmarks.core.errors import (
     TableLayoutError,
     TableMissingError,
 )
+from airflow_bookmarks.files.objects import FileObjects
+from airflow_bookmarks.lifecycle.doctor import examine
+from airflow_bookmarks.lifecycle.doctor.finding import Severity
+from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.sqlite import TOKEN_LIFETIME_S, SqliteTable
 from airflow_bookmarks.store.table import Equals, Key, Put, Update
 
@@ -318,3 +322,76 @@ def _steps(table: SqliteTable, keys: list[Key]) -> int:
         assert len(table.get(keys)) == len(keys)
         connection.set_progress_handler(None, 0)
     return len(counted)
+
+
+# ---- who may read it
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.parametrize("umask", [0, 0o022, 0o777])
+def test_file_and_its_journals_are_made_for_their_owner_alone_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        table = SqliteTable(tmp_path / "bookmarks.db")
+        table.create()
+        table.transact([Put(HEAD, {"version": 1})])
+        modes = {path.name: mode_of(path) for path in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert modes == dict.fromkeys(["bookmarks.db", "bookmarks.db-wal", "bookmarks.db-shm"], 0o600)
+    table.close()
+
+
+def test_file_is_not_wider_for_a_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, seen = tmp_path / "bookmarks.db", []
+
+    def connect(*args: object, **kwargs: object) -> sqlite3.Connection:
+        seen.append(mode_of(path))
+        return connected(*args, **kwargs)
+
+    connected: Callable[..., sqlite3.Connection] = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    SqliteTable(path).create()
+    assert seen == [0o600]
+
+
+def test_file_that_others_may_read_stays_so_and_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "bookmarks.db"
+    SqliteTable(path).create()
+    assert "permissions" not in caplog.text
+    path.chmod(0o664)
+    table = SqliteTable(path)
+    table.transact([Put(HEAD, {"version": 1})])
+    table.get([HEAD])
+    assert [record.getMessage().count("0664") for record in caplog.records] == [1]
+    assert mode_of(path) == 0o664
+    table.close()
+
+
+@pytest.mark.parametrize(("above", "folder", "file"), [(0o755, 0o700, 0o600), (0o2775, 0o2770, 0o660)])
+def test_blob_in_a_folder_is_private_unless_its_group_may_write_there(
+    tmp_path: Path, above: int, folder: int, file: int
+) -> None:
+    state = tmp_path / "state"
+    state.mkdir()
+    state.chmod(above)
+    before = os.umask(0)
+    try:
+        FileObjects().put(f"{state}/prod/blobs/a", b"secret")
+    finally:
+        os.umask(before)
+    assert [mode_of(state / name) for name in ("prod", "prod/blobs", "prod/blobs/a")] == [folder, folder, file]
+    assert mode_of(state) == above
+
+
+def test_doctor_tells_of_a_state_file_that_others_may_read(tmp_path: Path) -> None:
+    path = tmp_path / "bookmarks.db"
+    store = BookmarkStore(SqliteTable(path), "test")
+    store.init()
+    assert examine(store) == []
+    path.chmod(0o644)
+    (finding,) = examine(store)
+    assert (finding.code, finding.severity, finding.where) == ("file-open", Severity.NOTICE, str(path))

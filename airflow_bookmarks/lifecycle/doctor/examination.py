@@ -20,7 +20,7 @@ from airflow_bookmarks.lifecycle.doctor.head import examine_head, examine_import
 from airflow_bookmarks.lifecycle.doctor.index import names_to_examine
 from airflow_bookmarks.lifecycle.doctor.kind import examine_kinds
 from airflow_bookmarks.lifecycle.doctor.line import examine_lines
-from airflow_bookmarks.lifecycle.doctor.object import examine_objects
+from airflow_bookmarks.lifecycle.doctor.object import examine_file, examine_objects
 from airflow_bookmarks.lifecycle.doctor.partition import examine_partitions
 from airflow_bookmarks.lifecycle.doctor.payload import examine_payloads
 from airflow_bookmarks.lifecycle.doctor.position import examine_positions
@@ -64,6 +64,7 @@ def examine(
         []
     """
     names, found = names_to_examine(store, with_lost=with_lost) if jobs is None else (list(jobs), [])
+    found += examine_file(store) if jobs is None else []
     found += examine_objects(store) if with_lost else []
     for name in names:
         found += _examined(store, name, clock(), with_files, jobs is not None)

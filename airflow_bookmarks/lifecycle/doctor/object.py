@@ -1,12 +1,14 @@
-"""Objects under `state_uri`: whether each is named by an item of the table."""
+"""Where the state lies: whether each object under `state_uri` is named by an item, and who may read a file of state."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import StoreAccessError
+from airflow_bookmarks.files.private_file import wider_mode
 from airflow_bookmarks.lifecycle.doctor.finding import Finding, Severity
 from airflow_bookmarks.lifecycle.retention import object_name_in
+from airflow_bookmarks.store.address import MEMORY
 from airflow_bookmarks.store.collection import stored_blobs
 
 if TYPE_CHECKING:
@@ -16,6 +18,15 @@ if TYPE_CHECKING:
 
 _LEFT = "'airflow-bookmarks gc' removes it, once it is older than any run lasts; a run at work may still name it."
 _REACH = "Give this process the right to list the folder, and look again."
+
+
+def examine_file(store: BookmarkStore) -> Iterator[Finding]:
+    """Find a state file that others than its owner may read or write."""
+    path = store.table.describe().get("path", MEMORY)
+    mode = None if path == MEMORY else wider_mode(path)
+    if mode is not None:
+        what = f"the state file has the permissions {mode:04o}: others than its owner may read or change it"
+        yield Finding("file-open", "", Severity.NOTICE, what, path, f"If that is not meant: chmod 600 {path}*")
 
 
 def examine_objects(store: BookmarkStore) -> Iterator[Finding]:
