@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os.path
-import zlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from airflow_bookmarks.core.deflated import MOST_RAW_BYTES, deflated, inflated
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.fact import READ_AGAIN
 from airflow_bookmarks.core.listing import FileInfo, Listing
@@ -145,7 +144,7 @@ class FilePlan:
         return facts
 
     def encode(self) -> bytes:
-        """Return the plan as stored: one zlib stream over a JSON document.
+        """Return the plan as stored: a JSON document, deflated.
 
         Layout (format 1): `v`, `roots`, `listed`, `known`, `skipped`, `partition_types`, `upstream` or null, `base`
         (the longest common prefix of the paths), and the columns `path` (rest after base), `size`, `time` (ms), `etag`
@@ -176,7 +175,7 @@ class FilePlan:
             document["quarantined"] = Quarantine().add(self.quarantined).rows()
         if self.sequence is not None:
             document["sequence"] = {"rule": self.sequence.rule, "before": self.sequence.before}
-        return zlib.compress(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(), 6)
+        return deflated(document)
 
     @classmethod
     def decode(cls, body: bytes) -> FilePlan:
@@ -186,7 +185,7 @@ class FilePlan:
             StateCorruptError: it is not such a plan, or of a newer format.
         """
         try:
-            document = json.loads(zlib.decompress(body))
+            document = inflated(body, "plan")
             if document["v"] != _FORMAT:
                 raise StateCorruptError(
                     f"a stored plan has format {document['v']}, this version knows {_FORMAT}; upgrade"
@@ -208,7 +207,7 @@ class FilePlan:
                 again=frozenset(files.paths[row] for row in document.get("again", ())),
                 companions=frozenset(files.paths[row] for row in document.get("companions", ())),
             )
-        except (zlib.error, ValueError, LookupError, TypeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
             raise StateCorruptError(f"a stored plan can't be read ({error}); nothing was changed") from error
 
 
@@ -236,7 +235,7 @@ def encode_moves(moves: Sequence[tuple[str, str]], staged: Listing | None = None
     rows: list[list[Any]] = [list(move) for move in moves]
     for row, file in zip(rows, staged or (), strict=False):
         row += [file.size_bytes, file.modified_ms, file.etag]
-    return zlib.compress(json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode(), 6)
+    return deflated(rows)
 
 
 def decode_moves(body: bytes) -> list[tuple[str, str]]:
@@ -251,7 +250,7 @@ def decode_published(body: bytes) -> list[FileInfo | str]:
 
 def encode_paths(paths: Sequence[str]) -> bytes:
     """Return a delete list as stored."""
-    return zlib.compress(json.dumps(list(paths), ensure_ascii=False, separators=(",", ":")).encode(), 6)
+    return deflated(list(paths))
 
 
 def decode_paths(body: bytes) -> list[str]:
@@ -260,10 +259,7 @@ def decode_paths(body: bytes) -> list[str]:
 
 
 def _unzip(body: bytes) -> list[Any]:
-    try:
-        document = json.loads(zlib.decompress(body))
-    except (zlib.error, ValueError) as error:
-        raise StateCorruptError(f"a stored file list can't be read ({error}); nothing was changed") from error
+    document = inflated(body, "file list")
     if not isinstance(document, list):
         raise StateCorruptError("a stored file list is not a list; nothing was changed")
     return document
@@ -282,6 +278,10 @@ def _columns(files: Listing) -> dict[str, Any]:
 
 
 def _listing(columns: Mapping[str, Any]) -> Listing:
+    if (
+        len(columns["base"]) * len(columns["path"]) > MOST_RAW_BYTES
+    ):  # what they share is written once, and read by each
+        raise StateCorruptError("a stored plan has paths that are longer than any can be; nothing was changed")
     return Listing(
         [columns["base"] + p for p in columns["path"]],
         np.array(columns["size"], np.int64),

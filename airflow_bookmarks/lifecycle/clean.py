@@ -6,12 +6,11 @@ begin     staging first, so that nothing is moved any more; then the published f
 
 from __future__ import annotations
 
-import json
 import logging
-import zlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from airflow_bookmarks.core.deflated import deflated, inflated
 from airflow_bookmarks.core.errors import CleanRefusedError, PublishError, StateCorruptError
 from airflow_bookmarks.core.listing import FileInfo
 from airflow_bookmarks.core.plan import decode_paths, decode_published
@@ -42,9 +41,9 @@ class CleanList:
     versions: Mapping[str, str] = field(default_factory=dict)
 
     def encode(self) -> bytes:
-        """Return it as stored: one zlib stream over a JSON object of all three."""
+        """Return it as stored: a JSON object of all three, deflated."""
         document = {"folders": list(self.folders), "files": list(self.files), "versions": dict(self.versions)}
-        return zlib.compress(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(), 6)
+        return deflated(document)
 
     @classmethod
     def decode(cls, body: bytes) -> CleanList:
@@ -54,10 +53,10 @@ class CleanList:
             StateCorruptError: it is something else.
         """
         try:
-            document = json.loads(zlib.decompress(body))
+            document = inflated(body, "clean list")
             versions = dict(document.get("versions", {}))
             return cls(tuple(document["folders"]), tuple(document["files"]), versions)
-        except (zlib.error, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise StateCorruptError(f"a stored clean list can't be read ({error}); nothing was changed") from error
 
     @classmethod

@@ -461,7 +461,7 @@ def _collect_blobs(store: BookmarkStore, done: Sequence[JobCollected], now: date
     named = _named_blobs(store, _keys_gone(store, done) if dry_run else frozenset())
     loose = [blob for blob in old if blob.sha256 not in named]
     gone = [blob for blob in loose if dry_run or collection.remove_blob(store, blob)]
-    foreign = [blob.uri for blob in gone if blob.uri is not None and not store.blobs.owns(blob.uri)]
+    foreign = [blob.uri for blob in gone if blob.uri is not None and not store.blobs.owns(blob.uri, blob.sha256)]
     return _BlobsGone(tuple(blob.sha256 for blob in gone), tuple(orphans), tuple(foreign))
 
 

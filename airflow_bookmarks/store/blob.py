@@ -19,7 +19,13 @@ from airflow_bookmarks.core.instant import to_text, utc_now
 from airflow_bookmarks.core.run import Payload
 from airflow_bookmarks.core.ulid import new_ulid
 from airflow_bookmarks.store.item import SCHEMA
-from airflow_bookmarks.store.object_store import ObjectFolders, check_state_uri, object_name
+from airflow_bookmarks.store.object_store import (
+    MOST_BYTES,
+    ObjectFolders,
+    check_state_uri,
+    is_object_below,
+    object_name,
+)
 from airflow_bookmarks.store.table import Attributes, Check, Equals, Exists, Key, Lacks, Put, Table, Update
 
 if TYPE_CHECKING:
@@ -33,6 +39,7 @@ log = logging.getLogger(__name__)
 CHUNK_BYTES = 350_000  # an item holds 400 KB, its names included
 INLINE_BYTES = 16_384
 OBJECT_BYTES = 1_048_576  # from four chunks on, one object costs less to write, and is faster
+MOST_CHUNKS = -(-MOST_BYTES // CHUNK_BYTES)
 URI = "uri"  # of the first item of a blob: where its object lies
 
 _FIRST_CHUNKS = 40  # in one request, which answers with 16 MB at most: more would be asked for again
@@ -55,7 +62,8 @@ class BlobStore:
     """Puts and gets blobs of one namespace. A blob is written before the transaction that refers to it.
 
     Args:
-        state_uri: folder for large blobs; None: all lie in the table. Those that lie elsewhere are read all the same.
+        state_uri: folder for large blobs; None: all lie in the table. Those that lie in another one are read if the
+            table records that (`BookmarkStore.init`).
         objects: what reaches that folder; None: files, as sources and targets are reached.
 
     Raises:
@@ -114,7 +122,8 @@ class BlobStore:
     def _put_object(self, folder: str, sha256: str, data: bytes) -> None:
         key, stamp = self._key(sha256, 0), to_text(self._clock())
         there = self._table.get([key]).get(key, {}).get(URI)
-        if isinstance(there, str) and there.startswith(f"{folder}/") and self._size(there) == len(data):
+        is_here = isinstance(there, str) and there.startswith(f"{folder}/") and self._may_hold(there, sha256)
+        if is_here and self._size(str(there)) == len(data):
             try:
                 self._table.transact([Update(key, set={"stamped_at": stamp}, conditions=[Equals(URI, there)])])
             except ConditionFailedError:
@@ -171,8 +180,9 @@ class BlobStore:
         """
         found = self._items([self._key(name, 0) for name in dict.fromkeys(names)], _FIRST_CHUNKS)
         found |= self._items([key for first in found for key in _others(first, found[first])], _CHUNKS_TOGETHER)
-        uris = {name: str(uri) for name in names if (uri := found.get(self._key(name, 0), {}).get(URI)) is not None}
-        objects = dict(zip(uris, _each([partial(self._object, *one) for one in uris.items()]), strict=True))
+        named = {name: item for name in names if URI in (item := found.get(self._key(name, 0), {}))}
+        places = [partial(self._object, name, *self._place(name, item)) for name, item in named.items()]
+        objects = dict(zip(named, _each(places), strict=True))
         return {name: objects[name] if name in objects else self._joined(name, found) for name in names}
 
     def _items(self, keys: Sequence[Key], together: int) -> dict[Key, Attributes]:
@@ -202,15 +212,15 @@ class BlobStore:
         """The folder in which this table keeps its objects now; None without a `state_uri`."""
         return None if self.state_uri is None else f"{self.state_uri}{self._folders.tail}"
 
-    def owns(self, uri: str) -> bool:
-        """Whether an object is one of this table: a copy of the table names objects of the one it was made from."""
-        return self._folders.own(uri)
+    def owns(self, uri: str, sha256: str) -> bool:
+        """Whether an object is that of a blob of this table: a copy names objects of the table it was made from."""
+        return self._folders.own(uri, sha256)
 
     @property
     def _folders(self) -> ObjectFolders:
         if self._known_folders is None:
             schema = self._table.get([SCHEMA]).get(SCHEMA, {})
-            self._known_folders = ObjectFolders.of(self._namespace, self._table, schema)
+            self._known_folders = ObjectFolders.of(self._namespace, self._table, schema, self.state_uri)
         return self._known_folders
 
     def objects(self) -> Sequence[str]:
@@ -247,9 +257,33 @@ class BlobStore:
             self._given_objects = FileObjects()
         return self._given_objects
 
-    def _object(self, sha256: str, uri: str) -> bytes:
+    def _place(self, sha256: str, item: Attributes) -> tuple[str, int]:
+        """Return where the object of a blob lies and how many bytes it has, if the store has put it there."""
+        uri, size = item[URI], item.get("bytes", MOST_BYTES)
+        where = f"{self._key(sha256, 0).pk}, {self._key(sha256, 0).sk}"
+        if not isinstance(uri, str) or not self._may_hold(uri, sha256):
+            raise StateCorruptError(
+                f"the item {where} of the state table names the object {uri!r}, which lies where this store has put "
+                "none. Nothing was read or changed. If state_uri had another value when it was put, let an admin call "
+                "'airflow-bookmarks init' once with that one: the table then knows it. Otherwise somebody has changed "
+                f"the item. {_RESTORE}"
+            )
+        if not isinstance(size, int) or not 0 <= size <= MOST_BYTES:
+            raise StateCorruptError(
+                f"the item {where} of the state table says that its object has {size!r} bytes, and a blob has "
+                f"{MOST_BYTES} at most. Nothing was read or changed. {_RESTORE}"
+            )
+        return uri, size
+
+    def _may_hold(self, uri: str, sha256: str) -> bool:
+        """Whether a store with this `state_uri`, or one that the table records, names an object of a blob so."""
+        # The table is asked only where its answer is needed.
+        is_below = self.state_uri is not None and is_object_below(self.state_uri, self._namespace, uri, sha256)
+        return is_below or self._folders.hold(uri, sha256)
+
+    def _object(self, sha256: str, uri: str, size: int) -> bytes:
         try:
-            return _checked(self._objects.get(uri), sha256)
+            return _checked(self._objects.get(uri, size), sha256)
         except FileNotFoundError as error:
             raise BlobMissingError(
                 sha256,
@@ -288,6 +322,11 @@ def _others(first: Key, item: Attributes) -> Iterator[Key]:
     """Yield the keys of the further chunks of a blob; an object has none."""
     chunks = item.get("chunks")
     if URI not in item and isinstance(chunks, int):
+        if chunks > MOST_CHUNKS:
+            raise StateCorruptError(
+                f"the item {first.pk}, {first.sk} of the state table says that its blob has {chunks} chunks, and one "
+                f"has {MOST_CHUNKS} at most. Nothing was read or changed. {_RESTORE}"
+            )
         yield from (_chunk(first.pk, number) for number in range(1, chunks))
 
 

@@ -38,6 +38,7 @@ from airflow_bookmarks.store import item
 from airflow_bookmarks.store.blob import INLINE_BYTES
 from airflow_bookmarks.store.lease_store import RUN_NUMBER, LeaseStore
 from airflow_bookmarks.store.line_store import LineStore, Turn
+from airflow_bookmarks.store.object_store import note_state_uri
 from airflow_bookmarks.store.replay_store import ReplayStore
 from airflow_bookmarks.store.state_reader import LAYOUT_VERSION
 from airflow_bookmarks.store.table import (
@@ -115,6 +116,8 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
     def init(self, settings: TableSettings = DEFAULT) -> bool:
         """Create the table and its schema item where they are absent; return whether anything was created.
 
+        The schema item notes the `state_uri`, so that its objects are found when that is another one, or none.
+
         Args:
             settings: what a table in DynamoDB is made with: encryption key, deletion protection, tags, stream.
 
@@ -127,6 +130,8 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
             self.table.transact([Put(item.SCHEMA, schema, [Missing()])])
         except ConditionFailedError:
             self.check_layout()
+        if self.blobs.state_uri is not None:
+            note_state_uri(self.table, self.blobs.state_uri)
         return created
 
     # ---- plan, place

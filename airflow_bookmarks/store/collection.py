@@ -302,6 +302,6 @@ def remove_blob(store: StateReader, blob: StoredBlob) -> bool:
     ]
     if not all(_is_written(store, part) for part in _parts(deletes, MAX_OPERATIONS)):
         return False
-    if blob.uri is not None and store.blobs.owns(blob.uri):
+    if blob.uri is not None and store.blobs.owns(blob.uri, blob.sha256):
         store.blobs.delete_object(blob.uri)
     return True

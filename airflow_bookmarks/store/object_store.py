@@ -4,7 +4,9 @@
     s3://lake-state/bookmarks/prod/blobs/bookmarks-5f0c1d2e3a4b/9c56cc51...-01K7Q8ZC5T1V4H9W3M6N8P0R2S
 
 The item under the blob's key in the table (`<ns>#BLOB#<sha256>`, `0000000000`) names its object by `uri`, and has no
-data. So whoever finds the item finds the bytes, whatever `state_uri` is by then.
+data. So whoever finds the item finds the bytes, whatever `state_uri` is by then: the schema item of the table lists, as
+`state_uris`, each one that an `init` was given. An item that names anything elsewhere is not followed: whoever may
+write an item of a job must not have others read, or delete, what they choose.
 
 Why the name has more in it than the hash of the content: a collection deletes the item, if its stamp is old, and then
 the object. Were the name the hash alone, a driver that puts the same content between the two would lose it. With a name
@@ -24,12 +26,17 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
 from airflow_bookmarks.core.endpoint import is_loopback
-from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.errors import ConditionFailedError, OptionError
+from airflow_bookmarks.store.item import SCHEMA
+from airflow_bookmarks.store.table import Equals, Lacks, Put
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from airflow_bookmarks.store.table import Table
+
+STATE_URIS = "state_uris"  # of the schema item: each folder that an `init` was given
+MOST_BYTES = 2 * 1024**3  # of a blob
 
 _S3_SCHEMES = ("s3", "s3a", "s3n")
 _UNFIT = re.compile(r"[\x00-\x1f*?\[\]{}#]")
@@ -43,11 +50,11 @@ class ObjectStore(Protocol):
         """Write a file whole, with the folders above it."""
         ...
 
-    def get(self, uri: str) -> bytes:
-        """Return the content of a file.
+    def get(self, uri: str, most_bytes: int) -> bytes:
+        """Return the content of a file, up to one byte more than `most_bytes`.
 
         Raises:
-            FileNotFoundError: it is not there.
+            FileNotFoundError: it is not there. StateCorruptError: it is no regular file.
         """
         ...
 
@@ -115,24 +122,77 @@ def check_reach(state_uri: str, scheme: str, endpoint: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ObjectFolders:
-    """Where one table keeps the objects of one namespace, in whichever `state_uri`: `tail` is the rest of the path."""
+    """Where one table keeps the objects of one namespace: `tail` is the path below each of the `state_uris`."""
 
+    namespace: str
     tail: str
+    state_uris: tuple[str, ...]
 
     @classmethod
-    def of(cls, namespace: str, table: Table, schema: Mapping[str, object]) -> ObjectFolders:
-        """Return the folders of a table that has this schema item."""
+    def of(
+        cls, namespace: str, table: Table, schema: Mapping[str, object], state_uri: str | None = None
+    ) -> ObjectFolders:
+        """Return the folders of a table that has this schema item, and of a store with this `state_uri`."""
         facts = table.describe()
         # Not by its host: one table has several (a VPC endpoint, a proxy).
         known = [str(schema.get("created_at", ""))]
         known += [facts.get(name, "") for name in ("kind", "region", "table", "path")]
         mark = hashlib.sha256("\n".join(known).encode()).hexdigest()[:12]
-        return cls(f"/{namespace}/blobs/{facts.get('table', facts['kind'])}-{mark}")
+        tail = f"/{namespace}/blobs/{facts.get('table', facts['kind'])}-{mark}"
+        return cls(namespace, tail, (*([] if state_uri is None else [state_uri]), *recorded_uris(schema)))
 
-    def own(self, uri: str) -> bool:
-        """Whether an object is one of this table and namespace."""
-        folder, _, name = uri.rpartition("/")
-        return folder.endswith(self.tail) and _NAME.fullmatch(name) is not None
+    def own(self, uri: str, sha256: str) -> bool:
+        """Whether an object is one of this table and namespace, with this content."""
+        return uri.rpartition("/")[0].endswith(self.tail) and self.hold(uri, sha256)
+
+    def hold(self, uri: str, sha256: str) -> bool:
+        """Whether a URI is that of an object with this content, where a store puts such: here, or a copied table."""
+        return any(is_object_below(each, self.namespace, uri, sha256) for each in self.state_uris)
+
+
+def is_object_below(state_uri: str, namespace: str, uri: str, sha256: str) -> bool:
+    """Whether a URI is what a store with this `state_uri` names an object of a namespace with this content.
+
+    Example:
+        >>> sha256 = "9c" * 32
+        >>> name = f"prod/blobs/bookmarks-5f0c1d2e3a4b/{sha256}-01K7Q8ZC5T1V4H9W3M6N8P0R2S"
+        >>> [is_object_below("s3://b/x", "prod", f"{at}/{name}", sha256) for at in ("s3a://b/x", "s3://b/y", "/b/x")]
+        [True, False, False]
+    """
+    base = f"{_in_one_spelling(state_uri)}/"
+    spelled = _in_one_spelling(uri)
+    parts = spelled.removeprefix(base).split("/")
+    if not spelled.startswith(base) or len(parts) != 4 or parts[:2] != [namespace, "blobs"]:
+        return False
+    name = _NAME.fullmatch(parts[3])
+    return parts[2] not in ("", ".", "..") and name is not None and name[1] == sha256
+
+
+def _in_one_spelling(uri: str) -> str:
+    scheme, sign, rest = uri.partition("://")
+    if sign and scheme in _S3_SCHEMES:
+        return f"s3://{rest}"
+    return rest if sign and scheme == "file" else uri
+
+
+def recorded_uris(schema: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the folders that a schema item records."""
+    recorded = schema.get(STATE_URIS)
+    return tuple(each for each in recorded if isinstance(each, str)) if isinstance(recorded, list) else ()
+
+
+def note_state_uri(table: Table, state_uri: str) -> None:
+    """Add a folder to those that the schema item records, if it is not there in any spelling."""
+    while True:
+        schema = table.get([SCHEMA])[SCHEMA]
+        recorded = recorded_uris(schema)
+        if _in_one_spelling(state_uri) in map(_in_one_spelling, recorded):
+            return
+        as_seen = Equals(STATE_URIS, schema[STATE_URIS]) if STATE_URIS in schema else Lacks(STATE_URIS)
+        try:
+            table.transact([Put(SCHEMA, {**schema, STATE_URIS: [*recorded, state_uri]}, [as_seen])])
+        except ConditionFailedError:
+            continue  # another one was added meanwhile: both stay
 
 
 def object_name(sha256: str, ulid: str) -> str:

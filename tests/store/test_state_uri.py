@@ -309,9 +309,9 @@ def test_objects_are_fetched_several_at_a_time(tmp_path: Path) -> None:
     met = threading.Barrier(4, timeout=60)
 
     class Meeting(FileObjects):
-        def get(self, uri: str) -> bytes:
+        def get(self, uri: str, most_bytes: int) -> bytes:
             met.wait()  # passes when four are here at the same time
-            return super().get(uri)
+            return super().get(uri, most_bytes)
 
     store = BookmarkStore(world.table, "test", state_uri=world.state_uri, objects=Meeting())
     found = store.blobs.get_named([payload.sha256 for payload in payloads])

@@ -1,0 +1,76 @@
+"""Deflated: JSON documents as stored, packed, with a bound on what they become when they are unpacked.
+
+One zlib stream, and after it `RAW`, a zero byte and the number of bytes within, in 8 bytes, the most significant first.
+What was written before that number was recorded ends with the stream.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from typing import Any
+
+from airflow_bookmarks.core.errors import StateCorruptError
+
+MOST_RAW_BYTES = 1024**3  # some ten million files
+LEAST_RAW_BYTES = 64 * 1024**2  # anything may become as much
+MOST_RATIO = 200  # and above that, so many times its size: lists of files become ten or twenty times theirs
+
+_MARK = b"RAW\0"
+_TRAILER = struct.Struct(">4sQ")
+
+
+def deflated(document: Any) -> bytes:
+    """Return a document as stored.
+
+    Example:
+        >>> inflated(deflated(["a", "b"]), "list")
+        ['a', 'b']
+    """
+    raw = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+    return zlib.compress(raw, 6) + _TRAILER.pack(_MARK, len(raw))
+
+
+def inflated(body: bytes, what: str) -> Any:
+    """Return the document that `deflated` packed; `what` names it in errors.
+
+    Raises:
+        StateCorruptError: it is damaged, or becomes more than is recorded, or than anything may become.
+    """
+    most = min(MOST_RAW_BYTES, max(LEAST_RAW_BYTES, MOST_RATIO * len(body)))
+    recorded = _recorded(body)
+    if recorded is not None and recorded > most:
+        raise _refused(what, f"it says that it becomes {recorded} bytes, and {most} are the most that it may")
+    try:
+        raw = _unpacked(body, most if recorded is None else recorded, what)
+        if recorded not in (None, len(raw)):
+            raise _refused(what, f"it becomes {len(raw)} bytes, and {recorded} are recorded")
+        return json.loads(raw)
+    except (zlib.error, ValueError, RecursionError) as error:
+        raise _refused(what, str(error)) from error
+
+
+def _recorded(body: bytes) -> int | None:
+    if len(body) < _TRAILER.size:
+        return None
+    mark, size = _TRAILER.unpack_from(body, len(body) - _TRAILER.size)
+    return int(size) if mark == _MARK else None
+
+
+def _unpacked(body: bytes, most: int, what: str) -> bytes:
+    unpacking = zlib.decompressobj()
+    raw = unpacking.decompress(body, most + 1)
+    if len(raw) > most:
+        raise _refused(what, f"it becomes more than {most} bytes")
+    if not unpacking.eof:
+        raise _refused(what, "it is cut off")
+    if unpacking.unused_data and (
+        len(unpacking.unused_data) != _TRAILER.size or not unpacking.unused_data.startswith(_MARK)
+    ):
+        raise _refused(what, "something else follows it")
+    return raw
+
+
+def _refused(what: str, why: str) -> StateCorruptError:
+    return StateCorruptError(f"a stored {what} can't be read ({why}); nothing was changed")
