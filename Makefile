@@ -95,6 +95,11 @@ chain: setup ## Play three DAGs that read each other for 20 rounds in a real Air
 openapi: setup ## Write docs/openapi.json: the routes behind the bookmarks page
 	$(BIN)/python -m airflow_bookmarks.plugin.openapi > docs/openapi.json
 
+.PHONY: sbom
+sbom: setup ## Write build/sbom.json: a bill of materials of .venv, in the form of CycloneDX
+	@mkdir -p $(BUILD)
+	$(BIN)/python -m tools.bill > $(BUILD)/sbom.json
+
 .PHONY: bench
 bench: page ## Measure, side by side in one run: build/bench holds the figures. SMALL=1: files alone, and only what is counted
 ifdef SMALL
