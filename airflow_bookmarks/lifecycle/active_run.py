@@ -34,6 +34,7 @@ from airflow_bookmarks.lifecycle.guard import guarded
 from airflow_bookmarks.lifecycle.job_state import JobStates, KeepsState, state_context
 from airflow_bookmarks.lifecycle.lease import Machine, Renewer
 from airflow_bookmarks.lifecycle.manifest import WritesManifests
+from airflow_bookmarks.lifecycle.new_name import check_part_name
 from airflow_bookmarks.lifecycle.other_use import OtherUse, check_alone, warn_of_readers
 from airflow_bookmarks.lifecycle.place import Place, Staged, place_entry
 from airflow_bookmarks.lifecycle.point import Point
@@ -249,6 +250,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
                 "nothing was committed. Give each source a name of its own."
             )
         self._check_alone(ctx, source)
+        check_part_name(self._store, self.job, "context", ctx, self._holding.base)
         with self._stopwatch.measure("plan"):
             found, plan = self._plan_source(ctx, source, on_source_change, moved_from)
             self._machine.at(Point.LISTED)
@@ -419,6 +421,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
                 f"job {self.job!r}: output {output!r} is written twice in one run. Nothing was committed. Give each "
                 "output a name of its own."
             )
+        check_part_name(self._store, self.job, "output", output, self._holding.base)
         if place.on_unknown_runs == "error" and is_first_run(self._holding.base) and self._start.is_beginning:
             check_known_runs(self._store, self.job, output, place.target)
         entry, root = place_entry(self._store.namespace, self.job, self._run_key, output, place)

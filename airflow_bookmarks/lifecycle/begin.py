@@ -13,6 +13,7 @@ from airflow_bookmarks.core.errors import (
     StateCorruptError,
 )
 from airflow_bookmarks.core.head import Take, may_take
+from airflow_bookmarks.lifecycle.new_name import check_job_name
 from airflow_bookmarks.lifecycle.owner import owner_to_bind
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.store.lease_store import RUN_NUMBER
@@ -51,6 +52,7 @@ def begin(
     Raises:
         JobBusyError: another run holds the lease (and still does after the wait).
         AttemptRefusedError: this attempt was killed, or a higher one was seen.
+        NameInvalidError: the job is new, and its name may look like another one.
         OwnerError: the job belongs to another DAG than the caller's, which does not share it.
         ChangedMeanwhileError: the name was given to another job since the caller resolved it.
         StateCorruptError: its head is gone, or it can't be taken though nothing moves.
@@ -62,6 +64,7 @@ def begin(
         verdict = may_take(seen.head, seen.execution, caller.run_id, caller.attempt, machine.clock())
         owner = owner_to_bind(store, job, seen.head, caller)
         if verdict is Take.ALLOWED:
+            check_job_name(store, job, seen.head)
             holding = store.take(job, caller, seen, machine.lease_time, replays=replays, owner=owner)
             if holding is not None:
                 machine.at(Point.TAKEN)

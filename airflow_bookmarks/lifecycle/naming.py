@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow_bookmarks.core.errors import ChangedMeanwhileError, ChangeRefusedError, NameTakenError, OptionError
-from airflow_bookmarks.core.job import check_name
+from airflow_bookmarks.core.script import check_new_name
 from airflow_bookmarks.core.terms import Terms, check_reason, check_who
 from airflow_bookmarks.lifecycle.change import Change, Changed, apply
 from airflow_bookmarks.lifecycle.turn import upstream_of
@@ -55,7 +55,7 @@ def rename(store: BookmarkStore, job: str, new_name: str, *, reason: str, who: s
     """
     check_reason("rename", reason)
     check_who(who)
-    key, name = key_of(store, job), check_name("job", new_name)
+    key, name = key_of(store, job), check_new_name("job", new_name)
     for _ in range(_RACES):
         head = store.head(key)
         entry, taken = store.index_entry(name), store.look(name).head
@@ -91,7 +91,7 @@ def adopt(store: BookmarkStore, job: str, from_job: str, *, reason: str, who: st
     """
     check_reason("adopt", reason)
     check_who(who)
-    key, name = key_of(store, from_job), check_name("job", job)
+    key, name = key_of(store, from_job), check_new_name("job", job)
     for _ in range(_RACES):
         head = store.head(key)
         entry = store.index_entry(name)

@@ -14,11 +14,11 @@ from airflow_bookmarks.core.errors import (
     SourceError,
     StateCorruptError,
 )
-from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.job_state import STATE_KIND
 from airflow_bookmarks.core.line import Ancestry, Line
 from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.core.script import check_new_name
 from airflow_bookmarks.lifecycle.clean import CleanList, clean_list, left_in_targets
 from airflow_bookmarks.lifecycle.reading import stored_position
 from airflow_bookmarks.store.collection import check_own, collected_until, copied_until
@@ -103,7 +103,7 @@ def turn_rename(store: BookmarkStore, job: str, head: Head, ctx: str, to_ctx: st
     state = head.contexts[ctx]
     if state.kind == STATE_KIND:
         raise OptionError(f"job {job!r}: {ctx!r} is its job.state, and keeps its name. Nothing was changed.")
-    if check_name("context", to_ctx) in head.contexts:
+    if check_new_name("context", to_ctx) in head.contexts:
         raise ChangeRefusedError(
             f"job {job!r}: context {to_ctx!r} has a position of its own, which would be lost. Nothing was changed. If "
             f"a run has read everything again under that name, rewind to the run before it; to give the position up: "

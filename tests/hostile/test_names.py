@@ -1,0 +1,88 @@
+"""Names that look alike (SEC-8): refused to what is new; what has one from before goes on, with a warning."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from airflow_bookmarks.core import script
+from airflow_bookmarks.core.errors import NameInvalidError
+from airflow_bookmarks.core.script import check_new_name, why_not_new
+from airflow_bookmarks.lifecycle.change import rename_context, reset
+from airflow_bookmarks.lifecycle.naming import adopt, rename
+from airflow_bookmarks.sources.files import FileSource
+from tests.lifecycle.shop import FILES, Shop
+
+LOOK_ALIKE = "c\u043epy"  # with a Cyrillic o
+BAD = [LOOK_ALIKE, "\u0441opy", "fl\u03bfw", "\uff43opy", "\ufb01les", "\u212bngstrom", "x\u00b2", "\u30b3copy\u0430"]
+GOOD = [
+    "copy", "flights.clean.3", "a-b_c~01", "2013", "вылеты_2013", "vylet_č", "ÅÄÖ", "東京", "売上データ",
+    "すし.カタカナー", "売上_daily", "서울_東京", "ㄅ注音", "πτήσεις", "טיסות", "رحلات", "रहलत",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_name_of_one_script_is_taken(name: str) -> None:
+    assert why_not_new(name) is None
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("kind", ["job", "context", "output", "namespace"])
+def test_name_that_may_look_like_another_is_no_new_name(kind: str, name: str) -> None:
+    with pytest.raises(NameInvalidError, match="may be taken for another name") as refused:
+        check_new_name(kind, name)
+    assert ascii(name) in str(refused.value)
+
+
+def test_refusal_shows_the_normal_form() -> None:
+    with pytest.raises(NameInvalidError, match="in which it is 'files'"):
+        check_new_name("job", "\ufb01les")
+
+
+def test_run_of_a_new_job_with_a_look_alike_name_leaves_no_trace(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    with pytest.raises(NameInvalidError, match="Cyrillic and Latin"):
+        shop.run(LOOK_ALIKE)
+    assert list(shop.store.jobs()) == []
+
+
+def test_new_context_and_output_with_a_look_alike_name_are_refused(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    run = shop.begin()
+    with pytest.raises(NameInvalidError, match="new context"):
+        run.plan("r\u0430w", FileSource(FILES, [str(shop.raw)]))
+    run.abort("refused")
+
+
+def test_renames_to_a_look_alike_name_are_refused(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    with pytest.raises(NameInvalidError, match="new job"):
+        rename(shop.store, "copy", LOOK_ALIKE, reason="why", who="ada")
+    with pytest.raises(NameInvalidError, match="new job"):
+        adopt(shop.store, LOOK_ALIKE, "copy", reason="why", who="ada")
+    with pytest.raises(NameInvalidError, match="new context"):
+        rename_context(shop.store, "copy", "raw", "r\u0430w", reason="why", who="ada")
+
+
+def test_job_that_has_a_look_alike_name_from_before_goes_on_with_a_warning(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def begin(job: str) -> list[str]:
+        run = shop.begin(job)
+        plan = run.plan("r\u0430w", FileSource(FILES, [str(shop.raw)]))
+        run.commit()
+        return list(plan.files.paths)
+
+    shop.put("a.txt", "a")
+    with monkeypatch.context() as before:  # as a version wrote it that knew of no scripts
+        before.setattr(script, "scripts_of", lambda name: frozenset())
+        assert len(begin(LOOK_ALIKE)) == 1
+    caplog.set_level(logging.WARNING)
+    shop.put("b.txt", "b")
+    assert len(begin(LOOK_ALIKE)) == 1
+    assert "may be taken for another name" in caplog.text
+    reset(shop.store, LOOK_ALIKE, reason="again", who="ada")
+    assert len(begin(LOOK_ALIKE)) == 2
