@@ -9,14 +9,20 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from typing import Any
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import StateCorruptError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MOST_RAW_BYTES = 1024**3  # some ten million files
 LEAST_RAW_BYTES = 64 * 1024**2  # anything may become as much
 MOST_RATIO = 200  # and above that, so many times its size: lists of files become ten or twenty times theirs
 
+_PARTED = b'{"v":2,'
+_MOST_INDEX_BYTES = 1024**2
 _MARK = b"RAW\0"
 _TRAILER = struct.Struct(">4sQ")
 
@@ -49,6 +55,43 @@ def inflated(body: bytes, what: str) -> Any:
         return json.loads(raw)
     except (zlib.error, ValueError, RecursionError) as error:
         raise _refused(what, str(error)) from error
+
+
+def packed_parts(index: dict[str, Any], parts: Sequence[bytes]) -> bytes:
+    """Return documents that were `deflated`, each to be unpacked by itself, behind a small one that tells their sizes.
+
+    A version that knows of no parts reads that small one, and finds a format in it that it does not know.
+    """
+    document = {**index, "sizes": [len(part) for part in parts]}
+    raw = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+    return zlib.compress(raw, 6) + b"".join(parts)
+
+
+def parts_of(body: bytes, what: str) -> tuple[dict[str, Any], list[bytes]] | None:
+    """Return the small document and the parts, still packed, that `packed_parts` joined; None for a single document.
+
+    Raises:
+        StateCorruptError: it is damaged.
+    """
+    unpacking = zlib.decompressobj()
+    try:
+        raw = unpacking.decompress(body, _MOST_INDEX_BYTES)
+        if not unpacking.eof or not raw.startswith(_PARTED):
+            return None
+        index = json.loads(raw)
+        sizes = index["sizes"]
+    except zlib.error:
+        return None  # which `inflated` says more of
+    except (ValueError, LookupError, RecursionError) as error:
+        raise _refused(what, str(error)) from error
+    rest = unpacking.unused_data
+    is_known = isinstance(sizes, list) and all(isinstance(size, int) and size >= 0 for size in sizes)
+    if not is_known or sum(sizes) != len(rest):
+        raise _refused(what, "its parts are not as long as it says")
+    parts = [rest[end - size : end] for end, size in zip(accumulate(sizes), sizes, strict=True)]
+    if sum(_recorded(part) or 0 for part in parts) > MOST_RAW_BYTES or any(_recorded(part) is None for part in parts):
+        raise _refused(what, f"its parts become more than {MOST_RAW_BYTES} bytes, or don't say how many")
+    return index, parts
 
 
 def _recorded(body: bytes) -> int | None:

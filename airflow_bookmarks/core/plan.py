@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from airflow_bookmarks.core.deflated import MOST_RAW_BYTES, deflated, inflated
+from airflow_bookmarks.core.deflated import MOST_RAW_BYTES, deflated, inflated, packed_parts, parts_of
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.fact import READ_AGAIN
 from airflow_bookmarks.core.listing import FileInfo, Listing
@@ -17,12 +17,16 @@ from airflow_bookmarks.core.reason import BEFORE_START
 from airflow_bookmarks.core.sequence import SequenceStart
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from airflow_bookmarks.core.seen import Seen
 
 PLANS_OF_FILES = ("files", "upstream")  # the kinds of context whose stored plan is a `FilePlan`
+PART_FILES = 10_000  # a plan of more is stored in parts of so many
+
 _FORMAT = 1
+_PARTED_FORMAT = 2
+_MOST_PART_BYTES = 256 * 1024**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +156,10 @@ class FilePlan:
         `sequence`, where there is one, its `rule` and the watermark `before`, or null; `quarantined`, where there are
         any, per file path, version, size, time (ms), error and run number; `bases`, where there are any; `again` and
         `companions`, where there are any, as rows of the files.
+
+        Of more than `PART_FILES` files the columns are left out, and follow in parts (format 2), each deflated by
+        itself, so that a page of them is read without the others. A small document before them has `v`, how many
+        `files` each part has, and the `sizes` of the rest and of the parts in bytes.
         """
         document: dict[str, Any] = {
             "v": _FORMAT,
@@ -161,8 +169,9 @@ class FilePlan:
             "skipped": dict(self.skipped),
             "partition_types": dict(self.partition_types),
             "upstream": _window_document(self.upstream),
-            **_columns(self.files),
         }
+        if len(self.files) <= PART_FILES:
+            document |= _columns(self.files)
         if self.unread:
             document["unread"] = {reason: _columns(files) for reason, files in self.unread.items()}
         if self.bases:
@@ -175,7 +184,12 @@ class FilePlan:
             document["quarantined"] = Quarantine().add(self.quarantined).rows()
         if self.sequence is not None:
             document["sequence"] = {"rule": self.sequence.rule, "before": self.sequence.before}
-        return deflated(document)
+        if len(self.files) <= PART_FILES:
+            return deflated(document)
+        starts = range(0, len(self.files), PART_FILES)
+        parts = [self.files.take(np.arange(at, min(at + PART_FILES, len(self.files)))) for at in starts]
+        index = {"v": _PARTED_FORMAT, "files": [len(part) for part in parts]}
+        return packed_parts(index, [deflated(document), *(deflated(_columns(part)) for part in parts)])
 
     @classmethod
     def decode(cls, body: bytes) -> FilePlan:
@@ -185,13 +199,15 @@ class FilePlan:
             StateCorruptError: it is not such a plan, or of a newer format.
         """
         try:
-            document = inflated(body, "plan")
+            parted = parts_of(body, "plan")
+            document = inflated(body if parted is None else parted[1][0], "plan")
             if document["v"] != _FORMAT:
                 raise StateCorruptError(
-                    f"a stored plan has format {document['v']}, this version knows {_FORMAT}; upgrade"
+                    f"a stored plan has format {document['v']}, this version knows {_FORMAT} and {_PARTED_FORMAT}; "
+                    "upgrade"
                 )
             window, sequence = document["upstream"], document.get("sequence")
-            files = _listing(document)
+            files = _listing(document) if parted is None else _joined(list(_all_parts(parted)))
             return cls(
                 files,
                 tuple(document["roots"]),
@@ -209,6 +225,25 @@ class FilePlan:
             )
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
             raise StateCorruptError(f"a stored plan can't be read ({error}); nothing was changed") from error
+
+    @classmethod
+    def page(cls, body: bytes, offset: int, limit: int) -> tuple[int, Listing]:
+        """Return how many files a stored plan has, and some of them, with no more of it unpacked than they lie in.
+
+        Raises:
+            StateCorruptError: it is no plan, or of a newer format.
+        """
+        parted = parts_of(body, "plan")
+        if parted is None:
+            files = cls.decode(body).files
+            return len(files), files.take(np.arange(min(offset, len(files)), min(offset + limit, len(files))))
+        found, at = [], 0
+        for part, count in _file_parts(parted):
+            first, last = max(offset - at, 0), min(offset + limit - at, count)
+            if first < last:
+                found.append(_part(part, count).take(np.arange(first, last)))
+            at += count
+        return at, _joined(found)
 
 
 def union(plans: Sequence[FilePlan]) -> FilePlan:
@@ -277,11 +312,60 @@ def _columns(files: Listing) -> dict[str, Any]:
     }
 
 
-def _listing(columns: Mapping[str, Any]) -> Listing:
+def _file_parts(parted: tuple[Mapping[str, Any], Sequence[bytes]]) -> list[tuple[bytes, int]]:
+    index, parts = parted
+    counts = index.get("files")
     if (
-        len(columns["base"]) * len(columns["path"]) > MOST_RAW_BYTES
-    ):  # what they share is written once, and read by each
-        raise StateCorruptError("a stored plan has paths that are longer than any can be; nothing was changed")
+        not isinstance(counts, list)
+        or len(counts) != len(parts) - 1
+        or not all(isinstance(count, int) and count >= 0 for count in counts)
+    ):
+        raise StateCorruptError("a stored plan does not say how many files its parts have; nothing was changed")
+    return list(zip(parts[1:], counts, strict=True))
+
+
+def _part(body: bytes, count: int) -> Listing:
+    try:
+        files = _listing(inflated(body, "part of a plan"), _MOST_PART_BYTES)
+    except (ValueError, LookupError, TypeError, OverflowError) as error:
+        raise StateCorruptError(f"a part of a stored plan can't be read ({error}); nothing was changed") from error
+    if len(files) != count:
+        raise StateCorruptError(
+            f"a part of a stored plan has {len(files)} files, and {count} are recorded; nothing was changed"
+        )
+    return files
+
+
+def _joined(parts: Sequence[Listing]) -> Listing:
+    if not parts:
+        return Listing.of([])
+    etags = [etag for part in parts for etag in (part.etags or [None] * len(part))]
+    return Listing(
+        [path for part in parts for path in part.paths],
+        np.concatenate([part.sizes for part in parts]),
+        np.concatenate([part.times_ms for part in parts]),
+        etags if any(part.etags is not None for part in parts) else None,
+    )
+
+
+def _all_parts(parted: tuple[Mapping[str, Any], Sequence[bytes]]) -> Iterator[Listing]:
+    length = 0
+    for part, count in _file_parts(parted):
+        files = _part(part, count)
+        length += sum(map(len, files.paths))
+        if length > MOST_RAW_BYTES:
+            raise _too_long()
+        yield files
+
+
+def _too_long() -> StateCorruptError:
+    return StateCorruptError("a stored plan has paths that are longer than any can be; nothing was changed")
+
+
+def _listing(columns: Mapping[str, Any], most_bytes: int = MOST_RAW_BYTES) -> Listing:
+    # What all paths begin with is written once, and each of them has it.
+    if len(columns["base"]) * len(columns["path"]) > most_bytes:
+        raise _too_long()
     return Listing(
         [columns["base"] + p for p in columns["path"]],
         np.array(columns["size"], np.int64),

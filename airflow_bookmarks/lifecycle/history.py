@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.line import Ancestry
+    from airflow_bookmarks.core.listing import FileInfo
     from airflow_bookmarks.core.run import Payload, Run
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.table import Attributes
@@ -107,17 +108,41 @@ def files_of(store: BookmarkStore, job: str, reference: str) -> list[dict[str, A
         OptionError: a context of the run is of a kind that has no files, or that is not known here.
     """
     return [
-        {
-            "ctx": ctx,
-            "path": file.path,
-            "bytes": file.size_bytes,
-            "modified_at": to_text(file.modified),
-            "state": state,
-        }
+        _file_row(ctx, state, file)
         for state, bodies in _plans_of(store, job, reference)
         for ctx, body in bodies.items()
         for file in FilePlan.decode(store.blobs.get(body)).files
     ]
+
+
+def page_of(
+    store: BookmarkStore, job: str, reference: str, *, offset: int, limit: int
+) -> tuple[list[dict[str, Any]], int]:
+    """Return `limit` of what `files_of` returns, from `offset` on, and how many there are.
+
+    A plan of many files is stored in parts: those that the page does not lie in are not unpacked.
+
+    Raises:
+        JobUnknownError, RunUnknownError, OptionError: see `files_of`.
+    """
+    rows: list[dict[str, Any]] = []
+    total = 0
+    for state, bodies in _plans_of(store, job, reference):
+        for ctx, body in bodies.items():
+            count, files = FilePlan.page(store.blobs.get(body), max(0, offset - total), limit - len(rows))
+            rows += [_file_row(ctx, state, file) for file in files]
+            total += count
+    return rows, total
+
+
+def _file_row(ctx: str, state: str, file: FileInfo) -> dict[str, Any]:
+    return {
+        "ctx": ctx,
+        "path": file.path,
+        "bytes": file.size_bytes,
+        "modified_at": to_text(file.modified),
+        "state": state,
+    }
 
 
 def _plans_of(store: BookmarkStore, job: str, reference: str) -> list[tuple[str, Mapping[str, Payload]]]:

@@ -10,7 +10,7 @@ from airflow_bookmarks.core.job_state import HIDDEN
 from airflow_bookmarks.core.redaction import redacted
 from airflow_bookmarks.core.run import Execution, Run, RunKey
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
-from airflow_bookmarks.lifecycle.history import row
+from airflow_bookmarks.lifecycle.history import page_of, row
 from airflow_bookmarks.lifecycle.lag import Neighbours
 from airflow_bookmarks.lifecycle.last_plan import last_plans
 from airflow_bookmarks.lifecycle.protection import APPROVED, OPEN, Request, requests
@@ -145,9 +145,10 @@ async def files_of(
 ) -> FileList:
     """List the files that a run of the living history has read."""
     found = await visit.readable(job)
-    files = await visit.store(lambda hook: hook.files(found.key, number))
-    page = [FileRow(**each) for each in files[offset : offset + limit]]
-    return FileList(files=page, total=len(files), limit=limit, offset=offset)
+    rows, total = await visit.store(
+        lambda hook: page_of(hook.get_conn(), found.key, str(number), offset=offset, limit=limit)
+    )
+    return FileList(files=[FileRow(**each) for each in rows], total=total, limit=limit, offset=offset)
 
 
 @router.get("/jobs/{job}/events")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.deflated import LEAST_RAW_BYTES, deflated, inflated
+from airflow_bookmarks.core.deflated import LEAST_RAW_BYTES, deflated, inflated, packed_parts
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.plan import FilePlan, decode_moves, decode_paths, decode_published, encode_paths
 from airflow_bookmarks.core.run import Payload
@@ -266,3 +266,19 @@ def test_long_beginning_that_all_paths_share_is_not_multiplied() -> None:
 
     with pytest.raises(StateCorruptError, match="longer than"):
         FilePlan.decode(zlib.compress(json.dumps(document).encode()))
+
+
+def test_parts_of_a_plan_do_not_add_up_to_what_one_may_not_become() -> None:
+    part = zlib.compress(b" " * 1000) + b"RAW\0" + (2**29).to_bytes(8, "big")
+
+    with pytest.raises(StateCorruptError, match="its parts become more than"):
+        FilePlan.decode(packed_parts({"v": 2, "files": [1, 1]}, [part, part, part]))
+
+
+@pytest.mark.parametrize("index", [{"sizes": 7}, {"sizes": [-1]}, {"files": 3}, {"files": [1, -1]}, {}])
+def test_index_of_parts_that_means_nothing_is_damage(index: dict[str, Any]) -> None:
+    body = zlib.compress(json.dumps({"v": 2, **index}, separators=(",", ":")).encode())
+
+    for read in (FilePlan.decode, lambda body: FilePlan.page(body, 0, 1)):
+        with pytest.raises(StateCorruptError):
+            read(body)
