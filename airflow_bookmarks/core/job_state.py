@@ -39,7 +39,7 @@ def decode_states(body: bytes) -> dict[str, Any]:
     """
     try:
         values = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StateCorruptError(f"the stored job.state can't be read ({error}); nothing was changed") from error
     if not isinstance(values, dict):
         raise StateCorruptError("the stored job.state is no JSON object; nothing was changed")

@@ -175,7 +175,7 @@ class Ledger:
             newest_ms, listed, names = _parse_root(body)
             forgotten, held = _parse_bound(body), _parse_held(body)
             let_out = frozenset(map(str, body.get("let_out", ())))
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise corrupt(f"the root of a ledger has a part that means nothing ({error!r})") from error
         fan_out = _checked_fan_out(fan_out)
         paths, shelf = PathHashes(hasher), _Shelf(load)

@@ -49,7 +49,7 @@ class UpstreamPosition:
         """
         try:
             return cls(**json.loads(body))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise StateCorruptError(
                 f"a stored upstream position can't be read ({error}); nothing was changed"
             ) from error

@@ -13,7 +13,9 @@ import pytest
 
 from airflow_bookmarks.core.deflated import LEAST_RAW_BYTES, deflated, inflated, packed_parts
 from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.job_state import decode_states
 from airflow_bookmarks.core.plan import FilePlan, decode_moves, decode_paths, decode_published, encode_paths
+from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.core.run import Payload
 from airflow_bookmarks.files.objects import FileObjects
 from airflow_bookmarks.lifecycle.clean import CleanList
@@ -282,3 +284,9 @@ def test_index_of_parts_that_means_nothing_is_damage(index: dict[str, Any]) -> N
     for read in (FilePlan.decode, lambda body: FilePlan.page(body, 0, 1)):
         with pytest.raises(StateCorruptError):
             read(body)
+
+
+@pytest.mark.parametrize("decode", [decode_states, UpstreamPosition.decode])
+def test_json_that_is_nested_too_deeply_is_damage(decode: Callable[[bytes], object]) -> None:
+    with pytest.raises(StateCorruptError):
+        decode(b"[" * 100_000)
