@@ -77,6 +77,16 @@ def _configuration() -> dict[str, Any]:
                 "example": "assets",
                 "default": "all_dags",
             },
+            "look_below": {
+                "description": (
+                    "Prefixes, separated by commas, below which the API server may look at the files of jobs: folders, "
+                    "buckets or hosts. Empty: it looks at none, and shows what runs have recorded."
+                ),
+                "version_added": __version__,
+                "type": "string",
+                "example": "s3://lake/raw/,hdfs://names/landing",
+                "default": "",
+            },
         },
     }
 

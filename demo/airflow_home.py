@@ -53,6 +53,7 @@ def _airflow(folders: Folders, store: str) -> dict[str, str]:
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
         "AIRFLOW_CONN_BOOKMARKS_DEFAULT": json.dumps({"conn_type": "bookmarks", "extra": {"store": store}}),
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
+        "AIRFLOW__BOOKMARKS__LOOK_BELOW": str(folders.data),
         "AIRFLOW_VAR_FLIGHTS_DATA": str(folders.data),
         "PYTHONPATH": str(PROJECT),
         "PYTHONUNBUFFERED": "1",
@@ -60,7 +61,11 @@ def _airflow(folders: Folders, store: str) -> dict[str, str]:
 
 
 def _of_lake(lake: Lake | None) -> dict[str, str]:
-    return {} if lake is None else {"AIRFLOW_VAR_FLIGHTS_DATA": lake.data, **lake.environment}
+    return (
+        {}
+        if lake is None
+        else {"AIRFLOW__BOOKMARKS__LOOK_BELOW": lake.data, "AIRFLOW_VAR_FLIGHTS_DATA": lake.data, **lake.environment}
+    )
 
 
 def _spark(java_options: str) -> dict[str, str]:

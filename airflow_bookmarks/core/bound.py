@@ -23,6 +23,12 @@ _MILLISECOND = timedelta(milliseconds=1)
 # does not become late by waiting.
 WAITING_FROM = "waiting_from_ms"
 
+# Of a plan's facts, for who looks at no folder: what a plan has left to later runs, over a bound or settling, and when
+# its files were listed, where that was not when its run began.
+WAITING_BYTES = "waiting_bytes"
+WAITING_OLDEST = "waiting_oldest_ms"
+LOOKED_AT = "looked_at"
+
 
 @dataclass(frozen=True, slots=True)
 class Amount:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from airflow_bookmarks.core.redaction import redacted
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
@@ -15,6 +17,18 @@ class BookmarkError(Exception):
 
 class OptionError(BookmarkError, ValueError):
     """Raised when an option, setting or argument is unknown, misspelt, half given or contradicts another."""
+
+
+class LookRefusedError(OptionError):
+    """Raised when files lie where this process may not look: in the API server, below no prefix of its settings."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"{redacted(path)!r} was not looked at, so what is there is not known: the API server looks at files only "
+            "below the prefixes that its setting [bookmarks] look_below lists. Nothing was read or changed. The "
+            "command line looks, with the rights of its caller, and has the same verbs: 'airflow-bookmarks pending' or "
+            "'lag', and every change, of which --dry-run only tells what it would do."
+        )
 
 
 class NameInvalidError(BookmarkError, ValueError):
@@ -174,6 +188,10 @@ class ChangedMeanwhileError(BookmarkError):
 
 class SourceError(BookmarkError):
     """Raised when a source cannot be planned or read."""
+
+
+class LookFailedError(SourceError):
+    """Raised when the process that looks at files for the API server broke one of its limits, or ended."""
 
 
 class UnknownRunsError(BookmarkError):

@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Protocol, runtime_checkable
 from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.glob import SIGNS
 from airflow_bookmarks.core.redaction import has_user_info
+from airflow_bookmarks.files.permission import WatchedFileSystem, present_permission
 from airflow_bookmarks.files.s3_settings import S3_SCHEMES, S3Settings
 
 if TYPE_CHECKING:
@@ -217,7 +218,21 @@ _INSTEAD = {"dbfs": " name the store that lies below DBFS, or a volume by its pa
 
 
 def open_filesystem(path: str) -> FileSystem:
-    """Return the file system that a path lies on.
+    """Return the file system that a path lies on, as far as this process may look at it.
+
+    Raises:
+        OptionError: the path is empty, or its scheme has no file system here.
+        LookRefusedError: this process may not look there.
+    """
+    permission = present_permission()
+    if permission is None:
+        return open_any_filesystem(path)
+    permission.check(path)
+    return WatchedFileSystem(open_any_filesystem(path), permission)
+
+
+def open_any_filesystem(path: str) -> FileSystem:
+    """Return the file system that a path lies on, whatever this process may look at: for where the state itself lies.
 
     Raises:
         OptionError: the path is empty, has a password in it, or its scheme has no file system here.

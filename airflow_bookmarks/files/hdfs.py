@@ -7,7 +7,7 @@ import logging
 import os
 import posixpath
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -16,6 +16,7 @@ from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.files.filesystem import FileSystemError
 from airflow_bookmarks.files.hadoop import HadoopFileSystem, Place
 from airflow_bookmarks.files.hdfs_settings import Address, HdfsSettings, without_default_port
+from airflow_bookmarks.files.permission import present_permission
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -267,6 +268,9 @@ def _redirected(fs: AbstractFileSystem, at: Place, op: str, method: str, **argum
     """
     answer = fs._call(op, method, at.path, redirect=False, **arguments)
     told = urlsplit(fs._apply_proxy(answer.headers["Location"]))
+    permission = present_permission()
+    if permission is not None:
+        permission.check_host(told.geturl())
     return fs.session, urlunsplit(told._replace(path=f"/webhdfs/v1{quote(at.path)}"))
 
 
@@ -279,13 +283,23 @@ def _is_for_another(error: Exception) -> bool:
 
 
 def _limit(session: Any) -> None:
-    """Give each request of a session a limit of time, which fsspec gives none."""
+    """Give each request of a session a limit of time, which fsspec gives none, and let it follow no redirect.
+
+    Only where content is given or taken does the protocol send to another server; `_redirected` asks for its address.
+    """
     from requests.adapters import HTTPAdapter
+    from requests.exceptions import TooManyRedirects
 
     class Patient(HTTPAdapter):
         def send(self, request: Any, *args: Any, **kwargs: Any) -> Any:
             kwargs["timeout"] = kwargs.get("timeout") or (_CONNECT_LIMIT_S, _ANSWER_LIMIT_S)
             return super().send(request, *args, **kwargs)
 
+    def refuse(answer: Any, request: Any, *, yield_requests: bool = False, **kwargs: Any) -> Iterator[Any]:
+        if not yield_requests and session.get_redirect_target(answer):
+            raise TooManyRedirects(f"{request.url} sends to another server, which is not followed", response=answer)
+        return iter(())
+
+    session.resolve_redirects = refuse
     for prefix in ("http://", "https://"):
         session.mount(prefix, Patient())

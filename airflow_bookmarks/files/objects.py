@@ -9,7 +9,7 @@ import stat
 from typing import IO, TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import SourceMissingError, StateCorruptError, StoreAccessError
-from airflow_bookmarks.files.filesystem import open_filesystem, store_of
+from airflow_bookmarks.files.filesystem import open_any_filesystem, store_of
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.files.s3_settings import S3_SCHEMES, S3Access, S3Settings
 
@@ -71,7 +71,7 @@ class FileObjects:
     def _files(self, uri: str) -> FileSystem:
         scheme = uri.partition("://")[0]
         if self._session is None or scheme not in S3_SCHEMES:
-            return open_filesystem(uri)
+            return open_any_filesystem(uri)
         from airflow_bookmarks.files.s3 import S3FileSystem
 
         # Asked for each time: those of a role change while a process lives. While they stay, so do the clients.

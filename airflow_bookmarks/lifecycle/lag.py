@@ -7,14 +7,14 @@ more: the last runs of the consumer, and those of the upstream that it has not r
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.condition import rewound_below
 from airflow_bookmarks.core.edge import lowest_replayed
 from airflow_bookmarks.core.head import Head
-from airflow_bookmarks.core.instant import from_text
+from airflow_bookmarks.core.instant import from_text, to_text
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.lag import WINDOW, LagState, Point, lag_state
 from airflow_bookmarks.core.run import ContextState, RunState, names_now
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.edge import Edge
     from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.lifecycle.last_plan import Waiting
     from airflow_bookmarks.lifecycle.pending import PendingContext
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -42,7 +43,8 @@ class Lag:
 
     `consumed` and `published` are runs of the upstream; None for folders. `runs`, `files`, `bytes` and `seconds` are
     what is unread (runs with data; files as the upstream wrote them) and how long the oldest of it is there; None where
-    that can't be said. `why` says a state that is not OK in words.
+    that can't be said. `why` says a state that is not OK in words. With `recorded_by` the folders were not looked at:
+    this is what that run left waiting at the time of `recorded_at`.
     """
 
     job: str
@@ -57,6 +59,8 @@ class Lag:
     bytes: int | None = None
     seconds: int | None = None
     why: str | None = None
+    recorded_by: int | None = None
+    recorded_at: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -342,9 +346,18 @@ def _lag_of_source(job: str, context: PendingContext, window: Sequence[Run], now
     """
     known = (job, context.source, context.kind, (context.ctx,))
     if context.plan is None:
-        return Lag(*known, LagState.UNKNOWN, why=context.unknown)
+        return replace(Lag(*known, LagState.UNKNOWN, why=context.unknown), **_recorded(context.waiting))
     points = [Point(from_text(run.committed_at or run.planned_at), run.key.number, 0) for run in window]
     state = lag_state(points, context.files, now, context.oldest, is_working=is_working)
     waited = 0 if context.oldest is None else max(0, int((now - context.oldest).total_seconds()))
     size = context.plan.files.total_bytes
     return Lag(*known, state, None, None, None, context.files, size, waited, _in_words(state, points))
+
+
+def _recorded(waiting: Waiting | None) -> dict[str, Any]:
+    if waiting is None:
+        return {}
+    at = waiting.looked_at
+    waited = None if waiting.oldest is None else max(0, int((at - waiting.oldest).total_seconds()))
+    known = {"files": waiting.files, "bytes": waiting.bytes, "seconds": waited if waiting.files else 0}
+    return {**known, "recorded_by": waiting.run_number, "recorded_at": to_text(at)}

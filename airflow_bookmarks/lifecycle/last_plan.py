@@ -1,21 +1,79 @@
-"""What the plan that listed a context last has recorded of it: gaps, the newest partition. Nothing is listed for it."""
+"""What the plan that listed a context last has recorded: gaps, the newest partition, what it left. Lists no folder."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.bound import LOOKED_AT, WAITING_BYTES, WAITING_OLDEST
 from airflow_bookmarks.core.gap import shown_gaps
+from airflow_bookmarks.core.instant import from_text
+from airflow_bookmarks.core.listing import instant
 from airflow_bookmarks.core.partition_time import NEWEST_PARTITION
+from airflow_bookmarks.core.reason import OVER_BOUND, SETTLING
 from airflow_bookmarks.core.run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import RunKey
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 LastPlans = dict[str, "Mapping[str, Any]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What a run left of a context to later runs, over a bound or settling, when it looked.
+
+    `run_number` is that of the run. `bytes` and `oldest` are None where they were not recorded, and `oldest` also where
+    nothing was left. `skipped` counts by reason all that it left out.
+    """
+
+    run_number: int
+    looked_at: datetime
+    files: int
+    bytes: int | None
+    oldest: datetime | None
+    skipped: Mapping[str, int]
+
+    @classmethod
+    def of(cls, run: Run, facts: Mapping[str, Any]) -> Waiting:
+        """Read it from the facts of a plan."""
+        skipped = facts.get("skipped", {})
+        files = sum(skipped.get(reason, 0) for reason in READ_LATER)
+        oldest = facts.get(WAITING_OLDEST)
+        return cls(
+            run.key.number,
+            from_text(facts.get(LOOKED_AT, run.planned_at)),
+            files,
+            facts.get(WAITING_BYTES) if files else 0,
+            None if oldest is None else instant(oldest),
+            skipped,
+        )
+
+
+READ_LATER = (OVER_BOUND, SETTLING)  # of what a plan leaves out, what a later run reads
+
+
+def left_waiting(store: BookmarkStore, job: str, head: Head, ctx: str, recent: Sequence[Run]) -> Waiting | None:
+    """Return what the last look at a context left to later runs; None where no run of the present epoch looked at it.
+
+    What a run saw before a reset, rewind or set tells nothing of what the next run reads.
+
+    Args:
+        recent: the runs that committed last.
+    """
+    state = head.contexts.get(ctx)
+    last = [run for run in recent if run.key.number == head.run_number and run.state.is_committed]
+    holder = None if state is None else store.run(job, state.run)
+    for run in (*last, *([] if holder is None else [holder])):
+        name = ctx if ctx in run.plans or state is None else state.planned_as(ctx)
+        if run.epoch == head.epoch and name in run.plans:
+            return Waiting.of(run, run.plans[name].facts)
+    return None
 
 
 def last_plans(store: BookmarkStore, job: str, head: Head) -> LastPlans:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import OptionError, SourceError
-from airflow_bookmarks.core.reason import OVER_BOUND, SETTLING
+from airflow_bookmarks.lifecycle.last_plan import READ_LATER
 from airflow_bookmarks.lifecycle.pending import recent_runs, recorded_on_change, recorded_plans
 from airflow_bookmarks.lifecycle.reading import ContextReader
 from airflow_bookmarks.sources.files import left_out
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sources.source import Found
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.line_store import Turn
-
-_READ_LATER = (OVER_BOUND, SETTLING)  # of what a plan leaves out, what a later run reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,7 @@ def _found_after(store: BookmarkStore, found: Found, turn: Turn, ctx: str) -> Fo
 
 def _unread(plan: FilePlan) -> dict[str, int]:
     """Return the files, with their sizes, that this run or a later one reads from where the plan began."""
-    listings = [plan.files, *(files for reason, files in left_out(plan).items() if reason in _READ_LATER)]
+    listings = [plan.files, *(files for reason, files in left_out(plan).items() if reason in READ_LATER)]
     return {file.path: file.size_bytes for files in listings for file in files}
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.emptiness import WHEN_EMPTY
-from airflow_bookmarks.core.errors import OptionError, SourceError
+from airflow_bookmarks.core.errors import LookRefusedError, OptionError, SourceError
 from airflow_bookmarks.core.fact import READ_AGAIN
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
@@ -20,6 +20,7 @@ from airflow_bookmarks.core.reason import EXCLUDED, UNMATCHED
 from airflow_bookmarks.core.redaction import redacted
 from airflow_bookmarks.core.run import RunState, names_now
 from airflow_bookmarks.lifecycle.history import total
+from airflow_bookmarks.lifecycle.last_plan import Waiting, left_waiting
 from airflow_bookmarks.lifecycle.reading import ContextReader, entry_now
 from airflow_bookmarks.lifecycle.recover import STARTS_FROM, STARTS_OVER
 from airflow_bookmarks.sources.files import OPTIONS, left_out
@@ -41,8 +42,9 @@ class PendingContext:
     """What is new in one context.
 
     `source` is its fingerprint. `plan` is the plan that a run would make now; None where that can't be said, for the
-    reason in `unknown`. `rows` counts those of an upstream's runs; None: not known. `up_to_script` says what the script
-    may let in today that the options of the last run leave out; None: nothing.
+    reason in `unknown`. `waiting` is, where this process may not look at the files, what a run has recorded of them.
+    `rows` counts those of an upstream's runs; None: not known. `up_to_script` says what the script may let in today
+    that the options of the last run leave out; None: nothing.
     """
 
     ctx: str
@@ -52,6 +54,7 @@ class PendingContext:
     unknown: str | None = None
     rows: int | None = None
     up_to_script: str | None = None
+    waiting: Waiting | None = None
 
     @property
     def files(self) -> int:
@@ -78,7 +81,10 @@ class PendingContext:
         return () if window is None else tuple(number for number, _ in window.runs)
 
     def as_dict(self, *, with_skipped: bool = False) -> dict[str, Any]:
-        """Return it as plain values; numbers are None where they are not known."""
+        """Return it as plain values; numbers are None where they are not known.
+
+        With `recorded_by` they are what that run left waiting at the time of `recorded_at`.
+        """
         plan = self.plan
         facts: dict[str, Any] = {
             "ctx": self.ctx,
@@ -91,6 +97,9 @@ class PendingContext:
             "skipped": {} if plan is None else dict(plan.skipped),
             READ_AGAIN: None if plan is None else plan.read_again,
             "unknown": self.unknown,
+            "recorded_by": None,
+            "recorded_at": None,
+            **({} if self.waiting is None else _recorded(self.waiting)),
         }
         if plan is not None and plan.upstream is not None:
             facts |= {"upstream": plan.upstream.job, "runs": list(self.runs), "rows": self.rows}
@@ -156,6 +165,8 @@ class Pending:
         `files` and `bytes` are None where one of the contexts can't be counted.
         """
         contexts = [context.as_dict(with_skipped=with_skipped) for context in self.contexts]
+        # What a run has left waiting is not all that the next one reads.
+        counted = [{"files": None, "bytes": None} if each["recorded_by"] is not None else each for each in contexts]
         return {
             "job": self.job,
             "namespace": self.namespace,
@@ -163,8 +174,8 @@ class Pending:
             "is_empty": self.is_empty,
             "is_known": self.is_known,
             "unknown": self.unknown,
-            "files": total(contexts, "files"),
-            "bytes": total(contexts, "bytes"),
+            "files": total(counted, "files"),
+            "bytes": total(counted, "bytes"),
             "contexts": contexts,
             "due_run_number": None if self.due is None else self.due.number,
             "cleaning": self.is_cleaning,
@@ -199,7 +210,7 @@ def pending(store: BookmarkStore, job: str) -> Pending:
         job,
         store.namespace,
         now,
-        contexts=tuple(_context(store, job, reader, ctx, entry) for ctx, entry in sorted(entries.items())),
+        contexts=tuple(_context(store, job, reader, ctx, entry, recent) for ctx, entry in sorted(entries.items())),
         due=head.publishing,
         is_cleaning=head.cleaning is not None,
         left_open=tuple(run.key for run in is_left if not (is_held and run.key.fence == head.fence)),
@@ -253,8 +264,19 @@ def _unknown(head: Head, recent: Sequence[Run], entries: Mapping[str, PlanEntry 
     return None if entries else "the last run read nothing under a bookmark"
 
 
+def _recorded(waiting: Waiting) -> dict[str, Any]:
+    return {
+        "files": waiting.files,
+        "bytes": waiting.bytes,
+        "oldest": None if waiting.oldest is None else to_text(waiting.oldest),
+        "skipped": dict(waiting.skipped),
+        "recorded_by": waiting.run_number,
+        "recorded_at": to_text(waiting.looked_at),
+    }
+
+
 def _context(
-    store: BookmarkStore, job: str, reader: ContextReader, ctx: str, entry: PlanEntry | None
+    store: BookmarkStore, job: str, reader: ContextReader, ctx: str, entry: PlanEntry | None, recent: Sequence[Run]
 ) -> PendingContext:
     state = reader.state(ctx)
     if entry is None:
@@ -263,6 +285,9 @@ def _context(
     try:
         source_now = recorded_source(store, job, entry)
         plan = source_now.plan(reader.found_for(ctx, source_now, recorded_on_change(entry)))
+    except LookRefusedError as error:
+        waiting = left_waiting(store, job, reader.head, ctx, recent)
+        return PendingContext(ctx, entry.kind, entry.fingerprint, unknown=str(error), waiting=waiting)
     except (OptionError, SourceError) as error:
         # What the run would raise as well, or this machine can't open: no reason to be silent on the other contexts.
         return PendingContext(ctx, entry.kind, entry.fingerprint, unknown=redacted(str(error)))

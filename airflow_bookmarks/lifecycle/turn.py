@@ -10,6 +10,7 @@ from airflow_bookmarks.core.edge import Edge
 from airflow_bookmarks.core.errors import (
     ChangeRefusedError,
     CleanRefusedError,
+    LookRefusedError,
     OptionError,
     SourceError,
     StateCorruptError,
@@ -204,6 +205,8 @@ def files_left_over(store: BookmarkStore, job: str, head: Head, turn: Turn) -> i
         return None
     try:
         return len(left_in_targets(store, before.runs).files)
+    except LookRefusedError:
+        return None
     except (SourceError, OptionError, OSError, StateCorruptError) as error:
         log.warning("bookmark %s: what undone runs left in their targets can't be looked at: %s", job, error)
         return None

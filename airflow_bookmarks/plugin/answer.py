@@ -288,7 +288,11 @@ class EventList(Answer):
 
 
 class PendingRow(Answer):
-    """What is new in one context; None where it is not known."""
+    """What is new in one context; None where it is not known.
+
+    With `recorded_by` its folders were not looked at: the figures are what that run left waiting at the time of
+    `recorded_at`, and what came since is not known.
+    """
 
     ctx: str
     kind: str
@@ -300,13 +304,15 @@ class PendingRow(Answer):
     skipped: dict[str, int]
     read_again: int | None
     unknown: str | None
+    recorded_by: int | None = None
+    recorded_at: str | None = None
     upstream: str | None = None
     runs: list[int] | None = None
     rows: int | None = None
 
 
 class Pending(Answer):
-    """What the next run would read, and finish first."""
+    """What the next run would read, and finish first, as looked up at `looked_at`. None where it is not known."""
 
     job: str
     namespace: str
@@ -324,7 +330,10 @@ class Pending(Answer):
 
 
 class LagRow(Answer):
-    """How far a job is behind one of its sources."""
+    """How far a job is behind one of its sources.
+
+    With `recorded_by` its folders were not looked at: that run left this much at the time of `recorded_at`.
+    """
 
     job: str
     source: str
@@ -338,12 +347,15 @@ class LagRow(Answer):
     bytes: int | None
     seconds: int | None
     why: str | None
+    recorded_by: int | None = None
+    recorded_at: str | None = None
 
 
 class LagList(Answer):
-    """How far a job is behind each of its sources."""
+    """How far a job is behind each of its sources, as looked up at `looked_at`."""
 
     lags: list[LagRow]
+    looked_at: str
 
 
 class GraphNode(Answer):

@@ -5,15 +5,16 @@ the job's name once more. What is changed is noted with the name of the logged-i
 """
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Body, Depends, Path
 
 from airflow_bookmarks.core.errors import ChangedMeanwhileError, OptionError
-from airflow_bookmarks.core.job_state import SET_STATE
+from airflow_bookmarks.core.job_state import SET_STATE, hidden
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.change import Change
-from airflow_bookmarks.lifecycle.protection import approve, protect, reject, request
+from airflow_bookmarks.lifecycle.protection import find_request, protect, reject
 from airflow_bookmarks.plugin import ask
 from airflow_bookmarks.plugin.answer import Changed, Preview, Requested
 from airflow_bookmarks.plugin.audit import note
@@ -23,7 +24,7 @@ from airflow_bookmarks.plugin.origin import same_origin
 from airflow_bookmarks.plugin.refusal import MovedError
 from airflow_bookmarks.plugin.telling import request_row
 from airflow_bookmarks.plugin.veil import veiled
-from airflow_bookmarks.plugin.visit import JobName, Owned, Visiting
+from airflow_bookmarks.plugin.visit import Ask, JobName, Owned, Visiting
 
 router = APIRouter(tags=["changing"], dependencies=[Depends(same_origin)])
 
@@ -37,7 +38,7 @@ async def preview(visit: Visiting, job: JobName, wish: Annotated[ask.Wish, ask.B
     """Say what a change would do, without making it."""
     found = await visit.changeable(job)
     sight = await visit.sight()
-    return await visit.store(lambda hook: _preview(hook, found.key, wish.change(), sight))
+    return await visit.looking(lambda hook, ask: _preview(hook, ask, found.key, wish.change(), sight))
 
 
 @router.post("/jobs/{job}/changes")
@@ -45,7 +46,7 @@ async def change(visit: Visiting, job: JobName, asked: Annotated[ask.ChangeAsk, 
     """Reset a job, rewind it, set a context or state of it, delete its bookmark, or undo the last of these."""
     found = await visit.changeable(job)
     _check_confirmed(job, asked.confirm)
-    return await visit.store(lambda hook: _change(hook, found, asked, visit.person))
+    return await visit.looking(lambda hook, ask: _change(hook, ask, found, asked, visit.person), is_change=True)
 
 
 @router.post("/jobs/{job}/protection")
@@ -61,7 +62,7 @@ async def ask_for(visit: Visiting, job: JobName, asked: Annotated[ask.RequestAsk
     found = await visit.changeable(job)
     _check_confirmed(job, asked.confirm)
     sight = await visit.sight()
-    return await visit.store(lambda hook: _request(hook, found, asked, visit.person, sight))
+    return await visit.looking(lambda hook, ask: _request(hook, ask, found, asked, visit.person, sight), is_change=True)
 
 
 @router.post("/jobs/{job}/requests/{id}/approve")
@@ -70,7 +71,9 @@ async def approve_request(
 ) -> Changed:
     """Approve a change that somebody else asked for, and make it."""
     found = await visit.changeable(job)
-    return await visit.store(lambda hook: _approve(hook, found, id, asked.force, visit.person))
+    return await visit.looking(
+        lambda hook, ask: _approve(hook, ask, found, id, asked.force, visit.person), is_change=True
+    )
 
 
 @router.post("/jobs/{job}/requests/{id}/reject")
@@ -86,42 +89,27 @@ async def reject_request(
 # ---- within the store's threads. The row in Airflow's log is written there as well: nobody may wait for it any more
 
 
-def _preview(hook: BookmarkHook, job: str, wish: Change, sight: Sight) -> Preview:
+def _preview(hook: BookmarkHook, ask_for: Ask, job: str, wish: Change, sight: Sight) -> Preview:
     store = hook.get_conn()
-    told = hook.preview(job, wish)
+    told = ask_for("preview", job, change=asdict(wish))
+    told = hidden(told) if hook.hides_state else told
     head = store.head(job)
     answer = Preview(**told, hidden_consumers=0, needs_approval=head.protected)
     return veiled(store, sight, answer, head.contexts)
 
 
-def _change(hook: BookmarkHook, found: Owned, asked: ask.ChangeAsk, person: Person) -> Changed:
-    told = _or_moved(
-        hook, found.key, asked.expected_version, lambda: _make(hook, found.key, asked, person), person.sight
-    )
+def _change(hook: BookmarkHook, ask_for: Ask, found: Owned, asked: ask.ChangeAsk, person: Person) -> Changed:
+    version = asked.expected_version
+    terms = {"reason": asked.reason, "force": asked.force, "expected_version": version, "who": person.name}
+
+    def make() -> dict[str, Any]:
+        change = asdict(asked.change())
+        made: dict[str, Any] = ask_for("change", found.key, change=change, terms=terms, typed_name=asked.confirm)
+        return made
+
+    told = _or_moved(hook, found.key, version, make, person.sight)
     facts = {**_wish_facts(asked.change()), "reason": asked.reason, "force": asked.force}
     return _told(found, person, told, facts)
-
-
-def _make(hook: BookmarkHook, job: str, asked: ask.ChangeAsk, person: Person) -> dict[str, Any]:
-    reason, force, version, who = asked.reason, asked.force, asked.expected_version, person.name
-    match asked:
-        case ask.Reset():
-            return hook.reset(job, clean=asked.clean, contexts=asked.contexts, reason=reason, force=force,
-                              expected_version=version, who=who)  # fmt: skip
-        case ask.Rewind():
-            return hook.rewind(job, to_run=asked.to_run, clean=asked.clean, contexts=asked.contexts, reason=reason,
-                               force=force, expected_version=version, who=who)  # fmt: skip
-        case ask.Set():
-            return hook.set_position(job, asked.ctx, asked.value, reason=reason, force=force,
-                                     expected_version=version, who=who)  # fmt: skip
-        case ask.SetState():
-            return hook.set_state(job, asked.state, asked.value, reason=reason, force=force,
-                                  expected_version=version, who=who)  # fmt: skip
-        case ask.Undo():
-            return hook.undo(job, reason=reason, force=force, expected_version=version, who=who)
-        case ask.Delete():
-            return hook.delete(job, typed_name=asked.confirm, clean=asked.clean, reason=reason, force=force,
-                               expected_version=version, who=who)  # fmt: skip
 
 
 def _protect(hook: BookmarkHook, found: Owned, reason: str, person: Person) -> Changed:
@@ -129,11 +117,15 @@ def _protect(hook: BookmarkHook, found: Owned, reason: str, person: Person) -> C
     return _told(found, person, told, {"reason": reason})
 
 
-def _request(hook: BookmarkHook, found: Owned, asked: ask.RequestAsk, person: Person, sight: Sight) -> Requested:
+def _request(
+    hook: BookmarkHook, ask_for: Ask, found: Owned, asked: ask.RequestAsk, person: Person, sight: Sight
+) -> Requested:
     store, wish, version = hook.get_conn(), asked.change(), asked.expected_version
 
     def make() -> Requested:
-        made = request(store, found.key, wish, reason=asked.reason, who=person.identity, expected_version=version)
+        arguments = {"change": asdict(wish), "reason": asked.reason, "who": asdict(person.identity)}
+        request_id = ask_for("request", found.key, **arguments, expected_version=version)
+        made = find_request(store, found.key, request_id)
         facts = {**_wish_facts(wish), "reason": asked.reason, "request": made.id}
         is_noted = _note("bookmark.request", found, person, facts)
         until = f"{made.valid_until:%Y-%m-%d %H:%M} UTC"
@@ -148,8 +140,8 @@ def _request(hook: BookmarkHook, found: Owned, asked: ask.RequestAsk, person: Pe
     return _or_moved(hook, found.key, version, make, lambda: sight)
 
 
-def _approve(hook: BookmarkHook, found: Owned, request_id: str, force: bool, person: Person) -> Changed:
-    told = approve(hook.get_conn(), found.key, request_id, who=person.identity, force=force)
+def _approve(hook: BookmarkHook, ask_for: Ask, found: Owned, request_id: str, force: bool, person: Person) -> Changed:
+    told = ask_for("approve", found.key, request_id=request_id, who=asdict(person.identity), force=force)
     facts = {"request": request_id, "requested_by": told["requested_by"], "force": force}
     return _told(found, person, told, facts, event="bookmark.approve")
 

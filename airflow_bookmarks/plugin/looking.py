@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path, Query
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.head import Head
+from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job_state import HIDDEN
 from airflow_bookmarks.core.redaction import redacted
 from airflow_bookmarks.core.run import Execution, Run, RunKey
@@ -44,7 +45,7 @@ from airflow_bookmarks.plugin.telling import (
     side_row,
 )
 from airflow_bookmarks.plugin.veil import hidden_from, veiled
-from airflow_bookmarks.plugin.visit import JobName, Owned, Visiting
+from airflow_bookmarks.plugin.visit import Ask, JobName, Owned, Visiting
 from airflow_bookmarks.store import item
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.naming import is_deleted, job_keys
@@ -161,18 +162,20 @@ async def events_of(visit: Visiting, job: JobName, limit: Limit = 50, offset: Of
 
 @router.get("/jobs/{job}/pending")
 async def pending_of(visit: Visiting, job: JobName) -> Pending:
-    """Tell what the next run of a job would read. Its folders are listed for that."""
+    """Tell what the next run of a job would read, or what its last run left, where its folders are not looked at."""
     found = await visit.readable(job)
     sight = await visit.sight()
-    return await visit.folders(lambda hook: _of_sources(hook, found.key, sight, Pending(**hook.pending(found.key))))
+    return await visit.looking(
+        lambda hook, ask: _of_sources(hook, found.key, sight, Pending(**ask("pending", found.key)))
+    )
 
 
 @router.get("/jobs/{job}/lag")
 async def lag_of(visit: Visiting, job: JobName) -> LagList:
-    """Tell how far a job is behind each job and each folder that it reads. Folders are listed for that."""
+    """Tell how far a job is behind each job and each folder that it reads, or was, where that is not looked at."""
     found = await visit.readable(job)
     sight = await visit.sight()
-    return await visit.folders(lambda hook: _of_sources(hook, found.key, sight, _lags(hook, found.key)))
+    return await visit.looking(lambda hook, ask: _of_sources(hook, found.key, sight, _lags(hook, ask, found.key)))
 
 
 @router.get("/jobs/{job}/graph")
@@ -235,8 +238,9 @@ def _of_sources(hook: BookmarkHook, job: str, sight: Sight, told: _Told) -> _Tol
     return veiled(store, sight, told, store.head(job).contexts)
 
 
-def _lags(hook: BookmarkHook, job: str) -> LagList:
-    return LagList(lags=[LagRow(**each) for each in hook.lag(job)])
+def _lags(hook: BookmarkHook, ask: Ask, job: str) -> LagList:
+    looked_at = to_text(hook.get_conn().now())
+    return LagList(lags=[LagRow(**each) for each in ask("lag", job)], looked_at=looked_at)
 
 
 def _runs(store: BookmarkStore, job: str, sight: Sight, limit: int, before: RunKey | None) -> RunList:

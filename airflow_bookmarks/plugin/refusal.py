@@ -30,6 +30,7 @@ _STATUS: Mapping[type[BookmarkError], int] = {
     errors.JobUnknownError: 404,
     errors.RunUnknownError: 404,
     errors.RequestUnknownError: 404,
+    errors.LookRefusedError: 409,
     errors.OptionError: 422,
     errors.NameInvalidError: 422,
     errors.DocumentError: 422,

@@ -1,19 +1,23 @@
 """A visit: one request, with who makes it, which job it is about, and how long it may still take."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, TypeVar
+from functools import partial
+from typing import Annotated, Any, TypeVar
 
 import anyio.to_thread
 from fastapi import Depends, Path, Request
 
-from airflow_bookmarks.core.errors import JobUnknownError, StateCorruptError
+from airflow_bookmarks.core.errors import JobUnknownError, LookRefusedError, StateCorruptError
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.owner import owners_in
+from airflow_bookmarks.files.permission import looking_below
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.plugin.auth import LoggedIn, Person, Sight
+from airflow_bookmarks.plugin.child import LIMITS, Limits, is_allowed, look, look_below
 from airflow_bookmarks.plugin.connection import Opened
+from airflow_bookmarks.plugin.errand import ERRANDS
 from airflow_bookmarks.plugin.gate import PATIENCE_S, Gate
 from airflow_bookmarks.plugin.listing import AllHeads
 from airflow_bookmarks.plugin.refusal import ForbiddenError
@@ -22,6 +26,9 @@ from airflow_bookmarks.store.naming import resolve_name
 _T = TypeVar("_T")
 
 _ALL_JOBS = 4  # times as long as for one
+_CHILD = 4  # times as long as for what takes no look at files
+
+Ask = Callable[..., Any]  # an errand: what, the job, and its arguments by name
 
 
 @dataclass(frozen=True)
@@ -30,12 +37,15 @@ class Backstage:
 
     opened: Opened = field(default_factory=Opened)
     store: Gate = field(default_factory=lambda: Gate("state store"))
-    # Listing a folder may take long where nothing is wrong, and should not keep others from the store.
+    # Listing a folder may take long where nothing is wrong, and should not keep others from the store. Each of these
+    # threads waits for a child that does it.
     folders: Gate = field(default_factory=lambda: Gate("listing of folders", threads=2))
     # As may looking at the head of each job; one at a time, because those who come meanwhile find what it has found.
     all_jobs: Gate = field(default_factory=lambda: Gate("state of all jobs", threads=1))
     heads: AllHeads = field(default_factory=AllHeads)
     patience_s: float = PATIENCE_S
+
+    limits: Limits = LIMITS  # of each child that looks at files
 
     def close(self) -> None:
         """End the threads."""
@@ -66,9 +76,40 @@ class Visit:
         """Ask the store, within the time that is left."""
         return await self._through(self.backstage.store, call)
 
-    async def folders(self, call: Callable[[BookmarkHook], _T]) -> _T:
-        """Ask the store and the folders that jobs read, within the time that is left."""
-        return await self._through(self.backstage.folders, call)
+    async def looking(self, call: Callable[[BookmarkHook, Ask], _T], *, is_change: bool = False) -> _T:
+        """Ask for what may take a look at files: here without one, then by a child, where the deployment allows that.
+
+        Args:
+            call: is given the hook, and what does an errand; it is called again for the child.
+            is_change: what was done here is done, and not done again for what it did not see.
+
+        Raises:
+            LookRefusedError: it takes a look that is not allowed. LookFailedError: the child had no answer.
+        """
+        refused: list[str] = []
+
+        def here(hook: BookmarkHook) -> _T:
+            with looking_below() as permission:
+                try:
+                    return call(hook, partial(ask_here, hook))
+                finally:
+                    refused.extend(permission.refused)
+
+        prefixes = look_below()
+        try:
+            answer = await self.store(here)
+        except LookRefusedError:
+            if not is_allowed(prefixes, refused):
+                raise
+        else:
+            if is_change or not is_allowed(prefixes, refused):
+                return answer
+        limits = self.backstage.limits
+        return await self._through(
+            self.backstage.folders,
+            lambda hook: call(hook, partial(_ask_child, hook, prefixes, limits)),
+            more_s=(_CHILD - 1) * self.backstage.patience_s,
+        )
 
     async def all_jobs(self, call: Callable[[BookmarkHook], _T]) -> _T:
         """Ask the store for the heads of all jobs: some seconds where nothing is wrong, so for longer than the rest."""
@@ -122,11 +163,23 @@ class Visit:
 
     async def _through(self, gate: Gate, call: Callable[[BookmarkHook], _T], *, more_s: float = 0.0) -> _T:
         def watched() -> _T:
-            with self.backstage.opened.watch() as hook:
+            # Files are no business of this process, wherever a call might come to them.
+            with looking_below(), self.backstage.opened.watch() as hook:
                 return call(hook)
 
         left_s = max(0.0, self.deadline + more_s - asyncio.get_running_loop().time())
         return await gate.run(watched, left_s)
+
+
+def ask_here(hook: BookmarkHook, what: str, job: str, **arguments: Any) -> Any:
+    """Do an errand in this process, which looks at no file."""
+    return ERRANDS[what](hook.get_conn(), job, **arguments)
+
+
+def _ask_child(
+    hook: BookmarkHook, prefixes: Sequence[str], limits: Limits, what: str, job: str, **arguments: Any
+) -> Any:
+    return look(hook, prefixes, what, job, arguments, limits)
 
 
 def owned(hook: BookmarkHook, name: str) -> Owned | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from airflow_bookmarks.core.bound import WAITING_FROM
+from airflow_bookmarks.core.bound import LOOKED_AT, WAITING_BYTES, WAITING_FROM, WAITING_OLDEST
 from airflow_bookmarks.core.errors import MisuseError, OptionError, OverwrittenError, SourceMissingError
 from airflow_bookmarks.core.instant import to_text, utc_now
 from airflow_bookmarks.core.ledger import Known, Ledger
@@ -71,7 +71,8 @@ class _RecordedPlan(FilePlan):
     `told_before` names by reason files that the stored plan of the first batch names: this one has but their count.
     `newest_partition` is the start of the newest one that is listed, `read_before` up to which one was read before.
     `read_rows` are those that were read before, also in later batches, and `earlier` what batches before this one read.
-    `grouping` is that of the files of the whole plan, those over the bound among them.
+    `grouping` is that of the files of the whole plan, those over the bound among them. `listed_at` is when the files
+    were listed, for an earlier batch of the loop (None: for this one).
     """
 
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -86,11 +87,23 @@ class _RecordedPlan(FilePlan):
     reach: Reach | None = None
     newest_partition: datetime | None = None
     read_before: datetime | None = None
+    listed_at: datetime | None = None
 
     def facts(self) -> dict[str, Any]:
         facts: dict[str, Any] = {NEWEST_PARTITION: self._read_until(), WAITING_FROM: self._waiting_from_ms()}
+        facts[LOOKED_AT] = None if self.listed_at is None else to_text(self.listed_at)
         told = {name: value for name, value in facts.items() if value is not None}
-        return {**FilePlan.facts(self), **told, OPTIONS: dict(self.options)}
+        return {**FilePlan.facts(self), **told, **self._waiting(), OPTIONS: dict(self.options)}
+
+    def _waiting(self) -> dict[str, int]:
+        """Return how much of what is listed later runs read, and when its oldest file is of; empty where none waits."""
+        waiting = [self.unread.get(SETTLING) or self.told_before.get(SETTLING) or Listing.of([])]
+        waiting += [] if self.over is None else [self.over[0].take(self.over[1])]
+        waiting = [files for files in waiting if len(files)]
+        if not waiting:
+            return {}
+        oldest = min(int(files.times_ms.min()) for files in waiting)
+        return {WAITING_BYTES: sum(files.total_bytes for files in waiting), WAITING_OLDEST: oldest}
 
     def _read_until(self) -> str | None:
         """Return the newest partition up to which all is read: one in which files wait for a later run is listed."""
@@ -220,7 +233,7 @@ class FileSource:
         rest = Rest(whole, whole.listing or Listing.of([]), np.arange(len(whole)))
         if self._backlog is not None:
             self._backlog.begin(asked, found.position, rest)
-        return self._part(whole, rest)
+        return self._part(replace(whole, listed_at=None), rest)
 
     def _part(self, plan: _RecordedPlan, rest: Rest) -> FilePlan:
         """Return what the bound takes of the rest, with all else as `plan` has it."""
@@ -309,6 +322,7 @@ class FileSource:
             reach=self._reach,
             newest_partition=self._reach.newest_partition(look.one_of_each_folder(), found, look.listed_at),
             read_before=self._reach.read_until(found, look.listed_at),
+            listed_at=look.listed_at,
             again=_paths_of(listing, chosen.wanted & (is_changed | is_read)),
             companions=_paths_of(listing, chosen.wanted & is_read),
             grouping=grouping,

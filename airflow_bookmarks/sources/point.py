@@ -63,15 +63,16 @@ def files_at(store: StateReader, found: Found, plan: FilePlan, value: str) -> Po
     """
     if value.startswith(RETRY):
         return _retried(found, value)
+    start = None if value == NOW else _start(value)
     listing, before = _listing(plan.roots, _optional(found)), found.watermark
-    if value == NOW:
+    if start is None:
         present = Ledger.empty() if found.position is None else Ledger.from_root(found.position, found.load)
         unread = listing.take(np.flatnonzero(present.classify(listing) != Known.KNOWN))
         ledger = present.add(unread, among=listing)
         # They count as read.
         ledger = replace(ledger, quarantine=ledger.quarantine.without(unread.paths), let_out=frozenset())
     else:
-        read = listing.take(np.flatnonzero(_start(value).before(listing.times_ms)))
+        read = listing.take(np.flatnonzero(start.before(listing.times_ms)))
         ledger = Ledger.empty().add(read, among=listing)
         listing, before = read, None
     newest = None if ledger.newest_ms is None else to_text(instant(ledger.newest_ms))

@@ -16,6 +16,7 @@ from airflow_bookmarks.core.bound import UNBOUND, Amount, Bound
 from airflow_bookmarks.core.edge import lowest_replayed
 from airflow_bookmarks.core.errors import (
     JobUnknownError,
+    LookRefusedError,
     MisuseError,
     OptionError,
     SourceChangedError,
@@ -29,7 +30,7 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.instant import from_text
 from airflow_bookmarks.core.line import Ancestry, has_living_number, last_common_run
 from airflow_bookmarks.core.listing import FileInfo, Listing
-from airflow_bookmarks.core.plan import FilePlan, UpstreamWindow, decode_moves
+from airflow_bookmarks.core.plan import FilePlan, UpstreamWindow, decode_moves, decode_published
 from airflow_bookmarks.core.position import Position, UpstreamPosition
 from airflow_bookmarks.core.reason import OVER_BOUND
 from airflow_bookmarks.core.run import OutputEntry, Run, RunState
@@ -397,8 +398,31 @@ class UpstreamSource:
         if not roots:
             return Listing.of([]), (), 0
         paths = [path for each in written for path in each.paths]
-        present = self._present(paths, open_one_filesystem(roots).stat(paths))
+        try:
+            present = self._present(paths, open_one_filesystem(roots).stat(paths))
+        except LookRefusedError:  # this process may not look: what the runs published is what there is
+            present = self._as_published(written)
         return Listing.of(present), roots, len(paths) - len(present)
+
+    def _as_published(self, written: Sequence[_Written]) -> list[FileInfo]:
+        """Return the files as their runs recorded them.
+
+        Raises:
+            OptionError: runs of a version that recorded their names alone are among these.
+        """
+        found: list[FileInfo] = []
+        for each in written:
+            if each.entry.publish is None:
+                continue
+            of_run, wanted = decode_published(self._store.blobs.get(each.entry.publish)), set(each.paths)
+            known = [file for file in of_run if isinstance(file, FileInfo) and file.path in wanted]
+            if len(known) < len(wanted):
+                raise OptionError(
+                    f"run {each.number} of upstream {self._upstream!r} did not record the sizes of its files, and this "
+                    "process does not look at them. Nothing was read or changed. The command line does."
+                )
+            found += known
+        return found
 
     def _present(self, paths: Sequence[str], found: Sequence[FileInfo | None]) -> list[FileInfo]:
         gone = [path for path, info in zip(paths, found, strict=True) if info is None]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.job_state import STATE_KIND
-from airflow_bookmarks.store.attribute import Fields, is_number, is_size, run_key_of
+from airflow_bookmarks.store.attribute import Fields, is_moment, is_number, is_size, run_key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -63,6 +63,10 @@ def _is_text(value: object) -> bool:
 
 def _is_text_or_none(value: object) -> bool:
     return value is None or isinstance(value, str)
+
+
+def _is_moment(value: object) -> bool:
+    return isinstance(value, str) and is_moment(value)
 
 
 def _is_size_or_none(value: object) -> bool:
@@ -131,6 +135,9 @@ _FACTS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "gaps": (_is_gaps, "no gaps"),
     "newest_partition": _TEXT,
     "waiting_from_ms": (_is_whole_number, "no whole number"),
+    "waiting_bytes": _SIZE,
+    "waiting_oldest_ms": (_is_whole_number, "no whole number"),
+    "looked_at": (_is_moment, "no time"),
     "mode": _TEXT,
     "format": _TEXT,
     "starts_from": _TEXT_OR_NONE,

@@ -109,6 +109,12 @@ def site(server: Site, world: World, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 @pytest.fixture
+def looks(world: World, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    """Let the page look at the files of this test: by a child process."""
+    monkeypatch.setenv("AIRFLOW__BOOKMARKS__LOOK_BELOW", str(world.folder))
+
+
+@pytest.fixture
 def dags(player: Player) -> tuple[str, ...]:  # noqa: F811
     """Make the DAGs that jobs of these tests belong to known to Airflow."""
     from airflow.sdk import DAG

@@ -68,7 +68,7 @@ def stands(world: World, job: str) -> tuple[int, int, int, int]:
     ids=str,
 )
 def test_preview_is_that_of_the_hook_and_changes_nothing(
-    site: Site, world: World, job: str, body: dict[str, Any], change: Change
+    site: Site, world: World, job: str, looks: None, body: dict[str, Any], change: Change
 ) -> None:
     world.shop.run("down", upstream=job)
     before = stands(world, job)
@@ -96,7 +96,7 @@ def test_preview_is_that_of_the_hook_and_changes_nothing(
     ids=str,
 )
 def test_change_is_made_and_leaves_an_event_and_a_row_in_the_log(
-    site: Site, world: World, job: str, kind: str, more: dict[str, Any], noted: dict[str, Any]
+    site: Site, world: World, job: str, looks: None, kind: str, more: dict[str, Any], noted: dict[str, Any]
 ) -> None:
     version, epoch, _, _ = stands(world, job)
 

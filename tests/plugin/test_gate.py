@@ -10,6 +10,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import httpx
@@ -153,7 +154,7 @@ def test_change_that_took_too_long_is_noted_all_the_same(
 ) -> None:
     from airflow_bookmarks.plugin import ask, changing
     from airflow_bookmarks.plugin.auth import Person
-    from airflow_bookmarks.plugin.visit import Owned
+    from airflow_bookmarks.plugin.visit import Owned, ask_here
 
     class Uma:
         def get_name(self) -> str:
@@ -165,7 +166,9 @@ def test_change_that_took_too_long_is_noted_all_the_same(
     done = threading.Event()
 
     def change() -> None:
-        told = changing._change(backstage.opened.hook(), found, asked, person)
+        told = changing._change(
+            backstage.opened.hook(), partial(ask_here, backstage.opened.hook()), found, asked, person
+        )
         assert told.audited
         done.set()
 

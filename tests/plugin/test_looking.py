@@ -321,7 +321,7 @@ def test_events_come_newest_first(site: Site, world: World) -> None:
     assert ([e["kind"] for e in page["events"]], page["total"]) == (["reset"], 2)
 
 
-def test_pending_lag_and_graph_are_those_of_the_hook(site: Site, world: World, dags: object) -> None:
+def test_pending_lag_and_graph_are_those_of_the_hook(site: Site, world: World, dags: object, looks: None) -> None:
     job = three_runs(world)
     world.shop.run("down", upstream=job)
     world.shop.put("4.txt", "new")
@@ -338,7 +338,11 @@ def test_pending_lag_and_graph_are_those_of_the_hook(site: Site, world: World, d
     assert [(row["kind"], row["files"]) for row in lag["lags"]] == [("files", 1)]
     assert get(site, "/jobs/down/pending")["contexts"][0]["runs"] == [4]
     assert get(site, "/jobs/down/lag")["lags"][0]["runs"] == 1
-    assert graph == {**hook.graph(job), "hidden": 0}
+    expected = hook.graph(job)
+    for read in (*graph["reads"], *expected["reads"]):
+        if read["lag"] is not None:
+            read["lag"]["seconds"] = None  # it goes on between the two
+    assert graph == {**expected, "hidden": 0}
 
 
 def test_heads_of_all_jobs_are_read_once_for_some_seconds(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

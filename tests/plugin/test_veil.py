@@ -43,7 +43,7 @@ def sight(*readable: str, assets: bool = False) -> Sight:
 def lag_row(**facts: Any) -> LagList:
     known: dict[str, Any] = dict.fromkeys(("consumed", "published", "runs", "files", "bytes", "seconds"))
     row = LagRow(job=OURS, source=ABOVE, kind="upstream", contexts=["raw"], state="OK", **known, **facts)
-    return LagList(lags=[row])
+    return LagList(lags=[row], looked_at="2026-01-01T00:00:00.000000Z")
 
 
 def test_text_says_no_name_that_is_hidden_and_every_other_one(row_of_jobs: World) -> None:

@@ -69,7 +69,7 @@ def world(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> World:
 @pytest.fixture(scope="package")
 def server(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Run the API server with that store."""
-    with running_server(tmp_path_factory.mktemp("page") / "server", world.uri) as running:
+    with running_server(tmp_path_factory.mktemp("page") / "server", world.uri, look_below=str(world.root)) as running:
         yield running
 
 

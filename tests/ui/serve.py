@@ -27,7 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             world.copy_jobs(asked.jobs)
         if asked.damage:
             world.damage()
-        with running_server(root / "server", world.uri, base_path=asked.base_path, port=asked.port) as server:
+        how = {"base_path": asked.base_path, "port": asked.port, "look_below": str(world.root)}
+        with running_server(root / "server", world.uri, **how) as server:
             print(f"{server.url}plugin/bookmarks")
             print(f"store: {world.uri}")
             for user in USERS:

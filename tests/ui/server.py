@@ -62,7 +62,9 @@ def password_of(user: str) -> str:
 
 
 @contextmanager
-def running_server(root: Path, store: str, *, base_path: str = "", port: int | None = None) -> Iterator[Server]:
+def running_server(
+    root: Path, store: str, *, base_path: str = "", port: int | None = None, look_below: str = ""
+) -> Iterator[Server]:
     """Run an API server below `root`, which is emptied, until the block ends.
 
     Args:
@@ -70,6 +72,7 @@ def running_server(root: Path, store: str, *, base_path: str = "", port: int | N
         store: the store of its connection `bookmarks_default`.
         base_path: the path below which it serves, e.g. "/tools/airflow"; default: all of the host.
         port: of the loopback; default: a free one.
+        look_below: the folder of whose files the page looks; default: it looks at none.
 
     Raises:
         RuntimeError: it ended, or did not answer in time; the message has the end of its log.
@@ -80,6 +83,7 @@ def running_server(root: Path, store: str, *, base_path: str = "", port: int | N
     folders.passwords.write_text(json.dumps({user: password_of(user) for user in USERS}))
     shutil.copytree(_DAGS, root / "dags", ignore=shutil.ignore_patterns("__pycache__"))
     settings = {**environment(folders, store, ""), **_settings(folders, url)}
+    settings["AIRFLOW__BOOKMARKS__LOOK_BELOW"] = look_below
     (folders.airflow / "airflow.cfg").touch()
     migrate(folders, settings)
     session.run([sys.executable, "-m", "tests.ui.flows"], settings)

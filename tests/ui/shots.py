@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bookmarks-shots-")))
         world = World.open(root / "world")
         world.seed()
-        server = stack.enter_context(running_server(root / "server", world.uri))
+        server = stack.enter_context(running_server(root / "server", world.uri, look_below=str(world.root)))
         browser = stack.enter_context(chromium.running(program))
         written = list(_shots(browser, server, f"{root}/world", asked.to))
     too_large = [path for path in written if path.stat().st_size > MOST_BYTES]

@@ -97,7 +97,7 @@ export function useEvents(job: string, offset: number, limit: number) {
   });
 }
 
-/** What the next run would read. Lists folders, so it is asked for by a person and not by a timer. */
+/** What the next run would read. It may take a look at folders, so a person asks for it and not a timer. */
 export function usePending(job: string, isWanted: boolean) {
   return useQuery({
     queryKey: ["job", job, "pending"],
@@ -106,7 +106,7 @@ export function usePending(job: string, isWanted: boolean) {
   });
 }
 
-/** How far the job is behind what it reads. Lists folders, like `usePending`. */
+/** How far the job is behind what it reads. It may take a look at folders, like `usePending`. */
 export function useLag(job: string, isWanted: boolean) {
   return useQuery({
     queryKey: ["job", job, "lag"],

@@ -25,6 +25,7 @@ const TITLES: Record<string, [string, Offer]> = {
   ChangedMeanwhileError: ["The job changed meanwhile", "preview"],
   ChangeRefusedError: ["It can't be done", "nothing"],
   FencedError: ["The job changed meanwhile", "preview"],
+  LookRefusedError: ["The API server may not look at the files", "nothing"],
   JobBusyError: ["A run holds the job", "force"],
   JobUnknownError: ["There is no such job", "nothing"],
   ProtectedError: ["The job is protected", "preview"],

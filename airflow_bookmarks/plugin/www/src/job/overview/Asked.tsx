@@ -13,7 +13,7 @@ interface AskedProps<T> {
   children: (answer: T) => ReactNode;
 }
 
-/** Something that is looked up when a person asks for it, because folders are listed for it. */
+/** Something that is looked up when a person asks for it, because folders may be listed for it. */
 export function Asked<T>({ title, hint, job, useAnswer, children }: AskedProps<T>) {
   const [isWanted, setWanted] = useState(false);
   const asked = useAnswer(job, isWanted);

@@ -6,6 +6,7 @@ import { ScrollTable } from "../../parts/ScrollTable";
 import { StateBadge } from "../../parts/StateBadge";
 import { Asked } from "./Asked";
 import { behindWords, readWords } from "./lag";
+import { Recorded } from "./Recorded";
 
 const COLUMNS = [
   { title: "Source" },
@@ -21,7 +22,7 @@ export function Lags({ job }: { job: string }) {
   return (
     <Asked
       title="Lag"
-      hint="How far it is behind what it reads. Its folders are listed for that, when you ask."
+      hint="How far it is behind what it reads; of folders that the API server may not look at, what a run recorded."
       job={job}
       useAnswer={useLag}
     >
@@ -57,7 +58,7 @@ function LagLine({ lag }: { lag: LagRow }) {
         {lag.contexts.join(", ")}
       </Table.Cell>
       <Table.Cell minW="12rem" whiteSpace="normal" overflowWrap="anywhere">
-        {lag.why}
+        {lag.recorded_by == null ? lag.why : <Recorded row={lag} />}
       </Table.Cell>
     </Table.Row>
   );

@@ -7,6 +7,7 @@ import { ScrollTable } from "../../parts/ScrollTable";
 import { inBytes } from "../../words/number";
 import { Asked } from "./Asked";
 import { filesWords, firstWords, pendingWords, runsWords, skippedWords } from "./pending";
+import { Recorded } from "./Recorded";
 
 const COLUMNS = [
   { title: "Context" },
@@ -23,7 +24,7 @@ export function NextRun({ job }: { job: string }) {
   return (
     <Asked
       title="Next run"
-      hint="What it would read if it began now. Its folders are listed for that, when you ask."
+      hint="What it would read if it began now; of folders that the API server may not look at, what a run recorded."
       job={job}
       useAnswer={usePending}
     >
@@ -60,7 +61,8 @@ function Found({ pending }: { pending: Pending }) {
               <Table.Cell>{skippedWords(row) ?? "nothing"}</Table.Cell>
               <Table.Cell minW="14rem" whiteSpace="normal" wordBreak="break-all">
                 {row.upstream ? `${row.upstream}, ${runsWords(row.runs) ?? "no run"}` : row.source}
-                {row.unknown && (
+                <Recorded row={row} />
+                {row.unknown && row.recorded_by == null && (
                   <Text fontSize="xs" color="fg.muted" wordBreak="break-word">
                     {row.unknown}
                   </Text>

@@ -8,6 +8,7 @@ export function behindWords(lag: LagRow): string {
   if (lag.runs) said.push(count(lag.runs, "run"));
   if (lag.files) said.push(count(lag.files, "file"));
   if (lag.bytes) said.push(inBytes(lag.bytes));
+  if (said.length === 0 && lag.recorded_by != null) return "nothing left waiting then";
   if (said.length === 0) return lag.state === "UNKNOWN" ? "unknown" : "nothing unread";
   const unread = said.join(", ");
   return lag.seconds ? `${unread}; the oldest is there for ${duration(lag.seconds)}` : unread;

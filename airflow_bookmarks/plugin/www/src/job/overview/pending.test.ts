@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Pending } from "../../api/model";
-import { filesWords, firstWords, pendingWords, runsWords, skippedWords } from "./pending";
+import { filesWords, firstWords, pendingWords, recordedWords, runsWords, skippedWords } from "./pending";
 
 const PENDING: Pending = {
   job: "flights.clean",
@@ -33,6 +33,27 @@ describe("what is finished first", () => {
     expect(
       firstWords({ ...PENDING, cleaning: true, due_run_number: 4, left_open: ["5.6"], holder: "a/b/c" }),
     ).toHaveLength(4));
+});
+
+it("what a run recorded is not taken for what is there now", () => {
+  const row = {
+    ctx: "raw",
+    kind: "files",
+    source: "files:/raw",
+    files: 2,
+    bytes: 14,
+    oldest: null,
+    newest: null,
+    skipped: {},
+    read_again: null,
+    unknown: "not looked at",
+    recorded_by: 7,
+    recorded_at: "2026-05-03T09:00:00Z",
+  };
+  const told = pendingWords({ ...PENDING, is_known: false, files: null, bytes: null, contexts: [row] });
+  expect(told).toContain("what is new is not known");
+  expect(recordedWords(row)).toBe("recorded by run 7: what it left waiting");
+  expect(recordedWords({ recorded_by: null })).toBeUndefined();
 });
 
 it("what would be left out is counted by reason", () => {

@@ -3,11 +3,18 @@ import { count, inBytes, inFull } from "../../words/number";
 
 /** Say what the next run would do, in one sentence. */
 export function pendingWords(pending: Pending): string {
+  if (pending.unknown === null && pending.contexts.some(isRecorded)) {
+    return "The files were not looked at, so what is new is not known. What runs have recorded is below.";
+  }
   if (!pending.is_known) return `Nobody can tell before the run: ${pending.unknown ?? "a source can't be looked at"}`;
   if (pending.is_empty) return "There is nothing new: the next run would be empty.";
   if (pending.files === 0) return hasMore(pending) ? "There is something new." : "There is nothing new to read.";
   if (pending.files === null) return "Nobody can tell before the run how much is new.";
   return `The next run would read ${count(pending.files, "file")} (${inBytes(pending.bytes ?? 0)}).`;
+}
+
+function isRecorded(row: PendingRow): boolean {
+  return row.recorded_by != null;
 }
 
 // What is no file has no size that could be told.
@@ -29,6 +36,11 @@ export function firstWords(pending: Pending): string[] {
 export function filesWords(row: Pick<PendingRow, "files" | "read_again">): string {
   if (row.files === null) return "unknown";
   return row.read_again ? `${inFull(row.files)}, ${inFull(row.read_again)} of them again` : inFull(row.files);
+}
+
+/** Say whose word for a figure is taken, where nobody looked; undefined where somebody did. */
+export function recordedWords(row: { recorded_by?: number | null }): string | undefined {
+  return row.recorded_by == null ? undefined : `recorded by run ${row.recorded_by}: what it left waiting`;
 }
 
 /** Say what a run would leave out of a context: "2 late, 1 settling". Undefined where it would leave nothing. */
