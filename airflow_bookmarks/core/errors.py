@@ -155,6 +155,25 @@ class PublishError(BookmarkError):
     """Raised when what a run staged can't be made visible; a committed run stays committed, its publish due."""
 
 
+class OutOfBoundsError(BookmarkError):
+    """Raised when state names a file or folder that its job may neither move nor delete.
+
+    `item` is the item that names it, `path` what it names.
+    """
+
+    _ADVICE = (
+        "Somebody has changed the state, or it was made for another place: 'airflow-bookmarks doctor' lists all such "
+        "paths; restore the item from a backup, or import an export of the job."
+    )
+
+    def __init__(self, job: str, item: str, path: str, why: str, advice: str | None = None) -> None:
+        super().__init__(
+            f"job {job!r}: {item} names {path!r}, which this job may not touch: {why}. Nothing was moved, deleted or "
+            f"swept. {advice or self._ADVICE}"
+        )
+        self.job, self.item, self.path = job, item, path
+
+
 class SinkUnknownError(BookmarkError):
     """An earlier run wrote to a sink of a kind that is not known here: neither given up nor finished."""
 

@@ -100,28 +100,8 @@ class FileSystem(Protocol):
         """Open a file for reading."""
         ...
 
-    def move(self, source: str, target: str) -> bool:
-        """Move one file; False when `source` is gone. Makes the folders above `target`.
-
-        `target` shows the whole file or none, whoever else moves the same. One request where the store has it, else a
-        copy and then the removal of `source`, which a later try finishes.
-        """
-        ...
-
-    def delete(self, path: str) -> bool:
-        """Delete one file; False when the store tells that it was gone (an object store does not)."""
-        ...
-
     def folders(self, root: str) -> Sequence[str]:
         """Return the names of the folders directly in `root`; none when it is gone."""
-        ...
-
-    def remove(self, root: str) -> None:
-        """Remove a folder with all that is in it; no error when it is gone.
-
-        Where somebody removes it or writes into it at the same time (a driver that lost its job and does not know it
-        yet), a part of it may stay: a later sweep removes that.
-        """
         ...
 
     def canonical(self, path: str) -> str:
@@ -149,31 +129,59 @@ class FileSystem(Protocol):
         ...
 
 
-def _open_local() -> FileSystem:
+class ChangeableFileSystem(FileSystem, Protocol):
+    """A file system that also moves and deletes: opened by `open_to_change` alone.
+
+    Who lists, reads and looks has no use for it, and who takes paths from state goes by `lifecycle.file_changes`, which
+    shows first that they are the job's own.
+    """
+
+    def move(self, source: str, target: str) -> bool:
+        """Move one file; False when `source` is gone. Makes the folders above `target`.
+
+        `target` shows the whole file or none, whoever else moves the same. One request where the store has it, else a
+        copy and then the removal of `source`, which a later try finishes.
+        """
+        ...
+
+    def delete(self, path: str) -> bool:
+        """Delete one file; False when the store tells that it was gone (an object store does not)."""
+        ...
+
+    def remove(self, root: str) -> None:
+        """Remove a folder with all that is in it; no error when it is gone.
+
+        Where somebody removes it or writes into it at the same time (a driver that lost its job and does not know it
+        yet), a part of it may stay: a later sweep removes that.
+        """
+        ...
+
+
+def _open_local() -> ChangeableFileSystem:
     from airflow_bookmarks.files.local import LocalFileSystem
 
     return LocalFileSystem()
 
 
-def _open_s3(settings: S3Settings, scheme: str) -> FileSystem:
+def _open_s3(settings: S3Settings, scheme: str) -> ChangeableFileSystem:
     from airflow_bookmarks.files.s3 import S3FileSystem
 
     return S3FileSystem(settings, scheme)
 
 
-def _open_hdfs(settings: HdfsSettings | None, scheme: str) -> FileSystem:
+def _open_hdfs(settings: HdfsSettings | None, scheme: str) -> ChangeableFileSystem:
     from airflow_bookmarks.files.hdfs import open_hdfs
 
     return open_hdfs(settings, scheme)
 
 
-def _open_gs() -> FileSystem:
+def _open_gs() -> ChangeableFileSystem:
     from airflow_bookmarks.files.gs import open_gs
 
     return open_gs()
 
 
-def _open_abfs(scheme: str) -> FileSystem:
+def _open_abfs(scheme: str) -> ChangeableFileSystem:
     from airflow_bookmarks.files.abfs import open_abfs
 
     return open_abfs(scheme)
@@ -182,7 +190,7 @@ def _open_abfs(scheme: str) -> FileSystem:
 _HDFS_SCHEMES = ("hdfs", "webhdfs", "swebhdfs")
 _ABFS_SCHEMES = ("abfss", "abfs")
 
-_OPENERS: dict[str, Callable[[], FileSystem]] = {
+_OPENERS: dict[str, Callable[[], ChangeableFileSystem]] = {
     "": _open_local,
     "file": _open_local,
     "gs": _open_gs,
@@ -208,7 +216,7 @@ def use_hdfs_settings(settings: HdfsSettings | None) -> None:
 use_hdfs_settings(None)
 
 
-def register_filesystem(scheme: str, opener: Callable[[], FileSystem]) -> None:
+def register_filesystem(scheme: str, opener: Callable[[], ChangeableFileSystem]) -> None:
     """Make `open_filesystem` answer with `opener()` for paths of a scheme; its canonical paths begin with it."""
     _OPENERS[scheme] = opener
 
@@ -231,7 +239,20 @@ def open_filesystem(path: str) -> FileSystem:
     return WatchedFileSystem(open_any_filesystem(path), permission)
 
 
-def open_any_filesystem(path: str) -> FileSystem:
+def open_to_change(path: str) -> ChangeableFileSystem:
+    """Return the file system that a path lies on, also to move and delete.
+
+    Raises:
+        OptionError: the path is empty, or its scheme has no file system here.
+        LookRefusedError: this process may not look there.
+    """
+    permission = present_permission()
+    if permission is not None:
+        permission.check(path)
+    return open_any_filesystem(path)
+
+
+def open_any_filesystem(path: str) -> ChangeableFileSystem:
     """Return the file system that a path lies on, whatever this process may look at: for where the state itself lies.
 
     Raises:

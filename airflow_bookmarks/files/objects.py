@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from boto3.session import Session
 
-    from airflow_bookmarks.files.filesystem import FileSystem
+    from airflow_bookmarks.files.filesystem import ChangeableFileSystem
 
 
 class FileObjects:
@@ -55,7 +55,7 @@ class FileObjects:
         return None if info is None else info.size_bytes
 
     def delete(self, uri: str) -> None:
-        """Delete a file; no error when it is gone."""
+        """Delete a file; no error when it is gone. That it is an object of the table its caller has shown."""
         files = self._files(uri)
         files.delete(files.canonical(uri))
 
@@ -68,7 +68,7 @@ class FileObjects:
             return []
         return [path.rpartition("/")[2] for path in found.files.paths]
 
-    def _files(self, uri: str) -> FileSystem:
+    def _files(self, uri: str) -> ChangeableFileSystem:
         scheme = uri.partition("://")[0]
         if self._session is None or scheme not in S3_SCHEMES:
             return open_any_filesystem(uri)

@@ -23,6 +23,7 @@ from airflow_bookmarks.core.plan import FilePlan, encode_moves, encode_paths
 from airflow_bookmarks.core.reason import OVER_BOUND
 from airflow_bookmarks.core.run import STAGED_SINKS, ContextState, OutputEntry, Payload, PlanEntry, Run, RunKey
 from airflow_bookmarks.core.start import BEGINNING, Start, is_first_run
+from airflow_bookmarks.core.territory import Territory
 from airflow_bookmarks.core.text import in_lines
 from airflow_bookmarks.core.watermark import Greatest, state_after
 from airflow_bookmarks.lifecycle.archive import IS_READ_WHOLE, ON_PUBLISHED, Disposal, log_kept, put_away
@@ -38,7 +39,7 @@ from airflow_bookmarks.lifecycle.new_name import check_part_name
 from airflow_bookmarks.lifecycle.other_use import OtherUse, check_alone, warn_of_readers
 from airflow_bookmarks.lifecycle.place import Place, Staged, place_entry
 from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.lifecycle.publish import publish_run, sweep_after_mark, sweep_before_plan
+from airflow_bookmarks.lifecycle.publish import check_publishable, publish_run, sweep_after_mark, sweep_before_plan
 from airflow_bookmarks.lifecycle.quarantine import log_corrupt, without_corrupt
 from airflow_bookmarks.lifecycle.reading import ContextReader, ReadsContexts
 from airflow_bookmarks.lifecycle.recheck import OnMissing, recheck_plan
@@ -105,6 +106,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         self._next: Holding | None = None
         self._start = BEGINNING
         self._others = OtherReaders(store, holding.job)
+        self._territory = Territory(store.namespace, holding.job)
         self._read_head()
         self._contexts: dict[str, Planned] = {}
         self._outputs: dict[str, OutputEntry] = {}
@@ -519,7 +521,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
             self._renewer.stop()
         self._is_marked = True
         self._machine.at(Point.MARKED)
-        sweep_after_mark(self._staging, self._holding.fence)
+        sweep_after_mark(self._store, self.job, self._staging, self._holding.fence)
         self._machine.at(Point.SWEPT)
         return Summary.of(run, self._store.namespace, self.job)
 
@@ -646,6 +648,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
             if not is_published(increment, entry.facts, staged):  # what was staged is swept
                 entries[name] = replace(entry, facts={**entry.facts, **discarded_facts(staged)})
                 continue
+            check_publishable(self._territory, self._run_key, name, entry, staged.moves, staged.deletes)
             lists = {"publish": encode_moves(staged.moves, staged.files), "schema": (staged.schema or "").encode()}
             if staged.deletes:
                 lists["delete"] = encode_paths(staged.deletes)
@@ -721,7 +724,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
             is_empty=increment_of(plans, state_changed=None).is_empty(publishes=_publishes(adopted.outputs)),
             is_last=False,
         )
-        run = self._store.commit(self._holding, commit)
+        run = replace(self._store.commit(self._holding, commit), fences=adopted.fences)  # under which it has staged
         for ctx in plans.keys() & contexts.keys():
             log_committed(log, self.job, ctx, self._holding.run_number, contexts[ctx])
         publish_run(self._store, self._holding, run, self._machine)

@@ -14,7 +14,6 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
@@ -27,11 +26,12 @@ from airflow_bookmarks.core.listing import Listing
 from airflow_bookmarks.core.option import check_choice
 from airflow_bookmarks.core.partition import placed, root_among
 from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.territory import SourceBounds, Territory
 from airflow_bookmarks.core.text import in_lines
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.files.input import is_hidden
-from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.files.real_path import RealRoots, respelled
+from airflow_bookmarks.lifecycle.file_changes import FileChanges
 from airflow_bookmarks.sources.files import known_files
 
 if TYPE_CHECKING:
@@ -166,6 +166,7 @@ def put_away(
         _dispose_all(
             _Ground(
                 open_filesystem(committed.roots[0]),
+                _bounds(store, holding, ctx, committed, disposal),
                 committed.roots,
                 disposal,
                 f"run-{holding.key}.{holding.job}",
@@ -177,6 +178,11 @@ def put_away(
     except (BookmarkError, OSError) as error:
         tally.first_error = tally.first_error or str(error)
     _log(label, disposal, tally)
+
+
+def _bounds(store: BookmarkStore, holding: Holding, ctx: str, plan: FilePlan, disposal: Disposal) -> SourceBounds:
+    item = f"RUN {holding.key}, context {ctx!r}"
+    return SourceBounds(Territory(store.namespace, holding.job), item, frozenset(plan.roots), disposal.archive_to)
 
 
 def _unwanted(label: str, files: Listing, still_wanted: StillWanted, tally: _Tally) -> list[FileInfo]:
@@ -248,12 +254,13 @@ def _last_runs(store: BookmarkStore, holding: Holding) -> list[Run]:
 
 @dataclass(frozen=True, slots=True)
 class _Ground:
-    """Where files lie, what is to become of them, and what did.
+    """Where files lie, what may go and what is to become of it, and what did.
 
     `mark` stands in the name of a file whose own name is taken in the archive: no other run of any job has it.
     """
 
     files: FileSystem
+    bounds: SourceBounds
     roots: Sequence[str]
     disposal: Disposal
     mark: str
@@ -328,13 +335,17 @@ class _Ground:
         is_deleted = self.disposal.on_published == "delete"
         targets = dict.fromkeys([file.path for file in part], None) if is_deleted else self.targets(part)
 
+        moves = [(path, target) for path, target in targets.items() if target is not None]
+        deletes = [path for path, target in targets.items() if target is None]
+        changes = FileChanges.of_source(self.bounds, moves, deletes)
+
         def request(file: FileInfo) -> str | OSError:
             """Return what became of a file, in a word, or why it was left."""
             try:
                 target = targets[file.path]
                 if target is None:
-                    self.files.delete(file.path)
-                elif not _move_to_free(self.files, file.path, target):
+                    changes.delete_one(file.path)
+                elif not changes.move_to_free(file.path, target):
                     return _GONE
             except OSError as error:
                 return error
@@ -367,33 +378,6 @@ def _other_names(target: str, mark: str) -> Iterator[str]:
             digest = hashlib.sha256(os.fsencode(own)).hexdigest()[:16]
             own = f"run-{digest}.{os.fsencode(name)[-_TAIL:].decode(errors='ignore')}"
         yield f"{folder}/{own}"
-
-
-def _move_to_free(files: FileSystem, source: str, target: str) -> bool:
-    """Move a file to a name that was free when it was looked at, and may have been taken since by another job.
-
-    Returns False where the file went meanwhile.
-
-    A disk gives a name to one job alone: an empty file holds it until the move. A store is asked again just before.
-
-    Raises:
-        FileExistsError: the name is taken. OSError: the file can't be moved.
-    """
-    if not isinstance(files, LocalFileSystem):
-        if files.stat([target])[0] is not None:
-            raise FileExistsError(f"{target!r} was taken by another job at the same time")
-        return files.move(source, target)
-    os.makedirs(os.path.dirname(target), exist_ok=True)
-    with open(target, "xb"):
-        pass
-    is_moved = False
-    try:
-        is_moved = files.move(source, target)
-    finally:
-        with suppress(OSError):  # what the move says is told, and not this
-            if not is_moved and os.path.getsize(target) == 0:
-                os.unlink(target)
-    return is_moved
 
 
 def _dispose_all(ground: _Ground, files: Sequence[FileInfo], is_current: Callable[[], bool]) -> None:

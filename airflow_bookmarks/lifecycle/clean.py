@@ -11,11 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.deflated import deflated, inflated
-from airflow_bookmarks.core.errors import CleanRefusedError, PublishError, StateCorruptError
+from airflow_bookmarks.core.errors import CleanRefusedError, OutOfBoundsError, PublishError, StateCorruptError
 from airflow_bookmarks.core.listing import FileInfo
 from airflow_bookmarks.core.plan import decode_paths, decode_published
 from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.core.territory import OutputBounds, StagingBounds, Territory, parts_below, published_key
 from airflow_bookmarks.files.filesystem import open_filesystem, store_of
+from airflow_bookmarks.lifecycle.file_changes import FileChanges
 from airflow_bookmarks.lifecycle.place import Mode
 from airflow_bookmarks.store.output import paths_replaced
 
@@ -23,10 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from airflow_bookmarks.core.run import OutputEntry, Run
-    from airflow_bookmarks.files.filesystem import FileSystem
     from airflow_bookmarks.store.bookmark_store import BookmarkStore, Holding
 
 log = logging.getLogger(__name__)
+
+HEAD_CLEANING = "HEAD, cleaning"  # the item that names what is to be cleaned, as errors name it
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,10 @@ class CleanList:
         try:
             document = inflated(body, "clean list")
             versions = dict(document.get("versions", {}))
-            return cls(tuple(document["folders"]), tuple(document["files"]), versions)
+            listed = cls(tuple(document["folders"]), tuple(document["files"]), versions)
+            if not all(isinstance(path, str) for path in (*listed.folders, *listed.files)):
+                raise TypeError("a path in it is no text")
+            return listed
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise StateCorruptError(f"a stored clean list can't be read ({error}); nothing was changed") from error
 
@@ -105,12 +111,45 @@ def clean_list(
                     "back, so nothing can be cleaned",
                     "Reset or rewind without clean, and remove its rows there.",
                 )
-            root = output.place.rsplit("/", 2)[0]
             if run.state.is_committed:
                 _check_untouched(store, job, run, output, deleted)
-            folders = tuple(f"{root}/{run.key.number}.{fence}" for fence in run.fences)
-            listed += [CleanList(folders), _published(store, run, output)]
+            listed += [CleanList(_staged(store, job, run, name)), _published(store, run, output)]
     return CleanList.joined(listed)
+
+
+def _staged(store: BookmarkStore, job: str, run: Run, name: str) -> tuple[str, ...]:
+    """Return the folders in which a run staged an output; none where its job had another namespace then.
+
+    Only what a committed run staged is ever moved, so a folder of any other that is not the job's is rubbish: it stays.
+
+    Raises:
+        OutOfBoundsError: the run is committed and not published, and that folder is none of the job's.
+    """
+    output = run.outputs[name]
+    root = output.place.rsplit("/", 2)[0]
+    try:
+        OutputBounds.of(Territory(store.namespace, job), run, name).check_place()
+    except OutOfBoundsError as error:
+        if run.state is RunState.COMMITTED:
+            raise
+        log.warning("%s The clean leaves that folder.", error)
+        return ()
+    return tuple(f"{root}/{run.key.number}.{fence}" for fence in run.fences)
+
+
+def check_published(store: BookmarkStore, job: str, runs: Iterable[Run], *, stays: Collection[str] = ()) -> None:
+    """Make sure that runs list as published what they may have published: a clean removes it.
+
+    Raises:
+        OutOfBoundsError: a file that one lists is none of it.
+    """
+    territory = Territory(store.namespace, job)
+    for run in runs:
+        for name, output in run.outputs.items():
+            if output.is_staged and name not in stays:
+                bounds = OutputBounds.of(territory, run, name)
+                for path in _published(store, run, output).files:
+                    bounds.check_own(path)
 
 
 def left_in_targets(store: BookmarkStore, runs: Iterable[Run], *, stays: Collection[str] = ()) -> CleanList:
@@ -129,8 +168,8 @@ def left_in_targets(store: BookmarkStore, runs: Iterable[Run], *, stays: Collect
         if output.is_staged and name not in stays
     )
     there: list[str] = []
-    for files, part in _by_filesystem(listed):
-        there += part.remaining(files.stat(part.files))
+    for part in _by_filesystem(listed):
+        there += part.remaining(open_filesystem(part.files[0]).stat(part.files))
     return CleanList((), tuple(there), {path: listed.versions[path] for path in there if path in listed.versions})
 
 
@@ -198,12 +237,15 @@ def finish_clean(store: BookmarkStore, holding: Holding) -> Holding:
     A file whose content is another by now stays, and is warned about: it is not what the undone runs published.
 
     Raises:
+        OutOfBoundsError: the list names what no undone run of the job staged or published; nothing was removed.
         PublishError: something can't be removed; the clean stays to be done.
         FencedError: the job is not ours any more; whoever took it over does the clean.
     """
     if holding.base.cleaning is None:
         return holding
     listed = CleanList.decode(store.blobs.get(holding.base.cleaning))
+    staging = _staging_of(store, holding.job, listed)
+    published = [_files_of(store, holding, part) for part in _by_filesystem(listed)]
     log.info(
         "bookmark %s: cleaning: %d staging folders, %d published files",
         holding.job,
@@ -211,9 +253,10 @@ def finish_clean(store: BookmarkStore, holding: Holding) -> Holding:
         len(listed.files),
     )
     try:
-        for folder in listed.folders:
-            open_filesystem(folder).remove(folder)
-        _delete_published(holding.job, listed)
+        for folders in staging:
+            folders.remove()
+        for files in published:
+            _delete_published(holding.job, listed, files)
     except OSError as error:
         raise PublishError(
             f"job {holding.job!r}: a clean can't go on: {error}. What was removed stays removed, the rest is still "
@@ -222,20 +265,64 @@ def finish_clean(store: BookmarkStore, holding: Holding) -> Holding:
     return store.note_clean(holding)
 
 
-def _delete_published(job: str, listed: CleanList) -> None:
-    for files, part in _by_filesystem(listed):
-        there = files.stat(part.files)
-        remaining = part.remaining(there)
-        is_ours = set(remaining)
-        for path, info in zip(part.files, there, strict=True):
-            if info is not None and path not in is_ours:
-                log.warning("bookmark %s: %r has another content than was published; the clean leaves it", job, path)
-        files.pace.each(files.delete, remaining, lambda path, was_there: None)
+def _staging_of(store: BookmarkStore, job: str, listed: CleanList) -> list[FileChanges]:
+    """Return the removal of the listed staging folders, one for each place where they lie; all of it is checked."""
+    bounds = StagingBounds(Territory(store.namespace, job), HEAD_CLEANING)
+    folders_of: dict[str, list[str]] = {}
+    for folder in listed.folders:
+        bounds.check_folder(folder)
+        folders_of.setdefault(store_of(folder), []).append(folder)
+    return [FileChanges.of_staging(bounds, folders) for folders in folders_of.values()]
 
 
-def _by_filesystem(listed: CleanList) -> list[tuple[FileSystem, CleanList]]:
+def _files_of(store: BookmarkStore, holding: Holding, listed: CleanList) -> FileChanges:
+    """Return the deletes of listed files of one store; all of them are checked."""
+    territory = Territory(store.namespace, holding.job)
+    undone = _undone_by_key(store, holding, listed)
+    files: list[tuple[OutputBounds, str]] = []
+    for path in listed.files:
+        run = undone.get(published_key(path) or (0, 0))
+        if run is None:
+            raise territory.refuse(HEAD_CLEANING, path, "no run of this job that is undone has published it")
+        files.append((_bounds_for(territory, run, path), path))
+    return FileChanges.of_own_files(files)
+
+
+def _undone_by_key(store: BookmarkStore, holding: Holding, listed: CleanList) -> dict[tuple[int, int], Run]:
+    """Return the runs that may have published the listed files and are no part of history, by number and fence."""
+    numbers = [key[0] for path in listed.files if (key := published_key(path)) is not None]
+    if not numbers:
+        return {}
+    living = store.ancestry(holding.job, holding.base.epoch)
+    runs: dict[tuple[int, int], Run] = {}
+    for _, run in store.runs_or_damage(holding.job, after=min(numbers) - 1, until=max(numbers)):
+        if isinstance(run, StateCorruptError):
+            continue  # what only it could speak for is refused
+        if not (run.state.is_committed and living.is_living(run.key.number, run.epoch)):
+            runs |= {(run.key.number, fence): run for fence in (run.key.fence, *run.fences)}
+    return runs
+
+
+def _bounds_for(territory: Territory, run: Run, path: str) -> OutputBounds:
+    """Return the bounds of the output of a run in whose target a file lies."""
+    for name, output in run.outputs.items():
+        if output.is_staged and parts_below(path, output.target) is not None:
+            return replace(OutputBounds.of(territory, run, name), item=HEAD_CLEANING)
+    raise territory.refuse(HEAD_CLEANING, path, f"it lies in no target of run {run.key}")
+
+
+def _delete_published(job: str, listed: CleanList, files: FileChanges) -> None:
+    there = files.stat(files.deletes)
+    remaining = set(replace(listed, files=tuple(files.deletes)).remaining(there))
+    for path, info in zip(files.deletes, there, strict=True):
+        if info is not None and path not in remaining:
+            log.warning("bookmark %s: %r has another content than was published; the clean leaves it", job, path)
+    files.delete(only=remaining)
+
+
+def _by_filesystem(listed: CleanList) -> list[CleanList]:
     """Return the files of a list by where they lie: a job's outputs may lie on several file systems."""
     files_of: dict[str, list[str]] = {}
     for path in listed.files:
         files_of.setdefault(store_of(path), []).append(path)
-    return [(open_filesystem(files[0]), replace(listed, files=tuple(files))) for files in files_of.values()]
+    return [replace(listed, files=tuple(files)) for files in files_of.values()]

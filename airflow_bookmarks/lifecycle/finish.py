@@ -6,8 +6,17 @@ import logging
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.errors import JobBusyError, MisuseError, NotCommittedError, PublishError, StateCorruptError
+from airflow_bookmarks.core.errors import (
+    JobBusyError,
+    MisuseError,
+    NotCommittedError,
+    OutOfBoundsError,
+    PublishError,
+    StateCorruptError,
+)
+from airflow_bookmarks.core.territory import Territory
 from airflow_bookmarks.lifecycle.execution_summary import batches_until, joined
+from airflow_bookmarks.lifecycle.file_changes import check_staging
 from airflow_bookmarks.lifecycle.publish import publish_run, sweep_after_mark
 from airflow_bookmarks.lifecycle.recover import check_known_sinks
 from airflow_bookmarks.lifecycle.summary import Summary
@@ -96,11 +105,13 @@ def publish_due(store: BookmarkStore, job: str, caller: Caller, machine: Machine
 
     Raises:
         SinkUnknownError: it wrote to a sink that is not known here.
+        OutOfBoundsError: state names files that are not the job's.
         PublishError: it can't be published. JobBusyError, NotCommittedError: another run has the job by now.
     """
     due = _due_run(store, job, seen)
     if due is not None:
         check_known_sinks(job, due)
+    check_staging(Territory(store.namespace, job), () if seen.head is None else seen.head.staging)
     lease = seen.head.lease if seen.head is not None else None
     if lease is not None and lease.run_id != caller.run_id and machine.clock() < lease.expires_at:
         # A living run of another execution publishes what is due before it plans: its job is not to be taken.
@@ -115,10 +126,10 @@ def publish_due(store: BookmarkStore, job: str, caller: Caller, machine: Machine
     try:
         publish_run(store, holding, due, machine)
         store.mark(holding, due, is_own=True)
-    except PublishError:
+    except (PublishError, OutOfBoundsError):
         store.release(holding)  # nobody has to wait for the end of a lease that nobody works under
         raise
-    sweep_after_mark(holding.base.staging, due.key.fence)
+    sweep_after_mark(store, job, holding.base.staging, due.key.fence)
 
 
 def _due_run(store: BookmarkStore, job: str, seen: Snapshot) -> Run | None:

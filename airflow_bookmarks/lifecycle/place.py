@@ -12,8 +12,8 @@ from airflow_bookmarks.core.listing import Listing
 from airflow_bookmarks.core.mode import Mode as Mode
 from airflow_bookmarks.core.reason import HIDDEN
 from airflow_bookmarks.core.run import STAGED_SINKS, OutputEntry
+from airflow_bookmarks.core.territory import staging_root
 from airflow_bookmarks.files.filesystem import Listed
-from airflow_bookmarks.lifecycle.publish import staging_root
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

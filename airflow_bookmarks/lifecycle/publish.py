@@ -13,22 +13,23 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import OptionError, PublishError, SourceError
+from airflow_bookmarks.core.errors import OptionError, OutOfBoundsError, PublishError, SourceError
 from airflow_bookmarks.core.plan import decode_moves, decode_paths
 from airflow_bookmarks.core.run import RunState
-from airflow_bookmarks.files.filesystem import FileSystem, open_filesystem
+from airflow_bookmarks.core.territory import OutputBounds, StagingBounds, Territory, staged_key
+from airflow_bookmarks.lifecycle.file_changes import HEAD_STAGING, FileChanges, check_staging, staged_folders
 from airflow_bookmarks.lifecycle.point import Point
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.core.run import OutputEntry, Run, RunKey
+    from airflow_bookmarks.lifecycle.file_changes import Move
     from airflow_bookmarks.lifecycle.lease import Machine
     from airflow_bookmarks.store.bookmark_store import BookmarkStore, Holding
 
 log = logging.getLogger(__name__)
 
-STAGING_FOLDER = "_bookmarks"
 _PROGRESS_EVERY = 1000
 _PROGRESS_EVERY_S = 10.0
 
@@ -66,24 +67,57 @@ def publish_run(store: BookmarkStore, holding: Holding, run: Run, machine: Machi
     """
     machine.at(Point.PUBLISHING)
     total = 0
-    for name, output in run.outputs.items():
-        if output.publish is None and output.delete is None:
-            continue  # nothing staged: an empty run, or a sink that commits by itself
-        files = open_filesystem(output.target)
-        moves = [] if output.publish is None else decode_moves(store.blobs.get(output.publish))
-        deletes = [] if output.delete is None else decode_paths(store.blobs.get(output.delete))
+    for name, changes in _listed(store, holding.job, run).items():
         what = f"job {holding.job!r}, run {run.key}, output {name!r}"
-        total += move_all(files, what, moves, machine)
-        if deletes:
+        total += move_all(changes, what, machine)
+        if changes.deletes:
             store.check_held(holding, f"delete what run {run.key} replaced")
-            delete_all(files, what, deletes, machine)
+            delete_all(changes, what, machine)
     machine.at(Point.PUBLISHED)
     return total
 
 
-def move_all(
-    files: FileSystem, what: str, moves: Sequence[tuple[str, str]], machine: Machine, closing: Closing = COMMITTED
-) -> int:
+def _listed(store: BookmarkStore, job: str, run: Run) -> dict[str, FileChanges]:
+    """Return what the publish of each output changes, all of it checked; none where nothing was staged.
+
+    Nothing is staged by an empty run, nor for a sink that commits by itself.
+    """
+    territory = Territory(store.namespace, job)
+    changes: dict[str, FileChanges] = {}
+    for name, output in run.outputs.items():
+        if output.publish is not None or output.delete is not None:
+            moves = [] if output.publish is None else decode_moves(store.blobs.get(output.publish))
+            deletes = [] if output.delete is None else decode_paths(store.blobs.get(output.delete))
+            changes[name] = FileChanges.of_output(OutputBounds.of(territory, run, name), moves, deletes)
+    return changes
+
+
+def check_publishable(
+    territory: Territory,
+    key: RunKey,
+    name: str,
+    output: OutputEntry,
+    moves: Sequence[Move],
+    deletes: Sequence[str],
+    *,
+    replayed: Sequence[int] = (),
+) -> None:
+    """Make sure that a run may publish an output as it is about to commit it: else it could never be finished.
+
+    Args:
+        replayed: of a replay, the fences under which its run has published before.
+
+    Raises:
+        OutOfBoundsError: a link leads out of its target, it overwrites a whole file system or bucket, or the state that
+            it replays names files of others.
+    """
+    tokens = frozenset(f"run-{key.number}.{fence}" for fence in (key.fence, *replayed))
+    item = f"RUN {key}, output {name!r}"
+    bounds = OutputBounds(territory, item, output.target, output.place, tokens, replaces_own=bool(replayed))
+    FileChanges.of_output(bounds, moves, deletes)
+
+
+def move_all(changes: FileChanges, what: str, machine: Machine, closing: Closing = COMMITTED) -> int:
     """Move each staged file to its name in the target; return how many there are.
 
     Args:
@@ -94,7 +128,7 @@ def move_all(
         PublishError: a file is neither staged nor published, or can't be moved.
     """
     gone: list[tuple[str, str]] = []
-    progress = _Progress(f"publishing {what}", len(moves), machine)
+    progress = _Progress(f"publishing {what}", len(changes.moves), machine)
 
     def note(move: tuple[str, str], was_there: bool) -> None:
         if not was_there:
@@ -103,18 +137,18 @@ def move_all(
         progress.one_more()
 
     try:
-        files.pace.each(lambda move: files.move(*move), moves, note)
+        changes.move(note)
     except OSError as error:
         raise PublishError(f"{what}: {error}. {closing.failed}") from error
     # A source that is gone was moved by an earlier try: its target must be there then.
-    found = files.stat([target for _, target in gone])
+    found = changes.stat([target for _, target in gone])
     lost = [source for (source, _), info in zip(gone, found, strict=True) if info is None]
     if lost:
         raise PublishError(
-            f"{what}: {len(lost)} of {len(moves)} staged files are gone and were not published, the first: "
+            f"{what}: {len(lost)} of {len(changes.moves)} staged files are gone and were not published, the first: "
             f"{lost[0]!r}. Nothing was deleted. {closing.lost}"
         )
-    return len(moves)
+    return len(changes.moves)
 
 
 class _Progress:
@@ -134,35 +168,30 @@ class _Progress:
             log.info("bookmark: %s: %d of %d files", self._what, self._done, self._total)
 
 
-def delete_all(
-    files: FileSystem, what: str, paths: Sequence[str], machine: Machine, closing: Closing = COMMITTED
-) -> None:
+def delete_all(changes: FileChanges, what: str, machine: Machine, closing: Closing = COMMITTED) -> None:
     """Delete what a run has replaced, once all that it staged is moved; arguments as of `move_all`.
 
     Raises:
         PublishError: a file can't be deleted.
     """
-    progress = _Progress(f"deleting what {what} replaced", len(paths), machine)
+    progress = _Progress(f"deleting what {what} replaced", len(changes.deletes), machine)
     try:
-        files.pace.each(files.delete, paths, lambda path, was_there: progress.one_more())
+        changes.delete(lambda path, was_there: progress.one_more())
     except OSError as error:
         raise PublishError(f"{what}: {error}. {closing.failed}") from error
 
 
-def sweep(staging: Iterable[str], fence: int) -> int:
-    """Remove what runs of this fence and lower ones staged; return how many places were removed.
+def sweep(territory: Territory, root: str, fence: int) -> None:
+    """Remove what runs of this fence and lower ones staged in a root.
 
     Only when nothing of these fences is due or open: after an own mark, and for lower fences after recovery.
     """
-    removed = 0
-    for root in staging:
-        files = open_filesystem(root)
-        for folder in files.folders(root):
-            number, _, placed_by = folder.partition(".")
-            if number.isdecimal() and placed_by.isdecimal() and int(placed_by) <= fence:
-                files.remove(f"{root}/{folder}")
-                removed += 1
-    return removed
+
+    def is_over(folder: str) -> bool:
+        key = staged_key(folder)
+        return key is not None and key[1] <= fence
+
+    staged_folders(StagingBounds(territory, HEAD_STAGING), root, is_over).remove()
 
 
 def sweep_before_plan(store: BookmarkStore, job: str, staging: Iterable[str], fence: int) -> None:
@@ -173,11 +202,14 @@ def sweep_before_plan(store: BookmarkStore, job: str, staging: Iterable[str], fe
     listed what it replaces.
 
     Raises:
+        OutOfBoundsError: a root is none of this job; none was swept.
         OSError, SourceError, OptionError: a root is out of reach, and a dropped publish has staged there.
     """
-    for root in staging:
+    territory, roots = Territory(store.namespace, job), list(staging)
+    check_staging(territory, roots)
+    for root in roots:
         try:
-            sweep([root], fence)
+            sweep(territory, root, fence)
         except (OptionError, SourceError, OSError) as error:
             committed = (run for run in store.runs(job) if run.state is RunState.COMMITTED)
             places = [output.place for run in committed for output in run.outputs.values()]
@@ -192,22 +224,13 @@ def sweep_before_plan(store: BookmarkStore, job: str, staging: Iterable[str], fe
             )
 
 
-def sweep_after_mark(staging: Iterable[str], fence: int) -> None:
+def sweep_after_mark(store: BookmarkStore, job: str, staging: Iterable[str], fence: int) -> None:
     """Sweep each root that can be reached: the run is published, so what stays anywhere is rubbish, and no failure.
 
     The sweep of the next begin takes it: see `sweep_before_plan`.
     """
     for root in staging:
         try:
-            sweep([root], fence)
-        except (OptionError, SourceError, OSError) as error:
+            sweep(Territory(store.namespace, job), root, fence)
+        except (OutOfBoundsError, OptionError, SourceError, OSError) as error:
             log.warning("bookmark: what was staged in %r is left, and the next run sweeps it: %s", root, error)
-
-
-def staging_root(target: str, staging: str | None, namespace: str, job: str) -> str:
-    """Return the folder in which all runs of a job stage what they write to `target`.
-
-    `_bookmarks` hides it from Spark's reads of the target; the levels below keep it from `load(target + "/*")`.
-    """
-    base = staging if staging is not None else f"{target}/{STAGING_FOLDER}"
-    return f"{base}/{namespace}/{job}"

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from airflow_bookmarks.core.errors import PublishError, SinkUnknownError, StateCorruptError
 from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.core.territory import Territory
 from airflow_bookmarks.lifecycle.clean import finish_clean
+from airflow_bookmarks.lifecycle.file_changes import check_staging
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.lifecycle.publish import publish_run
 
@@ -47,9 +49,12 @@ def recover(
     commits by itself (None: there was none). The caller goes to commit with that one before it plans anything.
 
     Raises:
+        OutOfBoundsError: state names files that are not the job's; nothing was changed.
         PublishError: what is due can't be published.
         SinkUnknownError: an open run, or one whose publish is due, wrote to a sink that is neither staged nor given.
     """
+    # The whole list before the first change: a job whose state names files of others publishes nothing by halves.
+    check_staging(Territory(store.namespace, holding.job), holding.base.staging)
     holding = finish_clean(store, holding)
     if holding.base.publishing is not None:
         holding = finish_publish(store, holding, machine, sinks)

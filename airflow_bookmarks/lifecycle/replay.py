@@ -36,6 +36,7 @@ from airflow_bookmarks.lifecycle.guard import guarded
 from airflow_bookmarks.lifecycle.job_state import JobStates
 from airflow_bookmarks.lifecycle.place import Mode, place_entry
 from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.publish import check_publishable
 from airflow_bookmarks.lifecycle.reading import is_of_another_format, switched_format
 from airflow_bookmarks.lifecycle.summary import Summary, log_planned
 from airflow_bookmarks.sources.source import Found
@@ -275,6 +276,8 @@ class ReplayRun(ActiveRun):
         fresh = {target for _, target in staged.moves}
         own = [] if former.publish is None else decode_moves(self._store.blobs.get(former.publish))
         deletes = [target for _, target in own if target not in fresh]
+        fences = (self._run.key.fence, *self._run.fences)
+        check_publishable(self._territory, self._run_key, name, entry, staged.moves, deletes, replayed=fences)
         lists = {"publish": encode_moves(staged.moves, staged.files), "schema": (staged.schema or "").encode()}
         lists["delete"] = encode_paths(deletes)
         payloads = self._payloads(lists)

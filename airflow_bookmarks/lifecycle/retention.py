@@ -38,13 +38,16 @@ from airflow_bookmarks.core.errors import (
     BookmarkError,
     ChangedMeanwhileError,
     OptionError,
+    OutOfBoundsError,
     SourceError,
     StateCorruptError,
 )
 from airflow_bookmarks.core.instant import to_text, utc_now
 from airflow_bookmarks.core.run import RunKey
+from airflow_bookmarks.core.territory import SIDE_FOLDER, StagingBounds, Territory
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.lifecycle.bookmark import readable_keys
+from airflow_bookmarks.lifecycle.file_changes import HEAD_STAGING, FileChanges
 from airflow_bookmarks.store import collection, item
 from airflow_bookmarks.store.collection import Base, SeenRun
 from airflow_bookmarks.store.object_store import ulid_of
@@ -65,7 +68,6 @@ log = logging.getLogger(__name__)
 _DAY = timedelta(days=1)
 RETENTION = 90 * _DAY
 BLOB_GRACE = 7 * _DAY  # longer than any run lasts, from the put of a blob to the commit that refers to it
-SIDE_FOLDER = ".side"  # appended to a staging root: where pause and disable runs stage
 
 _RACES = 10
 _BASE32 = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -264,7 +266,7 @@ def _collect_job(store: BookmarkStore, name: str, now: datetime, retention: time
             sides, folders = _side_leftovers(store, job, now - retention, now)
             if not dry_run:
                 collection.remove_sides(store, name, sides)
-                folders = _remove_folders(folders)
+                folders = _remove_folders(Territory(store.namespace, name), folders)
             return _collected(job, until, held_by, gone, sides, folders)
     raise ChangedMeanwhileError(
         f"job {name!r} kept changing while its history was collected. What was removed nobody needs; the rest is still "
@@ -386,9 +388,11 @@ def _side_leftovers(store: BookmarkStore, job: _Job, cutoff: datetime, now: date
     rows = store.table.query(store.keys(job.name).partition, prefix=item.SIDE_PREFIX)
     expired = [key.sk.removeprefix(item.SIDE_PREFIX) for key, attributes in rows if _is_expired(attributes, now)]
     folders: list[str] = []
+    territory = Territory(store.namespace, job.name)
     for root in job.head.staging:
         side = f"{root}{SIDE_FOLDER}"
         with _telling(f"bookmark {job.name}: {side!r}, where killed pause and disable runs staged, is not looked into"):
+            territory.check_staging_root(HEAD_STAGING, root)
             made = {name: ulid_time(name) for name in open_filesystem(root).folders(side)}
             folders += [f"{side}/{name}" for name, at in made.items() if at is not None and at < cutoff]
     return expired, folders
@@ -409,12 +413,12 @@ def ulid_time(ulid: str) -> datetime | None:
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
-def _remove_folders(folders: Iterable[str]) -> list[str]:
+def _remove_folders(territory: Territory, folders: Iterable[str]) -> list[str]:
     """Remove folders; return those that could be."""
     removed: list[str] = []
     for folder in folders:
         with _telling(f"{folder!r}, which a killed pause or disable run left, is not removed"):
-            open_filesystem(folder).remove(folder)
+            FileChanges.of_staging(StagingBounds(territory, HEAD_STAGING), [folder]).remove()
             removed.append(folder)
     return removed
 
@@ -423,11 +427,12 @@ def _remove_folders(folders: Iterable[str]) -> list[str]:
 def _telling(what: str) -> Iterator[None]:
     """Log a refusal of a store of files and go on; `what` says what is left undone.
 
-    A job may have staged in a bucket that is gone, or where this process has no rights: that must not keep history.
+    A job may have staged in a bucket that is gone, or where this process has no rights, and its state may name folders
+    of others, which the doctor finds: none of this must keep history.
     """
     try:
         yield
-    except (OptionError, SourceError, OSError) as error:
+    except (OutOfBoundsError, OptionError, SourceError, OSError) as error:
         log.warning("%s, and the next collection tries again: %s", what, error)
 
 

@@ -29,18 +29,19 @@ from airflow_bookmarks.core.plan import FilePlan, encode_paths, union
 from airflow_bookmarks.core.reason import QUARANTINED
 from airflow_bookmarks.core.run import STAGED_SINKS
 from airflow_bookmarks.core.start import BEGINNING, Start
+from airflow_bookmarks.core.territory import SIDE_FOLDER, OutputBounds, StagingBounds, Territory, staging_root
 from airflow_bookmarks.core.text import in_lines
-from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.lifecycle.active_run import check_read, check_staged, is_over_bound
 from airflow_bookmarks.lifecycle.discard import discarded_facts, increment_of, is_published, log_discarded
 from airflow_bookmarks.lifecycle.expectation import Expects
+from airflow_bookmarks.lifecycle.file_changes import FileChanges
 from airflow_bookmarks.lifecycle.guard import guarded
 from airflow_bookmarks.lifecycle.job_state import JobStates, KeepsState
 from airflow_bookmarks.lifecycle.manifest import WritesManifests
 from airflow_bookmarks.lifecycle.owner import check_owner
 from airflow_bookmarks.lifecycle.place import published_by_runs
 from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.lifecycle.publish import Closing, delete_all, move_all, staging_root
+from airflow_bookmarks.lifecycle.publish import Closing, delete_all, move_all
 from airflow_bookmarks.lifecycle.quarantine import log_corrupt
 from airflow_bookmarks.lifecycle.reading import ContextReader, ReadsContexts
 from airflow_bookmarks.lifecycle.recheck import OnMissing, recheck_plan, without
@@ -356,7 +357,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
             self._places[output] = (place, "")
             return ""
         root = staging_root(place.target, place.staging, self._store.namespace, self._job)
-        folder = f"{root}.side/{self._id}/{output}"
+        folder = f"{root}{SIDE_FOLDER}/{self._id}/{output}"
         self._places[output] = (place, folder)
         return folder
 
@@ -385,11 +386,11 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
             for ctx, (source, plan, on_missing) in self._sources.items()
         }
         increment = increment_of(plans, state_changed=self._states.has_changed)
-        replaced = self._replaced(increment)
+        replaced, changes = self._replaced(increment), self._changes(increment)
         self._is_over = True
         try:
             self._note_replaced(replaced)
-            outputs = {name: self._publish(name, increment) for name in self._staged}
+            outputs = {name: self._publish(name, increment, changes) for name in self._staged}
             self._move_on(plans)
             contexts = self._facts_of(plans)
             self._leave_record(contexts, outputs, replaced)
@@ -451,7 +452,30 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
         place, _ = self._places[name]
         return is_published(increment, {**place.facts, **_said(place)}, self._staged[name])
 
-    def _publish(self, name: str, increment: Increment) -> dict[str, Any]:
+    def _changes(self, increment: Increment) -> dict[str, FileChanges]:
+        """Return what publishing changes, all of it checked before the first of it.
+
+        Raises:
+            OutOfBoundsError: a link leads out of a target, or a whole file system or bucket is overwritten.
+        """
+        changes: dict[str, FileChanges] = {}
+        for name, staged in self._staged.items():
+            place, folder = self._places[name]
+            if folder and self._is_published(name, increment):
+                item, tokens = f"{self._item}, output {name!r}", frozenset([self.file_token])
+                bounds = OutputBounds(self._territory, item, place.target, folder, tokens)
+                changes[name] = FileChanges.of_output(bounds, staged.moves, staged.deletes)
+        return changes
+
+    @property
+    def _item(self) -> str:
+        return f"{self.option.value} run"
+
+    @property
+    def _territory(self) -> Territory:
+        return Territory(self._store.namespace, self._job)
+
+    def _publish(self, name: str, increment: Increment, changes: Mapping[str, FileChanges]) -> dict[str, Any]:
         place, _ = self._places[name]
         staged = self._staged[name]
         if place.sink not in STAGED_SINKS:
@@ -460,10 +484,9 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
             facts = discarded_facts(staged)
             log_discarded(self._job, name, {**_said(place), **facts})
             return facts
-        files, what = open_filesystem(place.target), f"job {self._job!r}, {self.option.value} run, output {name!r}"
-        closing = self._closing()
-        move_all(files, what, staged.moves, self._machine, closing)
-        delete_all(files, what, staged.deletes, self._machine, closing)
+        what, closing = f"job {self._job!r}, {self._item}, output {name!r}", self._closing()
+        move_all(changes[name], what, self._machine, closing)
+        delete_all(changes[name], what, self._machine, closing)
         return {"rows": staged.rows, "files": len(staged.moves), "bytes": staged.bytes}
 
     def _closing(self) -> Closing:
@@ -525,12 +548,12 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
         self._store.put_side(self._job, record, ulid=self._record_id, replaced=replaced)
 
     def _sweep(self) -> None:
-        for place, folder in self._places.values():
+        for _, folder in self._places.values():
             if not folder:
                 continue  # its sink is no folder
             staging = folder.rpartition("/")[0]
             try:
-                open_filesystem(place.target).remove(staging)
+                FileChanges.of_staging(StagingBounds(self._territory, self._item), [staging]).remove()
             except (BookmarkError, OSError) as error:
                 # How the run ended is what the user has to see, not this.
                 log.warning(

@@ -20,7 +20,7 @@ from airflow_bookmarks.core.line import Ancestry, Line
 from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.script import check_new_name
-from airflow_bookmarks.lifecycle.clean import CleanList, clean_list, left_in_targets
+from airflow_bookmarks.lifecycle.clean import CleanList, check_published, clean_list, left_in_targets
 from airflow_bookmarks.lifecycle.reading import stored_position
 from airflow_bookmarks.store.collection import check_own, collected_until, copied_until
 from airflow_bookmarks.store.line_store import Turn
@@ -149,6 +149,7 @@ def with_clean(store: BookmarkStore, job: str, head: Head, turn: Turn, *, stays:
     A publish that is due and undone is dropped, also of a replay. `stays` names outputs of which nothing is removed.
 
     Raises:
+        OutOfBoundsError: a run that it undoes lists files that it can't have published.
         ChangeRefusedError: something of it can't be cleaned.
     """
     gone = collected_until(store, job)
@@ -167,6 +168,7 @@ def with_clean(store: BookmarkStore, job: str, head: Head, turn: Turn, *, stays:
     before = undone_before(store, job, head).runs
     # A driver whose publish was dropped may still be moving files: its staging goes, and whatever it may have moved.
     dropped = [run for run in before if run.state is RunState.COMMITTED]
+    check_published(store, job, [*undone, *opened, *before], stays=stays)
     lists = [
         clean_list(
             store, job, [*undone, *dropped, *opened], (run for run in later if run.state.is_committed), stays=stays

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Literal
 
 from airflow_bookmarks.core.errors import SourceMissingError, UnknownRunsError
 from airflow_bookmarks.core.run import Run, RunKey
+from airflow_bookmarks.core.territory import STAGING_FOLDER
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.files.real_path import real_path
-from airflow_bookmarks.lifecycle.publish import STAGING_FOLDER
 from airflow_bookmarks.store.collection import collected_until
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError, SourceMissingError
-from airflow_bookmarks.files.filesystem import FileSystem
+from airflow_bookmarks.files.filesystem import ChangeableFileSystem
 
 ODD_NAMES = [
     "a b.csv",
@@ -36,7 +36,7 @@ ODD_NAMES = [
 class Ground:
     """A file system, and the canonical path of a folder on it that is the test's own, and empty."""
 
-    files: FileSystem
+    files: ChangeableFileSystem
     root: str
 
     def path(self, name: str) -> str:

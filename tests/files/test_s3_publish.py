@@ -19,6 +19,7 @@ from airflow_bookmarks.core.errors import PublishError
 from airflow_bookmarks.files.filesystem import open_filesystem, use_s3_settings
 from airflow_bookmarks.files.s3_settings import S3Settings
 from airflow_bookmarks.lifecycle.change import reset
+from airflow_bookmarks.lifecycle.file_changes import FileChanges
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
 from airflow_bookmarks.lifecycle.point import Point
@@ -40,6 +41,10 @@ def stage(ground: S3Ground, count: int) -> list[tuple[str, str]]:
     """Stage so many files; return their moves."""
     names = [f"part-{i:03d}.csv" for i in range(count)]
     return [(ground.put(f"_bookmarks/1.1/{n}", n.encode()), ground.path(f"x=1/run-1.1-{n}")) for n in names]
+
+
+def changes(ground: S3Ground, moves: Sequence[tuple[str, str]]) -> FileChanges:
+    return FileChanges(moves, (), (), ground.files)
 
 
 def names_of(moves: Sequence[tuple[str, str]], ground: S3Ground) -> list[str]:
@@ -83,7 +88,7 @@ def test_publish_takes_three_requests_for_each_file_several_at_a_time(ground: S3
     points: list[Point] = []
 
     with Requests(ground) as requests:
-        assert move_all(ground.files, "run 1", moves, Machine(at=points.append)) == 40
+        assert move_all(changes(ground, moves), "run 1", Machine(at=points.append)) == 40
 
     assert ground.names() == names_of(moves, ground)
     assert ground.files.folders(ground.root) == ["x=1"]
@@ -105,11 +110,11 @@ def test_publish_that_ended_half_way_is_finished_by_the_next_one(ground: S3Groun
 
     points: list[Point] = []
     with pytest.raises(KilledError):
-        move_all(ground.files, "run 1", moves, Machine(at=kill_after_ten))
+        move_all(changes(ground, moves), "run 1", Machine(at=kill_after_ten))
     assert 10 <= len(ground.names()) < 30
 
-    assert move_all(ground.files, "run 1", moves, Machine()) == 30
-    assert move_all(ground.files, "run 1", moves, Machine()) == 30
+    assert move_all(changes(ground, moves), "run 1", Machine()) == 30
+    assert move_all(changes(ground, moves), "run 1", Machine()) == 30
 
     assert ground.names() == names_of(moves, ground)
 
@@ -118,7 +123,7 @@ def test_publishers_at_the_same_moves_leave_each_file_once_and_whole(ground: S3G
     moves = stage(ground, 30)
 
     with ThreadPoolExecutor(3) as publishers:
-        moved = list(publishers.map(lambda _: move_all(ground.files, "run 1", moves, Machine()), range(3)))
+        moved = list(publishers.map(lambda _: move_all(changes(ground, moves), "run 1", Machine()), range(3)))
 
     assert moved == [30] * 3
     assert ground.names() == names_of(moves, ground)
@@ -131,11 +136,11 @@ def test_file_that_cannot_be_moved_stops_the_publish_and_leaves_the_rest_staged_
     broken[5] = (moves[5][0], "s3a://no-such-bucket-here/a.csv")
 
     with pytest.raises(PublishError, match=r"no such bucket.*stays due"):
-        move_all(ground.files, "run 1", broken, Machine())
+        move_all(changes(ground, broken), "run 1", Machine())
     there = ground.files.list(ground.path("_bookmarks"), recursive=True).files.paths
     assert len(there) + len(ground.names()) == 30
 
-    move_all(ground.files, "run 1", moves, Machine())
+    move_all(changes(ground, moves), "run 1", Machine())
 
     assert ground.names() == names_of(moves, ground)
 
@@ -145,13 +150,13 @@ def test_staged_file_that_somebody_removed_is_named(ground: S3Ground) -> None:
     ground.files.delete(moves[7][0])
 
     with pytest.raises(PublishError, match=r"1 of 20 staged files are gone.*part-007"):
-        move_all(ground.files, "run 1", moves, Machine())
+        move_all(changes(ground, moves), "run 1", Machine())
 
 
 def test_long_publish_tells_how_far_it_is(ground: S3Ground, caplog: pytest.LogCaptureFixture) -> None:
     seconds = iter(range(0, 10_000, 4))  # each file takes four of them
     with caplog.at_level(logging.INFO, "airflow_bookmarks"):
-        move_all(ground.files, "run 1", stage(ground, 9), Machine(monotonic=lambda: float(next(seconds))))
+        move_all(changes(ground, stage(ground, 9)), "run 1", Machine(monotonic=lambda: float(next(seconds))))
 
     assert re.findall(r"publishing run 1: \d of 9 files", caplog.text) == [
         f"publishing run 1: {done} of 9 files" for done in (3, 6, 9)

@@ -14,8 +14,9 @@ import pytest
 
 from airflow_bookmarks.core.errors import OptionError, SourceChangedError
 from airflow_bookmarks.core.listing import FileInfo
+from airflow_bookmarks.core.territory import SourceBounds, Territory
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle import archive
+from airflow_bookmarks.lifecycle import archive, file_changes
 from airflow_bookmarks.lifecycle.archive import Disposal
 from airflow_bookmarks.lifecycle.change import reset, rewind
 from airflow_bookmarks.lifecycle.lease import Machine
@@ -303,12 +304,17 @@ def test_single_file_as_root_is_archived_by_its_name() -> None:
     assert Disposal("archive", "/done/").target("/raw/a.csv", ["/raw/a.csv"]) == "/done/a.csv"
 
 
+def ground_of(files: Any, roots: list[str], disposal: Disposal, mark: str, tally: archive._Tally) -> archive._Ground:
+    bounds = SourceBounds(Territory("test", "copy"), "RUN 1.1, context 'raw'", frozenset(roots), disposal.archive_to)
+    return archive._Ground(files, bounds, roots, disposal, mark, tally)
+
+
 def test_file_that_was_archived_and_left_by_a_copying_store_is_not_archived_twice() -> None:
     class Store(LocalFileSystem):
         def stat(self, paths: Any) -> list[FileInfo | None]:
             return [None if "run-7.9.copy.b" in path else FileInfo(path, 1, 1, "etag") for path in paths]
 
-    ground = archive._Ground(Store(), ["/raw"], Disposal("archive", "/done"), "run-7.9.copy", archive._Tally())
+    ground = ground_of(Store(), ["/raw"], Disposal("archive", "/done"), "run-7.9.copy", archive._Tally())
 
     same, other = FileInfo("/raw/a", 1, 1, "etag"), FileInfo("/raw/b", 1, 1, "another")
     assert ground.targets([same, other]) == {"/raw/a": None, "/raw/b": "/done/run-7.9.copy.b"}
@@ -378,7 +384,7 @@ def test_name_that_another_job_takes_meanwhile_is_not_taken_from_it(
     with monkeypatch.context() as patch:
         patch.setattr(archive._Ground, "targets", race)
         if not is_disk:
-            patch.setattr(archive, "LocalFileSystem", Remote)  # and what is opened is none
+            patch.setattr(file_changes, "LocalFileSystem", Remote)  # and what is opened is none
         run(shop, Disposal("archive", str(shop.root / "done")))
     assert there(shop, "done") == {"a.txt": "theirs\n"}
     assert "could not be put away" in caplog.text
@@ -394,7 +400,7 @@ def test_file_that_went_is_not_counted_as_archived(
     shop.put("a.txt", "a")
     monkeypatch.setattr(LocalFileSystem, "move", lambda *_: False)
     if not is_disk:
-        monkeypatch.setattr(archive, "LocalFileSystem", Remote)  # and what is opened is none
+        monkeypatch.setattr(file_changes, "LocalFileSystem", Remote)  # and what is opened is none
     with caplog.at_level(logging.INFO, "airflow_bookmarks"):
         archive_all(shop, ".")
 
@@ -469,9 +475,7 @@ def test_archive_is_neither_in_what_is_read_nor_above(folder: str, root: str, da
 
 def test_single_file_is_not_archived_onto_itself(shop: Shop) -> None:
     """Where etags tell that the file is there already, its source would go: and that is the file."""
-    ground = archive._Ground(
-        LocalFileSystem(), ["/raw/a.csv"], Disposal("archive", "/raw"), "run-1.1.copy", archive._Tally()
-    )
+    ground = ground_of(LocalFileSystem(), ["/raw/a.csv"], Disposal("archive", "/raw"), "run-1.1.copy", archive._Tally())
 
     assert ground.targets([FileInfo("/raw/a.csv", 1, 1, "etag")]) == {}
 
@@ -510,7 +514,7 @@ def test_archiving_files_that_are_named_one_by_one_takes_a_few_looks_for_each(
     tally = archive._Tally()
 
     archive._dispose_all(
-        archive._Ground(FILES, roots, Disposal("archive", str(shop.root / "done")), "run-1.1.copy", tally),
+        ground_of(FILES, roots, Disposal("archive", str(shop.root / "done")), "run-1.1.copy", tally),
         found,
         lambda: True,
     )

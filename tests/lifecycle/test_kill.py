@@ -67,13 +67,13 @@ def test_worker_has_published_though_an_old_staging_root_can_not_be_reached(
 ) -> None:
     shop.put("a.txt", "a")
     assert drive(shop, 1, Mode.APPEND, f"{Point.COMMITTED}@1") == -signal.SIGKILL
-    staging: list[Value] = ["gopher://old", *shop.store.head("copy").staging]
+    staging: list[Value] = ["gopher://old/test/copy", *shop.store.head("copy").staging]
     shop.store.table.transact([Update(shop.store.keys("copy").head, set={"staging": staging})])
 
     assert finish(shop.store, "copy", Caller("task", 1), Machine()).is_published
 
     assert (shop.target_lines(), shop.staged_files()) == ({"a": 1}, [])
-    assert "what was staged in 'gopher://old' is left" in caplog.text
+    assert "what was staged in 'gopher://old/test/copy' is left" in caplog.text
 
 
 def test_fault_kills_only_the_attempt_it_names() -> None:

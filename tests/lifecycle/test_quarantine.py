@@ -281,7 +281,10 @@ def test_output_of_a_run_without_the_broken_file_is_published(shop: Shop) -> Non
     folder = Path(driver.place("out", Place("files", str(shop.root / "copy"))))
     (folder / "part-0.txt").parent.mkdir(parents=True)
     (folder / "part-0.txt").write_text("a\n")
-    driver.staged("out", Staged(((str(folder / "part-0.txt"), str(shop.root / "copy" / "part-0.txt")),), rows=1))
+    driver.staged(
+        "out",
+        Staged(((str(folder / "part-0.txt"), str(shop.root / "copy" / f"{driver.file_token}-part-0.txt")),), rows=1),
+    )
     driver.commit()
 
     assert shop.target_lines() == {"a": 1}

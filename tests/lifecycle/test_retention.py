@@ -36,7 +36,7 @@ from airflow_bookmarks.sources.files import FileSource
 from airflow_bookmarks.store import blob, collection
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.collection import collected_until, oldest_run
-from airflow_bookmarks.store.table import Attributes, Delete, Key, Operation, Put, Table, Update
+from airflow_bookmarks.store.table import Attributes, Delete, Key, Operation, Put, Table, Update, Value
 from tests.lifecycle.shop import FILES, Shop
 from tests.lifecycle.shop import unsound as examine
 
@@ -653,13 +653,14 @@ def test_staging_root_that_can_not_be_reached_keeps_no_history(
     monkeypatch.setitem(filesystem._OPENERS, "far", OutOfReach)
     runs(shop, 2)
     runs(shop, 2, "other")
-    shop.store.table.transact([Update(shop.store.keys("copy").head, set={"staging": ["far://old", "gopher://old"]})])
+    roots: list[Value] = ["far://old/test/copy", "gopher://old/test/copy"]
+    shop.store.table.transact([Update(shop.store.keys("copy").head, set={"staging": roots})])
 
     done = collect(shop.store, clock=in_days(100))
 
     assert (of(done).runs, of(done, "other").runs) == (("1.1",), ("1.1",))
-    assert "'far://old.side'" in caplog.text
-    assert "'gopher://old.side'" in caplog.text
+    assert "'far://old/test/copy.side'" in caplog.text
+    assert "'gopher://old/test/copy.side'" in caplog.text
 
 
 def test_folder_of_a_side_run_that_can_not_be_removed_is_not_counted(

@@ -12,11 +12,12 @@ from airflow_bookmarks.core.errors import ConditionFailedError
 from airflow_bookmarks.core.instant import to_text, utc_now
 from airflow_bookmarks.core.run import RunKey, RunState
 from airflow_bookmarks.core.terms import check_who
-from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.core.territory import StagingBounds, Territory
 from airflow_bookmarks.lifecycle.doctor.examination import examine_job
 from airflow_bookmarks.lifecycle.doctor.index import collected_before
 from airflow_bookmarks.lifecycle.doctor.survey import Survey
 from airflow_bookmarks.lifecycle.doctor.target import orphaned_staging
+from airflow_bookmarks.lifecycle.file_changes import HEAD_STAGING, FileChanges
 from airflow_bookmarks.store import item
 from airflow_bookmarks.store.collection import COLLECTED_UNTIL
 from airflow_bookmarks.store.table import Check, Condition, Equals, Lacks, Missing, Operation, Put, Update
@@ -110,7 +111,8 @@ def _sweep(survey: Survey, head: Head, finding: Finding, who: str) -> str:
     """Remove one folder that was staged under a fence that has passed: nobody can commit it any more."""
     if finding.where not in orphaned_staging(survey):
         return "It is gone."
-    open_filesystem(finding.where).remove(finding.where)
+    bounds = StagingBounds(Territory(survey.store.namespace, survey.job), HEAD_STAGING)
+    FileChanges.of_staging(bounds, [finding.where]).remove()
     return f"{finding.where!r} was removed."
 
 

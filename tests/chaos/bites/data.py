@@ -8,9 +8,10 @@ from typing import Any
 
 from airflow_bookmarks.core.plan import decode_moves, decode_paths
 from airflow_bookmarks.core.run import RunKey, RunState
-from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.files.filesystem import open_to_change
 from airflow_bookmarks.lifecycle import active_run, clean, finish, publish, recover, replay, turn
 from airflow_bookmarks.lifecycle.clean import CleanList
+from airflow_bookmarks.lifecycle.file_changes import FileChanges
 from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.lifecycle.side_run import SideRun
 from airflow_bookmarks.sources.upstream import UpstreamSource, _Selected
@@ -39,18 +40,18 @@ def discarded_instead_of_swept() -> None:
     def discard(self: Any, holding: Any, run: Any) -> None:
         abandon(self, holding, run)
         for output in run.outputs.values():
-            open_filesystem(output.place).remove(output.place)
+            open_to_change(output.place).remove(output.place)
 
     put(BookmarkStore, "abandon", discard)
-    put(active_run, "sweep", lambda staging, fence: 0)
-    put(publish, "sweep", lambda staging, fence: 0)
+    put(active_run, "sweep", lambda territory, root, fence: None)
+    put(publish, "sweep", lambda territory, root, fence: None)
 
 
 @bite("a sweep removes no staging of a higher fence")
 def sweep_of_higher_fences() -> None:
     sweep = take(publish, "sweep")
-    put(active_run, "sweep", lambda staging, fence: sweep(staging, fence + 1_000_000))
-    put(publish, "sweep", lambda staging, fence: sweep(staging, fence + 1_000_000))
+    put(active_run, "sweep", lambda territory, root, fence: sweep(territory, root, fence + 1_000_000))
+    put(publish, "sweep", lambda territory, root, fence: sweep(territory, root, fence + 1_000_000))
 
 
 @bite("a place is stored before the write starts")
@@ -131,7 +132,7 @@ def delete_list_of_the_publish() -> None:
             if output.delete is None or output.publish is None or run.revision:
                 continue
             own = {target for _, target in decode_moves(store.blobs.get(output.publish))}
-            files = open_filesystem(output.target)
+            files = open_to_change(output.target)
             for path in files.list(output.target, recursive=True).files.paths:
                 if path not in own:
                     files.delete(path)
@@ -144,9 +145,9 @@ def delete_list_of_the_publish() -> None:
 def publisher_reads_its_list_anew() -> None:
     def rereading(store: Any, holding: Any, run: Any, machine: Any) -> int:
         for name, output in run.outputs.items():
-            files = open_filesystem(output.target)
+            files = open_to_change(output.target)
             for at, move in enumerate(_moves(store, output)):
-                publish.move_all(files, f"run {run.key}", [move], machine)
+                publish.move_all(FileChanges([move], (), (), files), f"run {run.key}", machine)
                 now = _moves(store, store.run(holding.job, run.key).outputs[name])
                 files.delete(now[at][0])  # the source of the move is cleared away, by the list that is there now
             for path in [] if output.delete is None else decode_paths(store.blobs.get(output.delete)):
@@ -234,7 +235,7 @@ def cleaned_before_the_epoch() -> None:
         if given.cleaning is not None:
             body = given.bodies[0] if given.bodies else given.cleaning.inline
             for path in CleanList.decode(body).files:
-                open_filesystem(path).delete(path)
+                open_to_change(path).delete(path)
         return begin_line(self, job, seen, given, **how)
 
     put(BookmarkStore, "begin_line", hasty)
