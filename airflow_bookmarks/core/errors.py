@@ -158,7 +158,7 @@ class PublishError(BookmarkError):
 class OutOfBoundsError(BookmarkError):
     """Raised when state names a file or folder that its job may neither move nor delete.
 
-    `item` is the item that names it, `path` what it names.
+    `item` is the item that names it, `path` what it names, `why` the rule that it breaks.
     """
 
     _ADVICE = (
@@ -171,7 +171,7 @@ class OutOfBoundsError(BookmarkError):
             f"job {job!r}: {item} names {path!r}, which this job may not touch: {why}. Nothing was moved, deleted or "
             f"swept. {advice or self._ADVICE}"
         )
-        self.job, self.item, self.path = job, item, path
+        self.job, self.item, self.path, self.why = job, item, path, why
 
 
 class SinkUnknownError(BookmarkError):

@@ -244,8 +244,7 @@ def finish_clean(store: BookmarkStore, holding: Holding) -> Holding:
     if holding.base.cleaning is None:
         return holding
     listed = CleanList.decode(store.blobs.get(holding.base.cleaning))
-    staging = _staging_of(store, holding.job, listed)
-    published = [_files_of(store, holding, part) for part in _by_filesystem(listed)]
+    staging, published = listed_changes(store, holding.job, holding.base.epoch, listed)
     log.info(
         "bookmark %s: cleaning: %d staging folders, %d published files",
         holding.job,
@@ -265,6 +264,18 @@ def finish_clean(store: BookmarkStore, holding: Holding) -> Holding:
     return store.note_clean(holding)
 
 
+def listed_changes(
+    store: BookmarkStore, job: str, epoch: int, listed: CleanList
+) -> tuple[list[FileChanges], list[FileChanges]]:
+    """Return what a clean list removes, all of it checked: staging folders, and what runs published that are undone.
+
+    Raises:
+        OutOfBoundsError: it names what no undone run of the job staged or published.
+    """
+    published = [_files_of(store, job, epoch, part) for part in _by_filesystem(listed)]
+    return _staging_of(store, job, listed), published
+
+
 def _staging_of(store: BookmarkStore, job: str, listed: CleanList) -> list[FileChanges]:
     """Return the removal of the listed staging folders, one for each place where they lie; all of it is checked."""
     bounds = StagingBounds(Territory(store.namespace, job), HEAD_CLEANING)
@@ -275,10 +286,10 @@ def _staging_of(store: BookmarkStore, job: str, listed: CleanList) -> list[FileC
     return [FileChanges.of_staging(bounds, folders) for folders in folders_of.values()]
 
 
-def _files_of(store: BookmarkStore, holding: Holding, listed: CleanList) -> FileChanges:
+def _files_of(store: BookmarkStore, job: str, epoch: int, listed: CleanList) -> FileChanges:
     """Return the deletes of listed files of one store; all of them are checked."""
-    territory = Territory(store.namespace, holding.job)
-    undone = _undone_by_key(store, holding, listed)
+    territory = Territory(store.namespace, job)
+    undone = _undone_by_key(store, job, epoch, listed)
     files: list[tuple[OutputBounds, str]] = []
     for path in listed.files:
         run = undone.get(published_key(path) or (0, 0))
@@ -288,14 +299,14 @@ def _files_of(store: BookmarkStore, holding: Holding, listed: CleanList) -> File
     return FileChanges.of_own_files(files)
 
 
-def _undone_by_key(store: BookmarkStore, holding: Holding, listed: CleanList) -> dict[tuple[int, int], Run]:
+def _undone_by_key(store: BookmarkStore, job: str, epoch: int, listed: CleanList) -> dict[tuple[int, int], Run]:
     """Return the runs that may have published the listed files and are no part of history, by number and fence."""
     numbers = [key[0] for path in listed.files if (key := published_key(path)) is not None]
     if not numbers:
         return {}
-    living = store.ancestry(holding.job, holding.base.epoch)
+    living = store.ancestry(job, epoch)
     runs: dict[tuple[int, int], Run] = {}
-    for _, run in store.runs_or_damage(holding.job, after=min(numbers) - 1, until=max(numbers)):
+    for _, run in store.runs_or_damage(job, after=min(numbers) - 1, until=max(numbers)):
         if isinstance(run, StateCorruptError):
             continue  # what only it could speak for is refused
         if not (run.state.is_committed and living.is_living(run.key.number, run.epoch)):

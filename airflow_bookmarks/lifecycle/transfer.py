@@ -17,8 +17,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -37,13 +38,14 @@ from airflow_bookmarks.core.job_state import hidden
 from airflow_bookmarks.core.ledger import Ledger
 from airflow_bookmarks.core.redaction import stored_error
 from airflow_bookmarks.core.terms import check_reason, check_who
+from airflow_bookmarks.lifecycle.landing import Origin
 from airflow_bookmarks.lifecycle.naming import key_of, names_of
 from airflow_bookmarks.lifecycle.retention import position_hashes
 from airflow_bookmarks.lifecycle.rewind import resolve_run
 from airflow_bookmarks.lifecycle.state_values import shown_state
 from airflow_bookmarks.store import item
 from airflow_bookmarks.store import transfer as transition
-from airflow_bookmarks.store.collection import COPIED_UNTIL, POSITION_PREFIX
+from airflow_bookmarks.store.collection import POSITION_PREFIX
 from airflow_bookmarks.store.limit import check_item
 from airflow_bookmarks.store.naming import check_may_delete, job_keys
 from airflow_bookmarks.store.table import Key
@@ -57,10 +59,13 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.table import Attributes, Value
 
+log = logging.getLogger(__name__)
+
 FORMAT = 1
 
 _IMPORT_OF = "import_of"  # of the index item: the checksum of what was imported
 _LOOKS = 5
+_MOST_DROPPED = 20  # that an event lists
 _LEDGER_START = b'{"blake2b":"'
 _BYTES, _MAP = "$base64", "$map"
 
@@ -179,17 +184,20 @@ def _named_by_position(store: BookmarkStore, payload: Attributes) -> list[str]:
 class Imported:
     """What an import wrote: the jobs with their last run, and the number of blobs. `replaced` had a bookmark before.
 
-    `kept` are those that an earlier import of the same document had brought: they are as they were.
+    `kept` are those that an earlier import of the same document had brought: they are as they were. `dropped` says by
+    job what of the document was left out.
     """
 
     jobs: Mapping[str, int]
     blobs: int
     replaced: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
+    dropped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
-        return {"jobs": dict(self.jobs), "blobs": self.blobs, "replaced": list(self.replaced), "kept": list(self.kept)}
+        made = {"jobs": dict(self.jobs), "blobs": self.blobs, "replaced": list(self.replaced), "kept": list(self.kept)}
+        return {**made, "dropped": {job: list(what) for job, what in self.dropped.items()}}
 
 
 def import_(
@@ -209,18 +217,20 @@ def import_(
 
     What comes from another table or namespace is a copy: the job it was taken from may be alive, and its files are its
     own. So a copy has none of its staging and open runs, and refuses a clean or replay of the runs that it was given.
+    Whatever it comes from, only a move brings along what lets the next run change files: staging, and a publish or
+    clean that is due. No import brings a request that may still be carried out, and events stand as imported.
 
     Args:
         document: what `export` returned.
         who, reason: for the audit event of each job; a reason is required.
         overwrite: also replace a bookmark that is there. Its audit events stay.
         move: the store that was exported is gone, or nobody uses it any more: this one takes its place, with its
-            staging, open runs, and what is due.
+            staging, open runs, and what is due. Into another namespace it brings nothing that is due, and no staging.
 
     Raises:
         DocumentError: damaged, or of another format. OptionError: no reason.
         ChangeRefusedError: a job or name is there already; a consumer has read what would be replaced; or a publish or
-            clean of a copy is due, which is not its own to finish.
+            clean is due, of a copy or of another namespace, which can't be finished here.
         JobBusyError, ProtectedError: of a job that would be replaced. StoreAccessError: this role may not delete, which
             an import half-way has to.
     """
@@ -232,23 +242,29 @@ def import_(
     seen = {job: store.look(job).head for job in jobs}
     home = (store.namespace, transition.table_made_at(store))
     is_copy = not move and (document.get("namespace"), document.get("table_made_at")) != home
+    origin = Origin(str(document.get("namespace")), store.namespace, is_copy, move)
     for job, part in jobs.items():
         _check_free(store, job, part, seen[job], overwrite)
-        if is_copy:
-            _check_nothing_due(job, part.head)
+        origin.check_due(job, part.head)
         check_may_delete(store, job)
     for body in blobs.values():
         store.blobs.put(body)
+    dropped: dict[str, tuple[str, ...]] = {}
     for job, part in jobs.items():
         event: Attributes = {"kind": "import", "who": who, "why": reason, "from": str(document.get("namespace"))}
-        items, index = _copied(part) if is_copy else (_landed(part.items), part.index)
-        if not transition.write_job(store, job, seen[job], items, {**index, _IMPORT_OF: part.sha256}, event):
+        landing = origin.landing(job, part.items, part.head, part.index)
+        if landing.dropped:
+            dropped[job] = landing.dropped
+            event["dropped"] = list(landing.dropped[:_MOST_DROPPED])
+            log.warning("bookmark %s: the import leaves out: %s", job, "; ".join(landing.dropped))
+        index = {**landing.index, _IMPORT_OF: part.sha256}
+        if not transition.write_job(store, job, seen[job], landing.items, index, event):
             raise ChangedMeanwhileError(f"job {job!r} moved while it was imported. Import it again.")
         for name in part.aliases:
             transition.write_alias(store, job, name)
     replaced = tuple(job for job, head in seen.items() if head is not None)
     kept = tuple(job for job in document_jobs if job not in jobs)
-    return Imported({job: part.head.run_number for job, part in jobs.items()}, len(blobs), replaced, kept)
+    return Imported({job: part.head.run_number for job, part in jobs.items()}, len(blobs), replaced, kept, dropped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,38 +381,6 @@ def _is_done(store: BookmarkStore, job: str, part: _Part) -> bool:
     head = store.look(job).head
     entry = store.index_entry(job) or {}
     return head is not None and not transition.is_claimed(head) and entry.get(_IMPORT_OF) == part.sha256
-
-
-def _check_nothing_due(job: str, head: Head) -> None:
-    due = "a clean" if head.cleaning is not None else f"the publish of run {head.run_number}"
-    if head.cleaning is not None or head.publishing is not None:
-        raise ChangeRefusedError(
-            f"job {job!r} was exported while {due} was due, and a copy must not finish it: its files are those of the "
-            "job that was exported. Nothing was imported. Let that job run once, and export it again; or, if this "
-            "store takes its place for good, import with move (--move)."
-        )
-
-
-def _landed(items: Mapping[str, Attributes]) -> dict[str, Attributes]:
-    """Return the items as they are to stand: without a lease."""
-    head = {name: value for name, value in items["HEAD"].items() if name not in item.LEASE_ATTRIBUTES}
-    return {**items, "HEAD": head}
-
-
-def _copied(part: _Part) -> tuple[dict[str, Attributes], Attributes]:
-    """Return items and index of a copy: without the staging and the open runs of a job that may be alive.
-
-    To sweep its staging by a fence that means nothing there, or to settle its open run, would cost it rows.
-    """
-    done = part.head.run_number
-    items = _landed(part.items)
-    items["HEAD"]["staging"] = []
-    kept = {
-        sk: attributes
-        for sk, attributes in items.items()
-        if not sk.startswith(item.RUN_PREFIX) or item.run_key(sk).number <= done
-    }
-    return kept, {**part.index, COPIED_UNTIL: done}
 
 
 # ---- as Glue shows it

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 LAYOUT_VERSION = 1
 
 
+IMPORTED_FROM = "imported_from"  # of an event: the namespace of the document that brought it
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """What the table says of a job at one look: None where there is no item."""
@@ -239,11 +242,16 @@ class StateReader:
 
 
 def _event(attributes: Attributes) -> Attributes:
-    """Return an event; that of a replay, which a run writes, with the words that those of people are written with."""
-    if "kind" in attributes or "replayed_by" not in attributes:
-        return attributes
-    words: Attributes = {"kind": "replay", "who": attributes["replayed_by"], "why": "the run was replayed"}
-    return {**attributes, **words, "at": attributes.get("replayed_at")}
+    """Return an event; that of a replay, which a run writes, with the words that those of people are written with.
+
+    One that an import brought was written by nobody here: its `who` says so.
+    """
+    if "kind" not in attributes and "replayed_by" in attributes:
+        words: Attributes = {"kind": "replay", "who": attributes["replayed_by"], "why": "the run was replayed"}
+        attributes = {**attributes, **words, "at": attributes.get("replayed_at")}
+    if IMPORTED_FROM in attributes:
+        attributes = {**attributes, "who": f"{attributes.get('who', '?')!s} (imported)"}
+    return attributes
 
 
 def _order(event: Attributes) -> tuple[int, str]:

@@ -150,7 +150,8 @@ def _writes(store: BookmarkStore, keys: Keys, items: Mapping[str, Attributes]) -
     for key in there:
         if key.sk != "HEAD" and key.sk not in items and not key.sk.startswith(_KEPT):
             yield Delete(key)
-    for sk in new:
+    stay = {key.sk for key in there if key.sk.startswith(item.EVENT_PREFIX)}  # what was done here nobody rewrites
+    for sk in (sk for sk in new if sk not in stay):
         yield Put(Key(keys.partition, sk), items[sk])
 
 

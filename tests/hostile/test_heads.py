@@ -20,6 +20,7 @@ from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.files.s3 import S3FileSystem
 from airflow_bookmarks.lifecycle.change import reset
 from airflow_bookmarks.lifecycle.clean import CleanList
+from airflow_bookmarks.lifecycle.doctor import examine, repair
 from airflow_bookmarks.lifecycle.finish import finish
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.place import Mode
@@ -389,6 +390,50 @@ def test_target_of_an_undone_run_is_no_way_to_files_of_others(shop: Shop, victim
     output_says(shop, target=str(victim), publish=payload(shop, encode_moves(moves)))
     with pytest.raises(OutOfBoundsError, match="not that of a file of this run"):
         reset(shop.store, "copy", clean=True, **WHY)
+
+
+# ---- what the doctor says
+
+
+@pytest.mark.parametrize(
+    ("tamper", "where"),
+    [
+        (lambda shop, victim: head_says(shop, staging=[str(victim)]), "HEAD, staging"),
+        (lambda shop, victim: head_cleans(shop, [str(victim)], []), "HEAD, cleaning"),
+        (lambda shop, victim: head_cleans(shop, [], [str(victim / "precious.txt")]), "HEAD, cleaning"),
+        (
+            lambda shop, victim: output_says(
+                shop, publish=payload(shop, encode_moves([("/x", str(victim / "precious.txt"))]))
+            ),
+            "RUN 1.1, output 'out'",
+        ),
+        (
+            lambda shop, victim: output_says(shop, delete=payload(shop, encode_paths([str(victim / "precious.txt")]))),
+            "RUN 1.1, output 'out'",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("untouched")
+def test_doctor_finds_paths_of_others(
+    shop: Shop, victim: Path, tamper: Callable[[Shop, Path], None], where: str
+) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    assert examine(shop.store) == []
+    tamper(shop, victim)
+    found = [finding for finding in examine(shop.store, with_files=False) if finding.code == "path-foreign"]
+    assert [finding.where for finding in found] == [where]
+    assert str(victim) in found[0].what
+
+
+@pytest.mark.usefixtures("untouched")
+def test_doctor_repairs_no_folder_of_others(shop: Shop, victim: Path) -> None:
+    shop.run()
+    head_says(shop, staging=[str(victim)], fence=9)
+    found = examine(shop.store)
+    assert ("path-foreign", "HEAD, staging") in {(finding.code, finding.where) for finding in found}
+    repair(shop.store, found, who="mallory")
+    assert shop.run()[1].is_published  # the foreign folder is no more on the list
 
 
 def test_clean_list_that_is_no_list_of_paths_is_damage(shop: Shop) -> None:

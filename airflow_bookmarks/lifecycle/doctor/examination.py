@@ -13,6 +13,7 @@ from airflow_bookmarks.core.errors import (
     StoreAccessError,
 )
 from airflow_bookmarks.core.instant import utc_now
+from airflow_bookmarks.lifecycle.doctor.bound import examine_bounds
 from airflow_bookmarks.lifecycle.doctor.edge import examine_edges, examine_upstreams
 from airflow_bookmarks.lifecycle.doctor.finding import RESTORE, Finding, Severity
 from airflow_bookmarks.lifecycle.doctor.gap import examine_gaps
@@ -110,6 +111,7 @@ def _findings(survey: Survey, with_files: bool) -> Iterator[Finding]:
         return  # without a head nothing else has a meaning
     for look in (examine_lines, examine_runs, examine_edges, examine_upstreams, examine_positions, examine_kinds):
         yield from _try(survey, look)
+    yield from _try(survey, examine_bounds)
     yield from _try(survey, examine_gaps)
     if with_files:
         yield from _try(survey, examine_targets)

@@ -16,7 +16,7 @@ from airflow_bookmarks.core.territory import StagingBounds, Territory
 from airflow_bookmarks.lifecycle.doctor.examination import examine_job
 from airflow_bookmarks.lifecycle.doctor.index import collected_before
 from airflow_bookmarks.lifecycle.doctor.survey import Survey
-from airflow_bookmarks.lifecycle.doctor.target import orphaned_staging
+from airflow_bookmarks.lifecycle.doctor.target import orphaned_staging, own_staging
 from airflow_bookmarks.lifecycle.file_changes import HEAD_STAGING, FileChanges
 from airflow_bookmarks.store import item
 from airflow_bookmarks.store.collection import COLLECTED_UNTIL
@@ -116,6 +116,21 @@ def _sweep(survey: Survey, head: Head, finding: Finding, who: str) -> str:
     return f"{finding.where!r} was removed."
 
 
+def _forget_staging(survey: Survey, head: Head, finding: Finding, who: str) -> str:
+    """Take folders of others off the list of staging folders, so that the job can run again. None is touched."""
+    own = own_staging(survey)
+    foreign = [root for root in head.staging if root not in own]
+    conditions: list[Condition] = [Equals("fence", head.fence), Equals("staging", list(head.staging))]
+    _write(
+        survey,
+        head,
+        finding,
+        who,
+        [Update(survey.store.keys(survey.job).head, set={"staging": [*own]}, conditions=conditions)],
+    )
+    return f"{foreign} came off the list of staging folders; nothing in them was touched."
+
+
 def _write(survey: Survey, head: Head, finding: Finding, who: str, operations: Sequence[Operation]) -> None:
     store = survey.store
     event: Attributes = {"kind": "repair", "who": who, "at": to_text(survey.now), "why": finding.what}
@@ -130,4 +145,5 @@ _REPAIRS: Mapping[str, Callable[[Survey, Head, Finding, str], str]] = {
     "publish-lost": _publish_later,
     "index-missing": _enter,
     "staging-orphaned": _sweep,
+    "path-foreign": _forget_staging,
 }

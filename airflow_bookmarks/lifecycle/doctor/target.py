@@ -7,13 +7,15 @@ on it with sizes, and every published name says which run made it.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import OptionError, SourceError
+from airflow_bookmarks.core.errors import OptionError, OutOfBoundsError, SourceError
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.listing import FileInfo
 from airflow_bookmarks.core.partition import folders_above
 from airflow_bookmarks.core.run import RunKey, RunState
+from airflow_bookmarks.core.territory import Territory
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.files.real_path import real_paths
 from airflow_bookmarks.lifecycle.clean import left_in_targets
@@ -21,6 +23,7 @@ from airflow_bookmarks.lifecycle.doctor.finding import Finding, Severity
 from airflow_bookmarks.lifecycle.doctor.head import unpublishable
 from airflow_bookmarks.lifecycle.doctor.replaced import replaced_files
 from airflow_bookmarks.lifecycle.doctor.survey import Survey
+from airflow_bookmarks.lifecycle.file_changes import HEAD_STAGING
 from airflow_bookmarks.lifecycle.retention import ulid_time
 from airflow_bookmarks.lifecycle.turn import undone_before
 
@@ -226,7 +229,7 @@ def orphaned_staging(survey: Survey) -> list[str]:
     replayed = {execution.replaying for execution in survey.executions.values()}
     orphaned: list[str] = []
     unreachable = unreachable_staging(survey)
-    for root in (root for root in head.staging if root not in unreachable):
+    for root in (root for root in own_staging(survey) if root not in unreachable):
         for folder in open_filesystem(root).folders(root):
             path = f"{root}/{folder}"
             match = _FOLDER.fullmatch(folder)
@@ -238,10 +241,21 @@ def orphaned_staging(survey: Survey) -> list[str]:
     return orphaned
 
 
+def own_staging(survey: Survey) -> list[str]:
+    """Return the staging roots on the head that are the job's own: no other is looked into."""
+    territory = Territory(survey.store.namespace, survey.job)
+    own: list[str] = []
+    for root in () if survey.head is None else survey.head.staging:
+        with suppress(OutOfBoundsError):
+            territory.check_staging_root(HEAD_STAGING, root)
+            own.append(root)
+    return own
+
+
 def unreachable_staging(survey: Survey) -> dict[str, str]:
     """Return the staging roots of a job that can't be listed from here, each with why."""
     found: dict[str, str] = {}
-    for root in () if survey.head is None else survey.head.staging:
+    for root in own_staging(survey):
         try:
             open_filesystem(root).folders(root)
         except (OptionError, SourceError, OSError) as error:
