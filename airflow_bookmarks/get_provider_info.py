@@ -133,6 +133,11 @@ def _connection_fields() -> dict[str, Any]:
             "State URI",
             "Folder for state that is too large for the table, as s3://BUCKET/PREFIX. Empty: the table has all.",
         ),
+        "names": _text(
+            "Names",
+            "ascii: new jobs, contexts and outputs are refused names outside of ASCII. Empty: as in the store's URI, "
+            "else unicode.",
+        ),
         "default_option": {
             "label": "Default option",
             "description": "What a task does that names no option. pause and disable change no state.",

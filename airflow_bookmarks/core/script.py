@@ -45,8 +45,19 @@ def _script(letter: str) -> str:
     return _SCRIPT_OF.get(first, first)
 
 
-def why_not_new(name: str) -> str | None:
-    """Return why a name may look like another one; None where it can be given to something new."""
+def why_not_new(name: str, *, ascii_only: bool = False) -> str | None:
+    """Return why a name can't be given to something new; None where it can.
+
+    It may look like another one; or, with `ascii_only`, it has a character outside of ASCII.
+    """
+    if ascii_only and not name.isascii():
+        first = next(letter for letter in name if not letter.isascii())
+        return f"it has {first!r} (U+{ord(first):04X}), and names=ascii of the store takes nothing outside of ASCII"
+    why = _why_a_look_alike(name)
+    return None if why is None else f"{why}, so it may be taken for another name"
+
+
+def _why_a_look_alike(name: str) -> str | None:
     normal = unicodedata.normalize("NFKC", name)
     if normal != name:
         return f"it is not in the normal form of Unicode (NFKC), in which it is {normal!r}"
@@ -56,16 +67,16 @@ def why_not_new(name: str) -> str | None:
     return None
 
 
-def check_new_name(kind: str, name: str) -> str:
+def check_new_name(kind: str, name: str, *, ascii_only: bool) -> str:
     """Return `name` if it can be the name of a new `kind` (job, context, output, namespace).
 
     Raises:
-        NameInvalidError: it can't be a name at all, or may look like another one.
+        NameInvalidError: it can't be a name at all, may look like another one, or is not in ASCII where it has to be.
     """
-    why = why_not_new(check_name(kind, name))
+    why = why_not_new(check_name(kind, name), ascii_only=ascii_only)
     if why is not None:
+        mend = "Write it in ASCII." if ascii_only else "Write it in one script."
         raise NameInvalidError(
-            f"{name!r} ({name!a}) is no name for a new {kind}: {why}, so it may be taken for another name. Nothing "
-            "was read or changed. Write it in one script."
+            f"{name!r} ({name!a}) is no name for a new {kind}: {why}. Nothing was read or changed. {mend}"
         )
     return name

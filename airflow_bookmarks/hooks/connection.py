@@ -20,10 +20,11 @@ DEFAULT_CONNECTION = "bookmarks_default"
 class ConnectionFields:
     """The fields of a connection of type `bookmarks`; None where a field is empty.
 
-    `store` is a store URI; `namespace`, `region` and `endpoint` may stand there or here. `aws_conn_id` names the
-    Airflow connection with the AWS credentials (None: boto3's own chain). `state_uri` is a folder for state that is too
-    large for the table; it may stand in the store URI too. `default_option` is what tasks do that name none.
-    `hide_state` is "true" where nobody is shown the values of `job.state` by way of this connection.
+    `store` is a store URI; `namespace`, `region`, `endpoint` and `names` may stand there or here. `names` is "ascii"
+    where new names outside of ASCII are refused. `aws_conn_id` names the Airflow connection with the AWS credentials
+    (None: boto3's own chain). `state_uri` is a folder for state that is too large for the table; it may stand in the
+    store URI too. `default_option` is what tasks do that name none. `hide_state` is "true" where nobody is shown the
+    values of `job.state` by way of this connection.
     """
 
     store: str
@@ -32,6 +33,7 @@ class ConnectionFields:
     region: str | None = None
     endpoint: str | None = None
     state_uri: str | None = None
+    names: str | None = None
     default_option: str | None = None
     hide_state: str | None = None
 
@@ -79,7 +81,7 @@ class ConnectionFields:
         # From the URI's own text: an address does not tell a default that was left out from one that was written.
         in_uri = dict(parse_qsl(urlsplit(self.store).query))
         changes: dict[str, str] = {}
-        for name in ("namespace", "region", "endpoint"):
+        for name in ("namespace", "region", "endpoint", "names"):
             here, there = getattr(self, name), in_uri.get(name)
             if here is None or here == there:
                 continue
@@ -88,7 +90,7 @@ class ConnectionFields:
                     f"connection {conn_id!r}: the field {name!r} says {here!r}, and the store URI says {there!r}. "
                     "Nothing was read or changed. Leave one of them out."
                 )
-            if address.scheme == "sqlite" and name != "namespace":
+            if address.scheme == "sqlite" and name in ("region", "endpoint"):
                 raise OptionError(
                     f"connection {conn_id!r}: an SQLite store has no {name!r}; leave the field empty. Nothing was "
                     "read or changed."

@@ -55,7 +55,7 @@ def rename(store: BookmarkStore, job: str, new_name: str, *, reason: str, who: s
     """
     check_reason("rename", reason)
     check_who(who)
-    key, name = key_of(store, job), check_new_name("job", new_name)
+    key, name = key_of(store, job), check_new_name("job", new_name, ascii_only=store.ascii_names)
     for _ in range(_RACES):
         head = store.head(key)
         entry, taken = store.index_entry(name), store.look(name).head
@@ -91,7 +91,7 @@ def adopt(store: BookmarkStore, job: str, from_job: str, *, reason: str, who: st
     """
     check_reason("adopt", reason)
     check_who(who)
-    key, name = key_of(store, from_job), check_new_name("job", job)
+    key, name = key_of(store, from_job), check_new_name("job", job, ascii_only=store.ascii_names)
     for _ in range(_RACES):
         head = store.head(key)
         entry = store.index_entry(name)

@@ -104,7 +104,7 @@ def turn_rename(store: BookmarkStore, job: str, head: Head, ctx: str, to_ctx: st
     state = head.contexts[ctx]
     if state.kind == STATE_KIND:
         raise OptionError(f"job {job!r}: {ctx!r} is its job.state, and keeps its name. Nothing was changed.")
-    if check_new_name("context", to_ctx) in head.contexts:
+    if check_new_name("context", to_ctx, ascii_only=store.ascii_names) in head.contexts:
         raise ChangeRefusedError(
             f"job {job!r}: context {to_ctx!r} has a position of its own, which would be lost. Nothing was changed. If "
             f"a run has read everything again under that name, rewind to the run before it; to give the position up: "

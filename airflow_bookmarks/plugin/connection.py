@@ -50,7 +50,7 @@ class PageHook(BookmarkHook):
             session=session,
             outage_limit_s=_OUTAGE_LIMIT_S,
         )
-        return BookmarkStore(table, address.namespace)
+        return BookmarkStore(table, address.namespace, ascii_names=address.has_ascii_names)
 
 
 class _Hasty:

@@ -5,7 +5,8 @@
     sqlite:///:memory:
 
 Either may have state_uri=s3://bucket/prefix, a folder for state that is too large for the table. insecure=true allows
-an endpoint without TLS on another machine; on the loopback interface it needs no word.
+an endpoint without TLS on another machine; on the loopback interface it needs no word. names=ascii refuses new names
+outside of ASCII; names=unicode is what goes without it.
 
 It never holds a secret: credentials come from the environment, the machine's role or an Airflow connection.
 """
@@ -35,9 +36,10 @@ _EXAMPLES = {
     "sqlite": "sqlite:////var/lib/bookmarks.db?namespace=prod",
 }
 _PARAMETERS = {
-    "dynamodb": ("region", "endpoint", "insecure", "namespace", "state_uri"),
-    "sqlite": ("namespace", "create", "state_uri"),
+    "dynamodb": ("region", "endpoint", "insecure", "namespace", "state_uri", "names"),
+    "sqlite": ("namespace", "create", "state_uri", "names"),
 }
+_NAMES = ("unicode", "ascii")
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 _REGION = re.compile(r"[a-z0-9-]{1,63}")
 
@@ -63,6 +65,7 @@ class StoreAddress:
     create: bool = False
     state_uri: str | None = None
     insecure: bool = False
+    names: str = _NAMES[0]
 
     @classmethod
     def parse(cls, uri: str) -> StoreAddress:
@@ -76,13 +79,21 @@ class StoreAddress:
         given = _parameters(parts)
         namespace = check_name("namespace", given.get("namespace", DEFAULT_NAMESPACE))
         state_uri = _state_uri(given.get("state_uri"), parts.scheme, given.get("endpoint"))
+        names = _names(given.get("names"), parts.scheme)
         if parts.scheme == "dynamodb":
             region, endpoint = _region(given.get("region")), _endpoint(given.get("endpoint"))
             insecure = _flag(given, "insecure", parts.scheme)
             name = _table_name(parts)
-            return cls("dynamodb", name, namespace, region, endpoint, state_uri=state_uri, insecure=insecure)
+            return cls(
+                "dynamodb", name, namespace, region, endpoint, state_uri=state_uri, insecure=insecure, names=names
+            )
         create = _flag(given, "create", parts.scheme)
-        return cls("sqlite", _path(parts), namespace, create=create, state_uri=state_uri)
+        return cls("sqlite", _path(parts), namespace, create=create, state_uri=state_uri, names=names)
+
+    @property
+    def has_ascii_names(self) -> bool:
+        """Whether new names have to be in ASCII."""
+        return self.names == "ascii"
 
     def with_state_uri(self, state_uri: str, where: str) -> StoreAddress:
         """Return this address with a `state_uri` that is said beside it; `where` says where, for the error.
@@ -106,6 +117,7 @@ class StoreAddress:
             "namespace": None if self.namespace == DEFAULT_NAMESPACE else self.namespace,
             "create": "true" if self.create else None,
             "state_uri": self.state_uri,
+            "names": None if self.names == _NAMES[0] else self.names,
         }
         query = urlencode(
             {name: value for name, value in given.items() if value is not None}, safe=":/", quote_via=quote
@@ -217,6 +229,14 @@ def _state_uri(state_uri: str | None, scheme: str, endpoint: str | None) -> str 
     checked = check_state_uri(state_uri)
     check_reach(checked, scheme, endpoint)
     return checked
+
+
+def _names(names: str | None, scheme: str) -> str:
+    if names is None:
+        return _NAMES[0]
+    if names not in _NAMES:
+        raise _wrong(f"has names={names!r}; it is {' or '.join(_NAMES)}", scheme)
+    return names
 
 
 def _path(parts: SplitResult) -> str:

@@ -105,6 +105,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
         random: for identifiers and backoff.
         state_uri: folder for blobs that are too large for the table; None: the table holds all.
         objects: what reaches that folder; None: files, as sources and targets are reached.
+        ascii_names: whether new jobs, contexts and outputs are refused names outside of ASCII.
 
     `address` is what `open_store` was given; None where the store was put together in another way.
     """
@@ -476,7 +477,8 @@ def open_store(uri: str, *, session: Any = None) -> BookmarkStore:
 
     Args:
         uri: `dynamodb://<table>?region=...&namespace=...&endpoint=...` or `sqlite:////<absolute path>?namespace=...`,
-            each with `state_uri=...`, a folder for state that is too large for the table.
+            each with `state_uri=...`, a folder for state that is too large for the table, and `names=ascii`, which
+            refuses new names outside of ASCII.
         session: a boto3 session whose credentials reach DynamoDB, and a state_uri in S3; default: boto3's own chain.
 
     Raises:
@@ -493,7 +495,13 @@ def open_store(uri: str, *, session: Any = None) -> BookmarkStore:
 
     address = StoreAddress.parse(uri)
     table, namespace = open_table(uri, session=session)
-    store = BookmarkStore(table, namespace, state_uri=address.state_uri, objects=FileObjects(session))
+    store = BookmarkStore(
+        table,
+        namespace,
+        state_uri=address.state_uri,
+        objects=FileObjects(session),
+        ascii_names=address.has_ascii_names,
+    )
     store.address = address
     if address.create:
         store.init()

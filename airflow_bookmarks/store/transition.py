@@ -79,8 +79,10 @@ class Transitions(StateReader):
         random: Random | None = None,
         state_uri: str | None = None,
         objects: ObjectStore | None = None,
+        ascii_names: bool = False,
     ) -> None:
         super().__init__(table, namespace)
+        self.ascii_names = ascii_names
         self.blobs = BlobStore(table, namespace, clock, state_uri=state_uri, objects=objects)
         self._clock = clock
         self._random = random or SystemRandom()

@@ -31,6 +31,11 @@ def test_state_uri_of_field_or_uri_is_part_of_the_address(in_uri: str) -> None:
     assert found == f"{DYNAMODB}&state_uri=s3://state/prod"
 
 
+def test_names_may_be_said_in_the_field_or_in_the_uri() -> None:
+    assert address(store=DYNAMODB, names="ascii") == f"{DYNAMODB}&names=ascii"
+    assert address(store="sqlite:////b.db?names=ascii") == address(store="sqlite:////b.db", names="ascii")
+
+
 def test_field_that_repeats_the_uri_is_no_contradiction() -> None:
     assert address(store=f"{DYNAMODB}&namespace=prod", namespace="prod", region="eu-west-1") == (
         f"{DYNAMODB}&namespace=prod"
@@ -43,6 +48,7 @@ def test_field_that_repeats_the_uri_is_no_contradiction() -> None:
         (DYNAMODB, "region", "us-east-1", "eu-west-1"),
         (f"{DYNAMODB}&namespace=prod", "namespace", "test", "prod"),
         (f"{DYNAMODB}&namespace=default", "namespace", "test", "default"),
+        (f"{DYNAMODB}&names=ascii", "names", "unicode", "ascii"),
         (f"{DYNAMODB}&endpoint=http://a:1", "endpoint", "http://b:2", "http://a:1"),
     ],
 )
@@ -76,6 +82,7 @@ def test_empty_field_counts_as_not_given(empty: str | None) -> None:
         ({"store": DYNAMODB, "state_uri": "/var/lib/state"}, "a folder of one machine"),
         ({"store": f"{DYNAMODB}&state_uri=s3://a/p", "state_uri": "s3://b/p"}, "'s3://b/p'.*'s3://a/p'"),
         ({"store": "sqlite:////b.db", "region": "eu-west-1"}, "SQLite store has no 'region'"),
+        ({"store": DYNAMODB, "names": "latin"}, "names='latin'"),
         ({"store": "mysql://x"}, "scheme"),
         ({"store": DYNAMODB, "namespace": "a/b"}, "can't be the name of a namespace"),
         ({"store": "dynamodb://bookmarks", "endpoint": "nowhere"}, "endpoint"),

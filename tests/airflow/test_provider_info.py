@@ -159,6 +159,7 @@ def test_airflow_shows_connection_type_and_hook(airflow_home: Path) -> None:
             "default_option",
             "endpoint",
             "hide_state",
+            "names",
             "namespace",
             "region",
             "state_uri",

@@ -34,6 +34,11 @@ from airflow_bookmarks.store.table import Key, Put
         ),
         ("sqlite:///:memory:", StoreAddress("sqlite", ":memory:")),
         ("sqlite:///:memory:?namespace=tests", StoreAddress("sqlite", ":memory:", "tests")),
+        ("sqlite:////b.db?names=ascii", StoreAddress("sqlite", "/b.db", names="ascii")),
+        (
+            "dynamodb://bookmarks?namespace=prod&names=ascii",
+            StoreAddress("dynamodb", "bookmarks", "prod", names="ascii"),
+        ),
     ],
 )
 def test_an_address_is_read_and_written_back(uri: str, address: StoreAddress) -> None:
@@ -42,7 +47,7 @@ def test_an_address_is_read_and_written_back(uri: str, address: StoreAddress) ->
 
 
 def test_spelled_out_defaults_are_left_out_when_written() -> None:
-    assert str(StoreAddress.parse("sqlite:////b.db?create=false&namespace=default")) == "sqlite:////b.db"
+    assert str(StoreAddress.parse("sqlite:////b.db?create=false&namespace=default&names=unicode")) == "sqlite:////b.db"
     uri = "dynamodb://bookmarks?endpoint=http%3A%2F%2F127.0.0.1%3A8000"
     assert str(StoreAddress.parse(uri)) == "dynamodb://bookmarks?endpoint=http://127.0.0.1:8000"
 
@@ -75,6 +80,8 @@ def test_any_path_survives_being_written_and_read(path: str) -> None:
         ("dynamodb://bookmarks?endpoint=http://h:port", "endpoint"),
         ("dynamodb://bookmarks?insecure=yes", "insecure"),
         ("sqlite:////a.db?insecure=true", "insecure"),
+        ("sqlite:////a.db?names=ASCII", "names='ASCII'; it is unicode or ascii"),
+        ("dynamodb://bookmarks?names=latin", "names='latin'; it is unicode or ascii"),
         ("dynamodb://bookmarks#x", "'#'"),
         ("dynamodb://[x", "can't be read"),
         ("sqlite://bookmarks.db", "only an absolute one"),

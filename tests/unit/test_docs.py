@@ -26,6 +26,7 @@ from airflow_bookmarks.core import reason
 from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.store import address
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.lifecycle.shop import Shop
 
@@ -139,6 +140,15 @@ def test_options_in_the_row_of_a_verb_are_options_of_it(name: str) -> None:
         known = of_all.union(*(options[verb] for verb in verbs or options))
         named = {word for code in code_in(line) for word in code.split() if word.startswith("--")}
         assert named <= known, f"docs/{name}: {line}"
+
+
+def test_table_of_the_address_has_each_of_its_parameters_and_no_other() -> None:
+    section = prose_of(_ROOT / "docs" / "state_uri.md").partition("### The rest of the address")[2]
+    told = {row[1]: row[2] for row in re.finditer(r"^\| `(\w+)` \| (\w+) \|", section, re.MULTILINE)}
+    of = {"dynamodb": "DynamoDB", "sqlite": "SQLite"}
+    takers = {name: [of[scheme] for scheme in of if name in address._PARAMETERS[scheme]] for name in told}
+    assert set(told) == {name for names in address._PARAMETERS.values() for name in names}
+    assert told == {name: "both" if len(schemes) == 2 else schemes[0] for name, schemes in takers.items()}
 
 
 def words_of(command: str) -> tuple[list[str], list[str]]:
