@@ -134,7 +134,7 @@ def _apply(desk: Desk, given: argparse.Namespace, job: str, change: Change, vers
     from airflow_bookmarks.lifecycle.naming import make_deletion
     from airflow_bookmarks.lifecycle.sharded_change import change_job
 
-    who = desk.find_identity().name
+    who = desk.find_identity().signature
     make = make_deletion if change.kind == "delete" else change_job
     terms = Terms(reason=given.reason, who=who, force=given.force, expected_version=version)
     return make(desk.store, job, change, **terms).as_dict()
@@ -274,7 +274,7 @@ def _replay(desk: Desk, given: argparse.Namespace) -> None:
 def _unlock(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.change import unlock
 
-    done = unlock(desk.store, desk.job(given), reason=given.reason, who=desk.find_identity().name)
+    done = unlock(desk.store, desk.job(given), reason=given.reason, who=desk.find_identity().signature)
     print_facts(done, given)
 
 
@@ -323,14 +323,14 @@ def _rename(desk: Desk, given: argparse.Namespace) -> None:
 
     _say(f"job {desk.job(given)!r} gets the name {given.new_name!r}, and keeps those that it has; nothing else changes")
     confirm(given)
-    who = desk.find_identity().name
+    who = desk.find_identity().signature
     print_facts(rename(desk.store, given.job, given.new_name, reason=given.reason, who=who), given)
 
 
 def _adopt(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.naming import adopt
 
-    who = desk.find_identity().name
+    who = desk.find_identity().signature
     print_facts(adopt(desk.store, given.job, given.from_job, reason=given.reason, who=who), given)
 
 

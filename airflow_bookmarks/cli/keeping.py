@@ -67,7 +67,7 @@ def _import(desk: Desk, given: argparse.Namespace) -> None:
         document = json.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         raise DocumentError(f"{given.file!r} can't be read as JSON ({error}). Nothing was imported.") from error
-    who = desk.find_identity().name
+    who = desk.find_identity().signature
     done = import_(desk.store, document, who=who, reason=given.reason, overwrite=given.overwrite, move=given.move)
     print_facts(done.as_dict(), given)
 
@@ -86,7 +86,7 @@ def _doctor(desk: Desk, given: argparse.Namespace) -> int:
     found = examine(desk.store, jobs=jobs, with_files=not given.no_files, with_lost=given.lost)
     if not given.repair:
         return _show_findings(found, given)
-    done = repair(desk.store, found, who=desk.find_identity().name)
+    done = repair(desk.store, found, who=desk.find_identity().signature)
     left = examine(desk.store, jobs=jobs, with_files=not given.no_files, with_lost=given.lost)
     rows = [{"job": one.finding.job, "code": one.finding.code, **one.as_dict()} for one in done]
     if given.output == "json":

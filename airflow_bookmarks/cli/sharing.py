@@ -23,13 +23,14 @@ def _share(desk: Desk, given: argparse.Namespace) -> None:
         return
     print(f"job {desk.job(given)!r} may be run by DAG {given.dag!r} too; its owner stays", file=sys.stderr)
     confirm(given)
-    print_facts(share(desk.store, given.job, given.dag, reason=given.reason, who=desk.find_identity().name), given)
+    print_facts(share(desk.store, given.job, given.dag, reason=given.reason, who=desk.find_identity().signature), given)
 
 
 def _unshare(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.sharing import unshare
 
-    print_facts(unshare(desk.store, given.job, given.dag, reason=given.reason, who=desk.find_identity().name), given)
+    who = desk.find_identity().signature
+    print_facts(unshare(desk.store, given.job, given.dag, reason=given.reason, who=who), given)
 
 
 def _hand_over(desk: Desk, given: argparse.Namespace) -> None:
@@ -43,7 +44,7 @@ def _hand_over(desk: Desk, given: argparse.Namespace) -> None:
     about = f"job {desk.job(given)!r} belongs to DAG {given.dag!r} from now on; the page asks for the rights {asked}"
     print(about, file=sys.stderr)
     confirm(given)
-    who = desk.find_identity().name
+    who = desk.find_identity().signature
     print_facts(hand_over(desk.store, given.job, given.dag, reason=given.reason, who=who, renamed=given.renamed), given)
 
 

@@ -4,11 +4,39 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Self
 
 _ROLE_SESSION = re.compile(r"arn:[^:]*:sts::(?P<account>\d*):assumed-role/(?P<role>[^/]+)/(?P<session>.+)", re.DOTALL)
 _FEDERATED = re.compile(r"arn:[^:]*:sts::(?P<account>\d*):federated-user/.*", re.DOTALL)
 _LONG_TERM = re.compile(r"arn:[^:]*:iam::(?P<account>\d*):(root|user/.*)", re.DOTALL)
 _IDENTITY_CENTER = "AWSReservedSSO_"
+
+
+TOLD = "told"
+"""The kind of a name that nobody vouches for: a program, or the person, said it."""
+
+
+class Signature(str):
+    """A name that signs an event, with how it is known (`kind`): as of an `Identity`, "task", or "told"."""
+
+    __slots__ = ("kind",)
+    kind: str
+
+    def __new__(cls, name: str, kind: str) -> Self:
+        """Return a name that is known in this way."""
+        made = super().__new__(cls, name)
+        made.kind = kind
+        return made
+
+
+def signed(who: str) -> dict[str, str]:
+    """Return what an event says of who made it. Plain text is what a program said.
+
+    Example:
+        >>> signed("ann"), signed(Identity("ann", True, "airflow").signature)
+        ({'who': 'ann', 'who_kind': 'told'}, {'who': 'ann', 'who_kind': 'airflow'})
+    """
+    return {"who": str(who), "who_kind": who.kind if isinstance(who, Signature) else TOLD}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +52,11 @@ class Identity:
     name: str
     is_authenticated: bool
     kind: str
+
+    @property
+    def signature(self) -> Signature:
+        """The name as it signs an event; where nobody vouches for it, it is what somebody said."""
+        return Signature(self.name, self.kind if self.is_authenticated else TOLD)
 
     def is_same(self, other: Identity) -> bool:
         """Whether both may be one person: whoever vouches for it, a name is taken for that of the same one."""

@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
 from airflow_bookmarks.core.errors import BookmarkError, OptionError, StoreAccessError
-from airflow_bookmarks.core.identity import Identity
+from airflow_bookmarks.core.identity import Identity, Signature
 from airflow_bookmarks.core.job import airflow_run_id
 from airflow_bookmarks.core.job_state import hidden
 from airflow_bookmarks.core.redaction import redacted
@@ -43,7 +43,8 @@ class Ask(TypedDict, total=False):
         reason: why; kept with who and when. Required, and not empty.
         force: also while a run holds the job: that run is fenced. Default: refused.
         expected_version: refuse if the job has another version by now: the one that was previewed. Default None: any.
-        who: who asks for it; default: the task that calls this, else the user of the operating system.
+        who: who asks for it, kept as what a program said; default: the task that calls this, else the user of the
+            operating system.
     """
 
     reason: Required[str]
@@ -560,11 +561,12 @@ def _missing(conn_id: str) -> str:
     )
 
 
-def _who() -> str:
+def _who() -> Signature:
     try:
         ti = get_current_context()["ti"]
     except RuntimeError:  # not inside a task
-        from airflow_bookmarks.lifecycle.rewind import present_user
+        from airflow_bookmarks.cli.identity import os_identity
 
-        return present_user()
-    return airflow_run_id(ti.dag_id, ti.run_id, ti.task_id, -1 if ti.map_index is None else ti.map_index)
+        return os_identity().signature
+    task = airflow_run_id(ti.dag_id, ti.run_id, ti.task_id, -1 if ti.map_index is None else ti.map_index)
+    return Signature(task, "task")

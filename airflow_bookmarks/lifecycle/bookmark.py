@@ -61,7 +61,8 @@ def bookmark(store: BookmarkStore, job: str) -> dict[str, Any]:
 
 def changes(store: BookmarkStore, job: str) -> list[dict[str, Any]]:
     """Return the changes and replays of a job, oldest first: what, who, when, why, and what it was about."""
-    names = ("kind", "who", "at", "why", "to_run", "ctx", "value", "name", "dag", "run", "epoch_before", "epoch_after")
+    names = ("kind", "who", "who_kind", "at", "why", "to_run", "ctx", "value", "name", "dag", "run", "epoch_before",
+             "epoch_after")  # fmt: skip
     # The line that an undo begins keeps all that its parent has; the last run of that is another number.
     return [
         {name: event.get(name) for name in names} | {"to_run": event.get("last_kept", event.get("to_run"))}

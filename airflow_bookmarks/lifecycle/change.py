@@ -26,6 +26,7 @@ from airflow_bookmarks.core.errors import (
     OptionError,
     ProtectedError,
 )
+from airflow_bookmarks.core.identity import signed
 from airflow_bookmarks.core.job_state import SET_STATE, STATE_KIND, state_text
 from airflow_bookmarks.core.run import watermarks
 from airflow_bookmarks.core.terms import Terms, check_reason, check_who
@@ -378,7 +379,7 @@ def unlock(store: BookmarkStore, job: str, *, reason: str, who: str) -> dict[str
         if head.lease is None:
             raise ChangeRefusedError(f"job {job!r}: nobody holds it. Nothing was changed; the next run may begin.")
         lease = head.lease
-        event: Attributes = {"kind": "unlock", "who": who, "why": reason, "held_by": lease.run_id}
+        event: Attributes = {"kind": "unlock", **signed(who), "why": reason, "held_by": lease.run_id}
         if store.break_lease(job, head, event) is not None:
             return {"job": job, "change": "unlock", "held_by": lease.run_id, "attempt": lease.attempt}
     raise _kept_changing(job, "an unlock")
@@ -413,13 +414,13 @@ def apply(
         if change.clean and head.lease is not None:
             # Whoever still holds a run-out lease could plan or stage after the list of what to clean is made.
             change.turn(store, job, head, {})  # what is refused is refused before anybody is fenced
-            event: Attributes = {"kind": "unlock", "who": who, "why": f"{change.kind} with clean: {reason}"}
+            event: Attributes = {"kind": "unlock", **signed(who), "why": f"{change.kind} with clean: {reason}"}
             event["held_by"] = head.lease.run_id
             fenced = store.break_lease(job, head, event)
             if fenced is None:
                 continue
             head = fenced
-        turn = change.turn(store, job, head, {"who": who, "why": reason, "forced": force})
+        turn = change.turn(store, job, head, {**signed(who), "why": reason, "forced": force})
         kept = last_kept(store, job, head, turn)
         # What it goes back to must not be collected meanwhile.
         turn = replace(turn, check=collection_check(store, job, gone), event={**turn.event, "last_kept": kept})

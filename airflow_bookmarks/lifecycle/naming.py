@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow_bookmarks.core.errors import ChangedMeanwhileError, ChangeRefusedError, NameTakenError, OptionError
+from airflow_bookmarks.core.identity import signed
 from airflow_bookmarks.core.script import check_new_name
 from airflow_bookmarks.core.terms import Terms, check_reason, check_who
 from airflow_bookmarks.lifecycle.change import Change, Changed, apply
@@ -69,7 +70,7 @@ def rename(store: BookmarkStore, job: str, new_name: str, *, reason: str, who: s
                 f"there is a job {name!r} already. Nothing was changed. Take another name; or, if it is job {key!r} "
                 f"after its DAG or task was renamed, 'airflow-bookmarks adopt {name} --from {job}'."
             )
-        event: Attributes = {"kind": "rename", "who": who, "why": reason}
+        event: Attributes = {"kind": "rename", **signed(who), "why": reason}
         if transition.add_alias(store, key, head, name, None, event):
             return {"job": key, "change": "rename", "name": name}
     raise _kept_changing(key, f"renamed to {name!r}")
@@ -102,7 +103,7 @@ def adopt(store: BookmarkStore, job: str, from_job: str, *, reason: str, who: st
             raise NameTakenError(f"{name!r} is a name of job {owner!r}. Nothing was changed. Take another name.")
         own = store.look(name).head
         empty = None if own is None else _emptied(store, name, own, key, entry)
-        event: Attributes = {"kind": "adopt", "who": who, "why": reason}
+        event: Attributes = {"kind": "adopt", **signed(who), "why": reason}
         if transition.add_alias(store, key, head, name, empty, event):
             return {"job": key, "change": "adopt", "name": name}
     raise _kept_changing(key, f"adopted by {name!r}")

@@ -29,7 +29,7 @@ from airflow_bookmarks.core.errors import (
     RequestUnknownError,
     StateCorruptError,
 )
-from airflow_bookmarks.core.identity import Identity
+from airflow_bookmarks.core.identity import Identity, Signature, signed
 from airflow_bookmarks.core.instant import from_text, to_text
 from airflow_bookmarks.core.terms import check_reason, check_who
 from airflow_bookmarks.core.text import escaped
@@ -119,7 +119,7 @@ def protect(store: BookmarkStore, job: str, *, reason: str, who: Identity) -> di
         head = store.head(job)
         if head.protected:
             raise ChangeRefusedError(f"job {job!r} is protected already. Nothing was changed.")
-        if transition.protect(store, job, head, {"kind": "protect", "who": who.name, "why": reason}):
+        if transition.protect(store, job, head, {"kind": "protect", **signed(who.signature), "why": reason}):
             return {"job": job, "change": "protect", "protected": True}
     raise ChangedMeanwhileError(f"job {job!r} kept changing while it was to be protected; it is not. Try again.")
 
@@ -276,7 +276,7 @@ def _decide(store: BookmarkStore, job: str, request_id: str, who: Identity, deci
         if decision == APPROVED and asked.change.kind == "delete":
             check_may_delete(store, job)
         kind = "approve" if decision == APPROVED else "reject"
-        event: Attributes = {"kind": kind, "who": who.name, "why": reason or asked.why, "request": request_id}
+        event: Attributes = {"kind": kind, **signed(who.signature), "why": reason or asked.why, "request": request_id}
         by: Attributes = {"decided_by": who.name, "decided_by_kind": who.kind}
         before = APPROVED if asked.state == APPROVED else None
         if transition.decide(store, job, head, request_id, decision, by, event, before=before):
@@ -287,7 +287,8 @@ def _decide(store: BookmarkStore, job: str, request_id: str, who: Identity, deci
 def _carry_out(store: BookmarkStore, asked: Request, who: Identity, force: bool) -> dict[str, Any]:
     job, change = asked.job, asked.change
     check_who(who.name)
-    by = f"{asked.who.name}, approved by {who.name}"
+    kinds = dict.fromkeys([asked.who.kind, who.kind])
+    by = Signature(f"{asked.who.name}, approved by {who.name}", ", ".join(kinds))
     if change.kind == "unprotect":
         _unprotect(store, asked, by)
         return {"job": job, "change": "unprotect", "protected": False}
@@ -307,7 +308,7 @@ def _unprotect(store: BookmarkStore, asked: Request, by: str) -> None:
         raise ApprovalError(f"job {job!r} is not protected any more. Nothing was changed; there is nothing to do.")
     waiting = requests(store, job)
     others = [one.id for one in waiting if one.change.kind == "unprotect" and one.id != asked.id]
-    event: Attributes = {"kind": "unprotect", "who": by, "why": asked.why, "request": asked.id}
+    event: Attributes = {"kind": "unprotect", **signed(by), "why": asked.why, "request": asked.id}
     if head.version != asked.version or not transition.unprotect(store, job, head, asked.id, others, event):
         raise ChangedMeanwhileError(f"job {job!r} moved while its protection was taken away; it stays protected.")
 

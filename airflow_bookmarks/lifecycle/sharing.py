@@ -16,6 +16,7 @@ from airflow_bookmarks.core.errors import (
     ProtectedError,
     StateCorruptError,
 )
+from airflow_bookmarks.core.identity import signed
 from airflow_bookmarks.core.terms import check_reason
 from airflow_bookmarks.lifecycle.change import Change, check_free
 from airflow_bookmarks.lifecycle.owner import owner_of
@@ -117,7 +118,7 @@ def change_owner(
         _check_changeable(store, job, head, change, is_approved=request_id is not None)
         if _is_so(store, job, head, change):
             raise _is_so_already(job, change)
-        event: Attributes = {"kind": change.kind, "who": who, "why": reason, "dag": change.dag}
+        event: Attributes = {"kind": change.kind, **signed(who), "why": reason, "dag": change.dag}
         if request_id is not None:
             event["request"] = request_id
         shared = _shared_after(head, change)

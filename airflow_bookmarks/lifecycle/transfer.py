@@ -32,6 +32,7 @@ from airflow_bookmarks.core.errors import (
     ProtectedError,
     StoreError,
 )
+from airflow_bookmarks.core.identity import signed
 from airflow_bookmarks.core.instant import from_text, to_text
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.job_state import hidden
@@ -251,7 +252,7 @@ def import_(
         store.blobs.put(body)
     dropped: dict[str, tuple[str, ...]] = {}
     for job, part in jobs.items():
-        event: Attributes = {"kind": "import", "who": who, "why": reason, "from": str(document.get("namespace"))}
+        event: Attributes = {"kind": "import", **signed(who), "why": reason, "from": str(document.get("namespace"))}
         landing = origin.landing(job, part.items, part.head, part.index)
         if landing.dropped:
             dropped[job] = landing.dropped

@@ -34,6 +34,7 @@ from airflow_bookmarks.core.errors import (
     ProtectedError,
     RunUnknownError,
 )
+from airflow_bookmarks.core.identity import Signature
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job import airflow_run_id, check_name
 from airflow_bookmarks.core.job_state import SET_STATE, hidden, state_text
@@ -101,9 +102,9 @@ class _Series:
         return cls(run_id, started, min(ti.max_tries - retries + 1, ti.try_number), ti.try_number)
 
     @property
-    def mark(self) -> str:
+    def mark(self) -> Signature:
         """The name under which this try makes a change."""
-        return f"{self.run_id}{_TRY}{self.attempt}{self.dag_run})"
+        return Signature(f"{self.run_id}{_TRY}{self.attempt}{self.dag_run})", "task")
 
     def has(self, name: str) -> bool:
         """Whether this series made a change under `name`: by this try, an earlier one, or a later one, which was begun

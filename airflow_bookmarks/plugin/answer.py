@@ -249,10 +249,15 @@ class FileList(Answer):
 
 
 class EventRow(Answer):
-    """A change, a replay, a request or a decision: who, when, why."""
+    """A change, a replay, a request or a decision: who, when, why.
+
+    `who_kind` says how the name is known: airflow (logged in), aws (caller identity), os (user of the operating
+    system), task (a task of Airflow), told (a program or the person said it); None: not known.
+    """
 
     kind: str
     who: str | None
+    who_kind: str | None = None
     at: str | None
     why: str | None
     to_run: int | None = None

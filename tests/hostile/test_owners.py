@@ -22,14 +22,15 @@ from airflow_bookmarks.core.owner import owners_in
 from airflow_bookmarks.core.shard import shard_name
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.begin import begin
-from airflow_bookmarks.lifecycle.change import Change
+from airflow_bookmarks.lifecycle.bookmark import bookmark
+from airflow_bookmarks.lifecycle.change import Change, reset
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.owner import owner_to_bind
 from airflow_bookmarks.lifecycle.protection import approve, protect, request
 from airflow_bookmarks.lifecycle.sharing import hand_over, share, unshare
 from airflow_bookmarks.lifecycle.side_run import SideRun
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.table import Update
+from airflow_bookmarks.store.table import Put, Update
 from tests.lifecycle.shop import Shop
 
 ANN, BOB = Identity("ann", True, "os"), Identity("bob", True, "os")
@@ -328,3 +329,40 @@ def test_protected_job_is_unshared_without_an_approval(shop: Shop, store: Bookma
 
     with pytest.raises(OwnerError):
         run(shop, "marketing")
+
+
+# ---- how the name in an event is known
+
+
+def test_event_says_how_the_name_in_it_is_known(shop: Shop, store: BookmarkStore) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "finance")
+
+    reset(store, "copy", reason="a test", who="ada")  # as `who=` of the hook, and of any program
+    share(store, "copy", "sales", reason="a test", who=Identity("ada", True, "airflow").signature)
+    unshare(store, "copy", "sales", reason="a test", who=Identity("ada", False, "os").signature)
+    protect(store, "copy", reason="a test", who=Identity("arn:aws:iam::1:user/ada", True, "aws"))
+
+    told = [(event["kind"], event["who_kind"]) for event in bookmark(store, "copy")["changes"]]
+    assert told == [("reset", "told"), ("share", "airflow"), ("unshare", "told"), ("protect", "aws")]
+
+
+def test_change_of_two_people_says_how_each_is_known(shop: Shop, store: BookmarkStore) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "finance")
+    protect(store, "copy", reason="money", who=ANN)
+    asked = request(store, "copy", Change("reset"), reason="agreed", who=ANN)
+    approve(store, "copy", asked.id, who=Identity("bob", True, "airflow"))
+
+    kinds = {event["kind"]: event["who_kind"] for event in bookmark(store, "copy")["changes"]}
+    assert kinds == {"protect": "os", "request": "os", "approve": "airflow", "reset": "os, airflow"}
+
+
+def test_event_of_an_earlier_version_does_not_say_how_the_name_is_known(shop: Shop, store: BookmarkStore) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "finance")
+    reset(store, "copy", reason="a test", who="ada")
+    ((key, event),) = store.table.query(store.keys("copy").partition, prefix="EVENT#")
+    store.table.transact([Put(key, {name: value for name, value in event.items() if name != "who_kind"})])
+
+    assert bookmark(store, "copy")["changes"][0]["who_kind"] is None

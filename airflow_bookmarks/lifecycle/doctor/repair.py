@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import ConditionFailedError
+from airflow_bookmarks.core.identity import signed
 from airflow_bookmarks.core.instant import to_text, utc_now
 from airflow_bookmarks.core.run import RunKey, RunState
 from airflow_bookmarks.core.terms import check_who
@@ -133,7 +134,7 @@ def _forget_staging(survey: Survey, head: Head, finding: Finding, who: str) -> s
 
 def _write(survey: Survey, head: Head, finding: Finding, who: str, operations: Sequence[Operation]) -> None:
     store = survey.store
-    event: Attributes = {"kind": "repair", "who": who, "at": to_text(survey.now), "why": finding.what}
+    event: Attributes = {"kind": "repair", **signed(who), "at": to_text(survey.now), "why": finding.what}
     event |= {"code": finding.code, "version_before": head.version}
     event |= {"epoch_before": head.epoch, "epoch_after": head.epoch}
     store.table.transact([*operations, Put(store.keys(survey.job).event(store.new_id()), event, [Missing()])])

@@ -9,7 +9,7 @@ import { Pages } from "../../parts/Pages";
 import { Problem } from "../../parts/Problem";
 import { ScrollTable } from "../../parts/ScrollTable";
 import { withPart } from "../address";
-import { epochWords, eventWords, movesOf } from "./events";
+import { epochWords, eventWords, knownBy, movesOf } from "./events";
 
 const LIMIT = 20;
 const COLUMNS = [
@@ -60,6 +60,9 @@ function EventLine({ event }: { event: EventRow }) {
       </Table.Cell>
       <Table.Cell wordBreak="break-word" minW="8rem">
         {event.who ?? "unknown"}
+        <Text fontSize="xs" color="fg.muted">
+          {knownBy(event)}
+        </Text>
       </Table.Cell>
       <Table.Cell minW="14rem" whiteSpace="normal">
         {eventWords(event)}

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { EventRow } from "../../api/model";
-import { changeWords, epochWords, eventWords, movesOf } from "./events";
+import { changeWords, epochWords, eventWords, knownBy, movesOf } from "./events";
 
 const event = (kind: string, told: Partial<EventRow> = {}): EventRow => ({
   kind,
@@ -12,12 +12,25 @@ const event = (kind: string, told: Partial<EventRow> = {}): EventRow => ({
 
 describe("an event", () => {
   it.each([
+    ["airflow", "logged in"],
+    ["os, airflow", "OS user, logged in"],
+    ["told", "told by a program"],
+    [null, "how is not known"],
+  ])("says how the name in it is known: %s", (who_kind, said) => {
+    expect(knownBy({ who_kind })).toBe(said);
+  });
+
+  it.each([
     [event("reset", { to_run: 0 }), "Reset to before the first run"],
     [event("rewind", { to_run: 4 }), "Rewound to run 4"],
     [event("rewind", { to_run: 0 }), "Rewound to before the first run"],
     [event("set", { ctx: "flights", value: "now" }), "Set flights to now"],
     [event("undo", { to_run: 7 }), "Undid the last change: back to run 7"],
     [event("replay", { run: "5.9" }), "Replayed run 5"],
+    [event("share", { dag: "sales" }), "Shared with DAG sales"],
+    [event("unshare", { dag: "sales" }), "No longer shared with DAG sales"],
+    [event("hand-over", { dag: "sales", owner_before: "lake" }), "Handed over from DAG lake to DAG sales"],
+    [event("hand-over", { dag: "pond", owner_before: "lake", renamed: true }), "Owner renamed: DAG lake is pond"],
     [event("unlock", { held_by: "flights/manual__1/clean" }), "Took the job from flights/manual__1/clean"],
     [
       event("request", { change: { kind: "rewind", to_run: "4", clean: true } }),

@@ -51,6 +51,23 @@ export function eventWords(event: EventRow): string {
   }
 }
 
+const KNOWN: Record<string, string> = {
+  airflow: "logged in",
+  aws: "AWS identity",
+  os: "OS user",
+  task: "a task",
+  told: "told by a program",
+};
+
+/** Say how the name of who made a change is known; of two people, of both. */
+export function knownBy({ who_kind }: Pick<EventRow, "who_kind">): string {
+  if (!who_kind) return "how is not known";
+  return who_kind
+    .split(", ")
+    .map((kind) => KNOWN[kind] ?? kind)
+    .join(", ");
+}
+
 function handedOver({ dag, owner_before, renamed }: EventRow): string {
   if (renamed) return `Owner renamed: DAG ${owner_before ?? "not known"} is ${dag ?? "not known"}`;
   const from = owner_before ? ` from DAG ${owner_before}` : "";
