@@ -99,8 +99,8 @@ def _preview(hook: BookmarkHook, ask_for: Ask, job: str, wish: Change, sight: Si
 
 
 def _change(hook: BookmarkHook, ask_for: Ask, found: Owned, asked: ask.ChangeAsk, person: Person) -> Changed:
-    version = asked.expected_version
-    terms = {"reason": asked.reason, "force": asked.force, "expected_version": version, "who": person.name}
+    version, who = asked.expected_version, asdict(person.identity)
+    terms = {"reason": asked.reason, "force": asked.force, "expected_version": version, "who": who}
 
     def make() -> dict[str, Any]:
         change = asdict(asked.change())

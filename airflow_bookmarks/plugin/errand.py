@@ -20,7 +20,6 @@ from airflow_bookmarks.lifecycle.sharded_change import change_job, preview_job
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from airflow_bookmarks.core.terms import Terms
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 
@@ -36,13 +35,16 @@ def _preview(store: BookmarkStore, job: str, change: Mapping[str, Any]) -> dict[
     return preview_job(store, job, _change_of(change)).as_dict()
 
 
-def _change(store: BookmarkStore, job: str, change: Mapping[str, Any], terms: Terms, typed_name: str) -> dict[str, Any]:
+def _change(
+    store: BookmarkStore, job: str, change: Mapping[str, Any], terms: Mapping[str, Any], typed_name: str
+) -> dict[str, Any]:
     wanted = _change_of(change)
+    given = {**terms, "who": Identity(**terms["who"]).signature}
     if wanted.kind == "delete":
-        return delete(store, job, typed_name=typed_name, clean=wanted.clean, **terms).as_dict()
+        return delete(store, job, typed_name=typed_name, clean=wanted.clean, **given).as_dict()
     if wanted.kind in ("reset", "rewind"):
-        return change_job(store, job, wanted, **terms).as_dict()
-    return apply(store, job, wanted, **terms).as_dict()
+        return change_job(store, job, wanted, **given).as_dict()
+    return apply(store, job, wanted, **given).as_dict()
 
 
 def _request(

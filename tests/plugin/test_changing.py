@@ -114,6 +114,23 @@ def test_change_is_made_and_leaves_an_event_and_a_row_in_the_log(
     assert facts.items() >= noted.items()
 
 
+def test_change_is_noted_as_by_somebody_logged_in_whichever_process_makes_it(
+    site: Site, world: World, job: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = meant(world, job, "set", ctx="raw", value="2023-11-14T22:13:20Z")
+    refused = post(site, "uma", f"{job}/changes", looked, status=409)
+    assert refused["error"] == "LookRefusedError"  # the child makes it, and this process the reset
+    monkeypatch.setenv("AIRFLOW__BOOKMARKS__LOOK_BELOW", str(world.folder))
+    post(site, "uma", f"{job}/changes", looked)
+    post(site, "uma", f"{job}/changes", meant(world, job, "reset"))
+
+    told = site.as_user("uma").get(f"{API}/jobs/{job}/events").json()["events"]
+    assert [(event["kind"], event["who"], event["who_kind"]) for event in told] == [
+        ("reset", "uma", "airflow"),
+        ("set", "uma", "airflow"),
+    ]
+
+
 def test_undo_takes_the_last_change_back(site: Site, world: World, job: str) -> None:
     before = world.store.head(job).contexts
     post(site, "uma", f"{job}/changes", meant(world, job, "rewind", to_run=1))
