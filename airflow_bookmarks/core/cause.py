@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-_STACK = re.compile(r"\s+at \S+\(|\s+\.\.\. \d+ more|(JVM|Driver) stacktrace:")
+# Asked of the beginning of a line, and giving no blank back: linear in a text that may hold what a file says.
+_STACK = re.compile(r"\s++at \S+\(|\s++\.\.\. \d++ more|(JVM|Driver) stacktrace:")
 _TRACE = "Traceback (most recent call last):"
 _CAUSED = "Caused by: "
 _MOST_LINES = 8

@@ -40,8 +40,9 @@ _FILES_AT_A_TIME = 10_000  # of one Spark job: their names go through the driver
 _OVERRIDDEN = ("mode", "columnnameofcorruptrecord", "ignorecorruptfiles", "ignoremissingfiles")
 
 _UNREADABLE = re.compile(r"Encountered error while reading file|CANNOT_READ_FILE_FOOTER|Could not read footer")
-_NAMED = re.compile(r"(?:while reading file|footer for file:)\s+(.+?)\.?(?:\s+SQLSTATE|\s*$)", re.MULTILINE)
-_CAUSE = re.compile(r"^\s*Caused by: (?:[\w$]+\.)*([\w$]+(?:: .*)?)$", re.MULTILINE)
+# The text of an error may hold what a file says, so each of these is linear in it: what repeats gives nothing back.
+_NAMED = re.compile(r"(?:while reading file|footer for file:)\s++((?:(?!\sSQLSTATE).)++)")
+_CAUSE = re.compile(r"^[^\S\n]*+Caused by: (?:[\w$]++\.)*+([\w$]++(?:: .*)?)$", re.MULTILINE)
 
 _GONE = re.compile(r"FILE_NOT_EXIST|PATH_NOT_FOUND|FileNotFoundException|NoSuchKey|NoSuchFileException")
 
@@ -49,7 +50,7 @@ _GONE = re.compile(r"FILE_NOT_EXIST|PATH_NOT_FOUND|FileNotFoundException|NoSuchK
 _WAY_TO_IT = re.compile(
     r"FILE_NOT_EXIST|PATH_NOT_FOUND|FileNotFoundException|NoSuchKey|NoSuchFileException|AccessDenied|AccessControlException|Forbidden"
     r"|UnknownHost|SocketTimeout|SocketException|ConnectException|ConnectTimeout|NoRouteToHost|SSLException"
-    r"|SdkClientException|SdkException|S3Exception|AWS\w*Exception|SlowDown|ServiceUnavailable|NoHttpResponse"
+    r"|SdkClientException|SdkException|S3Exception|AWS\w{0,80}Exception|SlowDown|ServiceUnavailable|NoHttpResponse"
     r"|BlockMissing|RemoteException|InterruptedIOException|ClosedByInterrupt|OutOfMemoryError|No space left"
 )
 
@@ -226,7 +227,8 @@ def _cause(text: str) -> str:
 def _first_named(text: str, paths: Sequence[str]) -> str | None:
     """Return the file that a message names, if it is one of `paths`."""
     by_name = {_name_of(path): path for path in paths}
-    for uri in _NAMED.findall(text):
+    for found in _NAMED.findall(text):
+        uri = found.rstrip().removesuffix(".")
         for name in (_name_in_uri(uri), _name_of(uri)):
             if name in by_name:
                 return by_name[name]
