@@ -145,7 +145,8 @@ class _Signs:
     may follow themselves. All others follow only signs before them.
     """
 
-    def __init__(self, flags: int) -> None:
+    def __init__(self, flags: int, left: list[int] | None = None) -> None:
+        self._left = [_MOST_SIGNS] if left is None else left  # of all signs, also of those looked ahead for
         self.takes: list[int] = []
         self.follow: list[set[int]] = []
         self.loops: set[int] = set()
@@ -191,8 +192,9 @@ class _Signs:
         return part
 
     def _sign(self, takes: int) -> _Part:
-        if len(self.takes) == _MOST_SIGNS:
+        if not self._left[0]:
             raise ExpressionError(f"it stands for more than {_MOST_SIGNS} characters with its repeats written out")
+        self._left[0] -= 1
         self.takes.append(takes)
         self.follow.append(set())
         only = frozenset([len(self.takes) - 1])
@@ -256,7 +258,7 @@ class _Signs:
         return part
 
     def _looked(self, items: Sequence[Any]) -> _Part:
-        within = _Signs(re.IGNORECASE.value if self._ignores_case else 0)
+        within = _Signs(re.IGNORECASE.value if self._ignores_case else 0, self._left)
         part = within.sequence(list(items))
         if within.loops:
             raise ExpressionError("it looks ahead or behind for something with a repeat; give that a fixed length")
