@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import OwnerError
+from airflow_bookmarks.core.errors import NameInvalidError, OwnerError
 from airflow_bookmarks.core.owner import may_run, owner_in
 from airflow_bookmarks.core.shard import shard_names, sharded_name
 
@@ -33,7 +33,7 @@ def owner_of(store: BookmarkStore, job: str, head: Head | None) -> str | None:
 def owner_to_bind(store: BookmarkStore, job: str, head: Head | None, caller: Caller) -> str | None:
     """Return the DAG that a take of a job is to bind as its owner, None where it binds nothing.
 
-    Of a virtual shard that begins, that is the DAG to which the others belong.
+    Of a virtual shard that begins, that is the DAG to which the others belong, and of a whole job that of its shards.
 
     Raises:
         OwnerError: the job belongs to another DAG, which does not share it.
@@ -59,7 +59,7 @@ def check_owner(store: BookmarkStore, job: str, head: Head | None, caller: Calle
     owner = owner_of(store, job, head)
     shared = () if head is None else head.shared_with
     if owner is None or not may_run(owner, shared, caller.dag_id):
-        others = _other_shards(store, job)
+        others = _kin(store, job)
         owner = owner or next((each.owner for each in others.values() if each.owner is not None), None)
         shared = (*shared, *(dag_id for each in others.values() for dag_id in each.shared_with))
     if not may_run(owner, shared, caller.dag_id):
@@ -67,10 +67,17 @@ def check_owner(store: BookmarkStore, job: str, head: Head | None, caller: Calle
     return owner
 
 
-def _other_shards(store: BookmarkStore, job: str) -> Mapping[str, Head]:
-    """Return the heads of the other virtual shards of a sharded job: they have one owner, and are shared together."""
-    whole = sharded_name(job)
-    return {} if whole is None else store.heads([name for name in shard_names(whole) if name != job])
+def _kin(store: BookmarkStore, job: str) -> Mapping[str, Head]:
+    """Return the heads of what has one owner with a job: its virtual shards, or the others and the whole of a shard.
+
+    A change of the whole is one of its shards, so whoever takes the one name takes the others too.
+    """
+    whole = sharded_name(job) or job
+    try:
+        names = [whole, *shard_names(whole)]
+    except NameInvalidError:  # too long a name for a sharded job
+        return {}
+    return store.heads([name for name in names if name != job])
 
 
 def _refused(job: str, owner: str, dag_id: str) -> OwnerError:

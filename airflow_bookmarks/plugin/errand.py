@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import BookmarkError, LookRefusedError
 from airflow_bookmarks.core.identity import Identity
-from airflow_bookmarks.lifecycle.change import Change, apply
+from airflow_bookmarks.lifecycle.change import Change, apply, preview
 from airflow_bookmarks.lifecycle.lag import lag
 from airflow_bookmarks.lifecycle.naming import delete
 from airflow_bookmarks.lifecycle.pending import pending
 from airflow_bookmarks.lifecycle.protection import approve, find_request, request
-from airflow_bookmarks.lifecycle.sharded_change import change_job, preview_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,7 +31,7 @@ def _lag(store: BookmarkStore, job: str) -> list[dict[str, Any]]:
 
 
 def _preview(store: BookmarkStore, job: str, change: Mapping[str, Any]) -> dict[str, Any]:
-    return preview_job(store, job, _change_of(change)).as_dict()
+    return preview(store, job, _change_of(change)).as_dict()
 
 
 def _change(
@@ -42,8 +41,7 @@ def _change(
     given = {**terms, "who": Identity(**terms["who"]).signature}
     if wanted.kind == "delete":
         return delete(store, job, typed_name=typed_name, clean=wanted.clean, **given).as_dict()
-    if wanted.kind in ("reset", "rewind"):
-        return change_job(store, job, wanted, **given).as_dict()
+    # Rights were asked on this bookmark: where it is the whole of a sharded job, its shards are left alone.
     return apply(store, job, wanted, **given).as_dict()
 
 

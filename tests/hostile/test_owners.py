@@ -297,6 +297,39 @@ def test_late_commit_of_the_former_owner_does_not_take_the_job_back(shop: Shop, 
     assert owners_in(store.index_entry("copy")) == ("marketing", "finance")
 
 
+# ---- sharded jobs
+
+
+@pytest.mark.parametrize("begun_by_hand", [False, True])
+def test_run_of_another_dag_does_not_begin_under_the_name_of_a_sharded_job(
+    shop: Shop, store: BookmarkStore, begun_by_hand: bool
+) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "finance", job=shard_name("copy", 3))
+    if begun_by_hand:
+        ActiveRun.begin(store, "copy", caller(None), shop.machine).abort("nothing to do")
+    before = everything(store)
+
+    with pytest.raises(OwnerError, match=r"job 'copy' belongs to DAG 'finance'"):
+        begin(store, "copy", caller("marketing"), shop.machine)
+
+    assert everything(store) == before
+
+
+def test_shard_of_another_dag_does_not_begin_beside_a_whole_job(shop: Shop, store: BookmarkStore) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "finance")
+
+    with pytest.raises(OwnerError, match=r"job 'copy' belongs to DAG 'finance'"):
+        begin(store, shard_name("copy", 3), caller("marketing"), shop.machine)
+
+
+def test_job_with_a_name_too_long_for_shards_is_taken(shop: Shop, store: BookmarkStore) -> None:
+    begin(store, "c" * 250, caller("finance"), shop.machine)
+
+    assert store.head("c" * 250).owner == "finance"
+
+
 # ---- protected jobs
 
 

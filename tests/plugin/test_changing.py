@@ -11,9 +11,13 @@ from airflow.utils.session import create_session
 from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
+from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.shard import shard_name
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
+from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.change import Change
 from airflow_bookmarks.plugin import audit
+from airflow_bookmarks.store.table import Update
 from tests.airflow.conftest import World
 
 from .conftest import API, Site, meant, run_of_dag, three_runs
@@ -392,3 +396,23 @@ def test_job_without_protection_needs_no_request(site: Site, world: World, job: 
     refused = post(site, "uma", f"{job}/requests", meant(world, job, "reset"), 409)
 
     assert refused["error"] == "ChangeRefusedError"
+
+
+@pytest.mark.parametrize("kind", ["preview", "changes"])
+def test_shards_of_another_dag_are_left_alone_by_a_change_of_the_name_that_they_share(
+    site: Site, world: World, dags: object, kind: str
+) -> None:
+    world.shop.put("1.txt", "line")
+    shard = run_of_dag(world, "flights", shard_name("nights.big", 3))
+    # An earlier version, or who writes items by hand, lets another DAG begin under the name of the whole.
+    begun = ActiveRun.begin(world.store, "nights.big", Caller("by hand", 1), world.shop.machine)
+    begun.abort("nothing to do")
+    world.store.table.transact([Update(world.store.keys("nights.big").index, set={"dag_id": "nights"})])
+    before = world.store.head(shard)
+
+    body = meant(world, "nights.big", "reset") if kind == "changes" else {"kind": "reset"}
+    answer = site.as_user("nia").post(f"{API}/jobs/nights.big/{kind}", json=body)
+
+    assert answer.status_code == 200
+    assert shard not in answer.text
+    assert world.store.head(shard) == before
