@@ -8,6 +8,7 @@ from airflow_bookmarks.core.errors import NameInvalidError, StateCorruptError
 from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.owner import former_in
+from airflow_bookmarks.core.redaction import redacted
 from airflow_bookmarks.core.run import watermarks
 from airflow_bookmarks.lifecycle.last_plan import last_plans, shown
 from airflow_bookmarks.lifecycle.quarantine import quarantined_counts
@@ -136,7 +137,7 @@ _SHOWN = ("run_number", "published", "data_run_number", "due_run_number", "clean
 
 
 def _damaged_row(namespace: str, job: str, error: BookmarkError) -> dict[str, Any]:
-    return {"job": job, "namespace": namespace, **dict.fromkeys(_SHOWN), "damaged": str(error)}
+    return {"job": job, "namespace": namespace, **dict.fromkeys(_SHOWN), "damaged": redacted(str(error))}
 
 
 def _lease(lease: Lease) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import OptionError, SourceError
+from airflow_bookmarks.core.redaction import redacted
 from airflow_bookmarks.lifecycle.last_plan import READ_LATER
 from airflow_bookmarks.lifecycle.pending import recent_runs, recorded_on_change, recorded_plans
 from airflow_bookmarks.lifecycle.reading import ContextReader
@@ -60,7 +61,7 @@ def never_read_after(store: BookmarkStore, job: str, head: Head, turn: Turn, ctx
         before = source.plan(found)
         after = recorded_source(store, job, entry).plan(_found_after(store, found, turn, ctx))
     except (OptionError, SourceError, OSError) as error:
-        return NeverRead(None, None, (), consumers, str(error))
+        return NeverRead(None, None, (), consumers, redacted(str(error)))
     unread, still = _unread(before), _unread(after)
     skipped = [size for path, size in unread.items() if path not in still]
     runs = tuple(number for number in _runs(before) if number not in _runs(after))

@@ -43,6 +43,7 @@ from airflow_bookmarks.core.errors import (
     StateCorruptError,
 )
 from airflow_bookmarks.core.instant import to_text, utc_now
+from airflow_bookmarks.core.redaction import redacted
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.territory import SIDE_FOLDER, StagingBounds, Territory
 from airflow_bookmarks.files.filesystem import open_filesystem
@@ -170,7 +171,7 @@ def collect(
         try:
             done.append(_collect_job(store, job, now, retention, dry_run))
         except StateCorruptError as error:
-            left_alone[job] = str(error)
+            left_alone[job] = redacted(str(error))
     for job, why in left_alone.items():
         log.warning("bookmark %s: its history is not collected, and no blob of the namespace: %s", job, why)
     gone = _BlobsGone() if left_alone else _collect_blobs(store, done, now, dry_run)
@@ -182,7 +183,7 @@ def _readable_jobs(store: BookmarkStore) -> tuple[list[str], dict[str, str]]:
     index, damage = readable_keys(store)
     heads = store.heads_or_damage(list(index))  # a name without a head is that of a job that never began
     damage |= {job: head for job, head in heads.items() if isinstance(head, BookmarkError)}
-    return [job for job in heads if job not in damage], {job: str(error) for job, error in damage.items()}
+    return [job for job in heads if job not in damage], {job: redacted(str(error)) for job, error in damage.items()}
 
 
 # ---- one job

@@ -17,6 +17,7 @@ from airflow_bookmarks.core.job_state import (
     with_state,
 )
 from airflow_bookmarks.core.position import Position
+from airflow_bookmarks.core.redaction import redacted
 from airflow_bookmarks.core.run import ContextState, RunKey
 from airflow_bookmarks.lifecycle.reading import stored_position
 from airflow_bookmarks.lifecycle.turn import turn_set
@@ -50,7 +51,7 @@ def shown_state(store: BookmarkStore, job: str, contexts: Mapping[str, ContextSt
     try:
         return shown_states(state_values(store, job, contexts))
     except StateCorruptError as error:
-        return {STATE_CONTEXT: f"can't be read: {error}"}
+        return {STATE_CONTEXT: f"can't be read: {redacted(str(error))}"}
 
 
 def state_difference(

@@ -10,6 +10,7 @@ from airflow_bookmarks.core.job import airflow_run_id
 from airflow_bookmarks.core.job_state import STATE_KIND, hidden
 from airflow_bookmarks.core.owner import FORMER_OWNERS, former_in
 from airflow_bookmarks.core.partition_time import NEWEST_PARTITION
+from airflow_bookmarks.core.redaction import redacted
 from airflow_bookmarks.core.run import watermarks
 from airflow_bookmarks.lifecycle.last_plan import shown
 from airflow_bookmarks.plugin.answer import (
@@ -67,7 +68,7 @@ def job_row(namespace: str, job: str, head: Head, entry: Mapping[str, Any], now:
 def damaged_row(namespace: str, job: str, entry: Mapping[str, Any], why: str | Exception | None) -> JobRow:
     """Return a job that can't be read, for a reason; None: its head is not there."""
     gone = f"the head of job {job!r} is gone, and it had one. Restore the table from a backup or an export."
-    damaged = gone if why is None else str(why)
+    damaged = gone if why is None else redacted(str(why))
     return JobRow(job=job, namespace=namespace, state="DAMAGED", damaged=damaged, **index_facts(entry))
 
 

@@ -10,19 +10,23 @@ import pytest
 
 from airflow_bookmarks.cli import main
 from airflow_bookmarks.cli.output import as_table
-from airflow_bookmarks.core.errors import NameInvalidError, OptionError
+from airflow_bookmarks.core.errors import NameInvalidError, OptionError, SourceError
 from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.core.job import check_name, check_run_id
 from airflow_bookmarks.core.quarantine import QuarantinedFile
 from airflow_bookmarks.core.redaction import CUT, MAX_ERROR
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.files.filesystem import open_filesystem
-from airflow_bookmarks.lifecycle.change import reset
+from airflow_bookmarks.lifecycle import never_read
+from airflow_bookmarks.lifecycle.bookmark import bookmarks
+from airflow_bookmarks.lifecycle.change import Change, preview, reset
 from airflow_bookmarks.lifecycle.history import history
 from airflow_bookmarks.lifecycle.naming import adopt, rename
 from airflow_bookmarks.lifecycle.protection import protect
 from airflow_bookmarks.lifecycle.quarantine import quarantined_files
+from airflow_bookmarks.lifecycle.retention import collect
 from airflow_bookmarks.lifecycle.transfer import export
+from airflow_bookmarks.plugin.telling import damaged_row
 from airflow_bookmarks.sources.files import FileSource
 from airflow_bookmarks.store.table import Update
 from tests.lifecycle.shop import FILES, Shop
@@ -90,6 +94,45 @@ def test_cause_of_a_quarantined_file_is_stored_without_its_password(shop: Shop) 
 
 def test_cause_that_an_earlier_version_stored_is_shown_without_its_password() -> None:
     assert QuarantinedFile.parse(["/a", "v", 1, 2, ERROR, 3]).error == TOLD
+
+
+def damaged(shop: Shop) -> None:
+    """Let the head of a job hold a text with a password where a number belongs."""
+    shop.put("a.txt", "a")
+    shop.run()
+    shop.store.table.transact([Update(shop.store.keys("copy").head, set={"fence": ERROR})])
+
+
+def test_why_a_job_is_damaged_is_listed_without_its_password(shop: Shop) -> None:
+    damaged(shop)
+    (row,) = bookmarks(shop.store)
+    assert TOLD.rpartition("@")[0] in row["damaged"]
+    assert SECRET not in json.dumps(row)
+    head = shop.store.heads_or_damage(["copy"])["copy"]
+    assert isinstance(head, Exception)
+    for why in (head, str(head)):
+        assert SECRET not in repr(damaged_row(shop.store.namespace, "copy", {}, why))
+
+
+def test_why_gc_leaves_a_job_alone_is_told_without_its_password(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    damaged(shop)
+    told = collect(shop.store).as_dict()["left_alone"]
+    assert "***@db" in told["copy"]
+    assert SECRET not in json.dumps(told) + caplog.text
+
+
+def test_why_it_is_not_known_what_a_set_never_reads_is_told_without_its_password(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise SourceError(ERROR)
+
+    shop.put("a.txt", "a")
+    shop.run()
+    monkeypatch.setattr(never_read, "recorded_source", refused)  # the source fails between two looks
+    told = preview(shop.store, "copy", Change("set", ctx="raw", value="now")).never_read
+    assert told is not None
+    assert told.unknown == TOLD
 
 
 # ---- roots
