@@ -44,6 +44,7 @@ _STATUS: Mapping[type[BookmarkError], int] = {
     errors.FencedError: 409,
     errors.NameTakenError: 409,
     errors.StateCorruptError: 500,
+    errors.OutOfBoundsError: 500,
     errors.StoreError: 503,
     errors.SourceError: 502,
 }
