@@ -2,6 +2,7 @@
 
     hand over   HEAD owner | index: dag_id, former_owners (or former_names) | EVENT
     share       HEAD shared_with | EVENT
+    import      (store.transfer) HEAD owner, shared_with | index: dag_id, former_owners, former_names
     of a request that was approved: the request is carried out, in the same transaction
 
 Each proves that the owner, the DAGs that share the job and its protection are still as they were looked at.
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.owner import DAG_ID, FORMER_NAMES, FORMER_OWNERS, former_in, owner_in
+from airflow_bookmarks.core.owner import DAG_ID, FORMER_NAMES, FORMER_OWNERS, former_in, owner_in, owners_in
 from airflow_bookmarks.store.protection import stamped, transact_once
 from airflow_bookmarks.store.table import Attributes, Condition, Equals, Exists, Lacks, Put, Update, Value
 from airflow_bookmarks.store.transition import ALIAS_OF
@@ -79,14 +80,56 @@ def share(
     return transact_once(store, trace, operations)
 
 
+def landed(
+    seen: Head | None, entry: Attributes | None, head: Attributes, index: Attributes
+) -> tuple[Attributes, Attributes]:
+    """Return the head and index entry of a document as an import writes them over a job, or where there is none.
+
+    No document changes whose a job is and who may run it. Of the document's owners rights are asked as well: it brings
+    what is theirs.
+
+    Args:
+        seen, entry: the head and index entry that are there.
+        head, index: those of the document.
+    """
+    owner = (None if seen is None else seen.owner) or owner_in(entry)
+    brought = owner_in({DAG_ID: head.get("owner")}) or owner_in(index)
+    renamed = former_in(entry, FORMER_NAMES)
+    from_document = [dag_id for dag_id in (brought, *owners_in(index)) if dag_id is not None and dag_id not in renamed]
+    asked = [dag_id for dag_id in dict.fromkeys([*owners_in(entry), *from_document]) if dag_id != (owner or brought)]
+    names = renamed if owner is not None else former_in(index, FORMER_NAMES)
+    owned: Attributes = {name: value for name, value in index.items() if name not in (FORMER_OWNERS, FORMER_NAMES)}
+    owned |= {DAG_ID: owner or brought}
+    owned |= {name: list(listed) for name, listed in ((FORMER_OWNERS, asked), (FORMER_NAMES, names)) if listed}
+    if owner is None:
+        return head, owned
+    there = entry or {}
+    owned |= {name: there.get(name) for name in ("task_id", "map_index")}
+    kept: Attributes = {name: value for name, value in head.items() if name != "shared_with"}
+    shared = [] if seen is None else [*seen.shared_with]
+    return {**kept, "owner": owner, **({"shared_with": list(shared)} if shared else {})}, owned
+
+
+def same_ownership(head: Head) -> list[Condition]:
+    """Return the conditions under which a head names the owner and the sharing DAGs that somebody has seen."""
+    shared: list[Value] = [*head.shared_with]
+    return [
+        Lacks("owner") if head.owner is None else Equals("owner", head.owner),
+        Equals("shared_with", shared) if shared else Lacks("shared_with"),
+    ]
+
+
+def same_entry(entry: Mapping[str, object]) -> list[Condition]:
+    """Return the conditions under which an index entry names the owners that somebody has seen in it."""
+    return [_as_seen(entry, DAG_ID), _as_seen(entry, FORMER_OWNERS), _as_seen(entry, FORMER_NAMES)]
+
+
 def _head_update(
     store: BookmarkStore, job: str, head: Head, owned: Attributes, shared_with: Sequence[str], *, is_approved: bool
 ) -> Update:
     # The fence: a run that begins meanwhile begins under the owner that was.
     conditions: list[Condition] = [Equals("fence", head.fence), Equals("version", head.version), Lacks(ALIAS_OF)]
-    conditions.append(Lacks("owner") if head.owner is None else Equals("owner", head.owner))
-    shared: list[Value] = [*head.shared_with]
-    conditions.append(Equals("shared_with", shared) if shared else Lacks("shared_with"))
+    conditions += same_ownership(head)
     conditions.append(Equals("protected", True) if is_approved or head.protected else Lacks("protected"))
     return Update(
         store.keys(job).head,

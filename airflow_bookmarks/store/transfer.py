@@ -1,6 +1,7 @@
 """Transitions of an import: items of a whole job, written where the job is absent, or over what is there.
 
     claim     HEAD as it is to be, under the next fence and a lease without end | index | EVENT | lines
+              (whose the job is, and who shares it, stay as they are: store.owner)
     write     check HEAD.fence | items, 99 at a time; items of before that are not among them go
     release   HEAD without the lease
 
@@ -20,6 +21,7 @@ from airflow_bookmarks.store import item
 from airflow_bookmarks.store.collection import IMPORTED_AT
 from airflow_bookmarks.store.limit import MAX_TRANSACTION_BYTES, check_item
 from airflow_bookmarks.store.naming import alias_of
+from airflow_bookmarks.store.owner import landed, same_entry, same_ownership
 from airflow_bookmarks.store.protection import stamped, transact_once
 from airflow_bookmarks.store.table import (
     MAX_OPERATIONS,
@@ -91,7 +93,7 @@ def write_job(
     The head gets a fence and, where there was one, a version above those of `seen` and of the items.
     """
     keys = store.keys(job)
-    fence = _claim(store, keys, seen, items["HEAD"], index, event)
+    fence = _claim(store, job, seen, items["HEAD"], index, event)
     if fence is None:
         return False
     try:
@@ -122,22 +124,25 @@ def write_alias(store: BookmarkStore, job: str, name: str) -> None:
 
 def _claim(
     store: BookmarkStore,
-    keys: Keys,
+    job: str,
     seen: Head | None,
     head: Attributes,
     index: Attributes,
     event: Attributes,
 ) -> int | None:
+    keys = store.keys(job)
     base = item.head_of(head)
     fence = max(base.fence, 0 if seen is None else seen.fence) + 1
     version = base.version if seen is None else max(base.version, seen.version) + 1
     lease = Lease(CLAIM, 1, store.now(), _NO_END, store.new_id())
+    entry = store.index_entry(job)
+    head, index = landed(seen, entry, head, index)
     claimed: Attributes = {**head, "fence": fence, "version": version, **item.lease_attributes(lease)}
-    conditions: list[Condition] = [Missing()] if seen is None else same_state(seen)
+    conditions: list[Condition] = [Missing()] if seen is None else [*same_state(seen), *same_ownership(seen)]
     trace = keys.event(store.new_id())
     operations: list[Operation] = [
         Put(keys.head, claimed, conditions),
-        Put(keys.index, {**index, IMPORTED_AT: to_text(store.now())}, [Lacks(ALIAS_OF)]),
+        Put(keys.index, {**index, IMPORTED_AT: to_text(store.now())}, [Lacks(ALIAS_OF), *same_entry(entry or {})]),
         Put(trace, stamped(store, base, event)),
     ]
     return fence if transact_once(store, trace, operations) else None

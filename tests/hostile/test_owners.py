@@ -9,6 +9,7 @@ import pytest
 
 from airflow_bookmarks.core.errors import (
     ApprovalError,
+    ChangedMeanwhileError,
     ChangeRefusedError,
     JobBusyError,
     OptionError,
@@ -18,19 +19,23 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.core.option import Choice
-from airflow_bookmarks.core.owner import owners_in
+from airflow_bookmarks.core.owner import FORMER_NAMES, former_in, owners_in
 from airflow_bookmarks.core.shard import shard_name
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.begin import begin
 from airflow_bookmarks.lifecycle.bookmark import bookmark
 from airflow_bookmarks.lifecycle.change import Change, reset
+from airflow_bookmarks.lifecycle.doctor import examine, repair
 from airflow_bookmarks.lifecycle.lease import Machine
 from airflow_bookmarks.lifecycle.owner import owner_to_bind
 from airflow_bookmarks.lifecycle.protection import approve, protect, request
 from airflow_bookmarks.lifecycle.sharing import hand_over, share, unshare
 from airflow_bookmarks.lifecycle.side_run import SideRun
+from airflow_bookmarks.lifecycle.transfer import export, import_
+from airflow_bookmarks.store import transfer as transition
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.table import Put, Update
+from airflow_bookmarks.store.sqlite import SqliteTable
+from airflow_bookmarks.store.table import Delete, Put, Update
 from tests.lifecycle.shop import Shop
 
 ANN, BOB = Identity("ann", True, "os"), Identity("bob", True, "os")
@@ -399,3 +404,125 @@ def test_event_of_an_earlier_version_does_not_say_how_the_name_is_known(shop: Sh
     store.table.transact([Put(key, {name: value for name, value in event.items() if name != "who_kind"})])
 
     assert bookmark(store, "copy")["changes"][0]["who_kind"] is None
+
+
+# ---- an import over a job
+
+
+def elsewhere(shop: Shop) -> Shop:
+    """Return a shop over the same files, with an empty store of its own."""
+    store = BookmarkStore(SqliteTable(shop.root / "elsewhere.db"), "test")
+    store.init()
+    return replace(shop, store=store)
+
+
+def test_import_over_a_job_leaves_it_to_its_owners_and_asks_those_of_the_document_too(
+    shop: Shop, store: BookmarkStore
+) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "lake")
+    hand_over(store, "copy", "finance", **WHY)
+    share(store, "copy", "sales", **WHY)
+    there = elsewhere(shop)
+    run(there, "pond")
+    hand_over(there.store, "copy", "marketing", **WHY)
+    share(there.store, "copy", "press", **WHY)
+    document = export(there.store)
+
+    for _ in range(2):
+        import_(store, document, overwrite=True, **WHY)
+
+        head = store.head("copy")
+        assert (head.owner, head.shared_with) == ("finance", ("sales",))
+        assert owners_in(store.index_entry("copy")) == ("finance", "lake", "marketing", "pond")
+    for dag_id in ("marketing", "press"):
+        with pytest.raises(OwnerError):
+            run(shop, dag_id)
+
+
+def test_import_over_a_job_that_nobody_shares_shares_it_with_nobody(shop: Shop, store: BookmarkStore) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "finance")
+    there = elsewhere(shop)
+    run(there, "marketing")
+    share(there.store, "copy", "press", **WHY)
+
+    import_(store, export(there.store), overwrite=True, **WHY)
+
+    assert store.head("copy").shared_with == ()
+
+
+def test_import_over_a_job_of_an_earlier_version_leaves_it_to_the_owner_of_its_index_entry(
+    shop: Shop, store: BookmarkStore
+) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "finance")
+    as_before_owners(store)
+    there = elsewhere(shop)
+    run(there, "marketing")
+
+    import_(store, export(there.store), overwrite=True, **WHY)
+
+    assert (store.head("copy").owner, owners_in(store.index_entry("copy"))) == ("finance", ("finance", "marketing"))
+
+
+def test_import_over_a_job_of_a_renamed_dag_does_not_ask_the_old_name(shop: Shop, store: BookmarkStore) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "lake")
+    document = export(store)
+    hand_over(store, "copy", "pond", renamed=True, **WHY)
+
+    import_(store, document, overwrite=True, **WHY)
+
+    entry = store.index_entry("copy")
+    assert (owners_in(entry), former_in(entry, FORMER_NAMES)) == (("pond",), ["lake"])
+
+
+def test_import_over_a_job_of_nobody_brings_the_owners_of_the_document(shop: Shop, store: BookmarkStore) -> None:
+    shop.put("a.txt", "a")
+    run(shop, None)
+    there = elsewhere(shop)
+    run(there, "pond")
+    hand_over(there.store, "copy", "marketing", **WHY)
+    share(there.store, "copy", "press", **WHY)
+
+    import_(store, export(there.store), overwrite=True, **WHY)
+
+    head = store.head("copy")
+    assert (head.owner, head.shared_with) == ("marketing", ("press",))
+    assert owners_in(store.index_entry("copy")) == ("marketing", "pond")
+
+
+def test_import_that_looked_before_a_hand_over_is_refused(
+    shop: Shop, store: BookmarkStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "finance")
+    document = export(store)
+    write = transition.write_job
+
+    def late(*arguments: Any) -> bool:
+        hand_over(store, "copy", "sales", **WHY)
+        return write(*arguments)
+
+    monkeypatch.setattr(transition, "write_job", late)
+
+    with pytest.raises(ChangedMeanwhileError, match="Import it again"):
+        import_(store, document, overwrite=True, **WHY)
+
+    assert (store.head("copy").owner, owners_in(store.index_entry("copy"))) == ("sales", ("sales", "finance"))
+
+
+def test_repair_of_a_lost_index_entry_asks_all_that_owned_the_job_again(shop: Shop, store: BookmarkStore) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "lake")
+    hand_over(store, "copy", "pond", renamed=True, **WHY)
+    hand_over(store, "copy", "finance", **WHY)
+    before = store.index_entry("copy")
+    store.table.transact([Delete(store.keys("copy").index)])
+
+    repair(store, examine(store, jobs=["copy"]), who="ann")
+
+    after = store.index_entry("copy")
+    assert owners_in(after) == owners_in(before) == ("finance", "pond")
+    assert former_in(after, FORMER_NAMES) == former_in(before, FORMER_NAMES) == ["lake"]

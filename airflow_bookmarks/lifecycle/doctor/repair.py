@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.errors import ConditionFailedError
 from airflow_bookmarks.core.identity import signed
 from airflow_bookmarks.core.instant import to_text, utc_now
+from airflow_bookmarks.core.owner import DAG_ID, FORMER_NAMES, FORMER_OWNERS
 from airflow_bookmarks.core.run import RunKey, RunState
 from airflow_bookmarks.core.terms import check_who
 from airflow_bookmarks.core.territory import StagingBounds, Territory
@@ -104,8 +105,20 @@ def _enter(survey: Survey, head: Head, finding: Finding, who: str) -> str:
     until = collected_before(survey, head)
     if until:  # without it a consumer that is behind would silently read what is left
         entry[COLLECTED_UNTIL] = until
+    entry |= _owned(survey, head)
     _write(survey, head, finding, who, [Put(survey.store.keys(survey.job).index, entry, [Missing()])])
-    return "The index has an entry of the job again; the next run adds its DAG and task."
+    return "The index has an entry of the job again; the next run adds its task, and its DAG where none is known."
+
+
+def _owned(survey: Survey, head: Head) -> Attributes:
+    """Return whose the job is and was, as its head and the hand-overs say it."""
+    owned: dict[str, list[str]] = {FORMER_OWNERS: [], FORMER_NAMES: []}
+    for event in survey.events:
+        before = event.get("owner_before")
+        if event.get("kind") == "hand-over" and isinstance(before, str):
+            owned[FORMER_NAMES if event.get("renamed") else FORMER_OWNERS].append(before)
+    entry: Attributes = {name: list(dict.fromkeys(listed)) for name, listed in owned.items() if listed}
+    return entry if head.owner is None else {**entry, DAG_ID: head.owner}
 
 
 def _sweep(survey: Survey, head: Head, finding: Finding, who: str) -> str:
