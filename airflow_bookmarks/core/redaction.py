@@ -30,24 +30,28 @@ _LONGEST_LOOK = 64 * 1024  # characters; the error of a broken record may hold a
 # Inside of a key, wherever in it: `fs.s3a.secret.key`, `AWS_SESSION_TOKEN`, `ConnectionPassword`.
 _WORD = (
     r"(?:secret|passw(?:or)?d|passphrase|passcode|token|pwd"
-    r"|(?:access|api|account|private|shared|encryption)[._-]?key|shared[._-]?access[._-]?signature)"
+    r"|(?:access|api|account|private|shared|encryption|subscription|functions|signing)[._-]?key|shared[._-]?access[._-]?signature)"
 )
 # Only as a whole word of a key: `sig=` of a SAS, `X-Amz-Signature=`, `X-Amz-Credential=`, and not `design=`.
-_WHOLE_WORD = r"(?<![a-z0-9])(?:sig|signature|credentials?|pass|sas(?:[._-][\w.-]{0,80}+)?)"
+_WHOLE_WORD = r"(?<![a-z0-9])(?:sig|signature|credentials?|pass|pw|sas(?:[._-][\w.-]{0,80}+)?)"
 _REST = r"[\w.-]{0,80}+"  # of a key
-_CLOSED = r"""["'\\\]]{0,4}+[ \t]{0,8}+"""  # the quotes around a key
+_MARKUP = r"&(?:quot|\#3[49]);"  # a quote in HTML
+_CLOSED = rf"""(?:["'\\\]]|{_MARKUP}){{0,4}}+[ \t]{{0,8}}+"""  # the quotes around a key
 _EQUALS = r"(?:[!:]?={1,3}+>?|->|%3d)[ \t]{0,8}+"
-_COLON = r":(?![:/])[ \t]{0,8}+"
+_COLON = r""":(?![:/])(?:\s{0,64}+(?=["'])|[ \t]{0,8}+)"""
 _DOUBLE, _SINGLE = r'"(?:[^"\\\n]|\\[^\n])*+"?', r"'(?:[^'\\\n]|\\[^\n])*+'?"
-_QUOTED = rf'{_DOUBLE}|{_SINGLE}|\\++"[^"\n]*+"?'
+# In a field of CSV quotes are doubled; bytes of Python have a letter before them.
+_DOUBLED = r""""{2,3}(?=[^\s"',;:}\])])[^"\n]*+"{0,3}"""
+_QUOTED = rf'{_DOUBLED}|{_DOUBLE}|{_SINGLE}|\\++"[^"\n]*+"?|[bBuUrR]{{1,2}}+(?:{_DOUBLE}|{_SINGLE})'
+_QUOTED += rf"|{_MARKUP}[^&\n]*+(?:{_MARKUP})?"
 # A password may have `&`, `;` and `,` in it; before another key, or a blank, they end it.
 _BARE = r"""(?:[^\s"'&;,]|[&;,](?![\w.-]{1,64}+=|\s|\Z))++"""
 _VALUE = rf"(?P<value>{_QUOTED}|\[[^\]\n]*+\]?|\{{[^}}\n]*+\}}?|{_BARE})"
 # `TokenExpiredException: the session ended`, `TokenStore.java:12`: no keys.
 _NO_CODE = r"(?![\w.$]{0,80}(?:error|exception|fault|failure|warning|manager|provider|java|scala|py)\b)"
 
-# Where user info begins: `user:`, and not the port of a host.
-_USER = re.compile(r"[^/@:?#]*+:(?!\d{1,5}[/?#;,])")
+# Where user info begins: `user:`, where the user may be a mail address, and not the port of a host.
+_USER = re.compile(r"[^/:?#]*+:(?!\d{1,5}[/?#;,])")
 _ORACLE = re.compile(r"jdbc:oracle:\w{1,16}+:(?=[^/@]++/)", re.IGNORECASE)
 _TOKEN = re.compile(r"""[^\s"'<>`]++""")
 
@@ -169,13 +173,38 @@ _RULES = (
     _Rule(("bearer",), re.compile(r"(\bbearer[ \t]++)[\w.~+/=-]{20,}+", re.IGNORECASE), rf"\g<1>{MARK}"),
     _keyed(*_WORDS, before=rf"{_WORD}{_REST}{_CLOSED}{_EQUALS}"),
     _keyed(*_WORDS, before=rf"(?<![:/]){_WORD}{_NO_CODE}{_REST}{_CLOSED}{_COLON}"),
-    _keyed("sig", "credential", "pass", "sas", before=rf"{_WHOLE_WORD}{_CLOSED}{_EQUALS}"),
+    _keyed("sig", "credential", "pass", "pw", "sas", before=rf"{_WHOLE_WORD}{_CLOSED}{_EQUALS}"),
     _keyed(*_WORDS, before=rf"(?<![\w-])--(?=[\w.-]{{0,40}}{_WORD}){_REST}[ \t]++(?!-)"),
     _Rule(
-        ("identified", "password"),
-        re.compile(rf"\b(?:identified(?: with \w{{1,40}}+)? by|password)[ \t]++(?P<value>{_QUOTED})", re.IGNORECASE),
+        ("identified", "password", "secret"),
+        re.compile(
+            rf"\b(?:identified(?: with \w{{1,40}}+)? by|password|secret(?:_access)?_key)[ \t]++(?P<value>{_QUOTED})",
+            re.IGNORECASE,
+        ),
         _put_mark,
     ),
+    # Pairs of Scala and Python: `(spark.x.secret.key,...)`, `('password', '...')`.
+    _Rule(
+        _WORDS,
+        re.compile(
+            rf"""\((?=[^,()\n]{{0,120}}{_WORD})(?:[\w.-]{{1,120}}+,(?P<value>[^()\s]++)"""
+            rf"""|["'][\w.-]{{1,120}}+["'],[ ]?(?P<quoted>{_DOUBLE}|{_SINGLE}))(?=\))""",
+            re.IGNORECASE,
+        ),
+        lambda match: match[0].removesuffix(match["value"] or match["quoted"]) + MARK,
+    ),
+    # A name beside its value: variables of Kubernetes, attributes of XML.
+    _keyed(
+        *_WORDS,
+        before=rf"""\b(?:name|key)["']?\s{{0,4}}+[:=]\s{{0,4}}+["']?(?=[\w.-]{{0,80}}{_WORD})[\w.-]{{1,120}}+["']?,?"""
+        r"""\s{0,32}+["']?value["']?\s{0,4}+[:=]\s{0,4}+""",
+    ),
+    _Rule(
+        ("%3a%2f%2f",),
+        re.compile(r"""(%3a%2f%2f)[^\s&"'<>/@%]{0,64}+%3a[^\s&"'<>/@]{0,256}%40""", re.IGNORECASE),
+        rf"\g<1>{MARK}%40",
+    ),
+    _Rule(("hooks.slack",), re.compile(r"(hooks\.slack\.com/services/)[\w/]++", re.IGNORECASE), rf"\g<1>{MARK}"),
     _Rule(
         ("</",),
         re.compile(rf"({_WORD}[\w.:-]{{0,80}}+(?:</name>\s{{0,16}}+<value>|>))[^<>\n]++(?=</)", re.IGNORECASE),
@@ -191,10 +220,11 @@ _RULES = (
         lambda match: MARK if match[1] is None else f"{MARK}{match[1]}{MARK}",
     ),
     _Rule(
-        ("eyj", "gh", "github_pat_", "xox", "dapi"),
+        ("eyj", "gh", "github_pat_", "xox", "dapi", "glpat-", "aiza", "ya29.", "hvs.", "npm_", "sk-"),
         re.compile(
             r"(?<![\w.-])(?:eyJ[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]*+)?|gh[pousr]_\w{20,}+|github_pat_\w{20,}+"
-            r"|xox[abeprs]-[\w-]{10,}+|dapi[0-9a-f]{32}(?:-\d)?)"
+            r"|xox[abeprs]-[\w-]{10,}+|dapi[0-9a-f]{32}(?:-\d)?"
+            r"|glpat-[\w-]{20,}+|AIza[\w-]{35}|ya29\.[\w-]{20,}+|hvs\.[\w-]{20,}+|npm_\w{36}|sk-[\w-]{32,}+)"
         ),
         MARK,
     ),

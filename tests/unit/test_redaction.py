@@ -56,6 +56,20 @@ PLACES = (
     "<password>{}</password>",
     "AWS_SECRET_ACCESS_KEY={}",
     "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----",
+    "snowflake://etl@example.com:{}@account/lake",
+    "Array((spark.app.name,copy), (spark.hadoop.fs.s3a.secret.key,{}), (x,y))",
+    "Map(user,etl) (password,{})",
+    "[('spark.app.name', 'copy'), ('spark.hadoop.fs.s3a.secret.key', '{}')]",
+    '{{"env": [{{"name": "DB_PASSWORD", "value": "{}"}}]}}',
+    "env:\n  - name: DB_PASSWORD\n    value: {}",
+    '<add key="password" value="{}"/>',
+    '{{"password":\n    "{}"}}',
+    '"{{""password"": ""{}"", ""user"": ""etl""}}"',
+    "{{&quot;password&quot;: &quot;{}&quot;}}",
+    "connect(password=b'{}')",
+    "pw={}",
+    "Ocp-Apim-Subscription-Key: {}",
+    "COPY INTO t CREDENTIALS ACCESS_KEY_ID 'x' SECRET_ACCESS_KEY '{}'",
     "-----BEGIN OPENSSH PRIVATE KEY-----\n{}",
 )
 HARMLESS = (
@@ -75,6 +89,10 @@ HARMLESS = (
     "arn:aws:secretsmanager:eu-west-1:123456789012:secret:lake",
     "Path does not exist: file:/lake/tokens/a.csv",
     "Basic authentication is off; a Bearer is expected",
+    "INSERT INTO people (password, name, secret) VALUES",
+    "Kafka of kafka://etl@one:9092,two:9092/@x",
+    '{"name": "token", "type": "string"}',
+    'secrets "db-creds" not found; secret "db" is there',
     "sha256 9c56cc51b374c3ba189210d5b6d4bf57790d351c96c47c02190ecf1e430635ab",
 )
 
@@ -97,6 +115,19 @@ def test_secret_beside_an_access_key_does_not_survive(between: str, secret: str)
     told = redacted(f"with {KEY}{between}{secret}.")
     assert KEY not in told
     assert secret not in told
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["https%3A%2F%2Fetl%3Ahunter2%40host%2Flake", "https://hooks.slack.com/services/T0/B0/hunter2hunter2",
+     "glpat-hunter2hunter2hunter2", "AIzahunter2hunter2hunter2hunter2hunter2", "hvs.hunter2hunter2hunter2hunter2",
+     "ya29.hunter2hunter2hunter2", "sk-proj-hunter2hunter2hunter2hunter2hunter2"],
+)  # fmt: skip
+def test_token_of_a_known_form_does_not_survive(text: str) -> None:
+    told = redacted(f"GET {text} failed")
+    assert "hunter2" not in told
+    assert told.startswith("GET ")
+    assert told.endswith(" failed")
 
 
 @pytest.mark.parametrize("text", HARMLESS)
@@ -133,7 +164,9 @@ def test_half_a_secret_at_the_end_of_the_look_does_not_survive(shift: int) -> No
 @pytest.mark.parametrize(
     "part",
     ["token", "x://a:", "token>", "-----BEGIN PRIVATE KEY", " --a", 'password=\\"', "AKIA", f"{KEY} ", "eyJ", "sas.",
-     "jdbc:oracle:a:", "password=&&&&a", "authorization ", "password ", "http://a@", "identified with a ", "\\"],
+     "jdbc:oracle:a:", "password=&&&&a", "authorization ", "password ", "http://a@", "(", "(a.token", "(a.token,",
+     "name: token ", 'name="a.token" value', "%3A%2F%2F", "%3A%2F%2Fa%3A", '""', 'token=""', "&quot;",
+     "token&quot;", "password:\n", "identified with a ", "\\"],
 )  # fmt: skip
 def test_hostile_text_is_redacted_without_looking_twice(part: str) -> None:
     """An expression that ran away would not end: each of these texts has 300,000 characters."""
