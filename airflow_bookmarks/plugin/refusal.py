@@ -22,6 +22,7 @@ from airflow_bookmarks.plugin.gate import NotInTimeError
 
 if TYPE_CHECKING:
     from airflow_bookmarks.plugin.auth import Person
+    from airflow_bookmarks.plugin.visit import Visit
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ _STATUS: Mapping[type[BookmarkError], int] = {
 }
 _RETRY_AFTER_S = "30"
 
-_LOGGED = "The log of the API server says more."
+LOGGED = "The log of the API server says more."
 _UNCHANGED = "Nothing was read or changed."
 # What those are told of a failure who may not see connections: its sort, and no host, table or path.
 _UNTOLD: Mapping[int, tuple[type[BookmarkError], str]] = {
@@ -104,14 +105,19 @@ async def _bookmark_error(request: Request, error: Exception) -> JSONResponse:
             return _answer(status, _untold(status, error), headers)
     kind = _TOLD_AS.get(type(error), type(error))
     difference = error.difference if isinstance(error, MovedError) else None
-    return _answer(status, Refusal(error=kind.__name__, message=redacted(str(error)), difference=difference), headers)
+    visit: Visit | None = getattr(request.state, "visit", None)
+    # Who is told of the store's failures is told them whole: they are what would have to be asked for the names.
+    said = str(error) if visit is None or status >= 500 else await visit.veiled(str(error))
+    if said != str(error):
+        log.info("bookmarks page: %s: %s", kind.__name__, error)
+    return _answer(status, Refusal(error=kind.__name__, message=redacted(said), difference=difference), headers)
 
 
 def _untold(status: int, error: BookmarkError) -> Refusal:
     kind, said = _UNTOLD.get(status, _UNTOLD[500])
     # Whether a change may have been made is told to everybody.
     unchanged = f"{_UNCHANGED} " if re.search("nothing was (read or )?changed", str(error), re.IGNORECASE) else ""
-    return Refusal(error=kind.__name__, message=f"{said} {unchanged}{_LOGGED}")
+    return Refusal(error=kind.__name__, message=f"{said} {unchanged}{LOGGED}")
 
 
 async def _may_know(request: Request) -> bool:

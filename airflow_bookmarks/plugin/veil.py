@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from airflow_bookmarks.lifecycle.lag import Neighbours
 from airflow_bookmarks.plugin.answer import Answer
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.table import MAX_OPERATIONS
@@ -46,10 +47,22 @@ def veiled(
     hidden = hidden_from(store, sight, sorted({*_named(told), *map(_upstream_in, reads)}))
     if not hidden:
         return answer
+    return type(answer).model_validate(_without(told, hidden, _any_of(hidden)))
+
+
+def veiled_text(store: BookmarkStore, sight: Sight, said: str, job: str) -> str:
+    """Return what an error says of a job that may be looked at, without the names of neighbours that may not."""
+    consumers = [edge.consumer for edge in store.edges(job)]
+    reads = Neighbours.of_job(store, job).reads[job].values()
+    upstreams = [_upstream_in(state.fingerprint) for state in reads if state.kind == UpstreamSource.kind]
+    hidden = hidden_from(store, sight, sorted({name for name in (*consumers, *upstreams) if name in said}))
+    return _any_of(hidden).sub(HIDDEN, said) if hidden else said
+
+
+def _any_of(names: Iterable[str]) -> re.Pattern[str]:
     # The longest first, as one name may begin like another.
-    names = "|".join(re.escape(name) for name in sorted(hidden, key=len, reverse=True))
-    pattern = re.compile(f"{_BEFORE}(?:{names}){_AFTER}")
-    return type(answer).model_validate(_without(told, hidden, pattern))
+    either = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    return re.compile(f"{_BEFORE}(?:{either}){_AFTER}")
 
 
 def hidden_from(store: BookmarkStore, sight: Sight, jobs: list[str]) -> set[str]:

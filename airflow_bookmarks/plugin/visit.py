@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 import anyio.to_thread
 from fastapi import Depends, Path, Request
 
-from airflow_bookmarks.core.errors import JobUnknownError, LookRefusedError, StateCorruptError
+from airflow_bookmarks.core.errors import BookmarkError, JobUnknownError, LookRefusedError, StateCorruptError
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.owner import owners_in
 from airflow_bookmarks.files.permission import looking_below
@@ -20,7 +20,8 @@ from airflow_bookmarks.plugin.connection import Opened
 from airflow_bookmarks.plugin.errand import ERRANDS
 from airflow_bookmarks.plugin.gate import PATIENCE_S, Gate
 from airflow_bookmarks.plugin.listing import AllHeads
-from airflow_bookmarks.plugin.refusal import ForbiddenError
+from airflow_bookmarks.plugin.refusal import LOGGED, ForbiddenError
+from airflow_bookmarks.plugin.veil import veiled_text
 from airflow_bookmarks.store.naming import resolve_name
 
 _T = TypeVar("_T")
@@ -71,6 +72,7 @@ class Visit:
     person: Person
     backstage: Backstage
     deadline: float
+    asked_for: list[str] = field(default_factory=list)  # the key of the job that the request is about, once it is found
 
     async def store(self, call: Callable[[BookmarkHook], _T]) -> _T:
         """Ask the store, within the time that is left."""
@@ -139,7 +141,19 @@ class Visit:
             raise JobUnknownError(
                 f"no bookmark named {name!r} that {self.person.name!r} may look at. Nothing was read or changed."
             )
+        self.asked_for.append(job.key)
         return job
+
+    async def veiled(self, said: str) -> str:
+        """Return what an error says without the names of other jobs that the user may not look at."""
+        if not self.asked_for:
+            return said
+        (job,) = self.asked_for
+        try:
+            sight = await self.sight()
+            return await self.store(lambda hook: veiled_text(hook.get_conn(), sight, said, job))
+        except BookmarkError:
+            return f"job {job!r}: this can't be done. {LOGGED}"  # it may name any job
 
     async def changeable(self, name: str) -> Owned:
         """Return the job that has this name, which the user may change.
@@ -202,7 +216,9 @@ def text(value: object) -> str | None:
 
 async def _visit(request: Request, person: LoggedIn) -> Visit:
     backstage: Backstage = request.app.state.backstage
-    return Visit(person, backstage, asyncio.get_running_loop().time() + backstage.patience_s)
+    visit = Visit(person, backstage, asyncio.get_running_loop().time() + backstage.patience_s)
+    request.state.visit = visit
+    return visit
 
 
 Visiting = Annotated[Visit, Depends(_visit)]

@@ -6,17 +6,19 @@ from typing import Any
 
 import pytest
 
+from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.change import Change
 from airflow_bookmarks.lifecycle.protection import protect, request
+from airflow_bookmarks.plugin import visit
 from airflow_bookmarks.plugin.answer import LagList, LagRow, Requested, RequestRow
 from airflow_bookmarks.plugin.auth import Sight
 from airflow_bookmarks.plugin.veil import veiled
 from tests.airflow.conftest import World
 
-from .conftest import run_of_dag
+from .conftest import API, Site, meant, run_of_dag
 
 pytestmark = [pytest.mark.airflow, pytest.mark.xdist_group("plugin")]
 
@@ -78,3 +80,36 @@ def test_request_counts_consumers_that_are_hidden(row_of_jobs: World) -> None:
 
     assert answer.request.preview["consumers"] == {BELOW: 1}
     assert (told["consumers"], told["hidden_consumers"]) == ({}, 1)
+
+
+# ---- errors
+
+
+@pytest.mark.parametrize("value", ["99", "x"])
+@pytest.mark.parametrize("path", ["preview", "changes", "requests"])
+def test_refusal_names_no_hidden_job(
+    site: Site, row_of_jobs: World, dags: tuple[str, ...], path: str, value: str
+) -> None:
+    if path == "requests":
+        protect(row_of_jobs.store, OURS, reason="money", who=Identity("ada", True, "airflow"))
+    wish = {"kind": "set", "ctx": "raw", "value": value}
+    body = wish if path == "preview" else meant(row_of_jobs, OURS, "set", ctx="raw", value=value)
+    told = {user: site.as_user(user).post(f"{API}/jobs/{OURS}/{path}", json=body) for user in ("flo", "ada")}
+
+    assert {answer.status_code for answer in told.values()} == {422}
+    assert ABOVE not in told["flo"].text
+    assert "number of a published run of upstream '(hidden)'" in told["flo"].json()["message"]
+    assert f"number of a published run of upstream '{ABOVE}'" in told["ada"].json()["message"]
+
+
+def test_refusal_says_nothing_where_nobody_can_say_what_it_names(
+    site: Site, row_of_jobs: World, dags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> str:
+        raise StateCorruptError("the edge can't be read")
+
+    monkeypatch.setattr(visit, "veiled_text", broken)
+    answer = site.as_user("flo").post(f"{API}/jobs/{OURS}/preview", json={"kind": "set", "ctx": "raw", "value": "99"})
+
+    assert answer.status_code == 422
+    assert ABOVE not in answer.text
