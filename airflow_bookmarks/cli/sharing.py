@@ -41,7 +41,10 @@ def _hand_over(desk: Desk, given: argparse.Namespace) -> None:
         _ask(desk, given, Change("hand-over", dag=given.dag, renamed=given.renamed))
         return
     asked = "of its owner's new name alone" if given.renamed else "of this DAG and of each that owned it before"
-    about = f"job {desk.job(given)!r} belongs to DAG {given.dag!r} from now on; the page asks for the rights {asked}"
+    about = (
+        f"job {desk.job(given)!r} belongs to DAG {given.dag!r} from now on, and runs of a former owner are refused "
+        f"unless it is shared with that DAG; the page asks for the rights {asked}"
+    )
     print(about, file=sys.stderr)
     confirm(given)
     who = desk.find_identity().signature

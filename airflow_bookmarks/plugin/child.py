@@ -20,6 +20,7 @@ from airflow.configuration import conf
 
 from airflow_bookmarks.core import errors
 from airflow_bookmarks.core.errors import BookmarkError, LookFailedError, OptionError, StoreAccessError
+from airflow_bookmarks.core.redaction import has_user_info
 from airflow_bookmarks.files.permission import Permission, Prefix
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def look_below() -> tuple[str, ...]:
 
 
 def _check_prefix(text: str) -> None:
+    _check_spelling(text)
     try:
         prefix = Prefix.of(text)
     except OptionError as error:
@@ -71,6 +73,21 @@ def _check_prefix(text: str) -> None:
             f"the setting [bookmarks] look_below lists {text!r}, which is all of a file system. Nothing was read or "
             "changed. List folders, buckets or hosts, for example s3://bucket/raw/."
         )
+
+
+def _check_spelling(text: str) -> None:
+    """Make sure that there may be something below a prefix: else the page would look at nothing, and not say why."""
+    if has_user_info(text):
+        why = "a prefix with a user and a password"
+    elif "*" in text or "?" in text:
+        why = f"{text!r}, which has a wildcard: prefixes are plain names, with all that lies below them"
+    elif "://" in text and text.partition("://")[0] != text.partition("://")[0].lower():
+        why = f"{text!r}, whose file system is written in capitals"
+    else:
+        return
+    raise StoreAccessError(
+        f"the setting [bookmarks] look_below lists {why}. Nothing was read or changed. Write it as s3://bucket/raw/."
+    )
 
 
 def is_allowed(prefixes: Sequence[str], paths: Sequence[str]) -> bool:

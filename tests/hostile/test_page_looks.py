@@ -267,7 +267,9 @@ def test_folder_below_no_listed_prefix_is_not_looked_at(
     assert get(site, "/pending")["contexts"][0]["recorded_by"] == 3
 
 
-@pytest.mark.parametrize("listed", ["/", "raw", "s3://", "file:///"])
+@pytest.mark.parametrize(
+    "listed", ["/", "raw", "s3://", "file:///", "s3://lake/*", "S3://lake", "s3://me:hunter2@lake"]
+)
 def test_prefix_that_is_none_or_everything_is_refused(
     site: Site, world: World, dags: object, monkeypatch: pytest.MonkeyPatch, listed: str
 ) -> None:
@@ -277,6 +279,8 @@ def test_prefix_that_is_none_or_everything_is_refused(
     answer = site.as_user("ada").get(f"{API}/jobs/{JOB}/pending")
 
     assert answer.status_code == 503
+    assert "hunter2" not in answer.text
+    assert "look_below" in answer.text
     assert site.as_user("ada").get(f"{API}/jobs/{JOB}").status_code == 200
 
 
