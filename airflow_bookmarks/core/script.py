@@ -26,6 +26,8 @@ _SCRIPT_OF = {
     "EXTENDED": "ARABIC",
     "MODIFIER": _COMMON,
 }
+# Modifier letters that words are spelled with; others look like signs (U+02CD like `_`).
+_SPELLED = frozenset("\u02b9\u02bb\u02bc\u02ec")
 
 
 def scripts_of(name: str) -> frozenset[str]:
@@ -45,6 +47,14 @@ def _script(letter: str) -> str:
     return _SCRIPT_OF.get(first, first)
 
 
+def _is_unclear(letter: str) -> bool:
+    """Whether a letter may be blank or be taken for a sign: alone, parts of Korean syllables are (U+1160, U+1173)."""
+    if letter.isascii() or letter in _SPELLED:
+        return False
+    name = unicodedata.name(letter, "")
+    return name.startswith(("HANGUL CHOSEONG", "HANGUL JUNGSEONG", "HANGUL JONGSEONG", "MODIFIER LETTER"))
+
+
 def why_not_new(name: str, *, ascii_only: bool = False) -> str | None:
     """Return why a name can't be given to something new; None where it can.
 
@@ -61,6 +71,9 @@ def _why_a_look_alike(name: str) -> str | None:
     normal = unicodedata.normalize("NFKC", name)
     if normal != name:
         return f"it is not in the normal form of Unicode (NFKC), in which it is {normal!r}"
+    unclear = next(filter(_is_unclear, name), None)
+    if unclear is not None:
+        return f"{unicodedata.name(unclear)} (U+{ord(unclear):04X}) in it is not shown, or looks like a sign"
     scripts = scripts_of(name)
     if len(scripts) > 1 and not any(scripts <= together for together in _TOGETHER):
         return f"it mixes letters of {' and '.join(script.capitalize() for script in sorted(scripts))}"

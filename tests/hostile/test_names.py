@@ -25,7 +25,14 @@ GOOD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", GOOD)
+@pytest.mark.parametrize("letter", ["\u115f", "\u1160", "\u1173", "\u02cd", "\u02c8", "\ua71a"])
+@pytest.mark.parametrize("name", ["co{}py", "서울{}", "2013{}01"])
+def test_name_with_a_letter_that_is_blank_or_like_a_sign_is_no_new_name(name: str, letter: str) -> None:
+    with pytest.raises(NameInvalidError, match=r"is not shown, or looks like a sign|NFKC"):
+        check_new_name("job", name.format(letter), ascii_only=False)
+
+
+@pytest.mark.parametrize("name", [*GOOD, "Hawai\u02bbi"])
 def test_name_of_one_script_is_taken(name: str) -> None:
     assert why_not_new(name) is None
 
