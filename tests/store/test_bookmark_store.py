@@ -77,7 +77,9 @@ def test_table_of_another_layout_version_is_refused(store: BookmarkStore) -> Non
             call()
 
 
-def test_of_several_takers_exactly_one_gets_the_job(store: BookmarkStore) -> None:
+def test_of_several_takers_exactly_one_gets_the_job(store: BookmarkStore, backend: str) -> None:
+    if backend == "moto":
+        pytest.skip("moto checks a transaction and writes it in steps that another request can come between")
     seen = {run_id: store.look("job", run_id) for run_id in "abcdef"}
     got: list[Holding | None] = []
     start = threading.Barrier(len(seen))
