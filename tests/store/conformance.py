@@ -529,7 +529,9 @@ class TableConformance:
 
     # ---- many at a time
 
-    def test_of_threads_that_race_for_one_state_exactly_one_wins(self, table: Table) -> None:
+    def test_of_threads_that_race_for_one_state_exactly_one_wins(self, table: Table, backend: str) -> None:
+        if backend == "moto":
+            pytest.skip("moto checks a condition and writes in steps that another request can come between")
         table.transact([Put(HEAD, {"fence": 0})])
         threads = 4
         ready = threading.Barrier(threads)
