@@ -148,7 +148,8 @@ def _spoken(errand: bytes, limits: Limits) -> bytes:
     timer = threading.Timer(limits.life_s, _kill, [child])
     timer.start()
     try:
-        with child.stdin as stdin, contextlib.suppress(BrokenPipeError):  # type: ignore[union-attr]  # it is a pipe
+        # To close it writes what is left, and may find it broken once more.
+        with contextlib.suppress(BrokenPipeError), child.stdin as stdin:  # type: ignore[union-attr]  # it is a pipe
             stdin.write(errand)
         with child.stdout as stdout:  # type: ignore[union-attr]
             said = stdout.read(limits.answer + 1)

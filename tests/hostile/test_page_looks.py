@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +20,7 @@ from airflow_bookmarks.core.instant import from_text
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.change import Change
 from airflow_bookmarks.lifecycle.protection import request
+from airflow_bookmarks.plugin import child
 from airflow_bookmarks.plugin.child import Limits
 from airflow_bookmarks.sources.file_options import FileOptions
 from tests.airflow.conftest import World
@@ -357,3 +360,15 @@ def test_child_that_takes_or_tells_too_much_is_ended(
     answer = site.as_user("ada").get(f"{API}/jobs/{JOB}/pending")
 
     assert (answer.status_code, answer.json()["error"]) == (502, "LookFailedError")
+
+
+def test_child_that_dies_before_it_reads_its_errand_has_said_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Dead(subprocess.Popen[bytes]):
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **named)
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)  # its pipe has no reader now
+
+    monkeypatch.setattr(child, "_MODULE", "airflow_bookmarks.plugin.no_such_module")
+    monkeypatch.setattr(subprocess, "Popen", Dead)
+
+    assert child._spoken(b"{}", child.LIMITS) == b""
