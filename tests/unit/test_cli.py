@@ -24,11 +24,6 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def uri(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/bookmarks.db"
-
-
-@pytest.fixture
 def shop(tmp_path: Path, uri: str) -> Shop:
     store = open_store(uri)
     store.init()

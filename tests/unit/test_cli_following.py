@@ -21,12 +21,6 @@ JOB = "copy"
 
 
 @pytest.fixture
-def uri(tmp_path: Path) -> str:
-    """Name a store in a file."""
-    return f"sqlite:///{tmp_path}/bookmarks.db"
-
-
-@pytest.fixture
 def shop(tmp_path: Path, uri: str) -> Shop:
     """Open a shop with one run of one file, and a consumer that has read it."""
     store = open_store(uri)

@@ -22,12 +22,6 @@ WHY = ("--reason", "a test", "--yes")
 
 
 @pytest.fixture
-def uri(tmp_path: Path) -> str:
-    """Name a store in a file."""
-    return f"sqlite:///{tmp_path}/bookmarks.db"
-
-
-@pytest.fixture
 def shop(tmp_path: Path, uri: str) -> Shop:
     """Open a shop with three runs of one file each."""
     store = open_store(uri)

@@ -18,11 +18,6 @@ BEGUN = 6
 
 
 @pytest.fixture
-def uri(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/bookmarks.db"
-
-
-@pytest.fixture
 def shop(tmp_path: Path, uri: str) -> Shop:
     """Return a shop with a sharded job, `copy`, of which six shards have begun, and one that is whole."""
     store = open_store(uri)
