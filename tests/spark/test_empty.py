@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 
 from airflow_bookmarks.core.errors import SchemaUnknownError
 from airflow_bookmarks.spark.readers.files import Way
@@ -61,6 +62,15 @@ def test_hidden_columns_resolve_over_several_roots(lake: Lake, way: Way) -> None
         assert columns_of(frame) == [("value", "string", True)]
         found = frame.select("value", "_metadata.file_name").collect()
     assert sorted(map(tuple, found)) == [("1", "1.txt"), ("2", "2.txt"), ("3", "3.txt")]
+
+
+def test_hidden_columns_of_several_partitioned_folders_are_refused_by_spark(lake: Lake) -> None:
+    for folder in ("one/k=1", "two/k=2"):
+        lake.put("a.txt", "a", folder=folder)
+    with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN"), lake.job() as job:
+        job.read("raw").text([lake.path("one"), lake.path("two")]).select("_metadata.file_name")
+    with lake.job() as job:
+        assert job.read("raw").text([lake.path("one"), lake.path("two")]).count() == 2
 
 
 def test_schema_of_the_last_run_with_data_outlives_empty_runs(lake: Lake) -> None:
