@@ -20,13 +20,15 @@ from airflow_bookmarks.core.ledger import Known, Ledger
 from airflow_bookmarks.core.partition import is_partition, placed, roots_above
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.position import UpstreamPosition
+from airflow_bookmarks.core.run import names_now
 from airflow_bookmarks.files.input import is_hidden
 from airflow_bookmarks.files.real_path import real_path, real_paths
-from airflow_bookmarks.lifecycle.reading import ContextReader
+from airflow_bookmarks.lifecycle.reading import ContextReader, entry_now
 from airflow_bookmarks.lifecycle.turn import upstream_of
 from airflow_bookmarks.sources.file_options import FileOptions
 from airflow_bookmarks.sources.files import OPTIONS, FileSource
 from airflow_bookmarks.sources.reach import Reach
+from airflow_bookmarks.sources.relocation import MOVES, moved_path
 from airflow_bookmarks.sources.scope import Names, Place
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.naming import job_keys
@@ -62,12 +64,16 @@ class Region:
 
     @classmethod
     def of_plan(cls, plan: FilePlan, entry: PlanEntry) -> Region:
-        """Return the region that a stored plan was made of; all below its roots where it does not tell."""
-        told = entry.facts.get(OPTIONS)
+        """Return the region of a stored plan, as its roots lie now; all below these where it tells no more."""
+        told, moves = entry.facts.get(OPTIONS), entry.facts.get(MOVES, ())
+
+        def now(paths: Sequence[str]) -> tuple[str, ...]:
+            return tuple(moved_path(path, moves) for path in paths)
+
         if told is None:
-            return cls(_real([Place(root) for root in plan.roots]), FileOptions(recursive=True))
+            return cls(_real([Place(root) for root in now(plan.roots)]), FileOptions(recursive=True))
         options = FileOptions.of_facts(told)
-        roots, globs = tuple(told.get("roots", plan.roots)), tuple(told.get("globs", ()))
+        roots, globs = now(told.get("roots", plan.roots)), now(told.get("globs", ()))
         return cls(_real(Reach(roots, globs, options, {}).places()), options)
 
     def may_meet(self, other: Region) -> bool:
@@ -231,7 +237,7 @@ def _published(store: BookmarkStore, job: str, after: int, head: Head) -> Region
 
 
 def _plans(store: BookmarkStore, job: str, head: Head, region: Region) -> Iterator[tuple[str, PlanEntry | None]]:
-    """Yield the plans that tell what contexts of files read (None: it may be all of the region).
+    """Yield the plans that tell what contexts of files read, where that lies now (None: it may be all of the region).
 
     Of a job that was reset these are the plans of its last run.
     """
@@ -241,11 +247,15 @@ def _plans(store: BookmarkStore, job: str, head: Head, region: Region) -> Iterat
     runs = store.run_items(job, list({state.run for state in states.values()})) if states else {}
     for ctx, state in states.items():
         run = runs.get(state.run)
-        yield ctx, None if run is None else run.plans.get(ctx)
+        entry = None if run is None else run.plans.get(state.planned_as(ctx))
+        yield ctx, None if entry is None else entry_now(entry, state)
     last = store.committed_run(job, head.run_number) if head.epoch > 1 and head.run_number else None
-    for ctx, entry in () if last is None else last.plans.items():
-        if ctx not in head.contexts and entry.kind == FileSource.kind:
-            yield ctx, entry
+    present = head.contexts.keys() | names_now(head.contexts).keys()
+    plans = {} if last is None else {ctx: e for ctx, e in last.plans.items() if ctx not in present}
+    turning = store.turning(job, head.epoch) if plans else None
+    for ctx, entry in plans.items():
+        if entry.kind == FileSource.kind:
+            yield ctx, entry_now(entry, None if turning is None else turning.contexts.get(ctx))
 
 
 def _may_name(fingerprint: str, region: Region) -> bool:

@@ -16,6 +16,7 @@ from airflow_bookmarks.core.errors import (
     RewindAlongRefusedError,
     RunUnknownError,
 )
+from airflow_bookmarks.lifecycle.archive import IS_READ_WHOLE, ON_PUBLISHED
 from airflow_bookmarks.lifecycle.clean import overwritten_for_good
 from airflow_bookmarks.lifecycle.turn import (
     files_to_clean,
@@ -177,11 +178,14 @@ def _with_clean_along(store: BookmarkStore, job: str, head: Head, turn: Turn, wa
     """Return the turn with what is to be cleaned: the files of the undone runs, but for what replaced others for good.
 
     Raises:
-        RewindAlongRefusedError: it can't be cleaned, or others have read it.
+        RewindAlongRefusedError: it can't be cleaned, its input is gone, or others have read it.
     """
     undone = look_at_undone(store, job, head, turn).all_readable()
     if not undone:
         return turn
+    disposed = _disposed(undone)
+    if disposed:
+        raise RewindAlongRefusedError(job, wanted.upstream, wanted.target, disposed)
     try:
         stays = overwritten_for_good(store, job, [*undone_before(store, job, head).runs, *undone])
         turn = with_clean(store, job, head, turn, stays=stays)
@@ -201,6 +205,21 @@ def _with_clean_along(store: BookmarkStore, job: str, head: Head, turn: Turn, wa
             count,
         )
     return replace(turn, event={**turn.event, "files_to_clean": files_to_clean(turn)})
+
+
+def _disposed(undone: Sequence[Run]) -> str:
+    """Say which undone run may have deleted or archived what it read, which no later run reads again; else empty."""
+    for run in undone:
+        measured = run.metrics.get("contexts", {})
+        for ctx, entry in run.plans.items():
+            is_kept = measured.get(ctx, {}).get(IS_READ_WHOLE) is False
+            if ON_PUBLISHED in entry.facts and entry.facts.get("files") != 0 and not is_kept:
+                how = f"on_published={entry.facts[ON_PUBLISHED]!r}"
+                return (
+                    f"run {run.key.number} has put away the files that it read in context {ctx!r} ({how}), so their "
+                    "rows would be removed and could not be made again"
+                )
+    return ""
 
 
 def _readers(store: BookmarkStore, job: str, undone: Sequence[Run]) -> str:

@@ -471,7 +471,8 @@ class BookmarkedJob:
                 append then holds rows of both versions, as with every file that is overwritten.
             on_upstream_rewind: with `.upstream`, whose runs were undone or replayed after this job read them: "fail";
                 "rewind" this job along, which first removes what its undone runs published, and fails where that can't
-                be (a sink that can't be cleaned, files that somebody touched, consumers that have read them);
+                be (a sink that can't be cleaned, files that somebody touched, consumers that have read them, input
+                that was deleted or archived);
                 "rewind_keep" along and leave those rows, so that an append target has them twice; or "ignore".
             on_source_change: the context has a position, and it is of another source (another path, format or job):
                 "error", "reset" (start the new one from the beginning) or, for files, "keep" (go on from the position;

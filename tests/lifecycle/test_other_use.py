@@ -13,7 +13,7 @@ from airflow_bookmarks.core.bound import Bound
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.files.filesystem import paths_and_patterns
 from airflow_bookmarks.lifecycle.archive import Disposal
-from airflow_bookmarks.lifecycle.change import reset
+from airflow_bookmarks.lifecycle.change import relocate, rename_context, reset
 from airflow_bookmarks.lifecycle.other_use import Region
 from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
 from airflow_bookmarks.sources.file_options import FileOptions
@@ -153,6 +153,39 @@ def test_job_that_was_reset_reads_again_and_keeps_its_files(shop: Shop) -> None:
     run(shop, "mine", disposal=DELETE)
 
     assert there(shop) == ["a.txt"]
+
+
+@pytest.mark.parametrize("is_reset", [False, True])
+def test_job_whose_folder_was_relocated_keeps_what_it_has_not_read_in_the_new_one(
+    shop: Shop, *, is_reset: bool
+) -> None:
+    why: dict[str, Any] = {"reason": "moved", "who": "ada"}
+    shop.put("a.txt", "a")
+    run(shop, "other")
+    shop.raw.rename(shop.root / "new")
+    relocate(shop.store, "other", "raw", str(shop.raw), str(shop.root / "new"), **why)
+    if is_reset:
+        reset(shop.store, "other", **why)
+    (shop.root / "new" / "b.txt").write_text("b\n")
+
+    run(shop, "mine", "new", disposal=DELETE)
+
+    assert run(shop, "other", "new") == (["a.txt", "b.txt"] if is_reset else ["b.txt"])
+
+
+def test_context_that_was_renamed_is_one_reader_under_its_present_name(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "other")
+    rename_context(shop.store, "other", "raw", "orders", reason="a better name", who="ada")
+    shop.put("b.txt", "b")
+
+    run(shop, "mine", disposal=DELETE)
+
+    assert there(shop) == ["b.txt"]
+    assert "other, context orders" in caplog.text
+    assert "other, context raw" not in caplog.text
 
 
 def test_context_of_the_own_job_that_this_run_does_not_read_holds_its_files(shop: Shop) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,9 +17,11 @@ from airflow_bookmarks.core.errors import (
     UpstreamReplayedError,
     UpstreamRewoundError,
 )
+from airflow_bookmarks.lifecycle.active_run import ActiveRun
+from airflow_bookmarks.lifecycle.archive import Disposal
 from airflow_bookmarks.lifecycle.change import rename_context, reset, rewind
 from airflow_bookmarks.lifecycle.history import history
-from airflow_bookmarks.lifecycle.place import Mode
+from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
 from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.sources.files import FileSource
 from airflow_bookmarks.sources.upstream import OnRewind, UpstreamSource
@@ -133,6 +137,62 @@ def test_consumer_that_has_read_no_more_than_what_stays_hinders_nobody(shop: Sho
     shop.run("up")
     shop.run("down", upstream="up", on_rewind="rewind")
     assert shop.target_lines("down") == {"a": 1, "b": 1}
+
+
+@pytest.mark.parametrize("disposal", [Disposal("delete"), Disposal("archive", "done"), Disposal()])
+def test_run_that_put_its_files_away_is_not_removed_by_going_along(shop: Shop, disposal: Disposal) -> None:
+    """What it read besides the upstream can't be read again, so the rows made of it would be gone for good."""
+    if disposal.archive_to is not None:
+        disposal = replace(disposal, archive_to=str(shop.root / disposal.archive_to))
+    beside = shop.root / "beside"
+    beside.mkdir()
+
+    def consume(name: str | None = None, on_rewind: OnRewind = "fail") -> None:
+        if name is not None:
+            (beside / name).write_text(f"{name}\n")
+        run = shop.begin("down")
+        run.dispose("beside", disposal)
+        try:
+            plans = [
+                run.plan("raw", UpstreamSource(shop.store, "down", "up", on_rewind=on_rewind)),
+                run.plan("beside", FileSource(FILES, [str(beside)])),
+            ]
+            append(shop, run, [path for plan in plans for path in plan.files.paths])
+            run.commit()
+        except RewindAlongRefusedError:
+            run.abort("a test")
+            raise
+
+    for name in "ab":
+        shop.put(f"{name}.txt", name)
+        shop.run("up")
+        consume(f"{name}{name}")
+    rewind(shop.store, "up", 1, clean=True, **WHY)
+    shop.run("up")
+    if not disposal.is_kept:
+        with pytest.raises(
+            RewindAlongRefusedError, match="run 2 has put away the files that it read in context 'beside'"
+        ):
+            consume(on_rewind="rewind")
+        assert shop.target_lines("down") == {"a": 1, "aa": 1, "b": 1, "bb": 1}
+        consume(on_rewind="rewind_keep")
+        assert shop.target_lines("down") == {"a": 1, "aa": 1, "b": 2, "bb": 1}
+    else:
+        consume(on_rewind="rewind")
+        assert shop.target_lines("down") == {"a": 1, "aa": 1, "b": 1, "bb": 1}
+
+
+def append(shop: Shop, run: ActiveRun, paths: Sequence[str]) -> None:
+    """Stage the lines of some files as one output that appends."""
+    target = str(shop.root / run.job)
+    facts = {"format": "text", "mode": Mode.APPEND.value}
+    folder = Path(run.place("out", Place("files", target, facts=facts)))
+    folder.mkdir(parents=True)
+    text = "".join(Path(path).read_text() for path in paths)
+    (folder / "part.txt").write_text(text)
+    rows = text.count("\n")
+    staged = collect_staged(FILES, str(folder), target, run.file_token, Mode.APPEND, rows=rows, schema='{"fields":[]}')
+    run.staged("out", staged)
 
 
 def test_sink_that_takes_nothing_back_refuses_to_go_along(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
