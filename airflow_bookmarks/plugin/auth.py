@@ -43,6 +43,7 @@ class Sight:
     known_dags: frozenset[str]
     may_read_assets: bool
     may_read_unknown: bool
+    may_see_the_store: bool
 
     def sees(self, entry: Mapping[str, object] | None) -> bool:
         """Whether a job may be looked at that has this index entry (None: it has none)."""
@@ -122,7 +123,13 @@ class Person:
         readable = get_auth_manager().get_authorized_dag_ids(user=self.user, method="GET")
         with create_session() as session:
             known = session.scalars(select(DagModel.dag_id)).all()
-        return Sight(frozenset(readable), frozenset(known), self.may_read_assets(), self.may_read_unknown())
+        return Sight(
+            frozenset(readable),
+            frozenset(known),
+            self.may_read_assets(),
+            self.may_read_unknown(),
+            self.may_see_the_store(),
+        )
 
     def _may_assets(self, method: Literal["GET", "PUT"]) -> bool:
         return bool(get_auth_manager().is_authorized_asset(method=method, user=self.user))

@@ -152,15 +152,15 @@ def job_list(store: BookmarkStore, sight: Sight, wanted: Wanted, all_heads: AllH
     """Return a page of jobs; deleted ones are left out."""
     found = _candidates(store, sight, wanted, all_heads)
     chosen = (
-        _names_by_heads(store, found, wanted, all_heads) if wanted.needs_heads else _sorted_names(found, wanted.sort)
+        _names_by_heads(store, sight, found, wanted, all_heads) if wanted.needs_heads else _sorted_names(found, wanted.sort)
     )
-    names, rows, heads = _looked_at(store, found, chosen, wanted)
+    names, rows, heads = _looked_at(store, sight, found, chosen, wanted)
     jobs = _in_full(store, rows, heads, wanted.runs)
     return JobList(jobs=jobs, total=len(names), limit=wanted.limit, offset=wanted.offset)
 
 
 def _looked_at(
-    store: BookmarkStore, found: Mapping[str, Attributes | str], names: Sequence[str], wanted: Wanted
+    store: BookmarkStore, sight: Sight, found: Mapping[str, Attributes | str], names: Sequence[str], wanted: Wanted
 ) -> tuple[Sequence[str], list[JobRow], _Heads]:
     """Return the rows of a page as they are now, with their heads, and the names of all that are asked for.
 
@@ -170,7 +170,7 @@ def _looked_at(
     for _ in range(_LOOKS):
         page = _cut(names, wanted)
         heads: _Heads = store.heads_or_damage([job for job in page if not isinstance(found[job], str)])
-        rows = _rows(store, found, page, heads)
+        rows = _rows(store, sight, found, page, heads)
         gone = {row.job for row in rows if wanted.state not in (None, row.state)}
         if not gone:
             break
@@ -179,10 +179,10 @@ def _looked_at(
 
 
 def _names_by_heads(
-    store: BookmarkStore, found: Mapping[str, Attributes | str], wanted: Wanted, all_heads: AllHeads
+    store: BookmarkStore, sight: Sight, found: Mapping[str, Attributes | str], wanted: Wanted, all_heads: AllHeads
 ) -> list[str]:
     heads = all_heads.of(store, [job for job in found if not isinstance(found[job], str)])
-    rows = _rows(store, found, list(found), heads)
+    rows = _rows(store, sight, found, list(found), heads)
     chosen = [row for row in rows if wanted.state in (None, row.state)]
     return [row.job for row in _sorted(chosen, wanted.sort)]
 
@@ -237,18 +237,18 @@ def _cut(rows: Sequence[_T], wanted: Wanted) -> Sequence[_T]:
 
 
 def _rows(
-    store: BookmarkStore, found: Mapping[str, Attributes | str], names: Sequence[str], heads: _Heads
+    store: BookmarkStore, sight: Sight, found: Mapping[str, Attributes | str], names: Sequence[str], heads: _Heads
 ) -> list[JobRow]:
     now = store.now()
     rows: list[JobRow] = []
     for job in names:
         entry, head = found[job], heads.get(job)
         if isinstance(entry, str):
-            rows.append(damaged_row(store.namespace, job, {}, entry))
+            rows.append(damaged_row(store.namespace, job, {}, entry, sight))
         elif isinstance(head, Head):
             rows.append(job_row(store.namespace, job, head, entry, now))
         else:
-            rows.append(damaged_row(store.namespace, job, entry, head))
+            rows.append(damaged_row(store.namespace, job, entry, head, sight))
     return rows
 
 

@@ -4,18 +4,17 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Path, Query
 
-from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.errors import OptionError, StateCorruptError
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.instant import to_text
-from airflow_bookmarks.core.job_state import HIDDEN
-from airflow_bookmarks.core.redaction import redacted
+from airflow_bookmarks.core.job_state import HIDDEN, STATE_CONTEXT, shown_states
 from airflow_bookmarks.core.run import Execution, Run, RunKey
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.history import page_of, row
 from airflow_bookmarks.lifecycle.lag import Neighbours
 from airflow_bookmarks.lifecycle.last_plan import last_plans
 from airflow_bookmarks.lifecycle.protection import APPROVED, OPEN, Request, requests
-from airflow_bookmarks.lifecycle.state_values import shown_state
+from airflow_bookmarks.lifecycle.state_values import state_values
 from airflow_bookmarks.plugin.answer import (
     ConsumerRow,
     EventList,
@@ -37,6 +36,7 @@ from airflow_bookmarks.plugin.auth import Sight
 from airflow_bookmarks.plugin.listing import Sort, Wanted, job_list, lag_states
 from airflow_bookmarks.plugin.telling import (
     context_rows,
+    damage,
     damaged_row,
     event_row,
     job_row,
@@ -194,7 +194,7 @@ def _job(hook: BookmarkHook, found: Owned, visit: Visiting, sight: Sight, may_ch
     head = store.heads_or_damage([key]).get(key)
     entry = store.index_entry(key) or {}
     if not isinstance(head, Head):
-        base = damaged_row(store.namespace, key, entry, head)
+        base = damaged_row(store.namespace, key, entry, head, sight)
         return Job(**base.model_dump(), **_NOTHING_MORE, default_option=hook.default_option, may_change=may_change)
     edges = store.edges(key)
     seen = hidden_from(store, sight, [edge.consumer for edge in edges])
@@ -208,7 +208,7 @@ def _job(hook: BookmarkHook, found: Owned, visit: Visiting, sight: Sight, may_ch
             for edge in edges
             if edge.consumer not in seen
         ],
-        job_state=_state(hook, key, head),
+        job_state=_state(hook, key, head, sight),
         hidden_consumers=len(seen),
         requests=[
             request_row(each, visit.person, may_change=may_change, hides_state=hook.hides_state)
@@ -221,8 +221,11 @@ def _job(hook: BookmarkHook, found: Owned, visit: Visiting, sight: Sight, may_ch
     return veiled(store, sight, told, head.contexts)
 
 
-def _state(hook: BookmarkHook, job: str, head: Head) -> dict[str, str]:
-    state = shown_state(hook.get_conn(), job, head.contexts)
+def _state(hook: BookmarkHook, job: str, head: Head, sight: Sight) -> dict[str, str]:
+    try:
+        state = shown_states(state_values(hook.get_conn(), job, head.contexts))
+    except StateCorruptError as error:
+        state = {STATE_CONTEXT: damage(f"can't be read: {error}", sight)}
     return dict.fromkeys(state, HIDDEN) if hook.hides_state else state
 
 
@@ -259,7 +262,7 @@ def _runs(store: BookmarkStore, job: str, sight: Sight, limit: int, before: RunK
     rows = [
         run_row(row(run, living), executions.get(run.run_id))
         if isinstance(run, Run)
-        else RunRow(number=key.number, fence=key.fence, state="DAMAGED", error=redacted(str(run)))
+        else RunRow(number=key.number, fence=key.fence, state="DAMAGED", error=damage(run, sight))
         for key, run in page
     ]
     told = RunList(runs=rows, next=str(page[-1][0]) if more else None)

@@ -36,9 +36,10 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import ContextState, Execution
     from airflow_bookmarks.lifecycle.protection import Request
     from airflow_bookmarks.plugin.answer import JobState
-    from airflow_bookmarks.plugin.auth import Person
+    from airflow_bookmarks.plugin.auth import Person, Sight
 
 _INDEX = {"dag_id": str, "task_id": str, "map_index": int, "first_seen_at": str, "last_commit_at": str}
+_DAMAGED = "what the state store holds of this is damaged; 'airflow-bookmarks doctor' names the item."
 
 
 # ---- jobs
@@ -65,11 +66,18 @@ def job_row(namespace: str, job: str, head: Head, entry: Mapping[str, Any], now:
     )
 
 
-def damaged_row(namespace: str, job: str, entry: Mapping[str, Any], why: str | Exception | None) -> JobRow:
+def damaged_row(
+    namespace: str, job: str, entry: Mapping[str, Any], why: str | Exception | None, sight: Sight
+) -> JobRow:
     """Return a job that can't be read, for a reason; None: its head is not there."""
     gone = f"the head of job {job!r} is gone, and it had one. Restore the table from a backup or an export."
-    damaged = gone if why is None else redacted(str(why))
+    damaged = damage(gone if why is None else why, sight)
     return JobRow(job=job, namespace=namespace, state="DAMAGED", damaged=damaged, **index_facts(entry))
+
+
+def damage(why: str | Exception, sight: Sight) -> str:
+    """Say why something of a job can't be read; items, objects and tables are named to those who see connections."""
+    return redacted(str(why)) if sight.may_see_the_store else _DAMAGED
 
 
 def index_facts(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -166,14 +166,14 @@ def test_damaged_job_says_why_and_hides_no_other(site: Site, world: World) -> No
     world.store.table.transact([Delete(world.store.keys("lost").head)])
 
     for asked in ({}, {"sort": "state"}):
-        rows = {row["job"]: row for row in get(site, "/jobs", **asked)["jobs"]}
+        rows = {row["job"]: row for row in get(site, "/jobs", "otto", **asked)["jobs"]}
         assert [rows[job]["state"] for job in ("bad", "fine", "lost", "reader")] == [
             "DAMAGED", "IDLE", "DAMAGED", "IDLE",
         ]  # fmt: skip
         assert "'epoch'" in rows["bad"]["damaged"]
         assert rows["reader"]["lag"] == "UNKNOWN"
     for job in ("bad", "lost"):
-        told = get(site, f"/jobs/{job}")
+        told = get(site, f"/jobs/{job}", "otto")
         assert (told["state"], told["damaged"]) == ("DAMAGED", rows[job]["damaged"])
         assert (told["contexts"], told["requests"]) == ([], [])
     around = get(site, "/jobs/reader/graph")["nodes"]
@@ -269,7 +269,7 @@ def test_damaged_run_hides_no_other(site: Site, world: World) -> None:
     first = next(iter(world.store.runs("copy")))
     world.store.table.transact([Update(world.store.keys("copy").run(first.key), set={"state": "LOST"})])
 
-    told = get(site, "/jobs/copy/runs")["runs"]
+    told = get(site, "/jobs/copy/runs", "otto")["runs"]
 
     assert [run["state"] for run in told] == ["PUBLISHED", "DAMAGED"]
     assert "'state'" in told[1]["error"]

@@ -39,7 +39,7 @@ def row_of_jobs(world: World) -> World:
 
 
 def sight(*readable: str, assets: bool = False) -> Sight:
-    return Sight(frozenset(readable), frozenset({"flights", "nights"}), assets, False)
+    return Sight(frozenset(readable), frozenset({"flights", "nights"}), assets, False, False)
 
 
 def lag_row(**facts: Any) -> LagList:
