@@ -319,9 +319,12 @@ def _reject(desk: Desk, given: argparse.Namespace) -> None:
 
 
 def _rename(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.naming import rename
+    from airflow_bookmarks.lifecycle.naming import check_rename, rename
 
-    _say(f"job {desk.job(given)!r} gets the name {given.new_name!r}, and keeps those that it has; nothing else changes")
+    job = desk.job(given)
+    check_reason("rename", given.reason)
+    check_rename(desk.store, job, given.new_name)
+    _say(f"job {job!r} gets the name {given.new_name!r}, and keeps those that it has; nothing else changes")
     confirm(given)
     who = desk.find_identity().signature
     print_facts(rename(desk.store, given.job, given.new_name, reason=given.reason, who=who), given)

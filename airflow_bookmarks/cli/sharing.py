@@ -21,7 +21,8 @@ def _share(desk: Desk, given: argparse.Namespace) -> None:
     if given.request:
         _ask(desk, given, Change("share", dag=given.dag))
         return
-    print(f"job {desk.job(given)!r} may be run by DAG {given.dag!r} too; its owner stays", file=sys.stderr)
+    job = _looked_for(desk, given, Change("share", dag=given.dag))
+    print(f"job {job!r} may be run by DAG {given.dag!r} too; its owner stays", file=sys.stderr)
     confirm(given)
     print_facts(share(desk.store, given.job, given.dag, reason=given.reason, who=desk.find_identity().signature), given)
 
@@ -40,15 +41,25 @@ def _hand_over(desk: Desk, given: argparse.Namespace) -> None:
     if given.request:
         _ask(desk, given, Change("hand-over", dag=given.dag, renamed=given.renamed))
         return
+    job = _looked_for(desk, given, Change("hand-over", dag=given.dag, renamed=given.renamed))
     asked = "of its owner's new name alone" if given.renamed else "of this DAG and of each that owned it before"
     about = (
-        f"job {desk.job(given)!r} belongs to DAG {given.dag!r} from now on, and runs of a former owner are refused "
+        f"job {job!r} belongs to DAG {given.dag!r} from now on, and runs of a former owner are refused "
         f"unless it is shared with that DAG; the page asks for the rights {asked}"
     )
     print(about, file=sys.stderr)
     confirm(given)
     who = desk.find_identity().signature
     print_facts(hand_over(desk.store, given.job, given.dag, reason=given.reason, who=who, renamed=given.renamed), given)
+
+
+def _looked_for(desk: Desk, given: argparse.Namespace, change: Change) -> str:
+    """Return the key of a job that can be changed so; before anything is said of it."""
+    from airflow_bookmarks.lifecycle.sharing import check_change
+
+    job = desk.job(given)
+    check_change(desk.store, job, change, reason=given.reason)
+    return job
 
 
 def _ask(desk: Desk, given: argparse.Namespace, change: Change) -> None:

@@ -56,24 +56,35 @@ def rename(store: BookmarkStore, job: str, new_name: str, *, reason: str, who: s
     """
     check_reason("rename", reason)
     check_who(who)
-    key, name = key_of(store, job), check_new_name("job", new_name, ascii_only=store.ascii_names)
+    key = key_of(store, job)
     for _ in range(_RACES):
-        head = store.head(key)
-        entry, taken = store.index_entry(name), store.look(name).head
-        owner = transition.alias_of(entry, name) or name
-        if owner == key:
-            raise NameTakenError(f"{name!r} is a name of job {key!r} already. Nothing was changed.")
-        if owner != name:
-            raise NameTakenError(f"{name!r} is a name of job {owner!r} already. Nothing was changed. Take another one.")
-        if entry is not None or taken is not None:
-            raise NameTakenError(
-                f"there is a job {name!r} already. Nothing was changed. Take another name; or, if it is job {key!r} "
-                f"after its DAG or task was renamed, 'airflow-bookmarks adopt {name} --from {job}'."
-            )
+        head, name = check_rename(store, key, new_name)
         event: Attributes = {"kind": "rename", **signed(who), "why": reason}
         if transition.add_alias(store, key, head, name, None, event):
             return {"job": key, "change": "rename", "name": name}
-    raise _kept_changing(key, f"renamed to {name!r}")
+    raise _kept_changing(key, f"renamed to {new_name!r}")
+
+
+def check_rename(store: BookmarkStore, key: str, new_name: str) -> tuple[Head, str]:
+    """Return the head of a job, given by its key, and the new name as it is stored, if it could have that now.
+
+    Raises:
+        As `rename`.
+    """
+    name = check_new_name("job", new_name, ascii_only=store.ascii_names)
+    head = store.head(key)
+    entry, taken = store.index_entry(name), store.look(name).head
+    owner = transition.alias_of(entry, name) or name
+    if owner == key:
+        raise NameTakenError(f"{name!r} is a name of job {key!r} already. Nothing was changed.")
+    if owner != name:
+        raise NameTakenError(f"{name!r} is a name of job {owner!r} already. Nothing was changed. Take another one.")
+    if entry is not None or taken is not None:
+        raise NameTakenError(
+            f"there is a job {name!r} already. Nothing was changed. Take another name; or, if it is job {key!r} "
+            f"after its DAG or task was renamed, 'airflow-bookmarks adopt {name} --from {key}'."
+        )
+    return head, name
 
 
 def adopt(store: BookmarkStore, job: str, from_job: str, *, reason: str, who: str) -> dict[str, Any]:

@@ -60,11 +60,25 @@ def check_owner(store: BookmarkStore, job: str, head: Head | None, caller: Calle
     shared = () if head is None else head.shared_with
     if owner is None or not may_run(owner, shared, caller.dag_id):
         others = _kin(store, job)
-        owner = owner or next((each.owner for each in others.values() if each.owner is not None), None)
+        owner = owner or _owner_among(store, others)
         shared = (*shared, *(dag_id for each in others.values() for dag_id in each.shared_with))
     if not may_run(owner, shared, caller.dag_id):
         raise _refused(job, str(owner), caller.dag_id)
     return owner
+
+
+def owner_of_kin(store: BookmarkStore, job: str) -> str | None:
+    """Return the DAG to which what has one owner with a job belongs; see `_kin`. None where it belongs to none."""
+    return _owner_among(store, _kin(store, job))
+
+
+def _owner_among(store: BookmarkStore, heads: Mapping[str, Head]) -> str | None:
+    named = next((head.owner for head in heads.values() if head.owner is not None), None)
+    if named is not None or not heads:
+        return named
+    # Where an earlier version wrote the heads, the index entries say it.
+    entries = store.table.get([store.keys(job).index for job in heads])
+    return next((owner for entry in entries.values() if (owner := owner_in(entry)) is not None), None)
 
 
 def _kin(store: BookmarkStore, job: str) -> Mapping[str, Head]:

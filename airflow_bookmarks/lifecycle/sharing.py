@@ -10,14 +10,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import (
+    BookmarkError,
     ChangedMeanwhileError,
     ChangeRefusedError,
     OptionError,
     ProtectedError,
+    ShardsLeftError,
     StateCorruptError,
 )
 from airflow_bookmarks.core.identity import signed
-from airflow_bookmarks.core.terms import check_reason
+from airflow_bookmarks.core.terms import check_reason, check_who
+from airflow_bookmarks.core.text import check_typed_text
 from airflow_bookmarks.lifecycle.change import Change, check_free
 from airflow_bookmarks.lifecycle.owner import owner_of
 from airflow_bookmarks.lifecycle.shards import shards_of
@@ -25,6 +28,8 @@ from airflow_bookmarks.store import owner as transition
 from airflow_bookmarks.store.naming import resolve_name
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.table import Attributes
@@ -77,23 +82,65 @@ def hand_over(
     return _change_each(store, job, Change("hand-over", dag=dag, renamed=renamed), reason, who)
 
 
-def _change_each(store: BookmarkStore, name: str, change: Change, reason: str, who: str) -> dict[str, Any]:
-    job = resolve_name(store, name)
+def check_change(store: BookmarkStore, job: str, change: Change, *, reason: str) -> list[str]:
+    """Make sure that a share, unshare or hand-over of a job, given by its key, could be made now.
+
+    Returns:
+        Its virtual shards, none where it is whole.
+
+    Raises:
+        As `share` and `hand_over`.
+    """
     check_reason(change.kind, reason)
     check_wish(job, change)
     shards = shards_of(store, job)
+    heads = {name: store.head(name) for name in shards or [job]}
+    for name, head in heads.items():
+        _check_changeable(store, name, head, change, is_approved=False)
+    if all(_is_so(store, name, head, change) for name, head in heads.items()):
+        raise _is_so_already(job, change)
+    return shards
+
+
+def _change_each(store: BookmarkStore, name: str, change: Change, reason: str, who: str) -> dict[str, Any]:
+    job = resolve_name(store, name)
+    check_who(who)
+    shards = check_change(store, job, change, reason=reason)
     if not shards:
         return change_owner(store, job, change, reason=reason, who=who)
-    for shard in shards:  # what can be refused is refused before any is changed
-        _check_changeable(store, shard, store.head(shard), change, is_approved=False)
-    done = [
-        change_owner(store, shard, change, reason=reason, who=who)
-        for shard in shards
-        if not _is_so(store, shard, store.head(shard), change)
-    ]
-    if not done:
-        raise _is_so_already(job, change)
-    return {**done[0], "job": job, "shards": len(done)}
+    done: dict[str, dict[str, Any]] = {}
+    while left := [shard for shard in shards if not _is_so(store, shard, store.head(shard), change)]:
+        _change_shards(store, job, left, change, done, reason=reason, who=who)
+        shards = shards_of(store, job)  # one that began meanwhile belongs to whom the others belonged to then
+    return {**next(iter(done.values())), "job": job, "shards": len(done)}
+
+
+def _change_shards(
+    store: BookmarkStore,
+    job: str,
+    shards: Sequence[str],
+    change: Change,
+    done: dict[str, dict[str, Any]],
+    *,
+    reason: str,
+    who: str,
+) -> None:
+    """Change some shards, and add what was made to `done`.
+
+    Raises:
+        ShardsLeftError: one of them was refused, or somebody else has changed it after it was in `done`.
+    """
+    for shard in shards:
+        try:
+            if shard in done:
+                raise ChangedMeanwhileError(f"somebody else changed whose job {shard!r} is at the same time.")
+            done[shard] = change_owner(store, shard, change, reason=reason, who=who)
+        except BookmarkError as error:
+            if not done:
+                raise
+            left = list(dict.fromkeys([shard, *(each for each in shards if each not in done)]))
+            made = [each for each in done if each not in left]
+            raise ShardsLeftError(job, change.kind, made, left, {shard: error}) from error
 
 
 def change_owner(
@@ -151,6 +198,8 @@ def check_wish(job: str, change: Change) -> None:
         raise OptionError(
             f"job {job!r}: a {change.kind} names a DAG by its id, and {change.dag!r} is none. Nothing was changed."
         )
+    if change.kind in OWNER_KINDS:  # what a driver wrote can be taken away, whatever it is
+        check_typed_text("the id of the DAG", change.dag)
 
 
 def _check_changeable(store: BookmarkStore, job: str, head: Head, change: Change, *, is_approved: bool) -> None:

@@ -41,6 +41,7 @@ from airflow_bookmarks.core.redaction import stored_error
 from airflow_bookmarks.core.terms import check_reason, check_who
 from airflow_bookmarks.lifecycle.landing import Origin
 from airflow_bookmarks.lifecycle.naming import key_of, names_of
+from airflow_bookmarks.lifecycle.owner import owner_of_kin
 from airflow_bookmarks.lifecycle.retention import position_hashes
 from airflow_bookmarks.lifecycle.rewind import resolve_run
 from airflow_bookmarks.lifecycle.state_values import shown_state
@@ -259,7 +260,8 @@ def import_(
             event["dropped"] = list(landing.dropped[:_MOST_DROPPED])
             log.warning("bookmark %s: the import leaves out: %s", job, "; ".join(landing.dropped))
         index = {**landing.index, _IMPORT_OF: part.sha256}
-        if not transition.write_job(store, job, seen[job], landing.items, index, event):
+        owner = owner_of_kin(store, job)
+        if not transition.write_job(store, job, seen[job], landing.items, index, event, owner):
             raise ChangedMeanwhileError(f"job {job!r} moved while it was imported. Import it again.")
         for name in part.aliases:
             transition.write_alias(store, job, name)

@@ -152,7 +152,9 @@ def job_list(store: BookmarkStore, sight: Sight, wanted: Wanted, all_heads: AllH
     """Return a page of jobs; deleted ones are left out."""
     found = _candidates(store, sight, wanted, all_heads)
     chosen = (
-        _names_by_heads(store, sight, found, wanted, all_heads) if wanted.needs_heads else _sorted_names(found, wanted.sort)
+        _names_by_heads(store, sight, found, wanted, all_heads)
+        if wanted.needs_heads
+        else _sorted_names(found, wanted.sort)
     )
     names, rows, heads = _looked_at(store, sight, found, chosen, wanted)
     jobs = _in_full(store, rows, heads, wanted.runs)

@@ -81,7 +81,7 @@ def share(
 
 
 def landed(
-    seen: Head | None, entry: Attributes | None, head: Attributes, index: Attributes
+    seen: Head | None, entry: Attributes | None, head: Attributes, index: Attributes, owner: str | None = None
 ) -> tuple[Attributes, Attributes]:
     """Return the head and index entry of a document as an import writes them over a job, or where there is none.
 
@@ -91,8 +91,9 @@ def landed(
     Args:
         seen, entry: the head and index entry that are there.
         head, index: those of the document.
+        owner: whose the job is where neither `seen` nor `entry` says it: that of its virtual shards, or of the others.
     """
-    owner = (None if seen is None else seen.owner) or owner_in(entry)
+    owner = (None if seen is None else seen.owner) or owner_in(entry) or owner
     brought = owner_in({DAG_ID: head.get("owner")}) or owner_in(index)
     renamed = former_in(entry, FORMER_NAMES)
     from_document = [dag_id for dag_id in (brought, *owners_in(index)) if dag_id is not None and dag_id not in renamed]

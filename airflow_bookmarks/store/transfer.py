@@ -87,13 +87,16 @@ def write_job(
     items: Mapping[str, Attributes],
     index: Attributes,
     event: Attributes,
+    owner: str | None = None,
 ) -> bool:
     """Write the items of a job, given by sort key; False where the job moved since `seen` (None: it was absent).
+
+    `owner` is the DAG that is to own it where nothing that is there of the job itself names one.
 
     The head gets a fence and, where there was one, a version above those of `seen` and of the items.
     """
     keys = store.keys(job)
-    fence = _claim(store, job, seen, items["HEAD"], index, event)
+    fence = _claim(store, job, seen, items["HEAD"], index, event, owner)
     if fence is None:
         return False
     try:
@@ -129,6 +132,7 @@ def _claim(
     head: Attributes,
     index: Attributes,
     event: Attributes,
+    owner: str | None,
 ) -> int | None:
     keys = store.keys(job)
     base = item.head_of(head)
@@ -136,7 +140,7 @@ def _claim(
     version = base.version if seen is None else max(base.version, seen.version) + 1
     lease = Lease(CLAIM, 1, store.now(), _NO_END, store.new_id())
     entry = store.index_entry(job)
-    head, index = landed(seen, entry, head, index)
+    head, index = landed(seen, entry, head, index, owner)
     claimed: Attributes = {**head, "fence": fence, "version": version, **item.lease_attributes(lease)}
     conditions: list[Condition] = [Missing()] if seen is None else [*same_state(seen), *same_ownership(seen)]
     trace = keys.event(store.new_id())

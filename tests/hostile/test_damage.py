@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
 from airflow_bookmarks.lifecycle.change import Change, apply
 from airflow_bookmarks.store.table import Update
 from tests.airflow.conftest import World
