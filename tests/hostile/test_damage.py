@@ -1,4 +1,4 @@
-"""What the page tells of state that can't be read: to whom it names items, objects and tables, and to whom it does not."""
+"""State that can't be read: to whom the page names items, objects and tables, and to whom it does not."""
 
 from __future__ import annotations
 
