@@ -11,7 +11,7 @@ VENV := .venv
 CONSTRAINTS := constraints.txt
 BIN := $(VENV)/bin
 BUILD := build
-CODE := $(wildcard airflow_bookmarks benchmarks dags_examples demo tests tools)
+CODE := $(wildcard airflow_bookmarks benchmarks dags_examples demo model tests tools)
 STORE ?= dynamodb
 FILES ?= local
 WORKERS ?= 2
@@ -82,6 +82,11 @@ chaos: setup ## Simulate SEEDS=20000 worlds of kills, races and outages, then al
 .PHONY: chaos-bites
 chaos-bites: setup ## Break the protocol on purpose, rule by rule: the simulation must notice each time
 	$(BIN)/python -m tests.chaos.bites
+
+.PHONY: model
+model: setup ## Search the model of the protocol, then once without each rule; BIG=1 searches larger mixes, for minutes
+	$(BIN)/python -m model $(if $(BIG),--big)
+	$(BIN)/python -m model --without all
 
 .PHONY: fanout
 fanout: setup ## Let 200 consumers wait in a real Airflow for one job, and kill the triggerer in the middle
