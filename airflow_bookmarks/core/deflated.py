@@ -52,7 +52,7 @@ def inflated(body: bytes, what: str) -> Any:
         raw = _unpacked(body, most if recorded is None else recorded, what)
         if recorded not in (None, len(raw)):
             raise _refused(what, f"it becomes {len(raw)} bytes, and {recorded} are recorded")
-        return json.loads(raw)
+        return _read(raw)
     except (zlib.error, ValueError, RecursionError) as error:
         raise _refused(what, str(error)) from error
 
@@ -92,6 +92,14 @@ def parts_of(body: bytes, what: str) -> tuple[dict[str, Any], list[bytes]] | Non
     if sum(_recorded(part) or 0 for part in parts) > MOST_RAW_BYTES or any(_recorded(part) is None for part in parts):
         raise _refused(what, f"its parts become more than {MOST_RAW_BYTES} bytes, or don't say how many")
     return index, parts
+
+
+def _read(raw: bytes) -> Any:
+    document = json.loads(raw)
+    if b"\\ud" in raw or b"\\uD" in raw:
+        # Half a character, which `deflated` never writes: nothing could show it.
+        json.dumps(document, ensure_ascii=False).encode()
+    return document
 
 
 def _recorded(body: bytes) -> int | None:

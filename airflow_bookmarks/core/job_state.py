@@ -69,10 +69,12 @@ def parse_state(name: str, text: str) -> Any:
     """Return the value that a JSON text of the command line, a request or the page says.
 
     Raises:
-        OptionError: it is no JSON.
+        OptionError: it is no JSON, or holds half a character (a lone surrogate).
     """
     try:
-        return json.loads(text)
+        value = json.loads(text)
+        json.dumps(value, ensure_ascii=False).encode()  # of half a character no text can be made, and none be shown
+        return value
     except (ValueError, RecursionError) as error:
         raise OptionError(
             f"state {name!r}: {short(text)!r} is no JSON ({error}). Nothing was changed. Text takes its quotes along: "
@@ -96,7 +98,14 @@ def shown_states(values: Mapping[str, Any]) -> dict[str, str]:
         >>> shown_states({"cursor": "2013-01-31", "pages": [1, 2]})
         {'cursor': '"2013-01-31"', 'pages': '[1, 2]'}
     """
-    return {name: short(json.dumps(value, ensure_ascii=False)) for name, value in sorted(values.items())}
+    return {
+        _shown(name): short(_shown(json.dumps(value, ensure_ascii=False))) for name, value in sorted(values.items())
+    }
+
+
+def _shown(text: str) -> str:
+    # Half a character is no text that UTF-8 can write; JSON may hold one as an escape.
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def short(text: str) -> str:

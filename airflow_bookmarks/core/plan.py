@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os.path
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -207,19 +208,21 @@ class FilePlan:
                     "upgrade"
                 )
             window, sequence = document["upstream"], document.get("sequence")
+            _check_counts(document["listed"], document["known"], *document["skipped"].values())
+            _texts(list(document["partition_types"].values()))
             files = _listing(document) if parted is None else _joined(list(_all_parts(parted)))
             return cls(
                 files,
-                tuple(document["roots"]),
+                tuple(_texts(document["roots"])),
                 document["listed"],
                 document["known"],
                 document["skipped"],
                 document["partition_types"],
                 None if window is None else _window(window),
                 unread={reason: _listing(files) for reason, files in document.get("unread", {}).items()},
-                sequence=None if sequence is None else SequenceStart(**sequence),
+                sequence=None if sequence is None else _sequence(sequence),
                 quarantined=tuple(Quarantine.parse(document.get("quarantined", ()))),
-                bases=tuple(document.get("bases", ())),
+                bases=tuple(_texts(document.get("bases", []))),
                 again=frozenset(files.paths[row] for row in document.get("again", ())),
                 companions=frozenset(files.paths[row] for row in document.get("companions", ())),
             )
@@ -275,12 +278,12 @@ def encode_moves(moves: Sequence[tuple[str, str]], staged: Listing | None = None
 
 def decode_moves(body: bytes) -> list[tuple[str, str]]:
     """Return the pairs of the publish list that `encode_moves` wrote."""
-    return [(row[0], row[1]) for row in _unzip(body)]
+    return [(row[0], row[1]) for row in _move_rows(body)]
 
 
 def decode_published(body: bytes) -> list[FileInfo | str]:
     """Return what a publish list makes visible: each file as it was staged, its path alone where that is not known."""
-    return [row[1] if len(row) == 2 else FileInfo(row[1], *row[2:]) for row in _unzip(body)]
+    return [row[1] if len(row) == 2 else FileInfo(row[1], *row[2:]) for row in _move_rows(body)]
 
 
 def encode_paths(paths: Sequence[str]) -> bytes:
@@ -290,7 +293,23 @@ def encode_paths(paths: Sequence[str]) -> bytes:
 
 def decode_paths(body: bytes) -> list[str]:
     """Return the delete list that `encode_paths` wrote."""
-    return [str(p) for p in _unzip(body)]
+    try:
+        return _texts(_unzip(body))
+    except TypeError as error:
+        raise StateCorruptError(f"a stored file list can't be read ({error}); nothing was changed") from error
+
+
+def _move_rows(body: bytes) -> list[list[Any]]:
+    rows = _unzip(body)
+    for row in rows:
+        is_pair = isinstance(row, list) and len(row) in (2, 5) and all(isinstance(path, str) for path in row[:2])
+        if not is_pair or (len(row) == 5 and not _is_version(*row[2:])):
+            raise StateCorruptError("a stored publish list has a row that means nothing; nothing was changed")
+    return rows
+
+
+def _is_version(size: object, time_ms: object, etag: object) -> bool:
+    return isinstance(size, int) and isinstance(time_ms, int) and isinstance(etag, str | None)
 
 
 def _unzip(body: bytes) -> list[Any]:
@@ -363,15 +382,35 @@ def _too_long() -> StateCorruptError:
 
 
 def _listing(columns: Mapping[str, Any], most_bytes: int = MOST_RAW_BYTES) -> Listing:
+    base, paths, etags = columns["base"], _texts(columns["path"]), columns["etag"]
+    _texts([base])
     # What all paths begin with is written once, and each of them has it.
-    if len(columns["base"]) * len(columns["path"]) > most_bytes:
+    if len(base) * len(paths) > most_bytes:
         raise _too_long()
-    return Listing(
-        [columns["base"] + p for p in columns["path"]],
-        np.array(columns["size"], np.int64),
-        np.array(columns["time"], np.int64),
-        columns["etag"],
-    )
+    sizes, times = np.array(columns["size"], np.int64), np.array(columns["time"], np.int64)
+    known = paths if etags is None else _texts(etags, or_none=True)
+    if not sizes.shape == times.shape == (len(paths),) or len(known) != len(paths):
+        raise ValueError("its columns are not of one length")
+    return Listing([base + path for path in paths], sizes, times, etags)
+
+
+def _texts(values: object, *, or_none: bool = False) -> list[Any]:
+    kinds = {str, type(None)} if or_none else {str}
+    if not isinstance(values, list) or not set(map(type, values)) <= kinds:
+        raise TypeError("what should be a list of texts is something else")
+    return values
+
+
+def _check_counts(*values: object) -> None:
+    if not all(isinstance(value, int) for value in values):
+        raise TypeError("what should be a number is something else")
+
+
+def _sequence(document: Mapping[str, Any]) -> SequenceStart:
+    start = SequenceStart(**document)
+    _texts([start.rule])
+    _texts([start.before], or_none=True)
+    return start
 
 
 def _window_document(window: UpstreamWindow | None) -> dict[str, Any] | None:
@@ -383,4 +422,9 @@ def _window_document(window: UpstreamWindow | None) -> dict[str, Any] | None:
 
 
 def _window(document: Mapping[str, Any]) -> UpstreamWindow:
-    return UpstreamWindow(**{**document, "runs": tuple((n, r) for n, r in document["runs"])})
+    window = UpstreamWindow(**{**document, "runs": tuple((n, r) for n, r in document["runs"])})
+    _texts([window.job, window.output])
+    _check_counts(
+        window.after, window.until, window.epoch, window.changes, window.replaced, *chain.from_iterable(window.runs)
+    )
+    return window

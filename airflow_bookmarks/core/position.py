@@ -48,7 +48,13 @@ class UpstreamPosition:
             StateCorruptError: it is something else.
         """
         try:
-            return cls(**json.loads(body))
+            position = cls(**json.loads(body))
+            numbers = (position.run_number, position.epoch, position.changes)
+            if not all(isinstance(n, int) for n in numbers) or not all(
+                isinstance(text, str) for text in (position.job, position.output)
+            ):
+                raise TypeError("a part of it is of another type")
+            return position
         except (ValueError, TypeError, RecursionError) as error:
             raise StateCorruptError(
                 f"a stored upstream position can't be read ({error}); nothing was changed"
