@@ -5,10 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from model.state import Attempt, Driver, FileName, Head, Place, Published, Row, Rows, Run, State, Token, Written
+from model.state import (
+    Attempt,
+    Database,
+    Driver,
+    FileName,
+    Head,
+    Place,
+    Published,
+    Row,
+    Rows,
+    Run,
+    State,
+    Token,
+    Written,
+)
 
 FILES = "staged files"
 OWN = "sink that commits by itself"
+TABLE = "stage table"
 
 _FIRST_ROW: Row = (0, 1)
 
@@ -17,8 +32,8 @@ _FIRST_ROW: Row = (0, 1)
 class Configuration:
     """One search.
 
-    Every run stages files; they are judged where `sinks` names them. `has_published_run` begins with a run 1 that is
-    published and finished, for replays.
+    Every run stages files, but where a stage table is the only sink; they are judged where `sinks` names them.
+    `has_published_run` begins with a run 1 that is published and finished, for replays.
     """
 
     name: str
@@ -31,6 +46,7 @@ class Configuration:
     has_exceptions: bool = False
     overwrites: bool = False
     is_delta: bool = False
+    upserts: bool = False  # into the table, by file: a row replaces that of another version
     has_published_run: bool = False
     without: frozenset[str] = frozenset()
 
@@ -45,6 +61,18 @@ class Configuration:
     @cached_property
     def has_own_sink(self) -> bool:
         return OWN in self.sinks
+
+    @cached_property
+    def has_table(self) -> bool:
+        return TABLE in self.sinks
+
+    @cached_property
+    def stages_files(self) -> bool:
+        return self.sinks != (TABLE,)
+
+    @cached_property
+    def first_step_of_publish(self) -> str:
+        return "publish 0" if self.stages_files else "transact"
 
     def place(self, epoch: int, number: int, fence: int) -> Place:
         """Return where a run item stages."""
@@ -94,9 +122,11 @@ class Configuration:
             fences=(1,),
             deletions=frozenset(),
         )
+        file = Published(self.file_name(1, place, 0, 1), 1, 1, rows, place)
         return empty._replace(
             head=Head(version=1, run_number=1, published=1, position=rows, fence=1),
             runs=(run,),
-            target=frozenset({Published(self.file_name(1, place, 0, 1), 1, 1, rows, place)}),
+            target=frozenset({file}) if self.stages_files else frozenset(),
             own_sink=frozenset({Written(token, rows)}) if self.has_own_sink else frozenset(),
+            database=Database(token=1, target=((1, _FIRST_ROW),)) if self.has_table else Database(),
         )

@@ -54,7 +54,7 @@ class Consumer(NamedTuple):
     kept: frozenset[Revision] = frozenset()
 
 
-class State(NamedTuple):
+class ConsumerState(NamedTuple):
     """All of it, with what is yet to happen."""
 
     upstream: Upstream = Upstream()
@@ -74,14 +74,14 @@ class ConsumerModel:
     def _keeps(self, rule: str) -> bool:
         return rule not in self._without
 
-    def successors(self, state: State) -> Iterator[tuple[str, State]]:
+    def successors(self, state: ConsumerState) -> Iterator[tuple[str, ConsumerState]]:
         """Return what may happen next."""
         yield from self._upstream_moves(state)
         yield from self._consumer_moves(state)
 
     # ---- the upstream
 
-    def _upstream_moves(self, state: State) -> Iterator[tuple[str, State]]:
+    def _upstream_moves(self, state: ConsumerState) -> Iterator[tuple[str, ConsumerState]]:
         upstream = state.upstream
         last = max((run.number for run in upstream.runs), default=0)
         is_due = any(run.state == "COMMITTED" for run in upstream.runs)
@@ -99,7 +99,7 @@ class ConsumerModel:
         if state.rewinds:
             yield from (_rewind(state, target) for target in range(last))
 
-    def _replay(self, state: State, run: UpstreamRun) -> tuple[str, State]:
+    def _replay(self, state: ConsumerState, run: UpstreamRun) -> tuple[str, ConsumerState]:
         replayed = run._replace(state="COMMITTED", revision=run.revision + 1)
         upstream = _with_run(state.upstream, replayed)
         upstream = upstream._replace(changes=upstream.changes + self._keeps("c_count"))
@@ -108,7 +108,7 @@ class ConsumerModel:
 
     # ---- the consumer
 
-    def _consumer_moves(self, state: State) -> Iterator[tuple[str, State]]:
+    def _consumer_moves(self, state: ConsumerState) -> Iterator[tuple[str, ConsumerState]]:
         consumer = state.consumer
         if consumer.plan is not None:
             yield self._read(state, consumer.plan)
@@ -148,7 +148,7 @@ class ConsumerModel:
         back = Edge(lowest - 1, upstream.epoch, upstream.changes)
         return Consumer(edge=back, kept=frozenset(each for each in kept if each[0] < lowest))
 
-    def _read(self, state: State, plan: Revisions) -> tuple[str, State]:
+    def _read(self, state: ConsumerState, plan: Revisions) -> tuple[str, ConsumerState]:
         """Read what was planned, look at the revisions again, and commit with the numbers seen at plan."""
         upstream, consumer = state.upstream, state.consumer
         runs = {run.number: run for run in upstream.runs}
@@ -163,7 +163,7 @@ class ConsumerModel:
 
     # ---- the ending
 
-    def judge(self, state: State) -> Ending:
+    def judge(self, state: ConsumerState) -> Ending:
         """Let the upstream publish what is due and the consumer run alone, and judge what it has."""
         runs = tuple(
             run._replace(state="PUBLISHED") if run.state == "COMMITTED" else run for run in state.upstream.runs
@@ -192,7 +192,7 @@ def _with_run(upstream: Upstream, run: UpstreamRun) -> Upstream:
     return upstream._replace(runs=tuple(run if each.number == run.number else each for each in upstream.runs))
 
 
-def _rewind(state: State, target: int) -> tuple[str, State]:
+def _rewind(state: ConsumerState, target: int) -> tuple[str, ConsumerState]:
     upstream = state.upstream
     runs = tuple(run if run.number <= target else run._replace(state="UNDONE") for run in upstream.runs)
     rewound = upstream._replace(epoch=upstream.epoch + 1, runs=runs)
@@ -212,4 +212,4 @@ def _revision_read(run: UpstreamRun, planned: int | str) -> int | str:
 def search_consumer(policy: str, without: frozenset[str] = frozenset(), name: str | None = None) -> Result:
     """Search the model of a consumer."""
     model = ConsumerModel(policy, without)
-    return explore(name or f"consumer, policy {policy}", State(), model.successors, model.judge, lambda: 0)
+    return explore(name or f"consumer, policy {policy}", ConsumerState(), model.successors, model.judge, lambda: 0)

@@ -1,7 +1,7 @@
 """The steps of a driver, by name.
 
-    begin - recover (clean; publish what is due; settle open runs) - plan - place - read - stage - own sink - commit
-          - publish - mark - sweep
+    begin - recover (clean; publish what is due; settle open runs) - plan - place - read - stage files
+          - load a stage table - own sink - commit - publish - mark - sweep
 
 A replay goes from recover to `look up`, reads the stored plan, stages, and ends in a commit of its own. A driver that
 takes no further step has crashed, and one that takes its next step late is a zombie.
@@ -13,13 +13,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from model import own_sink, publication, recovery
+from model import own_sink, publication, recovery, stage_table
 from model.state import (
     Driver,
     FileName,
     Head,
     Lease,
-    Place,
     Run,
     Staged,
     State,
@@ -65,7 +64,7 @@ def _take(turn: Turn) -> None:
     fence = head.fence + 1
     skips_recovery = driver.kind == "replay" and not turn.keeps("rp_recover")
     taken = driver._replace(
-        step="look up" if skips_recovery else "recover",
+        step="look up" if skips_recovery else "recover" if turn.keeps("st_later") else "drop early",
         fence=fence,
         version=head.version,
         epoch=head.epoch,
@@ -103,7 +102,7 @@ def place(turn: Turn) -> None:
         is_placed=False,
         landed=None,
         after=driver.position | driver.plan,
-        place=_own_place(turn),
+        place=turn.place,
         revision=0,
         fences=(driver.fence,),
         deletions=frozenset(),
@@ -129,12 +128,19 @@ def _is_fenced_out(turn: Turn) -> bool:
 def look_up(turn: Turn) -> None:
     """Find run 1, in the timeline that is alive, and replay it."""
     run = next((run for run in turn.state.runs if run.number == 1 and _may_be_replayed(turn, run)), None)
-    if run is None or (turn.configuration.overwrites and turn.keeps("rp_last") and turn.head.run_number != 1):
+    if run is None or _refuses_replay(turn):
         label = "replay refused: run 1 is not (or no longer) one to replay"
         turn.end(label, outcome="refused", state=released(turn.state) if turn.is_mine else None)
     else:
         found = turn.driver._replace(step="read", plan=run.plan, task=run.key, run_number=run.number)
         turn.go(f"replay of run {run.key} revision {run.revision}", found)
+
+
+def _refuses_replay(turn: Turn) -> bool:
+    """Say whether a sink can't replace what run 1 wrote."""
+    configuration = turn.configuration
+    is_followed = configuration.overwrites and turn.keeps("rp_last") and turn.head.run_number != 1
+    return is_followed or (configuration.has_table and turn.keeps("st_replay"))
 
 
 def _may_be_replayed(turn: Turn, run: Run) -> bool:
@@ -149,17 +155,18 @@ def read(turn: Turn) -> None:
         turn.go("read: a planned file changed", driver._replace(step="fail"))
         return
     rows = frozenset((file, source[file]) for file, _ in driver.plan)
-    writes_own_sink_first = _writes_own_sink(turn) and driver.kind == "run" and not turn.keeps("staged_first")
-    step = "write own sink" if writes_own_sink_first else "stage 0"
+    writes_own_sink_first = turn.writes_own_sink and driver.kind == "run" and not turn.keeps("staged_first")
+    first_staging = "stage 0" if turn.configuration.stages_files else "create table"
+    step = "write own sink" if writes_own_sink_first else first_staging
     turn.go(f"reads {sorted(rows)}", driver._replace(step=step, rows=rows))
 
 
 def stage(turn: Turn, part: int) -> None:
     """Stage one of two files."""
     driver, state = turn.driver, turn.state
-    rows = frozenset(row for row in driver.rows if min(row[0], 1) == part)
-    step = "stage 1" if part == 0 else _after_staging(turn)
-    file = Staged(_own_place(turn), driver.fence, part, rows)
+    rows = driver.rows_of(part)
+    step = "stage 1" if part == 0 else "create table" if turn.configuration.has_table else turn.step_after_staging
+    file = Staged(turn.place, driver.fence, part, rows)
     turn.go(
         f"stages part {part}",
         driver._replace(step=step),
@@ -167,21 +174,6 @@ def stage(turn: Turn, part: int) -> None:
     )
     if part == 1 and turn.may_raise:
         turn.go("EXCEPTION in the block", driver._replace(step="fail"))
-
-
-def _after_staging(turn: Turn) -> str:
-    if turn.driver.kind == "replay":
-        return "commit replay"
-    return "write own sink" if _writes_own_sink(turn) and turn.keeps("staged_first") else "commit"
-
-
-def _writes_own_sink(turn: Turn) -> bool:
-    return turn.configuration.has_own_sink and not turn.driver.landed
-
-
-def _own_place(turn: Turn) -> Place:
-    driver = turn.driver
-    return turn.configuration.place(driver.epoch, driver.run_number, driver.fence)
 
 
 def _own_run(turn: Turn) -> Run:
@@ -232,7 +224,7 @@ def commit_replay(turn: Turn) -> None:
         state="COMMITTED",
         revision=former.revision + 1,
         fences=(*former.fences, driver.fence) if turn.keeps("rp_revfences") else (driver.fence,),
-        place=_own_place(turn),
+        place=turn.place,
         deletions=deletions,
     )
     due = head._replace(publishing=run.key) if turn.keeps("rp_publishing") else head
@@ -245,7 +237,7 @@ def _target_names(turn: Turn) -> frozenset[FileName]:
 
 def _commit(turn: Turn, label: str, run: Run, head: Head) -> None:
     state = with_run(turn.state, run)._replace(head=head)
-    carrying = turn.driver._replace(step=publication.FIRST_STEP, task=publication_of(run))
+    carrying = turn.driver._replace(step=turn.configuration.first_step_of_publish, task=publication_of(run))
     turn.go(label, carrying, state)
     if turn.may_lose_reply:
         turn.lose_reply(label, carrying._replace(step="commit?"), state)
@@ -260,7 +252,7 @@ def read_back_commit(turn: Turn) -> None:
     else:
         is_own = turn.is_mine
     if is_own:
-        turn.go("reads back: own success", driver._replace(step=publication.FIRST_STEP))
+        turn.go("reads back: own success", driver._replace(step=turn.configuration.first_step_of_publish))
     else:
         turn.end("reads back: thinks it lost", outcome="false failure")
 
@@ -275,6 +267,7 @@ STEPS: dict[str, Step] = {
     "read": read,
     "stage 0": partial(stage, part=0),
     "stage 1": partial(stage, part=1),
+    **stage_table.STEPS,
     **own_sink.STEPS,
     "fail": fail,
     "commit": commit,

@@ -39,10 +39,11 @@ def _doubled(configuration: Configuration, state: State) -> str | None:
         return None
     finished = [(file.epoch, file.rows) for file in state.target if file.run_number not in unfinished]
     written = [(each.token.epoch, each.rows) for each in state.own_sink if each.rows is not None]
-    return _twice("the target", finished) or _twice("the own sink", written)
+    inserted = [(epoch, (row,)) for epoch, row in state.database.target]
+    return _twice("the target", finished) or _twice("the own sink", written) or _twice("the table", inserted)
 
 
-def _twice(where: str, held: Iterable[tuple[int, Rows]]) -> str | None:
+def _twice(where: str, held: Iterable[tuple[int, Iterable[Row]]]) -> str | None:
     seen = set()
     for epoch, rows in held:
         for row in rows:
@@ -110,6 +111,8 @@ def _unfinished(state: State) -> str | None:
         return f"no progress: {there - head.position} is never read"
     if state.staged:
         return f"staged for ever: {sorted(map(tuple, state.staged))}"
+    if state.database.tables:
+        return f"stage tables for ever: {[table.name for table in state.database.tables]}"
     if head.publishing or head.cleaning:
         return "publish or clean due for ever"
     return None
@@ -126,13 +129,13 @@ def _wrong_overwrite(state: State) -> str | None:
 def _wrong_rows(configuration: Configuration, state: State) -> str | None:
     """Look for rows that are lost, doubled, or of no run."""
     may_be_doubled = _may_be_doubled(configuration, state)
-    for where, held in _sinks(configuration, state):
-        for row in state.head.position:
+    for where, held, expected in _sinks(configuration, state):
+        for row in expected:
             if row not in held:
                 return f"row {row} LOST in {where}"
         for row, count in held.items():
-            if not may_be_doubled and (count > 1 or row not in state.head.position):
-                nowhere = "" if row in state.head.position else ", in no position"
+            if not may_be_doubled and (count > 1 or row not in expected):
+                nowhere = "" if row in expected else ", in no position"
                 return f"row {row} {count} times in {where}{nowhere}"
     return None
 
@@ -143,11 +146,22 @@ def _may_be_doubled(configuration: Configuration, state: State) -> bool:
     return state.change == DONE and "clean" not in change and change != "rewind"
 
 
-def _sinks(configuration: Configuration, state: State) -> Iterator[tuple[str, Counter[Row]]]:
+def _sinks(configuration: Configuration, state: State) -> Iterator[tuple[str, Counter[Row], Rows]]:
+    """Return for each sink its name, what it holds, and what it should hold."""
+    position = state.head.position
     if configuration.judges_files:
-        yield "the target", Counter(row for file in state.target for row in file.rows)
+        yield "the target", Counter(row for file in state.target for row in file.rows), position
     if configuration.has_own_sink:
-        yield "the own sink", Counter(row for each in state.own_sink if each.rows is not None for row in each.rows)
+        written = Counter(row for each in state.own_sink if each.rows is not None for row in each.rows)
+        yield "the own sink", written, position
+    if configuration.has_table:
+        inserted = Counter(row for _, row in state.database.target)
+        yield "the table", inserted, _newest(position) if configuration.upserts else position
+
+
+def _newest(position: Rows) -> Rows:
+    """Return of each file the newest version that was read."""
+    return frozenset(dict(sorted(position)).items())
 
 
 def _wrong_file(state: State) -> str | None:

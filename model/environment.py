@@ -58,6 +58,8 @@ def _change(configuration: Configuration, state: State) -> Iterator[Happening]:
         return
     undone = [run for run in alive if run.number > kept]
     to_clean = _to_clean(state, undone, kept) if "clean" in kind else ()
+    if _refuses_clean(configuration, state, to_clean):
+        return
     changed = state._replace(
         head=head._replace(
             version=head.version + 1,
@@ -80,6 +82,13 @@ def _to_clean(state: State, undone: list[Run], kept: int) -> tuple[RunKey, ...]:
     """Return the runs whose output is to go: those undone, and open ones unless all that is committed stays."""
     takes_open = kept < state.head.run_number or kept == 0
     return tuple(run.key for run in state.runs if run in undone or (takes_open and run.state in OPEN))
+
+
+def _refuses_clean(configuration: Configuration, state: State, to_clean: tuple[RunKey, ...]) -> bool:
+    """Say whether a run that is to be cleaned has an output in a table, whose rows can't be told from others."""
+    if not configuration.has_table or not configuration.keeps("st_clean"):
+        return False
+    return any(run.is_placed for run in state.runs if run.key in to_clean)
 
 
 def _position(head: Head, alive: list[Run], kept: int) -> Rows:

@@ -10,8 +10,6 @@ from model.turn import Turn, released
 
 Step = Callable[[Turn], None]
 
-FIRST_STEP = "publish 0"
-
 
 def _from_own_list(step: Step) -> Step:
     """Let a publisher work from the list that it began with; without `rp_frozen` it reads the run anew each time."""
@@ -77,7 +75,7 @@ def remove_sources(turn: Turn) -> None:
     """Remove what was moved."""
     publication = turn.publication
     staged = frozenset(file for file in turn.state.staged if file.place != publication.place)
-    step = "delete list" if publication.deletions else "mark"
+    step = "delete list" if publication.deletions else _step_after_files(turn)
     turn.go("removes the moved sources", turn.driver._replace(step=step), turn.state._replace(staged=staged))
 
 
@@ -86,7 +84,11 @@ def delete_list(turn: Turn) -> None:
     publication = turn.publication
     target = frozenset(file for file in turn.state.target if file.name not in publication.deletions)
     label = f"deletes the list of run {publication.key} rev {publication.revision}"
-    turn.go(label, turn.driver._replace(step="mark"), turn.state._replace(target=target))
+    turn.go(label, turn.driver._replace(step=_step_after_files(turn)), turn.state._replace(target=target))
+
+
+def _step_after_files(turn: Turn) -> str:
+    return "transact" if turn.configuration.has_table else "mark"
 
 
 # ---- mark
@@ -146,7 +148,10 @@ def sweep(turn: Turn) -> None:
     driver, state = turn.driver, turn.state
     if turn.keeps("sweep"):
         state = state._replace(staged=frozenset(file for file in state.staged if file.fence > driver.fence))
-    turn.end("sweeps lower fences", outcome=driver.outcome or "ok", state=state)
+    if turn.keeps("sweep") and turn.configuration.has_table:
+        turn.go("sweeps lower fences", driver._replace(step="drop tables"), state)
+    else:
+        turn.end("sweeps lower fences", outcome=driver.outcome or "ok", state=state)
 
 
 STEPS: dict[str, Step] = {

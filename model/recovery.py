@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from model import publication
+from model import stage_table
 from model.state import (
     OPEN,
     Cleaning,
@@ -35,7 +35,9 @@ def recover(turn: Turn) -> None:
         cleaning = driver._replace(step="clean staging", task=Cleaning(head.cleaning))
         turn.go("recover: finds a clean to finish", cleaning)
     elif due:
-        carrying = driver._replace(step=publication.FIRST_STEP, task=publication_of(stored_run(state, due)))
+        carrying = driver._replace(
+            step=turn.configuration.first_step_of_publish, task=publication_of(stored_run(state, due))
+        )
         turn.go(f"recover: run {due} is committed, its publish is due", carrying)
     elif any(run.fence > driver.fence for run in open_runs):
         turn.end("recover: sees a newer fence, stops")
@@ -122,13 +124,13 @@ def _adopt(turn: Turn, run: Run, landed: Token) -> None:
 
 
 def clean_staging(turn: Turn) -> None:
-    """Remove the staged files of undone runs; first, so that no stale publisher can move them any more."""
+    """Remove what undone runs staged; first, so that no stale publisher can move it any more."""
     places = {place for run in _undone(turn) for place in _places(turn.configuration, run)}
     staged = frozenset(file for file in turn.state.staged if file.place not in places)
     turn.go(
         "clean: removes staged files",
         turn.driver._replace(step="clean target"),
-        turn.state._replace(staged=staged),
+        turn.state._replace(staged=staged, database=stage_table.without_tables(turn, places)),
     )
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
-from model.configuration import FILES, OWN, Configuration
+from model.configuration import FILES, OWN, TABLE, Configuration
 from model.consumer import search_consumer
 from model.rules import RULES
 from model.search import Result, search
@@ -29,8 +30,16 @@ _TWO_REPLAY_ATTEMPTS = (*_REPLAY, _replay("r", 2))
 _TWO_REPLAYS = (*_REPLAY, _replay("q"))
 _OWN = (OWN,)
 _BOTH = (OWN, FILES)
+_TABLE = (TABLE,)
 
 _replays = partial(Configuration, has_published_run=True)
+
+
+def _stages_table(
+    name: str, drivers: tuple[Driver, ...], sinks: tuple[str, ...] = (TABLE,), **rest: Any
+) -> Configuration:
+    return Configuration(f"stage table: {name}", drivers, sinks, **rest)
+
 
 MAIN = (
     Configuration(
@@ -85,6 +94,36 @@ MAIN = (
         for change in ("reset", "reset+clean", "rewind", "rewind1", "rewind1+clean")
     ),
     _replays("REPLAY and a normal run, overwrite sink", _REPLAY_AND_RUN, events=("arrival",), overwrites=True),
+)
+TABLES = (
+    _stages_table("late file, overwritten file, attempts 1 and 2", _TWO_ATTEMPTS, events=("arrival", "overwrite")),
+    _stages_table(
+        "kill, lost reply, exception, attempts 1 and 2",
+        _TWO_ATTEMPTS,
+        events=("overwrite",),
+        kill=("a", 1),
+        losable_replies=1,
+        has_exceptions=True,
+    ),
+    _stages_table("two lost replies, two runs", _TWO_RUNS, losable_replies=2),
+    _stages_table(
+        "upsert, two runs, overwritten file, lost reply",
+        _TWO_RUNS,
+        events=("overwrite",),
+        losable_replies=1,
+        upserts=True,
+    ),
+    _stages_table("reset, two runs, lost reply", _TWO_RUNS, change="reset", losable_replies=1),
+    _stages_table("upsert, two runs, reset", _TWO_RUNS, events=("overwrite",), change="reset", upserts=True),
+    _stages_table("reset+clean, which is refused, two runs", _TWO_RUNS, change="reset+clean"),
+    _stages_table("rewind to last, two runs, late file", _TWO_RUNS, events=("arrival",), change="rewind"),
+    _stages_table(
+        "REPLAY, which is refused, and a normal run", _REPLAY_AND_RUN, events=("arrival",), has_published_run=True
+    ),
+    _stages_table("REPLAY from the empty state, lost reply", _A + _REPLAY, losable_replies=1),
+    _stages_table("with staged files, two runs, late file", _TWO_RUNS, (TABLE, FILES), events=("arrival",)),
+    _stages_table("with a self-committing sink, two runs", _TWO_RUNS, (TABLE, OWN), events=("overwrite",)),
+    _stages_table("with a Delta-like sink, two runs, reset", _TWO_RUNS, (TABLE, OWN), change="reset", is_delta=True),
 )
 
 BIG = (
@@ -146,10 +185,19 @@ BIG = (
         overwrites=True,
         losable_replies=1,
     ),
+    _stages_table("3 drivers, late file, lost reply", _TWO_ATTEMPTS + _B, events=("arrival",), losable_replies=1),
+    _stages_table(
+        "with files and a self-committing sink, two runs, both file events, kill",
+        _TWO_RUNS,
+        (TABLE, FILES, OWN),
+        events=("arrival", "overwrite"),
+        kill=("a", 1),
+    ),
 )
 
 _arrives = partial(Configuration, "", events=("arrival",))
 _replays_of = partial(_replays, "")
+_table = partial(Configuration, "", sinks=_TABLE)
 
 # For each rule the smallest search that shows what it is for.
 _WITHOUT = {
@@ -185,6 +233,17 @@ _WITHOUT = {
     "rp_fail": _replays_of(_REPLAY, has_exceptions=True),
     "rp_revfences": _replays_of(_TWO_REPLAYS, losable_replies=1),
     "rp_last": _replays_of(_REPLAY_AND_RUN, events=("arrival",), overwrites=True),
+    "st_named": _table(_TWO_RUNS),
+    "st_token_row": _table(_A),
+    "st_count": _table(_A, losable_replies=1),
+    "st_fence": _table(_TWO_RUNS),
+    "st_own_token": _table(_TWO_RUNS),
+    "st_one": _table(_A),
+    "st_again": _table(_A, losable_replies=1),
+    "st_older": _table(_TWO_RUNS, events=("arrival",)),
+    "st_later": _table(_A),
+    "st_replay": _table(_REPLAY, has_published_run=True),
+    "st_clean": _table(_A, change="reset+clean"),
 }
 _WITHOUT_IN_CONSUMER = {"c_edge": "rewind", "c_stop": "ignore", "c_recheck": "ignore", "c_count": "rewind"}
 
@@ -192,8 +251,8 @@ POLICIES = ("rewind", "ignore")
 
 
 def results(is_big: bool = False) -> Iterator[Result]:
-    """Search the main configurations, the big ones if asked for, and the consumer."""
-    yield from map(search, MAIN + (BIG if is_big else ()))
+    """Search the main configurations, those of stage tables, the big ones if asked for, and the consumer."""
+    yield from map(search, MAIN + TABLES + (BIG if is_big else ()))
     yield from map(search_consumer, POLICIES)
 
 

@@ -92,6 +92,30 @@ class Published(NamedTuple):
     place: Place
 
 
+class Load(NamedTuple):
+    """What one task of Spark has inserted into a stage table, in one transaction."""
+
+    fence: int
+    part: int
+    rows: Rows
+
+
+class StageTable(NamedTuple):
+    """A stage table, with the fence of the driver that created it, and every load, repeated ones included."""
+
+    name: Place
+    fence: int
+    loads: tuple[Load, ...]
+
+
+class Database(NamedTuple):
+    """A database with a target table: the target's rows with their epochs, each as often as it was inserted."""
+
+    tables: tuple[StageTable, ...] = ()
+    token: int | None = None  # the fence in the token row; None: there is no such row
+    target: tuple[tuple[int, Row], ...] = ()
+
+
 class Publication(NamedTuple):
     """What a publisher carries with it: the run as it was when it began, and what it has opened for a copy."""
 
@@ -131,6 +155,10 @@ class Driver(NamedTuple):
     found: Token | None = None  # under which the rows of an open run had landed
     outcome: str | None = None
 
+    def rows_of(self, part: int) -> Rows:
+        """Return the rows of one of the two parts in which a driver writes."""
+        return frozenset(row for row in self.rows if min(row[0], 1) == part)
+
 
 class State(NamedTuple):
     """All of it."""
@@ -146,6 +174,7 @@ class State(NamedTuple):
     kill: Attempt | None  # the attempt that an operator is going to kill
     change: str | None  # the reset or rewind that is yet to happen
     losable_replies: int
+    database: Database = Database()
 
 
 def run_of(state: State, key: RunKey) -> Run | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from model.state import DONE, Cleaning, Driver, Publication, Run, RunKey, State, stored_run
+from model.state import DONE, Cleaning, Driver, Place, Publication, Run, RunKey, State, stored_run
 
 if TYPE_CHECKING:
     from model.configuration import Configuration
@@ -56,6 +56,23 @@ class Turn:
     @property
     def may_raise(self) -> bool:
         return self.configuration.has_exceptions and not self.is_fresh
+
+    @property
+    def place(self) -> Place:
+        """Where the driver stages."""
+        driver = self.driver
+        return self.configuration.place(driver.epoch, driver.run_number, driver.fence)
+
+    @property
+    def writes_own_sink(self) -> bool:
+        """Whether the sink that commits by itself is still to be written."""
+        return self.configuration.has_own_sink and not self.driver.landed
+
+    @property
+    def step_after_staging(self) -> str:
+        if self.driver.kind == "replay":
+            return "commit replay"
+        return "write own sink" if self.writes_own_sink and self.keeps("staged_first") else "commit"
 
     @property
     def publication(self) -> Publication:

@@ -7,6 +7,7 @@ The numbers of states hold the search itself: a rewritten step that reaches othe
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -15,9 +16,9 @@ from model.configuration import Configuration
 from model.consumer import search_consumer
 from model.rules import RULES
 from model.search import search
-from model.searches import BIG, MAIN, result_without
+from model.searches import BIG, MAIN, TABLES, result_without
 
-# States and endings of a complete search.
+# States and endings of each complete search.
 MAIN_COUNTS = {
     "staged, attempts 1 and 2, late file, overwritten file": (4979, 906),
     "staged, kill, lost reply, exception": (7960, 698),
@@ -54,6 +55,23 @@ BIG_COUNTS = {
     "REPLAY x2 by two people and a normal run, rewind1+clean": (420363, 3545),
     "REPLAY and a normal run, both sinks, reset+clean": (5628, 546),
     "REPLAY x2, overwrite sink, normal run": (110464, 767),
+    "stage table: 3 drivers, late file, lost reply": (488035, 8994),
+    "stage table: with files and a self-committing sink, two runs, both file events, kill": (54263, 9181),
+}
+TABLE_COUNTS = {
+    "stage table: late file, overwritten file, attempts 1 and 2": (6518, 1204),
+    "stage table: kill, lost reply, exception, attempts 1 and 2": (12773, 1270),
+    "stage table: two lost replies, two runs": (2631, 194),
+    "stage table: upsert, two runs, overwritten file, lost reply": (6892, 578),
+    "stage table: reset, two runs, lost reply": (7426, 569),
+    "stage table: upsert, two runs, reset": (13082, 1602),
+    "stage table: reset+clean, which is refused, two runs": (1876, 261),
+    "stage table: rewind to last, two runs, late file": (11504, 1537),
+    "stage table: REPLAY, which is refused, and a normal run": (258, 48),
+    "stage table: REPLAY from the empty state, lost reply": (375, 49),
+    "stage table: with staged files, two runs, late file": (4716, 831),
+    "stage table: with a self-committing sink, two runs": (5310, 820),
+    "stage table: with a Delta-like sink, two runs, reset": (6110, 862),
 }
 CONSUMER_COUNTS = {"rewind": 3699, "ignore": 5285}
 
@@ -91,6 +109,17 @@ WITHOUT_COUNTS = {
     "rp_fail": (7, 11),
     "rp_revfences": (20, 965),
     "rp_last": (22, 882),
+    "st_named": (8, 93),
+    "st_token_row": (0, 1),
+    "st_count": (12, 24),
+    "st_fence": (12, 203),
+    "st_own_token": (12, 203),
+    "st_one": (12, 13),
+    "st_again": (12, 23),
+    "st_older": (28, 2614),
+    "st_later": (12, 13),
+    "st_replay": (9, 10),
+    "st_clean": (13, 44),
     "c_edge": (5, 99),
     "c_stop": (8, 586),
     "c_recheck": (5, 97),
@@ -100,16 +129,17 @@ WITHOUT_COUNTS = {
 
 def test_each_configuration_and_each_rule_has_been_counted() -> None:
     assert [each.name for each in MAIN] == list(MAIN_COUNTS)
+    assert [each.name for each in TABLES] == list(TABLE_COUNTS)
     assert [each.name for each in BIG] == list(BIG_COUNTS)
     assert list(RULES) == list(WITHOUT_COUNTS)
 
 
-@pytest.mark.parametrize("configuration", MAIN, ids=lambda each: each.name)
+@pytest.mark.parametrize("configuration", MAIN + TABLES, ids=lambda each: each.name)
 def test_protocol_holds_in_each_state_that_was_counted(configuration: Configuration) -> None:
     result = search(configuration)
 
     assert result.violation is None, str(result)
-    assert (result.states, result.endings) == MAIN_COUNTS[configuration.name]
+    assert (result.states, result.endings) == (MAIN_COUNTS | TABLE_COUNTS)[configuration.name]
 
 
 @pytest.mark.slow
@@ -136,6 +166,14 @@ def test_rule_that_is_switched_off_gives_its_shortest_trace(rule: str) -> None:
 
     assert result.violation is not None
     assert (len(result.trace), result.states) == WITHOUT_COUNTS[rule]
+
+
+def test_stale_transaction_without_the_fence_check_brings_an_older_version_back() -> None:
+    upserts = next(each for each in TABLES if each.upserts and each.change is None)
+
+    result = search(replace(upserts, without=frozenset({"st_fence"})))
+
+    assert result.violation == "row (0, 2) LOST in the table"
 
 
 def test_rules_are_listed_with_what_they_say(capsys: pytest.CaptureFixture[str]) -> None:
