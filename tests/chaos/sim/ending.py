@@ -282,8 +282,9 @@ def _check_sink(world: World, spec: JobSpec, witness: JobWitness) -> None:
     for fence, rows in sink.rows.items():
         if fence in used or not rows:
             continue
-        keys = [key for key in witness.run_states if key.fence == fence]
-        if not keys or not _has_moved(witness, keys[0]):
+        # Rows that were taken over belong to each item that took them; the last of them says what became of them.
+        keys = sorted(key for key, fences in witness.fences.items() if fence in fences)
+        if not keys or not _has_moved(witness, keys[-1]):
             world.witness.say(f"the sink of {spec.name} holds {_told(rows)} under {fence}, which no run committed")
 
 
