@@ -11,12 +11,14 @@ from airflow.configuration import conf
 from airflow_bookmarks.core.errors import OptionError, StoreAccessError, StoreError
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
-from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from airflow_bookmarks.store.bookmark_store import store_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boto3.session import Session
+
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 _CONNECT_S, _READ_S = 2, 3
 # A second attempt begins when the first one has run out, and a third one does not.
@@ -50,7 +52,7 @@ class PageHook(BookmarkHook):
             session=session,
             outage_limit_s=_OUTAGE_LIMIT_S,
         )
-        return BookmarkStore(table, address.namespace, ascii_names=address.has_ascii_names)
+        return store_on(table, address, session=self._session)
 
 
 class _Hasty:

@@ -52,6 +52,7 @@ from airflow_bookmarks.store.table import (
     Missing,
     Operation,
     Put,
+    Table,
     Update,
 )
 from airflow_bookmarks.store.table_settings import DEFAULT
@@ -490,19 +491,32 @@ def open_store(uri: str, *, session: Any = None) -> BookmarkStore:
         >>> store.jobs()
         []
     """
-    from airflow_bookmarks.files.objects import FileObjects
     from airflow_bookmarks.store.address import StoreAddress, open_table
 
     address = StoreAddress.parse(uri)
-    table, namespace = open_table(uri, session=session)
+    table, _ = open_table(uri, session=session)
+    store = store_on(table, address, session=session)
+    if address.create:
+        store.init()
+    return store
+
+
+def store_on(table: Table, address: StoreAddress, *, session: Any = None) -> BookmarkStore:
+    """Return the bookmarks on a table that is open, with all that their address says of them.
+
+    Args:
+        table: what `address` names.
+        address: a store URI, parsed.
+        session: a boto3 session whose credentials reach a state_uri in S3; default: as sources and targets are reached.
+    """
+    from airflow_bookmarks.files.objects import FileObjects
+
     store = BookmarkStore(
         table,
-        namespace,
+        address.namespace,
         state_uri=address.state_uri,
         objects=FileObjects(session),
         ascii_names=address.has_ascii_names,
     )
     store.address = address
-    if address.create:
-        store.init()
     return store

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import threading
+import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -15,6 +16,7 @@ from typing import Any
 
 import httpx
 import pytest
+from boto3.session import Session
 
 from airflow_bookmarks.core.errors import StoreUnavailableError
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
@@ -353,6 +355,48 @@ def test_no_answer_holds_a_secret(
     assert {answer.status_code for answer in told} == {200}
     for secret in ("hunter", "AKIA", "moto", moto_url):
         assert not any(secret in answer.text for answer in told)
+
+
+@pytest.mark.parametrize("has_aws_connection", [True, False])
+def test_page_reads_large_state_that_lies_beside_the_table(
+    site: Site,
+    world: World,
+    dags: object,
+    monkeypatch: pytest.MonkeyPatch,
+    moto_url: str,
+    has_aws_connection: bool,
+) -> None:
+    """By the connection's state_uri, which `init` has not recorded in the table, and by its credentials."""
+    name = f"beside-{uuid.uuid4().hex}"
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", moto_url)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    Session(region_name="us-east-1").client("s3").create_bucket(Bucket=name)
+    uri = f"dynamodb://{name}?endpoint={moto_url}&region=us-east-1&namespace=test"
+    connection = {"store": uri, "state_uri": f"s3://{name}/state"}
+    if has_aws_connection:
+        aws = {"conn_type": "aws", "login": "AKIAEXAMPLE", "password": "one", "extra": {"region_name": "us-east-1"}}
+        monkeypatch.setenv("AIRFLOW_CONN_AWS_MINE", json.dumps(aws))
+        connection["aws_conn_id"] = "aws_mine"
+    connect(monkeypatch, store=uri)
+    BookmarkHook().open_store().init()
+    connect(monkeypatch, **connection)
+    store = BookmarkHook().open_store()
+    monkeypatch.setattr("airflow_bookmarks.store.blob.OBJECT_BYTES", 100)
+    monkeypatch.setattr("airflow_bookmarks.lifecycle.active_run.PLAN_INLINE_BYTES", 10)
+    there = replace(world, store=store, shop=Shop(world.folder, store))
+    job = three_runs(there)
+    assert store.blobs.objects()
+
+    answer = site.as_user("uma").get(f"{API}/jobs/{job}/runs/1/files")
+    opened = PageHook().open_store()
+    found = opened.blobs.objects()
+    store.table.close()
+    opened.table.close()
+
+    assert answer.status_code == 200, answer.text
+    assert "1.txt" in answer.text
+    assert found == store.blobs.objects()
+    assert opened.address == PageHook().address
 
 
 def test_error_that_nobody_foresaw_shows_no_traceback(
