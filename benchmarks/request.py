@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from airflow_bookmarks.store.limit import check_item
 from airflow_bookmarks.store.table import Attributes, Equals, Key, Operation, Put, Table, Update
-from airflow_bookmarks.store.table_settings import DEFAULT, TableSettings
+from airflow_bookmarks.store.table_settings import DEFAULT, FoundSettings, TableSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -110,6 +110,10 @@ class RecordingTable:
     def create(self, settings: TableSettings = DEFAULT) -> bool:
         """See `Table.create`."""
         return self.inner.create(settings)
+
+    def settings(self) -> FoundSettings | None:
+        """See `Table.settings`."""
+        return self.inner.settings()
 
     def describe(self) -> dict[str, str]:
         """See `Table.describe`."""

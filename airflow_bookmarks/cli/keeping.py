@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.cli.output import as_json
+from airflow_bookmarks.cli.table_facts import table_facts
 from airflow_bookmarks.cli.verb import HIDE_STATE, Argument, Desk, Verb, positive, print_facts, print_rows, say
 from airflow_bookmarks.core.errors import BookmarkError, DocumentError, OptionError
 
@@ -28,7 +29,7 @@ def _init(desk: Desk, given: argparse.Namespace) -> None:
     key = None if given.kms_key is None else check_kms_key(given.kms_key)
     settings = TableSettings(key, given.deletion_protection, tags_of(given.tag or ()), given.stream)
     is_new = desk.store.init(settings)
-    print_facts({"created": is_new, "namespace": desk.store.namespace, **desk.store.table.describe()}, given)
+    print_facts({"created": is_new, "namespace": desk.store.namespace, **table_facts(desk.store)}, given)
 
 
 # ---- export, import

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.cli.table_facts import table_facts
 from airflow_bookmarks.cli.verb import HIDE_STATE, JOB, Argument, Desk, Verb, positive, print_facts, print_rows
 from airflow_bookmarks.core.errors import OptionError
 
@@ -36,7 +37,8 @@ _DIFFERENCES = 20  # paths of a kind that the table shows; JSON has all
 
 def _check(desk: Desk, given: argparse.Namespace) -> None:
     desk.store.check_layout()
-    facts: dict[str, Any] = {"usable": True, "namespace": desk.store.namespace, **desk.store.table.describe()}
+    facts: dict[str, Any] = {"usable": True, "namespace": desk.store.namespace}
+    facts |= table_facts(desk.store, with_lost=True)
     if desk.store.blobs.state_uri is not None:
         facts |= {"state_uri": desk.store.blobs.state_uri, "objects": len(desk.store.blobs.objects())}
     print_facts(facts, given)

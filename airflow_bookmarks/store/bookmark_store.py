@@ -38,7 +38,7 @@ from airflow_bookmarks.store import item
 from airflow_bookmarks.store.blob import INLINE_BYTES
 from airflow_bookmarks.store.lease_store import RUN_NUMBER, LeaseStore
 from airflow_bookmarks.store.line_store import LineStore, Turn
-from airflow_bookmarks.store.object_store import note_state_uri
+from airflow_bookmarks.store.object_store import note_settings, note_state_uri
 from airflow_bookmarks.store.replay_store import ReplayStore
 from airflow_bookmarks.store.state_reader import LAYOUT_VERSION
 from airflow_bookmarks.store.table import (
@@ -55,7 +55,7 @@ from airflow_bookmarks.store.table import (
     Table,
     Update,
 )
-from airflow_bookmarks.store.table_settings import DEFAULT
+from airflow_bookmarks.store.table_settings import DEFAULT, TableSettings
 from airflow_bookmarks.store.transition import Holding
 from airflow_bookmarks.version import __version__
 
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.edge import Edge
     from airflow_bookmarks.store.address import StoreAddress
-    from airflow_bookmarks.store.table_settings import TableSettings
+    from airflow_bookmarks.store.table_settings import FoundSettings
 
 __all__ = ["BookmarkStore", "Commit", "Holding", "Turn", "open_store"]
 
@@ -118,7 +118,8 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
     def init(self, settings: TableSettings = DEFAULT) -> bool:
         """Create the table and its schema item where they are absent; return whether anything was created.
 
-        The schema item notes the `state_uri`, so that its objects are found when that is another one, or none.
+        The schema item notes the `state_uri`, so that its objects are found when that is another one, or none; and the
+        settings that the last `init` with any has asked for.
 
         Args:
             settings: what a table in DynamoDB is made with: encryption key, deletion protection, tags, stream.
@@ -134,7 +135,13 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
             self.check_layout()
         if self.blobs.state_uri is not None:
             note_state_uri(self.table, self.blobs.state_uri)
+        if not settings.is_default:
+            note_settings(self.table, settings)
         return created
+
+    def lost_settings(self, found: FoundSettings) -> list[str]:
+        """Return in words what the table was made with, by the note of `init`, and does not have any more."""
+        return TableSettings.of_note(self.table.get([item.SCHEMA]).get(item.SCHEMA, {})).lacking(found)
 
     # ---- plan, place
 

@@ -31,7 +31,7 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.store.backoff import OUTAGE_LIMIT_S, Backoff
 from airflow_bookmarks.store.limit import check_keys, check_operations, check_range
 from airflow_bookmarks.store.table import Attributes, Key, Operation, Put, Update
-from airflow_bookmarks.store.table_settings import DEFAULT
+from airflow_bookmarks.store.table_settings import DEFAULT, FoundSettings
 from airflow_bookmarks.store.wire import Wire, item_of, query_request, wire_item, wire_key, wire_operation
 
 if TYPE_CHECKING:
@@ -221,6 +221,19 @@ class DynamoTable:
             self._ask_for_recovery()
         return created
 
+    def settings(self) -> FoundSettings:
+        """See `Table.settings`."""
+        found = self._describe_table()
+        tags: dict[str, str] | None = None
+        try:
+            tags = self._tags(found["TableArn"])
+        except StoreUnavailableError:
+            raise
+        except StoreError as error:
+            # DynamoDB Local knows none, and a policy may not allow it.
+            log.info("the tags of the table can't be read: %s", error)
+        return FoundSettings.of(found, tags)
+
     def describe(self) -> dict[str, str]:
         """See `Table.describe`."""
         meta = self._client.meta
@@ -361,7 +374,7 @@ class DynamoTable:
         return found
 
     def _check_settings(self, settings: TableSettings, found: Mapping[str, Any]) -> None:
-        lacking = settings.lacking(found, self._tags(found["TableArn"]) if settings.tags else {})
+        lacking = settings.lacking(FoundSettings.of(found, self._tags(found["TableArn"]) if settings.tags else {}))
         if lacking:
             raise OptionError(
                 f"the table {self._place()} exists, without {', '.join(lacking)}. It was left as it is. Change it in "

@@ -29,11 +29,13 @@ from airflow_bookmarks.core.endpoint import is_loopback
 from airflow_bookmarks.core.errors import ConditionFailedError, OptionError
 from airflow_bookmarks.store.item import SCHEMA
 from airflow_bookmarks.store.table import Equals, Lacks, Put
+from airflow_bookmarks.store.table_settings import SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from airflow_bookmarks.store.table import Table
+    from airflow_bookmarks.store.table_settings import TableSettings
 
 STATE_URIS = "state_uris"  # of the schema item: each folder that an `init` was given
 MOST_BYTES = 2 * 1024**3  # of a blob
@@ -188,11 +190,24 @@ def note_state_uri(table: Table, state_uri: str) -> None:
         recorded = recorded_uris(schema)
         if _in_one_spelling(state_uri) in map(_in_one_spelling, recorded):
             return
-        as_seen = Equals(STATE_URIS, schema[STATE_URIS]) if STATE_URIS in schema else Lacks(STATE_URIS)
+        as_seen = [Equals(name, schema[name]) if name in schema else Lacks(name) for name in (SETTINGS, STATE_URIS)]
         try:
-            table.transact([Put(SCHEMA, {**schema, STATE_URIS: [*recorded, state_uri]}, [as_seen])])
+            table.transact([Put(SCHEMA, {**schema, STATE_URIS: [*recorded, state_uri]}, as_seen)])
         except ConditionFailedError:
             continue  # another one was added meanwhile: both stay
+
+
+def note_settings(table: Table, settings: TableSettings) -> None:
+    """Write what `init` was asked to make the table with into the schema item, in the place of an earlier note."""
+    while True:
+        schema = table.get([SCHEMA])[SCHEMA]
+        if schema.get(SETTINGS) == settings.noted():
+            return
+        as_seen = [Equals(name, schema[name]) if name in schema else Lacks(name) for name in (SETTINGS, STATE_URIS)]
+        try:
+            table.transact([Put(SCHEMA, {**schema, SETTINGS: settings.noted()}, as_seen)])
+        except ConditionFailedError:
+            continue  # another init was faster, and nothing that it noted is lost
 
 
 def object_name(sha256: str, ulid: str) -> str:

@@ -158,6 +158,9 @@ class SqliteTable:
             )
         return self._patiently_do("create", self._create_memory if self._is_memory else self._create_file)
 
+    def settings(self) -> None:
+        """See `Table.settings`. A file has none."""
+
     def describe(self) -> dict[str, str]:
         """See `Table.describe`."""
         return {"kind": "sqlite", "path": self._path}

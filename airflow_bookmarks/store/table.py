@@ -14,7 +14,7 @@ from airflow_bookmarks.store.table_settings import DEFAULT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from airflow_bookmarks.store.table_settings import TableSettings
+    from airflow_bookmarks.store.table_settings import FoundSettings, TableSettings
 
 # What an attribute may hold. Numbers are integers; whatever needs a fraction or more than 38 digits travels as text.
 Value: TypeAlias = "str | int | bool | bytes | list[Value] | dict[str, Value] | None"
@@ -153,6 +153,10 @@ class Table(Protocol):
             TableLayoutError: there is one of another layout. OptionError: there is one without what `settings` ask
                 for, or this kind of table has none of that. Nothing was changed.
         """
+        ...
+
+    def settings(self) -> FoundSettings | None:
+        """Return what the table has now of what `create` may ask for; None where its kind has none of that."""
         ...
 
     def describe(self) -> dict[str, str]:

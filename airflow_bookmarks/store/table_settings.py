@@ -1,6 +1,7 @@
 """Settings of a DynamoDB table that `init` makes: encryption key, deletion protection, tags, stream.
 
-They are of the table and not of a bookmark. A table that is there already is compared, and never changed.
+They are of the table and not of a bookmark. A table that is there already is compared, and never changed. What `init`
+was asked for is noted in the schema item, so that `check` can tell what the table has lost since.
 """
 
 from __future__ import annotations
@@ -8,9 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import OptionError
+
+if TYPE_CHECKING:
+    from airflow_bookmarks.store.table import Attributes, Value
 
 _KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]{1,64}")
 _TAG_TEXT = re.compile(r"[\w\s+\-=.:/@]*")
@@ -86,16 +90,61 @@ class TableSettings:
             parts["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": _VIEW}
         return parts
 
-    def lacking(self, table: Mapping[str, Any], tags: Mapping[str, str]) -> list[str]:
-        """Return in words what a table, as DescribeTable and ListTagsOfResource tell of it, does not have of this."""
+    def lacking(self, there: FoundSettings) -> list[str]:
+        """Return in words what a table does not have of this; tags that are not known are left out."""
         found: list[str] = []
-        if self.kms_key not in (None, table.get("SSEDescription", {}).get("KMSMasterKeyArn")):
+        if self.kms_key not in (None, there.kms_key):
             found.append(f"the key {self.kms_key}")
-        if self.deletion_protection and not table.get("DeletionProtectionEnabled", False):
+        if self.deletion_protection and not there.deletion_protection:
             found.append("deletion protection")
-        if self.stream and table.get("StreamSpecification", {}).get("StreamViewType") != _VIEW:
+        if self.stream and not there.stream:
             found.append(f"a stream of {_VIEW}")
+        tags = self.tags if there.tags is None else there.tags
         return found + [f"the tag {name}={value}" for name, value in self.tags.items() if tags.get(name) != value]
+
+    def noted(self) -> dict[str, Value]:
+        """Return this as the schema item notes it."""
+        return {
+            "kms_key": self.kms_key,
+            "deletion_protection": self.deletion_protection,
+            "tags": dict(self.tags),
+            "stream": self.stream,
+        }
+
+    @classmethod
+    def of_note(cls, schema: Attributes) -> TableSettings:
+        """Return what the schema item notes; nothing where it does not, or holds what no `init` has written."""
+        note = schema.get(SETTINGS)
+        if not isinstance(note, dict):
+            return DEFAULT
+        key, tags = note.get("kms_key"), note.get("tags")
+        return cls(
+            key if isinstance(key, str) else None,
+            note.get("deletion_protection") is True,
+            {name: str(value) for name, value in tags.items()} if isinstance(tags, dict) else {},
+            note.get("stream") is True,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSettings:
+    """What a table has now. `tags` is None where they can't be read; `kms_key`: where the key is DynamoDB's own."""
+
+    kms_key: str | None
+    deletion_protection: bool
+    stream: bool
+    tags: Mapping[str, str] | None
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any], tags: Mapping[str, str] | None) -> FoundSettings:
+        """Return what DescribeTable tells of a table, and ListTagsOfResource."""
+        return cls(
+            table.get("SSEDescription", {}).get("KMSMasterKeyArn"),
+            table.get("DeletionProtectionEnabled", False),
+            table.get("StreamSpecification", {}).get("StreamViewType") == _VIEW,
+            tags,
+        )
 
 
 DEFAULT = TableSettings()
+SETTINGS = "table_settings"  # of the schema item

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,69 @@ def test_table_that_is_there_without_it_is_left_as_it_is(
         assert lacking in said
     assert described(moto_url, name) == before
     assert init(moto_url, name) == 0
+
+
+def facts(url: str, name: str, capsys: pytest.CaptureFixture[str], verb: str = "check") -> tuple[dict[str, Any], str]:
+    """Return what a verb shows as JSON, and what it says on stderr."""
+    capsys.readouterr()
+    assert main([verb, "--store", f"dynamodb://{name}?region={REGION}&endpoint={url}", "--output", "json"]) == 0
+    said = capsys.readouterr()
+    return json.loads(said.out), said.err
+
+
+@pytest.mark.parametrize("verb", ["init", "check"])
+def test_key_protection_and_tags_of_the_table_are_shown(
+    moto_url: str, name: str, verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert init(moto_url, name, *ALL) == 0
+    found, said = facts(moto_url, name, capsys, verb)
+    assert (found["kms_key"], found["deletion_protection"], found["stream"]) == (KEY, True, True)
+    assert found["tags"] == {"team": "data", "env": "prod"}
+    assert found.get("lost", []) == []
+    assert said == ""
+    assert main([verb, "--store", f"dynamodb://{name}?region={REGION}&endpoint={moto_url}"]) == 0
+    assert KEY in capsys.readouterr().out
+
+
+def test_table_that_has_lost_what_it_was_made_with_is_warned_of(
+    moto_url: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert init(moto_url, name, *ALL) == 0
+    client = boto3.session.Session().client("dynamodb", region_name=REGION, endpoint_url=moto_url)
+    client.update_table(TableName=name, DeletionProtectionEnabled=False)
+    client.untag_resource(ResourceArn=described(moto_url, name)["TableArn"], TagKeys=["env"])
+    client.close()
+
+    found, said = facts(moto_url, name, capsys)
+
+    assert found["lost"] == ["deletion protection", "the tag env=prod"]
+    assert found["deletion_protection"] is False
+    assert "warning: the table was made with deletion protection, the tag env=prod" in said
+    assert init(moto_url, name, "--kms-key", KEY, "--tag", "team=data") == 0  # what it shall have from now on
+    assert facts(moto_url, name, capsys) == ({**found, "lost": []}, "")
+
+
+def test_table_that_was_made_without_a_word_has_lost_nothing(
+    moto_url: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert init(moto_url, name) == 0
+    found, said = facts(moto_url, name, capsys)
+    assert (found["kms_key"], found["deletion_protection"], found["tags"]) == ("DynamoDB's own", False, {})
+    assert (found["lost"], said) == ([], "")
+
+
+@pytest.mark.dynamodb_local
+def test_local_server_tells_its_deletion_protection(
+    dynamodb_local_url: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert init(dynamodb_local_url, name, "--deletion-protection") == 0
+    found, _ = facts(dynamodb_local_url, name, capsys)
+    assert (found["deletion_protection"], found["lost"]) == (True, [])
+
+
+def test_file_shows_no_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "--store", f"sqlite:///{tmp_path / 'b.db'}", "--output", "json"]) == 0
+    assert not {"kms_key", "lost", "settings"} & json.loads(capsys.readouterr().out).keys()
 
 
 def test_file_has_no_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

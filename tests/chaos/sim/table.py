@@ -146,6 +146,9 @@ class SimTable:
             self._partitions = {}
             return True
 
+    def settings(self) -> None:
+        """See `Table.settings`."""
+
     def describe(self) -> dict[str, str]:
         """See `Table.describe`."""
         return {"kind": "simulated"}
@@ -262,6 +265,9 @@ class FaultyTable:
     def create(self, settings: TableSettings = DEFAULT) -> bool:
         """See `Table.create`."""
         return self._table.create(settings)
+
+    def settings(self) -> None:
+        """See `Table.settings`."""
 
     def describe(self) -> dict[str, str]:
         """See `Table.describe`."""

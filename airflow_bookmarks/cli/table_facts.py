@@ -1,0 +1,46 @@
+"""Facts of the state table as the command line shows them: where it is, and how it is kept."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.errors import StoreAccessError
+from airflow_bookmarks.core.text import escaped
+
+if TYPE_CHECKING:
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+
+def table_facts(store: BookmarkStore, *, with_lost: bool = False) -> dict[str, Any]:
+    """Return where the table is, and in DynamoDB its key, deletion protection, stream and tags.
+
+    `settings` says why where this identity may not see them; `with_lost`: `lost` lists what the table was made with
+    and does not have any more, which stderr warns of too.
+    """
+    facts: dict[str, Any] = dict(store.table.describe())
+    try:
+        found = store.table.settings()
+    except StoreAccessError as error:
+        return {**facts, "settings": f"not known: {error}"}
+    if found is None:
+        return facts
+    facts |= {
+        "kms_key": found.kms_key or "DynamoDB's own",
+        "deletion_protection": found.deletion_protection,
+        "stream": found.stream,
+        "tags": "not known" if found.tags is None else dict(found.tags),
+    }
+    if with_lost:
+        facts["lost"] = store.lost_settings(found)
+        if facts["lost"]:
+            _warn(facts["lost"])
+    return facts
+
+
+def _warn(lost: list[str]) -> None:
+    told = escaped(
+        f"warning: the table was made with {', '.join(lost)}, and has that no more. Put it back in AWS (aws dynamodb "
+        "update-table, or tag-resource); or, if that was meant, call 'airflow-bookmarks init' with what it shall have."
+    )
+    print(told, file=sys.stderr)
