@@ -17,6 +17,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow_bookmarks.core.errors import (
@@ -32,8 +33,9 @@ from airflow_bookmarks.core.run import watermarks
 from airflow_bookmarks.core.terms import Terms, check_reason, check_who
 from airflow_bookmarks.lifecycle.history import total
 from airflow_bookmarks.lifecycle.never_read import NeverRead, never_read_after
+from airflow_bookmarks.lifecycle.overwritten import check_made_again
 from airflow_bookmarks.lifecycle.quarantine import quarantined_files
-from airflow_bookmarks.lifecycle.read_again import input_of, targets_written
+from airflow_bookmarks.lifecycle.read_again import input_of, names_in, targets_written
 from airflow_bookmarks.lifecycle.reading import ContextReader
 from airflow_bookmarks.lifecycle.relocation import turn_relocate
 from airflow_bookmarks.lifecycle.rewind import resolve_run
@@ -232,6 +234,7 @@ class Change:
                     f"{job} {former} {ctx}",
                 )
             turn = turn_to(store, job, head, kept, self.kind, event)
+            check_made_again(store, job, head, turn)
             return with_clean(store, job, head, turn) if self.clean else turn
         _check_contexts(job, head, kept, self.contexts)
         _check_names(job, head, kept, self.contexts)
@@ -281,7 +284,8 @@ def rewind(
     """Take a job back to its state after an earlier run, given by run number or run id; see `reset` for the rest.
 
     Raises:
-        RunUnknownError: no such run in the living line. Besides those of `reset`.
+        RunUnknownError: no such run in the living line. ChangeRefusedError: what undone runs have overwritten would
+            count as made. Besides those of `reset`.
     """
     change = Change("rewind", str(to_run), None if contexts is None else tuple(contexts), clean=clean)
     return apply(store, job, change, **terms)
@@ -359,7 +363,8 @@ def undo(store: BookmarkStore, job: str, **terms: Unpack[Terms]) -> Changed:
     Runs made since are undone. A second undo takes the first one back.
 
     Raises:
-        ChangeRefusedError: there is none, it was cleaned, or it dropped a publish whose staged output is gone.
+        ChangeRefusedError: there is none, it was cleaned, it dropped a publish whose staged output is gone, or runs
+            made since have overwritten what would count as made.
     """
     return apply(store, job, Change("undo"), **terms)
 
@@ -443,7 +448,9 @@ def preview(store: BookmarkStore, job: str, change: Change) -> Preview:
     turn = change.turn(store, job, head, {})
     undone = look_at_undone(store, job, head, turn)
     again = undone.runs or _read_again(store, job, head, change, turn)
-    facts = _retried(store, job, change) or input_of(store, again, change.contexts)
+    contexts = _contexts_read_again(change)
+    named = None if contexts is None else partial(names_in, head=head, contexts=contexts)
+    facts = _retried(store, job, change) or input_of(store, again, named)
     rows: list[Any] = [f.get("rows") for f in facts]
     low = undone.first
     is_cleaned = turn.cleaning is not None
@@ -479,9 +486,7 @@ def _never_read(store: BookmarkStore, job: str, head: Head, change: Change, turn
 
 def _read_again(store: BookmarkStore, job: str, head: Head, change: Change, turn: Turn) -> list[Run]:
     """Return the runs that read what a change of some contexts makes unread, though it undoes none."""
-    contexts = change.contexts
-    if change.kind == "set" and reads_again(change.value or ""):
-        contexts = (change.ctx or "",)
+    contexts = _contexts_read_again(change)
     if contexts is None:
         return []
     living = store.ancestry(job, head.epoch)
@@ -491,8 +496,15 @@ def _read_again(store: BookmarkStore, job: str, head: Head, change: Change, turn
         for run in store.runs(job, after=kept, until=head.run_number)
         if run.state.is_committed
         and living.is_living(run.key.number, run.epoch)
-        and any(ctx in run.plans for ctx in contexts)
+        and not names_in(run, head, contexts).isdisjoint(run.plans)
     ]
+
+
+def _contexts_read_again(change: Change) -> tuple[str, ...] | None:
+    """Return the contexts that a change takes back, where it undoes no run; None: it is none of some contexts."""
+    if change.kind == "set" and reads_again(change.value or ""):
+        return (change.ctx or "",)
+    return change.contexts
 
 
 def _retried(store: BookmarkStore, job: str, change: Change) -> list[Mapping[str, Any]]:
@@ -519,6 +531,7 @@ def _undo_turn(store: BookmarkStore, job: str, head: Head, event: Attributes) ->
             "Nothing was changed. The next run reads that input again."
         )
     turn = turn_back(store, job, head, turning.line, turning.contexts, turning.data_run_number, event)
+    check_made_again(store, job, head, turn)
     if turning.dropped is None:
         return turn
     if head.fence != turning.fence:

@@ -8,16 +8,19 @@ from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.plan import FilePlan
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import OutputEntry, Run
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 
 def input_of(
-    store: BookmarkStore, runs: Iterable[Run], contexts: Collection[str] | None
+    store: BookmarkStore, runs: Iterable[Run], names_in: Callable[[Run], Collection[str]] | None
 ) -> Sequence[Mapping[str, Any]]:
     """Return files, bytes and rows of what runs read, in the shape of what a run measured; together they are the whole.
+
+    `names_in` returns which contexts count, as a run calls them; None: all.
 
     A file that several of them read counts once, with its newest version, and its rows are not known then. Where a
     stored plan can't be read any more, what its run measured counts as it is.
@@ -27,8 +30,9 @@ def input_of(
     unlisted: list[Mapping[str, Any]] = []
     listed = 0
     for run in runs:
+        names = None if names_in is None else names_in(run)
         for ctx, facts in dict(run.metrics.get("contexts", {})).items():
-            if contexts is not None and ctx not in contexts:
+            if names is not None and ctx not in names:
                 continue
             try:
                 plan = FilePlan.decode(store.blobs.get(run.plans[ctx].body))
@@ -40,6 +44,19 @@ def input_of(
             rows.append(facts.get("rows"))
     is_counted = listed == len(sizes) and all(isinstance(each, int) for each in rows)
     return [*unlisted, {"files": len(sizes), "bytes": sum(sizes.values()), "rows": sum(rows) if is_counted else None}]
+
+
+def names_in(run: Run, head: Head, contexts: Iterable[str]) -> set[str]:
+    """Return what a run calls contexts that a job has now: by the same name, or a former one over the same source."""
+    names: set[str] = set()
+    for ctx in contexts:
+        state = head.contexts.get(ctx)
+        if ctx in run.plans or state is None:
+            names.add(ctx)
+            continue
+        same = {name for name, e in run.plans.items() if (e.kind, e.fingerprint) == (state.kind, state.fingerprint)}
+        names |= {name for name in (*same, state.planned_as(ctx)) if name in run.plans and name not in head.contexts}
+    return names
 
 
 def targets_written(runs: Iterable[Run]) -> tuple[str, ...]:

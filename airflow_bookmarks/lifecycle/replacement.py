@@ -170,6 +170,10 @@ def _held_against(
     contexts: list[str] = []
     is_uncertain = False
     for ctx, (kind, plan) in sorted(plans.items()):
+        if _may_hold_pruned(values, plan):
+            contexts.append(ctx)
+            is_uncertain = True
+            continue
         unread = _partitions_unread(kind, plan)
         if not unread:
             continue
@@ -181,6 +185,17 @@ def _held_against(
     named = tuple(folder[len(target) :].strip("/") for folder in partly)
     shown = tuple(folder[len(target) :].strip("/") for folder in folders)
     return Replacement(found.files, found.rows, found.runs, named, tuple(contexts), is_uncertain, shown)
+
+
+def _may_hold_pruned(values: Mapping[str, Values], plan: FilePlan) -> bool:
+    """Whether a folder of the target may have rows of partitions of the source that were not even listed.
+
+    It has none where it tells all columns by which the source is partitioned: then it is of one that is in the plan.
+    """
+    if plan.partitions is None or not plan.partitions.pruned:
+        return False
+    columns = {name.lower() for name in plan.partition_types}
+    return not all(columns <= {name for name, _ in each} for each in values.values())
 
 
 def _matching(values: Mapping[str, Values], unread: set[Values]) -> tuple[list[str], bool]:

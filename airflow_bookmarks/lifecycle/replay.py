@@ -41,7 +41,7 @@ from airflow_bookmarks.lifecycle.reading import is_of_another_format, switched_f
 from airflow_bookmarks.lifecycle.summary import Summary, log_planned
 from airflow_bookmarks.sources.source import Found
 from airflow_bookmarks.store.collection import check_own, check_uncollected, collected_until
-from airflow_bookmarks.store.output import numbers_replacing
+from airflow_bookmarks.store.output import numbers_replacing, paths_replaced_by_sides
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -398,6 +398,8 @@ def _checked(store: BookmarkStore, job: str, head: Head, number: int) -> Run:
 def _replaced_by(store: BookmarkStore, job: str, epoch: int, run: Run) -> str | None:
     published = {target for output in run.outputs.values() if output.publish is not None
                  for _, target in decode_moves(store.blobs.get(output.publish))}  # fmt: skip
+    if published and not published.isdisjoint(paths_replaced_by_sides(store, job)):
+        return "a pause or disable run has replaced some of its files since, and what that wrote would lie beside them"
     later = _later_runs(store, job, epoch, run)
     known = {each.key for each in later}
     undone = [r for r in store.runs(job, after=run.key.number) if r.state.is_committed and r.key not in known]

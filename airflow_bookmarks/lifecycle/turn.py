@@ -249,7 +249,7 @@ class Undone:
 def look_at_undone(store: BookmarkStore, job: str, head: Head, turn: Turn) -> Undone:
     """Return the runs that a turn undoes."""
     lines = store.lines(job)
-    before, after = Ancestry.of(head.epoch, lines), _ancestry_after(head, turn.parent, turn.kept, lines)
+    before, after = Ancestry.of(head.epoch, lines), ancestry_after(head, turn.parent, turn.kept, lines)
     low = min((bound for bound in after.bounds.values() if bound is not None), default=0)
     runs: list[Run] = []
     damage: dict[RunKey, StateCorruptError] = {}
@@ -273,7 +273,7 @@ def undone_before(store: BookmarkStore, job: str, head: Head, turn: Turn | None 
     """
     lines = store.lines(job)
     living, copied = Ancestry.of(head.epoch, lines), copied_until(store, job)
-    after = living if turn is None else _ancestry_after(head, turn.parent, turn.kept, lines)
+    after = living if turn is None else ancestry_after(head, turn.parent, turn.kept, lines)
     runs: list[Run] = []
     damage: dict[RunKey, StateCorruptError] = {}
     for low, high in _spans_undone(lines):
@@ -300,14 +300,15 @@ def last_kept(store: BookmarkStore, job: str, head: Head, turn: Turn) -> int:
     """Return the number of the last committed run that is history after the turn; 0 where there is none."""
     if turn.parent is None or turn.parent == head.epoch:
         return turn.kept
-    after = _ancestry_after(head, turn.parent, turn.kept, store.lines(job))  # an undo: `kept` bounds what may be living
+    after = ancestry_after(head, turn.parent, turn.kept, store.lines(job))  # an undo: `kept` bounds what may be living
     for run in store.runs(job, until=turn.kept, reverse=True):
         if run.state.is_committed and after.is_living(run.key.number, run.epoch):
             return run.key.number
     return 0
 
 
-def _ancestry_after(head: Head, parent: int | None, kept: int, lines: Sequence[Line]) -> Ancestry:
+def ancestry_after(head: Head, parent: int | None, kept: int, lines: Sequence[Line]) -> Ancestry:
+    """Return which runs are history after a turn to `kept` of the line `parent` (None: of the present one)."""
     line = Line(head.epoch + 1, parent or head.epoch, kept, head.run_number)
     return Ancestry.of(line.epoch, [*lines, line])
 
@@ -349,7 +350,7 @@ def _still_due(store: BookmarkStore, job: str, head: Head, parent: int, kept: in
     run = store.run(job, head.publishing) if head.publishing is not None else None
     if run is None or run.revision > 0:
         return head.publishing
-    after = _ancestry_after(head, parent, kept, store.lines(job))
+    after = ancestry_after(head, parent, kept, store.lines(job))
     return run.key if after.is_living(run.key.number, run.epoch) else None
 
 

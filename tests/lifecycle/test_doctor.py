@@ -171,7 +171,7 @@ def test_every_step_of_a_varied_history_is_sound(shop: Shop, large: bool) -> Non
     sound("one context taken back")
     shop.run()
     sound("a run after that")
-    rewind(shop.store, "copy", 2, reason="x", who="ada", clean=True)
+    rewind(shop.store, "copy", 1, reason="x", who="ada", clean=True)
     sound("a clean that is to be done")
     shop.run()
     sound("a clean that is done")

@@ -151,6 +151,18 @@ def test_schema_and_partition_types_go_along(shop: Shop) -> None:
 # ---- refused
 
 
+@pytest.mark.parametrize("is_read_since", [False, True])
+def test_preview_counts_what_was_read_under_the_former_name(shop: Shop, *, is_read_since: bool) -> None:
+    two_files(shop)
+    rename_context(shop.store, "copy", "raw", "orders", **REASON)
+    if is_read_since:
+        shop.put("c.txt", "c")
+        assert read(shop, "orders") == [1]
+    seen = preview(shop.store, "copy", Change("reset", contexts=("orders",)))
+    reset(shop.store, "copy", contexts=["orders"], **REASON)
+    assert read(shop, "orders") == [seen.files]
+
+
 def test_name_that_has_a_position_or_can_not_be_one_is_refused(shop: Shop) -> None:
     two_files(shop)
     read(shop, "flights", "raw")

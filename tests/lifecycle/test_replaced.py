@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +13,11 @@ from airflow_bookmarks.core.errors import SourceChangedError
 from airflow_bookmarks.lifecycle.change import reset, rewind
 from airflow_bookmarks.lifecycle.doctor.examination import examine
 from airflow_bookmarks.lifecycle.history import history
-from airflow_bookmarks.lifecycle.place import Mode
+from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
 from airflow_bookmarks.lifecycle.point import Point
 from airflow_bookmarks.sources.file_options import FileOptions
-from tests.lifecycle.shop import Shop
+from airflow_bookmarks.sources.files import FileSource
+from tests.lifecycle.shop import FILES, Shop
 
 
 @pytest.fixture
@@ -180,3 +182,35 @@ def test_file_that_a_dropped_publish_deleted_is_missed_until_a_later_run_overwri
     with pytest.raises(SourceChangedError, match="are gone"):
         shop.copy(run, upstream="up")
     run.abort("a test")
+
+
+@pytest.mark.parametrize("reread", [None, "partition"])
+@pytest.mark.parametrize(
+    ("columns", "told"), [("month=1", {"maybe_partly_read": True}), ("day={day}", {}), ("month=1/day={day}", {})]
+)
+def test_partitions_that_were_not_listed_may_be_part_of_a_coarser_one_that_is_replaced(
+    shop: Shop, caplog: pytest.LogCaptureFixture, reread: str | None, columns: str, told: dict[str, bool]
+) -> None:
+    def write(**options: Any) -> dict[str, Any]:
+        run = shop.begin()
+        source = FileSource(FILES, [str(shop.raw)], FileOptions(reread=reread, **options))
+        plan, target = run.plan("raw", source), str(shop.root / "copy")
+        facts = {"format": "text", "mode": shop.mode.value}
+        folder = Path(run.place("out", Place("files", target, facts=facts)))
+        for number, path in enumerate(plan.files.paths):
+            part = folder / columns.format(day=Path(path).parent.name[4:]) / f"part-{number}.txt"
+            part.parent.mkdir(parents=True, exist_ok=True)
+            part.write_text(Path(path).read_text())
+        made = collect_staged(FILES, str(folder), target, run.file_token, shop.mode, rows=len(plan), schema="{}")
+        run.staged("out", made)
+        return dict(run.commit().outputs["out"])
+
+    shop.put("day=1/a.txt", "a")
+    shop.put("day=2/b.txt", "b")
+    write()
+    shop.put("day=2/b.txt", "corrected", seconds=1_700_000_900)
+    said = write(partition_filter="day = 2")
+    assert said["replaced_runs"] == "1"
+    assert {name: said[name] for name in ("partly_read", "maybe_partly_read") if name in said} == told
+    assert ["may have read a part only" in line for line in warnings(caplog)] == ([True] if told else [])
+    assert codes(shop) == (["published-file-replaced"] if told else [])

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.errors import PublishError, SourceChangedError
+from airflow_bookmarks.core.errors import ChangeRefusedError, PublishError, SourceChangedError
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
+from airflow_bookmarks.lifecycle.replay import ReplayRun
 from airflow_bookmarks.lifecycle.retention import collect
 from airflow_bookmarks.sources.files import FileSource
 from tests.lifecycle.shop import FILES, Shop
@@ -73,6 +74,25 @@ def test_what_was_replaced_is_known_for_good(shop: Shop) -> None:
     assert "expires_at" not in record
     collect(shop.store)
     assert shop.run("down", upstream="up")[0] == []
+
+
+@pytest.mark.parametrize("mode", [Mode.APPEND, Mode.OVERWRITE])
+def test_run_whose_files_were_replaced_by_request_is_not_replayed_beside_what_took_their_place(
+    shop: Shop, mode: Mode
+) -> None:
+    shop.mode = mode
+    shop.put("a.txt", "a")
+    shop.run("up")
+    overwrite(shop, "pause", is_asked_for=True)
+    with pytest.raises(ChangeRefusedError, match="a pause or disable run has replaced some of its files since"):
+        ReplayRun.begin_replay(shop.store, "up", shop.caller(), shop.machine, 1)
+    assert shop.target_lines("up") == {"made beside": 1}
+    shop.put("b.txt", "b")
+    shop.run("up")
+    replay = ReplayRun.begin_replay(shop.store, "up", shop.caller(), shop.machine, 2)
+    shop.copy(replay)
+    replay.commit()
+    assert shop.target_lines("up")["b"] == 1
 
 
 def test_file_that_somebody_else_removed_is_an_error_all_the_same(shop: Shop) -> None:

@@ -231,7 +231,7 @@ def reset_forgets_due_replay() -> None:
         run = store.run(job, head.publishing) if head.publishing is not None else None
         if run is None:
             return None
-        after = turn._ancestry_after(head, parent, kept, store.lines(job))
+        after = turn.ancestry_after(head, parent, kept, store.lines(job))
         return run.key if after.is_living(run.key.number, run.epoch) else None
 
     put(turn, "_still_due", still_due)

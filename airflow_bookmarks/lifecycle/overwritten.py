@@ -1,0 +1,84 @@
+"""Overwritten: what runs that a change undoes have deleted of runs that stay, and whether it is made again.
+
+    run 1 reads a, writes A    run 2 reads b, writes B    rewind to 1    run 3 reads b, writes B3 over B
+
+To undo that rewind would bring run 2 back: b counts as read, B is deleted, and B3 is of a run that is no history. So a
+change is refused where the position after it knows what such a run has read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from airflow_bookmarks.core.errors import ChangeRefusedError
+from airflow_bookmarks.core.ledger import Known, Ledger
+from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.position import UpstreamPosition
+from airflow_bookmarks.core.territory import published_key
+from airflow_bookmarks.lifecycle.reading import ContextReader
+from airflow_bookmarks.lifecycle.turn import ancestry_after, look_at_undone
+from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.store.output import numbers_replacing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.line import Ancestry
+    from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.line_store import Turn
+
+
+def check_made_again(store: BookmarkStore, job: str, head: Head, turn: Turn) -> None:
+    """Make sure that what undone runs have overwritten of runs that stay is read again, and so is written again.
+
+    Raises:
+        ChangeRefusedError: it counts as read after the turn.
+    """
+    undone = look_at_undone(store, job, head, turn).runs
+    replaced = numbers_replacing(store.blobs, undone, ())
+    if not replaced:
+        return
+    living = ancestry_after(head, turn.parent, turn.kept, store.lines(job))
+    counts = Counter(replaced[path] for path in _of_living(store, job, living, replaced))
+    reader = ContextReader(store, job, replace(head, contexts=turn.contexts))
+    for run in undone:
+        if counts[run.key.number] and _is_known(store, reader, run):
+            raise ChangeRefusedError(
+                f"job {job!r}: this {turn.kind} would undo run {run.key.number}, which has overwritten "
+                f"{counts[run.key.number]} file(s) of runs that stay, and go to a position that counts its input as "
+                "read: no run would make these rows again. Nothing was changed. Go on from where the job is; or reset "
+                "it, so that all of its output is made anew."
+            )
+
+
+def _of_living(store: BookmarkStore, job: str, living: Ancestry, paths: Iterable[str]) -> list[str]:
+    """Return those of some files that runs published which are history; their names say the number."""
+    numbers = {path: key[0] for path in paths if (key := published_key(path)) is not None}
+    runs = {number: store.committed_run(job, number) for number in sorted(set(numbers.values()))}
+    stay = {number for number, run in runs.items() if run is not None and living.is_living(number, run.epoch)}
+    return [path for path, number in numbers.items() if number in stay]
+
+
+def _is_known(store: BookmarkStore, reader: ContextReader, run: Run) -> bool:
+    """Whether positions know something that a run has read, besides what it had read with it for its group's sake."""
+    for ctx, entry in run.plans.items():
+        found = reader.found(ctx)
+        if found.position is None:
+            continue
+        if entry.kind == UpstreamSource.kind:
+            window = entry.facts["upstream"]
+            if min(UpstreamPosition.decode(found.position).run_number, window["until"]) > window["after"]:
+                return True
+            continue
+        plan = FilePlan.decode(store.blobs.get(entry.body))
+        verdicts = Ledger.from_root(found.position, found.load).classify(plan.files)
+        is_companion = np.array([path in plan.companions for path in plan.files.paths], np.bool_)
+        if bool(np.any((verdicts == Known.KNOWN) & ~is_companion)):
+            return True
+    return False
