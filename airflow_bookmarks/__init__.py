@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.version import __version__
 
 if TYPE_CHECKING:
-    from airflow_bookmarks.core.shard import ranges, shard_names, shards
+    from airflow_bookmarks.core.rules.shard import ranges, shard_names, shards
     from airflow_bookmarks.hooks.bookmark import BookmarkHook
     from airflow_bookmarks.operators.params import bookmark_arguments, bookmark_params
     from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
@@ -45,9 +45,9 @@ _MODULE_OF = {
     "bookmark_arguments": "airflow_bookmarks.operators.params",
     "bookmark_params": "airflow_bookmarks.operators.params",
     "open_store": "airflow_bookmarks.store.bookmark_store",
-    "ranges": "airflow_bookmarks.core.shard",
-    "shard_names": "airflow_bookmarks.core.shard",
-    "shards": "airflow_bookmarks.core.shard",
+    "ranges": "airflow_bookmarks.core.rules.shard",
+    "shard_names": "airflow_bookmarks.core.rules.shard",
+    "shards": "airflow_bookmarks.core.rules.shard",
 }
 
 

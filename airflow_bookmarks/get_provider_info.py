@@ -31,9 +31,9 @@ def get_provider_info() -> dict[str, Any]:
                 "airflow_bookmarks.operators.glue",
                 "airflow_bookmarks.operators.kubernetes",
                 "airflow_bookmarks.operators.livy",
-                "airflow_bookmarks.operators.remote_submission",
+                "airflow_bookmarks.operators.task.remote_submission",
                 "airflow_bookmarks.operators.spark_submit",
-                "airflow_bookmarks.operators.submission",
+                "airflow_bookmarks.operators.task.submission",
             )
         ],
         "sensors": [_modules("airflow_bookmarks.sensors.bookmark")],

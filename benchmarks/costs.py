@@ -21,14 +21,14 @@ import boto3.session
 
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.files.filesystem import open_filesystem, use_s3_settings
-from airflow_bookmarks.files.s3_client import clients_of
-from airflow_bookmarks.files.s3_settings import S3Access, S3Settings
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.files.s3.client import clients_of
+from airflow_bookmarks.files.s3.settings import S3Access, S3Settings
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.store.backends.dynamodb import DynamoTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.dynamodb import DynamoTable
 from tests.files.s3_stand_in import StandIn, stand_in
 from tools.servers import dynamodb_local, moto_server
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.store.dynamodb import DynamoTable
+from airflow_bookmarks.store.backends.dynamodb import DynamoTable
 
 if TYPE_CHECKING:
     from airflow_bookmarks.store.bookmark_store import BookmarkStore

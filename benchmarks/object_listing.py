@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import boto3.session
 from botocore.config import Config
 
-from airflow_bookmarks.files.s3 import S3FileSystem
-from airflow_bookmarks.files.s3_settings import S3Access, S3Settings
+from airflow_bookmarks.files.s3.filesystem import S3FileSystem
+from airflow_bookmarks.files.s3.settings import S3Access, S3Settings
 from tools.jars import fetch
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from typing import Any
 import httpx
 import psutil
 
-from airflow_bookmarks.plugin.gate import PATIENCE_S, QUEUE, THREADS
+from airflow_bookmarks.plugin.bulkhead import PATIENCE_S, QUEUE, THREADS
 from airflow_bookmarks.store.bookmark_store import open_store
 from benchmarks.figure import Figure, beside, header, line
 from benchmarks.job_copies import copy_job

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from airflow_bookmarks.store.limit import check_item
+from airflow_bookmarks.store.backends.limits import check_item
 from airflow_bookmarks.store.table import Attributes, Equals, Key, Operation, Put, Table, Update
 from airflow_bookmarks.store.table_settings import DEFAULT, FoundSettings, TableSettings
 

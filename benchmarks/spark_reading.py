@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import SparkSession
 
 from airflow_bookmarks.spark import BookmarkedJob
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import SqliteTable
 from benchmarks.ground import COLUMNS
 from benchmarks.planning import CONTEXT, JOB, NAMESPACE
 

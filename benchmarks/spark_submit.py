@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.settings import PREFIX, Settings
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.sources.files.planner import FileSource
 
 if TYPE_CHECKING:
     from airflow_bookmarks.store.bookmark_store import BookmarkStore

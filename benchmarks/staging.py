@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING
 import boto3.session
 
 from airflow_bookmarks.spark import BookmarkedJob
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import SqliteTable
 from benchmarks.figure import Figure, header, line
 from benchmarks.s3_wire import S3Wire, s3_wire
 from tests.files.versitygw import ACCESS_KEY, SECRET_KEY, versitygw, versitygw_server

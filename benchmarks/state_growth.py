@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from airflow_bookmarks.core.bound import Bound
 from airflow_bookmarks.core.job import Caller
-from airflow_bookmarks.core.ledger import Ledger
-from airflow_bookmarks.core.listing import FileInfo, Listing
-from airflow_bookmarks.core.segment import ENTRY_BYTES
-from airflow_bookmarks.core.start import BEGINNING
+from airflow_bookmarks.core.ledger.file_ledger import Ledger
+from airflow_bookmarks.core.ledger.segment import ENTRY_BYTES
+from airflow_bookmarks.core.rules.start import BEGINNING
+from airflow_bookmarks.core.selection.bound import Bound
+from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.files.filesystem import Listed
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.reading import ContextReader
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.state.positions import ContextReader
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.store.backends.limits import check_item
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.limit import check_item
-from airflow_bookmarks.store.sqlite import SqliteTable
 from benchmarks.ground import make_files
 from benchmarks.planning import CONTEXT, JOB, NAMESPACE
 from benchmarks.request import RecordingTable, counted

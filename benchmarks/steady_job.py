@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from airflow_bookmarks.core.job import Caller
-from airflow_bookmarks.core.listing import FileInfo, Listing
+from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.files.filesystem import Listed
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.sources.files.planner import FileSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from airflow_bookmarks.files.filesystem import FileSystem
-    from airflow_bookmarks.lifecycle.summary import Summary
+    from airflow_bookmarks.lifecycle.state.summary import Summary
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 FIRST_SECOND = 1_700_000_000

@@ -31,9 +31,9 @@ from statistics import median
 from typing import Any
 
 from airflow_bookmarks.core.run import RunKey
+from airflow_bookmarks.store.backends.dynamodb import DynamoTable
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.dynamodb import DynamoTable
-from airflow_bookmarks.store.sqlite import SqliteTable
 from airflow_bookmarks.store.table import MAX_OPERATIONS, Attributes, Key, Put, Table, Update
 from benchmarks.request import RecordingTable, Request, counted
 from benchmarks.steady_job import ListedFiles, SteadyJob

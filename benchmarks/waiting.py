@@ -31,13 +31,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from airflow_bookmarks.core.condition import NewsFor
 from airflow_bookmarks.core.edge import Edge
-from airflow_bookmarks.lifecycle.waiting import Memory, Wait, evaluate
+from airflow_bookmarks.core.rules.condition import NewsFor
+from airflow_bookmarks.lifecycle.inspect.waiting import Memory, Wait, evaluate
+from airflow_bookmarks.store.backends.dynamodb import DynamoTable
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.dynamodb import DynamoTable
-from airflow_bookmarks.store.item import edge_attributes
-from airflow_bookmarks.store.sqlite import SqliteTable
+from airflow_bookmarks.store.codec.item import edge_attributes
 from airflow_bookmarks.store.table import Put, Table
 from benchmarks.request import RecordingTable
 from benchmarks.steady_job import SteadyJob

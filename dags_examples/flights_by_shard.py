@@ -14,7 +14,7 @@ from pathlib import Path
 
 from airflow.sdk import DAG
 
-from airflow_bookmarks.core.shard import shards
+from airflow_bookmarks.core.rules.shard import shards
 from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
 
 HERE = Path(__file__).resolve().parent

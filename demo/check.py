@@ -9,10 +9,10 @@ from datetime import UTC, date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.run import Run, RunState
-from airflow_bookmarks.lifecycle.history import history
+from airflow_bookmarks.core.text.instant import to_text
+from airflow_bookmarks.lifecycle.inspect.runs import history
 from demo.count import (
     Difference,
     Row,

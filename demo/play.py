@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from airflow_bookmarks.core.errors import BookmarkError
-from airflow_bookmarks.lifecycle.history import history
+from airflow_bookmarks.lifecycle.inspect.runs import history
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
 from demo.airflow import Airflow, PlayerError
 from demo.airflow_home import environment, migrate

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.lifecycle.point import FAULT_VARIABLE
+from airflow_bookmarks.lifecycle.protocol.failpoint import FAULT_VARIABLE
 
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun

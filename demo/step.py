@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.run import RunState
-from airflow_bookmarks.lifecycle.change import rewind
-from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.changes.change import rewind
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
 from demo.check import CTX, Days, Expected, Stage, check, check_journal, check_target, newest
 from demo.count import Difference, compare, count_sources
 from demo.report import Line, Report

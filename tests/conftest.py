@@ -10,10 +10,10 @@ from pathlib import Path
 import boto3.session
 import pytest
 
-from airflow_bookmarks.lifecycle.lease import Renewer
+from airflow_bookmarks.lifecycle.protocol.lease import Renewer
+from airflow_bookmarks.store.backends.dynamodb import DynamoTable
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import Holding
-from airflow_bookmarks.store.dynamodb import DynamoTable
-from airflow_bookmarks.store.sqlite import SqliteTable
 from airflow_bookmarks.store.table import Table
 from tools.servers import dynamodb_local, moto_server
 

@@ -23,14 +23,14 @@ from airflow_bookmarks.cli.verb import (
 )
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job_state import SET_STATE
-from airflow_bookmarks.core.terms import Terms, check_reason
-from airflow_bookmarks.core.text import escaped
+from airflow_bookmarks.core.rules.audit import Terms, check_reason
+from airflow_bookmarks.core.text.escaping import escaped
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-    from airflow_bookmarks.lifecycle.change import Change
+    from airflow_bookmarks.lifecycle.changes.change import Change
 
 _SHOWN_RUNS = 20
 
@@ -39,15 +39,15 @@ _SHOWN_RUNS = 20
 
 
 def _reset(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.change import Change
+    from airflow_bookmarks.lifecycle.changes.change import Change
 
     _change(desk, given, desk.job(given), Change("reset", contexts=_contexts(given), clean=given.clean))
 
 
 def _rewind(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.change import Change
-    from airflow_bookmarks.lifecycle.point_in_history import resolve_point
-    from airflow_bookmarks.lifecycle.sharded_change import takes_shards
+    from airflow_bookmarks.lifecycle.changes.change import Change
+    from airflow_bookmarks.lifecycle.changes.sharded_change import takes_shards
+    from airflow_bookmarks.lifecycle.history.point import resolve_point
 
     job = desk.job(given)
     asked = Change("rewind", to_run=given.to, contexts=_contexts(given), clean=given.clean)
@@ -61,19 +61,19 @@ def _rewind(desk: Desk, given: argparse.Namespace) -> None:
 
 
 def _set(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.change import Change
+    from airflow_bookmarks.lifecycle.changes.change import Change
 
     _change(desk, given, desk.job(given), Change("set", ctx=given.ctx, value=given.value))
 
 
 def _set_state(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.change import Change
+    from airflow_bookmarks.lifecycle.changes.change import Change
 
     _change(desk, given, desk.job(given), Change(SET_STATE, state=given.state, value=given.value))
 
 
 def _relocate(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.change import Change
+    from airflow_bookmarks.lifecycle.changes.change import Change
 
     change = Change(
         "relocate", ctx=given.ctx, from_root=given.from_root, to_root=given.to_root, unverified=given.unverified
@@ -82,20 +82,20 @@ def _relocate(desk: Desk, given: argparse.Namespace) -> None:
 
 
 def _rename_context(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.change import Change
+    from airflow_bookmarks.lifecycle.changes.change import Change
 
     _change(desk, given, desk.job(given), Change("rename-context", ctx=given.ctx, to_ctx=given.to_ctx))
 
 
 def _undo(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.change import Change
+    from airflow_bookmarks.lifecycle.changes.change import Change
 
     _change(desk, given, desk.job(given), Change("undo"))
 
 
 def _delete(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.change import Change
-    from airflow_bookmarks.lifecycle.naming import check_typed
+    from airflow_bookmarks.lifecycle.changes.change import Change
+    from airflow_bookmarks.lifecycle.changes.naming import check_typed
 
     change = Change("delete", clean=given.clean)
     if given.name is not None:
@@ -104,9 +104,9 @@ def _delete(desk: Desk, given: argparse.Namespace) -> None:
 
 
 def _change(desk: Desk, given: argparse.Namespace, job: str, change: Change) -> None:
-    from airflow_bookmarks.lifecycle.protection import check_unprotected
-    from airflow_bookmarks.lifecycle.sharded_change import check_not_requested, preview_job, takes_shards
-    from airflow_bookmarks.lifecycle.shards import head_of_whole
+    from airflow_bookmarks.lifecycle.changes.approval import check_unprotected
+    from airflow_bookmarks.lifecycle.changes.sharded_change import check_not_requested, preview_job, takes_shards
+    from airflow_bookmarks.lifecycle.history.shards import head_of_whole
 
     check_reason(f"a {change.kind}", given.reason)
     if given.request and given.force:
@@ -131,8 +131,8 @@ def _change(desk: Desk, given: argparse.Namespace, job: str, change: Change) -> 
 
 
 def _apply(desk: Desk, given: argparse.Namespace, job: str, change: Change, version: int) -> dict[str, Any]:
-    from airflow_bookmarks.lifecycle.naming import make_deletion
-    from airflow_bookmarks.lifecycle.sharded_change import change_job
+    from airflow_bookmarks.lifecycle.changes.naming import make_deletion
+    from airflow_bookmarks.lifecycle.changes.sharded_change import change_job
 
     who = desk.find_identity().signature
     make = make_deletion if change.kind == "delete" else change_job
@@ -142,7 +142,7 @@ def _apply(desk: Desk, given: argparse.Namespace, job: str, change: Change, vers
 
 def _ask(desk: Desk, given: argparse.Namespace, job: str, change: Change, version: int | None = None) -> None:
     """Store the change as a request, for somebody else to approve."""
-    from airflow_bookmarks.lifecycle.protection import request
+    from airflow_bookmarks.lifecycle.changes.approval import request
 
     who = desk.find_identity()
     asked = request(desk.store, job, change, reason=given.reason, who=who, expected_version=version)
@@ -228,7 +228,7 @@ def _moved(moved: Mapping[str, Any]) -> str:
 
 
 def _what(seen: Mapping[str, Any], change: Change) -> str:
-    from airflow_bookmarks.sources.point import RETRY
+    from airflow_bookmarks.sources.seek import RETRY
 
     undone = seen["undone_runs"]
     count = seen.get("undone_run_count", len(undone))
@@ -266,13 +266,13 @@ _WORDS = {
 
 
 def _replay(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.replay import replay_settings
+    from airflow_bookmarks.lifecycle.run.replay import replay_settings
 
     print_facts(replay_settings(desk.store, desk.job(given), given.run), given)
 
 
 def _unlock(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.change import unlock
+    from airflow_bookmarks.lifecycle.changes.change import unlock
 
     done = unlock(desk.store, desk.job(given), reason=given.reason, who=desk.find_identity().signature)
     print_facts(done, given)
@@ -282,19 +282,19 @@ def _unlock(desk: Desk, given: argparse.Namespace) -> None:
 
 
 def _protect(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.protection import protect
+    from airflow_bookmarks.lifecycle.changes.approval import protect
 
     print_facts(protect(desk.store, given.job, reason=given.reason, who=desk.find_identity()), given)
 
 
 def _unprotect(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.change import Change
+    from airflow_bookmarks.lifecycle.changes.change import Change
 
     _ask(desk, given, desk.job(given), Change("unprotect"))
 
 
 def _approve(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.protection import APPROVED, OPEN, approve, find_request
+    from airflow_bookmarks.lifecycle.changes.approval import APPROVED, OPEN, approve, find_request
 
     asked = find_request(desk.store, given.job, given.request_id)
     if asked.state in (OPEN, APPROVED):
@@ -309,7 +309,7 @@ def _approve(desk: Desk, given: argparse.Namespace) -> None:
 
 
 def _reject(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.protection import reject
+    from airflow_bookmarks.lifecycle.changes.approval import reject
 
     asked = reject(desk.store, given.job, given.request_id, reason=given.reason, who=desk.find_identity())
     print_facts(desk.shown(asked.as_dict(), given), given)
@@ -319,7 +319,7 @@ def _reject(desk: Desk, given: argparse.Namespace) -> None:
 
 
 def _rename(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.naming import check_rename, rename
+    from airflow_bookmarks.lifecycle.changes.naming import check_rename, rename
 
     job = desk.job(given)
     check_reason("rename", given.reason)
@@ -331,7 +331,7 @@ def _rename(desk: Desk, given: argparse.Namespace) -> None:
 
 
 def _adopt(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.naming import adopt
+    from airflow_bookmarks.lifecycle.changes.naming import adopt
 
     who = desk.find_identity().signature
     print_facts(adopt(desk.store, given.job, given.from_job, reason=given.reason, who=who), given)
@@ -348,7 +348,7 @@ def _say(*lines: str) -> None:
 
 def _confirm_name(given: argparse.Namespace) -> None:
     """Make sure that the name of the job to be deleted was typed out; --yes is not enough for that."""
-    from airflow_bookmarks.lifecycle.naming import check_typed
+    from airflow_bookmarks.lifecycle.changes.naming import check_typed
 
     if given.name is None:
         check_typed(given.job, _answer("Type the name of the job to delete its bookmark: ", "Give --name."))

@@ -17,7 +17,7 @@ from airflow_bookmarks.cli.door import PROGRAM, Door
 from airflow_bookmarks.cli.output import FORMATS
 from airflow_bookmarks.cli.verb import Argument, Desk, Verb
 from airflow_bookmarks.core.errors import BookmarkError, OptionError
-from airflow_bookmarks.core.text import escaped
+from airflow_bookmarks.core.text.escaping import escaped
 
 if TYPE_CHECKING:
     from airflow.cli.cli_config import Arg, GroupCommand

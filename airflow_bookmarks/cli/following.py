@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.cli.output import as_json
 from airflow_bookmarks.cli.verb import JOB, Argument, Desk, Verb, print_rows, say
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.text import escaped
+from airflow_bookmarks.core.text.escaping import escaped
 
 if TYPE_CHECKING:
     import argparse
 
-    from airflow_bookmarks.lifecycle.pending import Pending
+    from airflow_bookmarks.lifecycle.inspect.pending import Pending
 
 _PENDING_COLUMNS = ("ctx", "files", "bytes", "oldest", "newest", "runs", "rows", "read_again", "skipped", "source")
 _SKIPPED_COLUMNS = ("ctx", "reason", "path", "bytes", "modified_at")
@@ -22,7 +22,7 @@ _SHOWN_RUNS = 5
 
 
 def _pending(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.pending import pending
+    from airflow_bookmarks.lifecycle.inspect.pending import pending
 
     found = pending(desk.store, desk.job(given))
     if given.output == "json":
@@ -59,8 +59,8 @@ def _in_words(found: Pending) -> list[str]:
 
 
 def _lag(desk: Desk, given: argparse.Namespace) -> int:
-    from airflow_bookmarks.core.lag import LagState
-    from airflow_bookmarks.lifecycle.lag import Neighbours, lag, lags
+    from airflow_bookmarks.core.rules.lag import LagState
+    from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, lag, lags
 
     if given.job is None:
         desk.store.check_layout()
@@ -72,7 +72,7 @@ def _lag(desk: Desk, given: argparse.Namespace) -> int:
 
 
 def _graph(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.graph import graph
+    from airflow_bookmarks.lifecycle.inspect.graph import graph
 
     if given.format is not None and given.output == "json":
         raise OptionError("--format is for people, and --output json gives the graph as data. Give one of both.")

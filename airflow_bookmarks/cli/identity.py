@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from airflow_bookmarks.core.endpoint import is_loopback, is_of_aws
-from airflow_bookmarks.core.identity import Identity
+from airflow_bookmarks.core.text.endpoint import is_loopback, is_of_aws
+from airflow_bookmarks.core.text.identity import Identity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,7 +16,7 @@ from airflow_bookmarks.core.errors import BookmarkError, DocumentError, OptionEr
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from airflow_bookmarks.lifecycle.doctor import Finding
+    from airflow_bookmarks.lifecycle.maintenance.doctor import Finding
 
 _FINDING_COLUMNS = ("severity", "job", "code", "what", "repair")
 _REPAIRED_COLUMNS = ("job", "code", "is_done", "what")
@@ -36,8 +36,8 @@ def _init(desk: Desk, given: argparse.Namespace) -> None:
 
 
 def _export(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.naming import key_of
-    from airflow_bookmarks.lifecycle.transfer import as_glue_entry, export
+    from airflow_bookmarks.lifecycle.changes.naming import key_of
+    from airflow_bookmarks.lifecycle.maintenance.transfer import as_glue_entry, export
 
     jobs = [key_of(desk.store, name) for name in given.jobs]
     document: Any
@@ -55,13 +55,13 @@ def _export(desk: Desk, given: argparse.Namespace) -> None:
 
 
 def _all_jobs(desk: Desk) -> list[str]:
-    from airflow_bookmarks.store.naming import job_keys
+    from airflow_bookmarks.store.transitions.naming import job_keys
 
     return list(desk.store.heads(list(job_keys(desk.store))))
 
 
 def _import(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.transfer import import_
+    from airflow_bookmarks.lifecycle.maintenance.transfer import import_
 
     try:
         text = sys.stdin.read() if given.file == _STANDARD else Path(given.file).read_text(encoding="utf-8")
@@ -77,8 +77,8 @@ def _import(desk: Desk, given: argparse.Namespace) -> None:
 
 
 def _doctor(desk: Desk, given: argparse.Namespace) -> int:
-    from airflow_bookmarks.lifecycle.doctor import examine, repair
-    from airflow_bookmarks.lifecycle.naming import key_of
+    from airflow_bookmarks.lifecycle.changes.naming import key_of
+    from airflow_bookmarks.lifecycle.maintenance.doctor import examine, repair
 
     desk.store.check_layout()
     jobs = [key_of(desk.store, name) for name in given.jobs] or None
@@ -114,8 +114,8 @@ def _code(found: Sequence[Finding]) -> int:
 def _gc(desk: Desk, given: argparse.Namespace) -> int:
     from datetime import timedelta
 
-    from airflow_bookmarks.lifecycle.naming import key_of
-    from airflow_bookmarks.lifecycle.retention import RETENTION, collect
+    from airflow_bookmarks.lifecycle.changes.naming import key_of
+    from airflow_bookmarks.lifecycle.maintenance.retention import RETENTION, collect
 
     desk.store.check_layout()
     retention = RETENTION if given.retention_days is None else timedelta(days=given.retention_days)

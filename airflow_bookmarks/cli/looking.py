@@ -45,9 +45,9 @@ def _check(desk: Desk, given: argparse.Namespace) -> None:
 
 
 def _list(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.bookmark import bookmarks
-    from airflow_bookmarks.lifecycle.sharded_list import grouped
-    from airflow_bookmarks.store.naming import aliases
+    from airflow_bookmarks.lifecycle.inspect.sharded_list import grouped
+    from airflow_bookmarks.lifecycle.inspect.status import bookmarks
+    from airflow_bookmarks.store.transitions.naming import aliases
 
     desk.store.check_layout()
     jobs = bookmarks(desk.store)
@@ -61,22 +61,22 @@ def _list(desk: Desk, given: argparse.Namespace) -> None:
 
 
 def _show(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.bookmark import bookmark
-    from airflow_bookmarks.lifecycle.naming import names_of
+    from airflow_bookmarks.lifecycle.changes.naming import names_of
+    from airflow_bookmarks.lifecycle.inspect.status import bookmark
 
     shown = bookmark(desk.store, desk.job(given))
     print_facts(desk.shown({**shown, "names": names_of(desk.store, given.job)}, given), given)
 
 
 def _history(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.history import history
+    from airflow_bookmarks.lifecycle.inspect.runs import history
 
     rows = history(desk.store, desk.job(given), limit=given.limit, with_open=given.all)
     print_rows(rows, _HISTORY_COLUMNS, given)
 
 
 def _files(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.history import files_of
+    from airflow_bookmarks.lifecycle.inspect.runs import files_of
 
     if given.quarantined == (given.run is not None):
         raise OptionError("files takes either --run RUN or --quarantined. Nothing was read.")
@@ -92,14 +92,14 @@ def _files(desk: Desk, given: argparse.Namespace) -> None:
 
 
 def _quarantined(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.quarantine import quarantined_files
+    from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
 
     rows = quarantined_files(desk.store, desk.job(given))
     print_rows([row for row in rows if given.ctx in (None, row["ctx"])], _QUARANTINE_COLUMNS, given)
 
 
 def _diff(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.difference import diff, diff_stores
+    from airflow_bookmarks.lifecycle.inspect.difference import diff, diff_stores
 
     if (len(given.runs) == 2) == (given.with_store is not None) or len(given.runs) not in (0, 2):
         raise OptionError(
@@ -131,7 +131,7 @@ def _shortened(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _requests(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.protection import requests
+    from airflow_bookmarks.lifecycle.changes.approval import requests
 
     found = requests(desk.store, given.job, with_closed=given.all)
     print_rows([desk.shown(one.as_dict(), given) for one in found], _REQUEST_COLUMNS, given)

@@ -6,7 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.text import escaped, is_obeyed, width
+from airflow_bookmarks.core.text.escaping import escaped, is_obeyed, width
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ from airflow_bookmarks.cli.output import amount, counted
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from airflow_bookmarks.lifecycle.change import Change
+    from airflow_bookmarks.lifecycle.changes.change import Change
 
 _SHOWN = 8  # shards that a line names
 

@@ -11,12 +11,12 @@ from airflow_bookmarks.cli.verb import JOB, REASON, YES, Argument, Desk, Verb, h
 if TYPE_CHECKING:
     import argparse
 
-    from airflow_bookmarks.lifecycle.change import Change
+    from airflow_bookmarks.lifecycle.changes.change import Change
 
 
 def _share(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.change import Change
-    from airflow_bookmarks.lifecycle.sharing import share
+    from airflow_bookmarks.lifecycle.changes.change import Change
+    from airflow_bookmarks.lifecycle.changes.sharing import share
 
     if given.request:
         _ask(desk, given, Change("share", dag=given.dag))
@@ -28,15 +28,15 @@ def _share(desk: Desk, given: argparse.Namespace) -> None:
 
 
 def _unshare(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.sharing import unshare
+    from airflow_bookmarks.lifecycle.changes.sharing import unshare
 
     who = desk.find_identity().signature
     print_facts(unshare(desk.store, given.job, given.dag, reason=given.reason, who=who), given)
 
 
 def _hand_over(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.change import Change
-    from airflow_bookmarks.lifecycle.sharing import hand_over
+    from airflow_bookmarks.lifecycle.changes.change import Change
+    from airflow_bookmarks.lifecycle.changes.sharing import hand_over
 
     if given.request:
         _ask(desk, given, Change("hand-over", dag=given.dag, renamed=given.renamed))
@@ -55,7 +55,7 @@ def _hand_over(desk: Desk, given: argparse.Namespace) -> None:
 
 def _looked_for(desk: Desk, given: argparse.Namespace, change: Change) -> str:
     """Return the key of a job that can be changed so; before anything is said of it."""
-    from airflow_bookmarks.lifecycle.sharing import check_change
+    from airflow_bookmarks.lifecycle.changes.sharing import check_change
 
     job = desk.job(given)
     check_change(desk.store, job, change, reason=given.reason)
@@ -64,7 +64,7 @@ def _looked_for(desk: Desk, given: argparse.Namespace, change: Change) -> str:
 
 def _ask(desk: Desk, given: argparse.Namespace, change: Change) -> None:
     """Store the change as a request, for somebody else to approve."""
-    from airflow_bookmarks.lifecycle.protection import request
+    from airflow_bookmarks.lifecycle.changes.approval import request
 
     asked = request(desk.store, desk.job(given), change, reason=given.reason, who=desk.find_identity())
     said = f"another person approves it with: airflow-bookmarks approve {given.job} {asked.id}"

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import StoreAccessError
-from airflow_bookmarks.core.text import escaped
+from airflow_bookmarks.core.text.escaping import escaped
 
 if TYPE_CHECKING:
     from airflow_bookmarks.store.bookmark_store import BookmarkStore

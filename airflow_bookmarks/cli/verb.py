@@ -13,10 +13,10 @@ from airflow_bookmarks.cli.door import Door
 from airflow_bookmarks.cli.output import as_json, as_list, as_table
 from airflow_bookmarks.core.errors import BookmarkError
 from airflow_bookmarks.core.job_state import hidden
-from airflow_bookmarks.core.text import escaped
+from airflow_bookmarks.core.text.escaping import escaped
 
 if TYPE_CHECKING:
-    from airflow_bookmarks.core.identity import Identity
+    from airflow_bookmarks.core.text.identity import Identity
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 
@@ -41,7 +41,7 @@ class Desk:
 
     def job(self, given: argparse.Namespace) -> str:
         """Return the key of the job that is given by any of its names."""
-        from airflow_bookmarks.lifecycle.naming import key_of
+        from airflow_bookmarks.lifecycle.changes.naming import key_of
 
         return key_of(self.store, given.job)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.redaction import redacted
+from airflow_bookmarks.core.text.redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from airflow_bookmarks.core.errors import NameInvalidError
-from airflow_bookmarks.core.text import is_obeyed
+from airflow_bookmarks.core.text.escaping import is_obeyed
 
 # Names become parts of keys ("#" separates there) and of staging paths ("/", "=", globs mean something there).
 _NAME = re.compile(r"[\w~-][\w.~-]{0,249}")

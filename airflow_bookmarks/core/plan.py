@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from airflow_bookmarks.core.deflated import MOST_RAW_BYTES, deflated, inflated, packed_parts, parts_of
 from airflow_bookmarks.core.errors import StateCorruptError
-from airflow_bookmarks.core.fact import READ_AGAIN
-from airflow_bookmarks.core.listing import FileInfo, Listing
-from airflow_bookmarks.core.quarantine import Quarantine, QuarantinedFile
-from airflow_bookmarks.core.reason import BEFORE_START
-from airflow_bookmarks.core.sequence import SequenceStart
+from airflow_bookmarks.core.ledger.quarantine import Quarantine, QuarantinedFile
+from airflow_bookmarks.core.selection.listing import FileInfo, Listing
+from airflow_bookmarks.core.selection.reason import BEFORE_START
+from airflow_bookmarks.core.selection.sequence import SequenceStart
+from airflow_bookmarks.core.text.count import READ_AGAIN
+from airflow_bookmarks.core.text.deflated import MOST_RAW_BYTES, deflated, inflated, packed_parts, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from airflow_bookmarks.core.seen import Seen
+    from airflow_bookmarks.core.ledger.seen import Seen
 
 PLANS_OF_FILES = ("files", "upstream")  # the kinds of context whose stored plan is a `FilePlan`
 PART_FILES = 10_000  # a plan of more is stored in parts of so many

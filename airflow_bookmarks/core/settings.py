@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 PREFIX = "spark.bookmarks."
-_STORES = ("s3.", "hdfs.")  # how they are reached; files/s3_settings.py and files/hdfs_settings.py check these
+_STORES = ("s3.", "hdfs.")  # how they are reached; files/s3/settings.py and files/hadoop/hdfs_settings.py check these
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from airflow.providers.apache.spark.operators.spark_pyspark import PySparkOperat
 from airflow.sdk.bases.decorator import DecoratedOperator, TaskDecorator, task_decorator_factory
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.operators.submission import BookmarkedSubmission
+from airflow_bookmarks.operators.task.submission import BookmarkedSubmission
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,17 +8,17 @@ from functools import partial
 from typing import IO, TYPE_CHECKING, Protocol, runtime_checkable
 
 from airflow_bookmarks.core.errors import OptionError, SourceError
-from airflow_bookmarks.core.glob import SIGNS
-from airflow_bookmarks.core.redaction import has_user_info
+from airflow_bookmarks.core.selection.glob import SIGNS
+from airflow_bookmarks.core.text.redaction import has_user_info
 from airflow_bookmarks.files.permission import WatchedFileSystem, present_permission
-from airflow_bookmarks.files.s3_settings import S3_SCHEMES, S3Settings
+from airflow_bookmarks.files.s3.settings import S3_SCHEMES, S3Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from airflow_bookmarks.core.listing import FileInfo, Listing
-    from airflow_bookmarks.files.hdfs_settings import HdfsSettings
-    from airflow_bookmarks.files.pace import Pace
+    from airflow_bookmarks.core.selection.listing import FileInfo, Listing
+    from airflow_bookmarks.files.concurrency import Pace
+    from airflow_bookmarks.files.hadoop.hdfs_settings import HdfsSettings
 
 
 class FileSystemError(SourceError, OSError):
@@ -164,25 +164,25 @@ def _open_local() -> ChangeableFileSystem:
 
 
 def _open_s3(settings: S3Settings, scheme: str) -> ChangeableFileSystem:
-    from airflow_bookmarks.files.s3 import S3FileSystem
+    from airflow_bookmarks.files.s3.filesystem import S3FileSystem
 
     return S3FileSystem(settings, scheme)
 
 
 def _open_hdfs(settings: HdfsSettings | None, scheme: str) -> ChangeableFileSystem:
-    from airflow_bookmarks.files.hdfs import open_hdfs
+    from airflow_bookmarks.files.hadoop.hdfs import open_hdfs
 
     return open_hdfs(settings, scheme)
 
 
 def _open_gs() -> ChangeableFileSystem:
-    from airflow_bookmarks.files.gs import open_gs
+    from airflow_bookmarks.files.hadoop.gs import open_gs
 
     return open_gs()
 
 
 def _open_abfs(scheme: str) -> ChangeableFileSystem:
-    from airflow_bookmarks.files.abfs import open_abfs
+    from airflow_bookmarks.files.hadoop.abfs import open_abfs
 
     return open_abfs(scheme)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from airflow_bookmarks.core.partition import is_partition
-from airflow_bookmarks.core.reason import HIDDEN, MARKER, NESTED, SPECIAL
+from airflow_bookmarks.core.selection.partition import is_partition
+from airflow_bookmarks.core.selection.reason import HIDDEN, MARKER, NESTED, SPECIAL
 
 _OLD_MARKER = "_$folder$"
 

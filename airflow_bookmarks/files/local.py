@@ -12,12 +12,12 @@ import uuid
 from typing import IO, TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError, SourceError, SourceMissingError
-from airflow_bookmarks.core.listing import FileInfo, Listing
-from airflow_bookmarks.core.reason import HIDDEN
+from airflow_bookmarks.core.selection.listing import FileInfo, Listing
+from airflow_bookmarks.core.selection.reason import HIDDEN
+from airflow_bookmarks.files.concurrency import Pace
 from airflow_bookmarks.files.filesystem import Listed, PathPatternError
 from airflow_bookmarks.files.input import is_hidden
 from airflow_bookmarks.files.local_listing import list_folder
-from airflow_bookmarks.files.pace import Pace
 from airflow_bookmarks.files.private_file import make_private_folders, open_private
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from airflow_bookmarks.core.errors import SourceError
-from airflow_bookmarks.core.listing import Folders, Listing
-from airflow_bookmarks.core.partition import is_partition
-from airflow_bookmarks.core.reason import HIDDEN, NESTED, SPECIAL
+from airflow_bookmarks.core.selection.listing import Folders, Listing
+from airflow_bookmarks.core.selection.partition import is_partition
+from airflow_bookmarks.core.selection.reason import HIDDEN, NESTED, SPECIAL
 from airflow_bookmarks.files.filesystem import Listed
 from airflow_bookmarks.files.input import is_hidden
 

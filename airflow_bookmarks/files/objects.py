@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING
 from airflow_bookmarks.core.errors import SourceMissingError, StateCorruptError, StoreAccessError
 from airflow_bookmarks.files.filesystem import open_any_filesystem, store_of
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.files.s3_settings import S3_SCHEMES, S3Access, S3Settings
+from airflow_bookmarks.files.s3.settings import S3_SCHEMES, S3Access, S3Settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +72,7 @@ class FileObjects:
         scheme = uri.partition("://")[0]
         if self._session is None or scheme not in S3_SCHEMES:
             return open_any_filesystem(uri)
-        from airflow_bookmarks.files.s3 import S3FileSystem
+        from airflow_bookmarks.files.s3.filesystem import S3FileSystem
 
         # Asked for each time: those of a role change while a process lives. While they stay, so do the clients.
         found = self._session.get_credentials()

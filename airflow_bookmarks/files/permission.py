@@ -14,15 +14,15 @@ from typing import IO, TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from airflow_bookmarks.core.errors import LookRefusedError, OptionError
-from airflow_bookmarks.files.hdfs_settings import without_default_port
-from airflow_bookmarks.files.s3_settings import S3_SCHEMES
+from airflow_bookmarks.files.hadoop.hdfs_settings import without_default_port
+from airflow_bookmarks.files.s3.settings import S3_SCHEMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from airflow_bookmarks.core.listing import FileInfo
+    from airflow_bookmarks.core.selection.listing import FileInfo
+    from airflow_bookmarks.files.concurrency import Pace
     from airflow_bookmarks.files.filesystem import FileSystem, Listed
-    from airflow_bookmarks.files.pace import Pace
 
 _LOCAL = "file"
 _SAME_STORE = {**dict.fromkeys(S3_SCHEMES, "s3a"), "abfs": "abfss"}

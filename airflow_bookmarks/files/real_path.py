@@ -10,7 +10,7 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.partition import placed, roots_above
+from airflow_bookmarks.core.selection.partition import placed, roots_above
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -11,10 +11,10 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
 from airflow_bookmarks.core.errors import BookmarkError, OptionError, StoreAccessError
-from airflow_bookmarks.core.identity import Identity, Signature
 from airflow_bookmarks.core.job import airflow_run_id
 from airflow_bookmarks.core.job_state import hidden
-from airflow_bookmarks.core.redaction import redacted
+from airflow_bookmarks.core.text.identity import Identity, Signature
+from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION, ConnectionFields
 from airflow_bookmarks.store.bookmark_store import open_store
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     from boto3.session import Session
 
-    from airflow_bookmarks.core.terms import Terms
-    from airflow_bookmarks.lifecycle.change import Change
+    from airflow_bookmarks.core.rules.audit import Terms
+    from airflow_bookmarks.lifecycle.changes.change import Change
     from airflow_bookmarks.sources.relocation import Unverified
-    from airflow_bookmarks.store.address import StoreAddress
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.uri import StoreAddress
 
 Row: TypeAlias = dict[str, Any]
 Rows: TypeAlias = list[Row]  # `list` is a method below
@@ -206,7 +206,7 @@ class BookmarkHook(BaseHook):
         Raises:
             JobUnknownError: no such bookmark.
         """
-        from airflow_bookmarks.lifecycle.bookmark import bookmark
+        from airflow_bookmarks.lifecycle.inspect.status import bookmark
 
         return self._shown(bookmark(*self._found(job)))
 
@@ -216,7 +216,7 @@ class BookmarkHook(BaseHook):
         Raises:
             JobUnknownError: no such bookmark.
         """
-        from airflow_bookmarks.lifecycle.history import history
+        from airflow_bookmarks.lifecycle.inspect.runs import history
 
         return history(*self._found(job), limit=limit)
 
@@ -225,8 +225,8 @@ class BookmarkHook(BaseHook):
 
         `lifecycle.sharded_list.grouped` says what the row of a sharded job has.
         """
-        from airflow_bookmarks.lifecycle.bookmark import bookmarks
-        from airflow_bookmarks.lifecycle.sharded_list import grouped
+        from airflow_bookmarks.lifecycle.inspect.sharded_list import grouped
+        from airflow_bookmarks.lifecycle.inspect.status import bookmarks
 
         rows = bookmarks(self.get_conn())
         return rows if with_shards else grouped(rows)
@@ -237,7 +237,7 @@ class BookmarkHook(BaseHook):
         Raises:
             JobUnknownError, RunUnknownError: no such run in the living history.
         """
-        from airflow_bookmarks.lifecycle.history import files_of
+        from airflow_bookmarks.lifecycle.inspect.runs import files_of
 
         return files_of(*self._found(job), str(run))
 
@@ -246,7 +246,7 @@ class BookmarkHook(BaseHook):
 
         A job that has never run is no error: `is_known` is False then, and `unknown` says so.
         """
-        from airflow_bookmarks.lifecycle.pending import pending
+        from airflow_bookmarks.lifecycle.inspect.pending import pending
 
         return pending(*self._found(job)).as_dict(with_skipped=with_skipped)
 
@@ -256,7 +256,7 @@ class BookmarkHook(BaseHook):
         Raises:
             JobUnknownError: no such bookmark.
         """
-        from airflow_bookmarks.lifecycle.lag import Neighbours, lag, lags
+        from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, lag, lags
 
         found = lags(Neighbours.of_all(self.get_conn())) if job is None else lag(*self._found(job))
         return [each.as_dict() for each in found]
@@ -267,7 +267,7 @@ class BookmarkHook(BaseHook):
         Raises:
             JobUnknownError: no such bookmark.
         """
-        from airflow_bookmarks.lifecycle.graph import graph
+        from airflow_bookmarks.lifecycle.inspect.graph import graph
 
         store, key = (self.get_conn(), None) if job is None else self._found(job)
         return graph(store, key).as_dict()
@@ -278,7 +278,7 @@ class BookmarkHook(BaseHook):
         Raises:
             RunUnknownError, ChangeRefusedError: it can't be replayed.
         """
-        from airflow_bookmarks.lifecycle.replay import replay_settings
+        from airflow_bookmarks.lifecycle.run.replay import replay_settings
 
         return replay_settings(*self._found(job), run_number)
 
@@ -290,13 +290,13 @@ class BookmarkHook(BaseHook):
         Raises:
             JobUnknownError: no such bookmark.
         """
-        from airflow_bookmarks.lifecycle.transfer import export
+        from airflow_bookmarks.lifecycle.maintenance.transfer import export
 
         return export(self.get_conn(), jobs, hide_state=self.hides_state)
 
     def _found(self, name: str) -> tuple[BookmarkStore, str]:
         """Return the store, and the key of the job that has this name."""
-        from airflow_bookmarks.lifecycle.naming import key_of
+        from airflow_bookmarks.lifecycle.changes.naming import key_of
 
         store = self.get_conn()
         return store, key_of(store, name)
@@ -305,7 +305,7 @@ class BookmarkHook(BaseHook):
 
     def preview(self, job: str, change: Change) -> Row:
         """Say what a change would do: what is read again, which consumers are affected, what would come twice."""
-        from airflow_bookmarks.lifecycle.sharded_change import preview_job
+        from airflow_bookmarks.lifecycle.changes.sharded_change import preview_job
 
         return self._shown(preview_job(self.get_conn(), job, change).as_dict())
 
@@ -325,8 +325,8 @@ class BookmarkHook(BaseHook):
             ProtectedError: it needs the approval of a second person. ShardsBusyError: runs hold virtual shards of it.
             ShardsLeftError: some shards were changed, and others refused; the same call again takes those.
         """
-        from airflow_bookmarks.lifecycle.change import Change
-        from airflow_bookmarks.lifecycle.sharded_change import change_job
+        from airflow_bookmarks.lifecycle.changes.change import Change
+        from airflow_bookmarks.lifecycle.changes.sharded_change import change_job
 
         change = Change("reset", contexts=None if contexts is None else tuple(contexts), clean=clean)
         return change_job(self.get_conn(), job, change, **_terms(**ask)).as_dict()
@@ -347,8 +347,8 @@ class BookmarkHook(BaseHook):
         Raises:
             RunUnknownError: no such run in the living history. Besides those of `reset`.
         """
-        from airflow_bookmarks.lifecycle.change import Change
-        from airflow_bookmarks.lifecycle.sharded_change import change_job
+        from airflow_bookmarks.lifecycle.changes.change import Change
+        from airflow_bookmarks.lifecycle.changes.sharded_change import change_job
 
         change = Change("rewind", str(to_run), None if contexts is None else tuple(contexts), clean=clean)
         return change_job(self.get_conn(), job, change, **_terms(**ask)).as_dict()
@@ -359,7 +359,7 @@ class BookmarkHook(BaseHook):
         Args:
             value: for files "now" or a time with a zone; for an upstream "now" or a run number (0: the beginning).
         """
-        from airflow_bookmarks.lifecycle.change import set_position
+        from airflow_bookmarks.lifecycle.changes.change import set_position
 
         return set_position(self.get_conn(), job, ctx, value, **_terms(**ask)).as_dict()
 
@@ -370,13 +370,13 @@ class BookmarkHook(BaseHook):
             state: the name of the value.
             value: a JSON value; None removes it.
         """
-        from airflow_bookmarks.lifecycle.change import set_state
+        from airflow_bookmarks.lifecycle.changes.change import set_state
 
         return set_state(self.get_conn(), job, state, value, **_terms(**ask)).as_dict()
 
     def rename_context(self, job: str, ctx: str, to_ctx: str, **ask: Unpack[Ask]) -> Row:
         """Move the position of a context to the name that its script has for it now; see `reset` for the rest."""
-        from airflow_bookmarks.lifecycle.change import rename_context
+        from airflow_bookmarks.lifecycle.changes.change import rename_context
 
         return rename_context(self.get_conn(), job, ctx, to_ctx, **_terms(**ask)).as_dict()
 
@@ -396,7 +396,7 @@ class BookmarkHook(BaseHook):
             from_root, to_root: the folder or prefix as it was, and as it is.
             unverified: what files count as that can't be compared any more: "read" or "new". Default: an error.
         """
-        from airflow_bookmarks.lifecycle.change import relocate
+        from airflow_bookmarks.lifecycle.changes.change import relocate
 
         store = self.get_conn()
         return relocate(store, job, ctx, from_root, to_root, unverified=unverified, **_terms(**ask)).as_dict()
@@ -407,7 +407,7 @@ class BookmarkHook(BaseHook):
         Raises:
             ChangeRefusedError: there is none, or it was made with clean.
         """
-        from airflow_bookmarks.lifecycle.change import undo
+        from airflow_bookmarks.lifecycle.changes.change import undo
 
         return undo(self.get_conn(), job, **_terms(**ask)).as_dict()
 
@@ -420,13 +420,13 @@ class BookmarkHook(BaseHook):
         Raises:
             OptionError: another name. StoreAccessError: this role may not delete. Besides those of `reset`.
         """
-        from airflow_bookmarks.lifecycle.naming import delete
+        from airflow_bookmarks.lifecycle.changes.naming import delete
 
         return delete(self.get_conn(), job, typed_name=typed_name, clean=clean, **_terms(**ask)).as_dict()
 
     def unlock(self, job: str, *, reason: str, who: str | None = None) -> Row:
         """Free a lease that a person knows to be dead: its holder is fenced."""
-        from airflow_bookmarks.lifecycle.change import unlock
+        from airflow_bookmarks.lifecycle.changes.change import unlock
 
         return unlock(self.get_conn(), job, reason=reason, who=who or _who())
 
@@ -436,7 +436,7 @@ class BookmarkHook(BaseHook):
         Raises:
             NameTakenError, NameInvalidError: it can't have that name. OptionError: no reason. JobUnknownError.
         """
-        from airflow_bookmarks.lifecycle.naming import rename
+        from airflow_bookmarks.lifecycle.changes.naming import rename
 
         return rename(self.get_conn(), job, new_name, reason=reason, who=who or _who())
 
@@ -446,7 +446,7 @@ class BookmarkHook(BaseHook):
         Raises:
             NameTakenError: `job` has a bookmark of its own. Besides those of `rename`.
         """
-        from airflow_bookmarks.lifecycle.naming import adopt
+        from airflow_bookmarks.lifecycle.changes.naming import adopt
 
         return adopt(self.get_conn(), job, from_job, reason=reason, who=who or _who())
 
@@ -459,13 +459,13 @@ class BookmarkHook(BaseHook):
             ProtectedError: it needs the approval of a second person. ChangeRefusedError: no DAG owns the job, or this
                 one runs it already. OptionError: no reason. JobUnknownError.
         """
-        from airflow_bookmarks.lifecycle.sharing import share
+        from airflow_bookmarks.lifecycle.changes.sharing import share
 
         return share(self.get_conn(), job, dag, reason=reason, who=who or _who())
 
     def unshare(self, job: str, dag: str, *, reason: str, who: str | None = None) -> Row:
         """Let a DAG run a job of another one no more; the errors are those of `share`."""
-        from airflow_bookmarks.lifecycle.sharing import unshare
+        from airflow_bookmarks.lifecycle.changes.sharing import unshare
 
         return unshare(self.get_conn(), job, dag, reason=reason, who=who or _who())
 
@@ -475,7 +475,7 @@ class BookmarkHook(BaseHook):
         Raises:
             JobBusyError: a run holds the job. Besides those of `share`.
         """
-        from airflow_bookmarks.lifecycle.sharing import hand_over
+        from airflow_bookmarks.lifecycle.changes.sharing import hand_over
 
         return hand_over(self.get_conn(), job, dag, reason=reason, renamed=renamed, who=who or _who())
 
@@ -487,7 +487,7 @@ class BookmarkHook(BaseHook):
         Raises:
             OptionError: no reason. JobUnknownError. ChangeRefusedError: it is protected already.
         """
-        from airflow_bookmarks.lifecycle.protection import protect
+        from airflow_bookmarks.lifecycle.changes.approval import protect
 
         return protect(self.get_conn(), job, reason=reason, who=Identity(who or _who(), False, "airflow"))
 
@@ -498,7 +498,7 @@ class BookmarkHook(BaseHook):
             ApprovalError: nobody vouches for the identity of this process. ChangeRefusedError: the job is not
                 protected, or the change can't be made. OptionError: no reason. JobUnknownError, ChangedMeanwhileError.
         """
-        from airflow_bookmarks.lifecycle.protection import request
+        from airflow_bookmarks.lifecycle.changes.approval import request
 
         who = self._identity()
         asked = request(self.get_conn(), job, change, reason=reason, who=who, expected_version=expected_version)
@@ -510,7 +510,7 @@ class BookmarkHook(BaseHook):
         Raises:
             JobUnknownError: no such bookmark.
         """
-        from airflow_bookmarks.lifecycle.protection import requests
+        from airflow_bookmarks.lifecycle.changes.approval import requests
 
         return [self._shown(asked.as_dict()) for asked in requests(self.get_conn(), job, with_closed=with_closed)]
 
@@ -521,7 +521,7 @@ class BookmarkHook(BaseHook):
             RequestUnknownError. ApprovalError: not by this identity, or it is void, expired, rejected or done.
             JobBusyError, ChangeRefusedError: it can't be made now; it stays approved.
         """
-        from airflow_bookmarks.lifecycle.protection import approve
+        from airflow_bookmarks.lifecycle.changes.approval import approve
 
         return approve(self.get_conn(), job, request_id, who=self._identity(), force=force)
 
@@ -531,7 +531,7 @@ class BookmarkHook(BaseHook):
         Raises:
             RequestUnknownError. OptionError: no reason. ApprovalError: it is decided, void or expired already.
         """
-        from airflow_bookmarks.lifecycle.protection import reject
+        from airflow_bookmarks.lifecycle.changes.approval import reject
 
         turned_down = reject(self.get_conn(), job, request_id, reason=reason, who=self._identity())
         return self._shown(turned_down.as_dict())

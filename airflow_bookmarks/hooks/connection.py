@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.option import Option
-from airflow_bookmarks.store.address import StoreAddress
+from airflow_bookmarks.store.uri import StoreAddress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from airflow_bookmarks.core.errors import ChangeRefusedError
-from airflow_bookmarks.core.ledger import Known, Ledger
+from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.position import UpstreamPosition
-from airflow_bookmarks.core.territory import published_key
-from airflow_bookmarks.lifecycle.reading import ContextReader
-from airflow_bookmarks.lifecycle.turn import ancestry_after, look_at_undone
+from airflow_bookmarks.core.rules.territory import published_key
+from airflow_bookmarks.lifecycle.history.timeline_switch import ancestry_after, look_at_undone
+from airflow_bookmarks.lifecycle.state.positions import ContextReader
 from airflow_bookmarks.sources.upstream import UpstreamSource
-from airflow_bookmarks.store.output import numbers_replacing
+from airflow_bookmarks.store.outputs import numbers_replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.line import Ancestry
     from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.core.timeline import Ancestry
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.line_store import Turn
+    from airflow_bookmarks.store.transitions.timeline import Turn
 
 
 def check_made_again(store: BookmarkStore, job: str, head: Head, turn: Turn) -> None:

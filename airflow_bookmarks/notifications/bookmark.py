@@ -12,12 +12,12 @@ from airflow_bookmarks.core.errors import JobUnknownError, OptionError
 from airflow_bookmarks.core.job import airflow_job_name, check_name
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
-from airflow_bookmarks.lifecycle.naming import key_of
-from airflow_bookmarks.notifications.standing import OK, Subject, news, standings
-from airflow_bookmarks.notifications.told import Told
+from airflow_bookmarks.lifecycle.changes.naming import key_of
+from airflow_bookmarks.notifications.health import OK, Subject, news, standings
+from airflow_bookmarks.notifications.notification_log import Told
 
 if TYPE_CHECKING:
-    from airflow_bookmarks.notifications.standing import News, Standing
+    from airflow_bookmarks.notifications.health import News, Standing
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 Callback = Callable[[Context], Any]

@@ -34,25 +34,25 @@ from airflow_bookmarks.core.errors import (
     ProtectedError,
     RunUnknownError,
 )
-from airflow_bookmarks.core.identity import Signature
-from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job import airflow_run_id, check_name
 from airflow_bookmarks.core.job_state import SET_STATE, hidden, state_text
-from airflow_bookmarks.core.shard import shard_name
-from airflow_bookmarks.core.terms import Terms, check_reason
+from airflow_bookmarks.core.rules.audit import Terms, check_reason
+from airflow_bookmarks.core.rules.shard import shard_name
+from airflow_bookmarks.core.text.identity import Signature
+from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
-from airflow_bookmarks.lifecycle.change import Change, apply, preview
-from airflow_bookmarks.lifecycle.naming import key_of
-from airflow_bookmarks.lifecycle.point_in_history import WATERMARK, resolve_point
-from airflow_bookmarks.lifecycle.protection import Request, request, requests
-from airflow_bookmarks.lifecycle.sharded_change import (
+from airflow_bookmarks.lifecycle.changes.approval import Request, request, requests
+from airflow_bookmarks.lifecycle.changes.change import Change, apply, preview
+from airflow_bookmarks.lifecycle.changes.naming import key_of
+from airflow_bookmarks.lifecycle.changes.sharded_change import (
     change_shards,
     check_not_requested,
     preview_job,
     takes_shards,
 )
-from airflow_bookmarks.lifecycle.shards import shards_of
+from airflow_bookmarks.lifecycle.history.point import WATERMARK, resolve_point
+from airflow_bookmarks.lifecycle.history.shards import shards_of
 from airflow_bookmarks.links.bookmark import BookmarkLink
 
 if TYPE_CHECKING:

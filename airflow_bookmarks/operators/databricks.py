@@ -9,8 +9,8 @@ from airflow.providers.databricks.operators.databricks import DatabricksSubmitRu
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.links.bookmark import BookmarkLink
-from airflow_bookmarks.operators.durable import durable_argument
-from airflow_bookmarks.operators.remote_submission import RemoteSubmission, require_waiting
+from airflow_bookmarks.operators.task.durable import durable_argument
+from airflow_bookmarks.operators.task.remote_submission import RemoteSubmission, require_waiting
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

@@ -13,8 +13,8 @@ from airflow.providers.amazon.aws.operators.emr import EmrAddStepsOperator, EmrS
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.settings import PREFIX
 from airflow_bookmarks.links.bookmark import BookmarkLink
-from airflow_bookmarks.operators.remote_submission import RemoteSubmission, joined, require_waiting
-from airflow_bookmarks.operators.submit_arguments import SubmitArguments
+from airflow_bookmarks.operators.task.remote_submission import RemoteSubmission, joined, require_waiting
+from airflow_bookmarks.operators.task.submit_arguments import SubmitArguments
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.cncf.kubernetes.operators.spark_kubernetes import SparkKubernetesOperator
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.operators.remote_submission import RemoteSubmission
+from airflow_bookmarks.operators.task.remote_submission import RemoteSubmission
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.livy.operators.livy import LivyOperator
 
-from airflow_bookmarks.operators.durable import durable_argument
-from airflow_bookmarks.operators.remote_submission import RemoteSubmission, require_waiting
+from airflow_bookmarks.operators.task.durable import durable_argument
+from airflow_bookmarks.operators.task.remote_submission import RemoteSubmission, require_waiting
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

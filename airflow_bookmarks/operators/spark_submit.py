@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
-from airflow_bookmarks.operators.durable import durable_argument
-from airflow_bookmarks.operators.submission import BookmarkedSubmission
+from airflow_bookmarks.operators.task.durable import durable_argument
+from airflow_bookmarks.operators.task.submission import BookmarkedSubmission
 
 if TYPE_CHECKING:
     from pathlib import Path

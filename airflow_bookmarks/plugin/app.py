@@ -10,12 +10,13 @@ from contextlib import asynccontextmanager
 from fastapi import APIRouter, Depends, FastAPI, Response
 from fastapi.staticfiles import StaticFiles
 
-from airflow_bookmarks.plugin import changing, looking
-from airflow_bookmarks.plugin.answer import Refusal
 from airflow_bookmarks.plugin.auth import logged_in
+from airflow_bookmarks.plugin.dependencies import Backstage
+from airflow_bookmarks.plugin.exception_handlers import install
 from airflow_bookmarks.plugin.plugin import BUNDLE, STATIC
-from airflow_bookmarks.plugin.refusal import install
-from airflow_bookmarks.plugin.visit import Backstage
+from airflow_bookmarks.plugin.routes import change as changing
+from airflow_bookmarks.plugin.routes import read as looking
+from airflow_bookmarks.plugin.schemas.responses import Refusal
 
 log = logging.getLogger(__name__)
 

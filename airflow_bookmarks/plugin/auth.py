@@ -25,8 +25,8 @@ from fastapi import Depends, Request
 from sqlalchemy import select
 
 from airflow_bookmarks.core.errors import StoreAccessError
-from airflow_bookmarks.core.identity import Identity
-from airflow_bookmarks.core.owner import owners_in
+from airflow_bookmarks.core.rules.owner import owners_in
+from airflow_bookmarks.core.text.identity import Identity
 
 UNKNOWN_DAGS, UNKNOWN_VALUES = "jobs_of_unknown_dags", ("all_dags", "assets")
 

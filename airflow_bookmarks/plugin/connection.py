@@ -41,7 +41,7 @@ class PageHook(BookmarkHook):
             return super().open_store()
         from boto3.session import Session
 
-        from airflow_bookmarks.store.dynamodb import DynamoTable
+        from airflow_bookmarks.store.backends.dynamodb import DynamoTable
 
         session: Any = _Hasty(self._session or Session())
         table = DynamoTable(

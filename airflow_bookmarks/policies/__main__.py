@@ -10,7 +10,7 @@ import sys
 
 from airflow_bookmarks.core.errors import BookmarkError
 from airflow_bookmarks.core.job import DEFAULT_NAMESPACE
-from airflow_bookmarks.core.text import escaped
+from airflow_bookmarks.core.text.escaping import escaped
 from airflow_bookmarks.policies import ROLES, policy
 
 

@@ -13,11 +13,11 @@ from airflow.sdk.exceptions import AirflowSensorTimeout, AirflowSkipException, T
 
 from airflow_bookmarks.core import errors
 from airflow_bookmarks.core.errors import BookmarkError, OptionError, StoreUnavailableError
-from airflow_bookmarks.core.instant import to_text, utc_now
 from airflow_bookmarks.core.job import airflow_job_name
+from airflow_bookmarks.core.text.instant import to_text, utc_now
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
-from airflow_bookmarks.lifecycle.waiting import Answer, Memory, Wait, condition_of, evaluate
+from airflow_bookmarks.lifecycle.inspect.waiting import Answer, Memory, Wait, condition_of, evaluate
 from airflow_bookmarks.links.bookmark import BookmarkLink
 from airflow_bookmarks.triggers.bookmark import BookmarkTrigger
 from airflow_bookmarks.triggers.poller import POLL_INTERVAL_S, check_interval
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
-    from airflow_bookmarks.core.condition import Condition
+    from airflow_bookmarks.core.rules.condition import Condition
 
 _CONDITIONS = ("consumer", "run_number", "upstream_dag_run_id", "upstream_logical_date", "watermark")
 # The trigger ends the wait itself, and says where the job stood. Airflow ends it only where no triggerer works.

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
 from airflow_bookmarks.core.plan import FilePlan
-from airflow_bookmarks.sources.files import OPTIONS, FileSource, advance_files, recorded_files
-from airflow_bookmarks.sources.point import files_at, upstream_at
+from airflow_bookmarks.sources.files.planner import OPTIONS, FileSource, advance_files, recorded_files
 from airflow_bookmarks.sources.relocation import MOVES, moved_path
+from airflow_bookmarks.sources.seek import files_at, upstream_at
 from airflow_bookmarks.sources.upstream import UpstreamSource, advance_upstream
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import PlanEntry
     from airflow_bookmarks.sources.source import Found, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.state_reader import StateReader
+    from airflow_bookmarks.store.reader import StateReader
 
 _ADVANCE: Mapping[str, Callable[[FilePlan, Found], Position | None]] = {
     FileSource.kind: advance_files,

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.instant import to_text
-from airflow_bookmarks.core.ledger import Known, Ledger
-from airflow_bookmarks.core.listing import Listing, instant
+from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
+from airflow_bookmarks.core.ledger.segment import bare_name, scheme_of
 from airflow_bookmarks.core.option import check_choice
 from airflow_bookmarks.core.position import Position
-from airflow_bookmarks.core.segment import bare_name, scheme_of
+from airflow_bookmarks.core.selection.listing import Listing, instant
+from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.files.filesystem import open_filesystem
 
 if TYPE_CHECKING:

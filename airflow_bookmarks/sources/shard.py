@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from airflow_bookmarks.core.reason import OTHER_SHARDS
-from airflow_bookmarks.core.virtual_shard import virtual_shards
+from airflow_bookmarks.core.rules.virtual_shard import virtual_shards
+from airflow_bookmarks.core.selection.reason import OTHER_SHARDS
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.position import Position
-    from airflow_bookmarks.core.shard import VirtualShard
+    from airflow_bookmarks.core.rules.shard import VirtualShard
     from airflow_bookmarks.sources.source import Found, Recheck
     from airflow_bookmarks.sources.upstream import UpstreamSource
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from airflow_bookmarks.core.start import BEGINNING, Start
+from airflow_bookmarks.core.rules.start import BEGINNING, Start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

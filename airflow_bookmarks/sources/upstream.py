@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_bookmarks.core.bound import UNBOUND, Amount, Bound
 from airflow_bookmarks.core.edge import lowest_replayed
 from airflow_bookmarks.core.errors import (
     JobUnknownError,
@@ -27,26 +26,27 @@ from airflow_bookmarks.core.errors import (
     UpstreamReplayedError,
     UpstreamRewoundError,
 )
-from airflow_bookmarks.core.instant import from_text
-from airflow_bookmarks.core.line import Ancestry, has_living_number, last_common_run
-from airflow_bookmarks.core.listing import FileInfo, Listing
 from airflow_bookmarks.core.plan import FilePlan, UpstreamWindow, decode_moves, decode_published
 from airflow_bookmarks.core.position import Position, UpstreamPosition
-from airflow_bookmarks.core.reason import OVER_BOUND
+from airflow_bookmarks.core.rules.schema import compare
 from airflow_bookmarks.core.run import OutputEntry, Run, RunState
-from airflow_bookmarks.core.schema import compare
+from airflow_bookmarks.core.selection.bound import UNBOUND, Amount, Bound
+from airflow_bookmarks.core.selection.listing import FileInfo, Listing
+from airflow_bookmarks.core.selection.reason import OVER_BOUND
+from airflow_bookmarks.core.text.instant import from_text
+from airflow_bookmarks.core.timeline import Ancestry, has_living_number, last_common_run
 from airflow_bookmarks.files.filesystem import open_one_filesystem
-from airflow_bookmarks.sources.files import recheck_files
+from airflow_bookmarks.sources.files.planner import recheck_files
 from airflow_bookmarks.sources.source import Found, Recheck
 from airflow_bookmarks.sources.way_back import way_back
-from airflow_bookmarks.store.collection import check_readable
-from airflow_bookmarks.store.output import numbers_replacing, paths_replaced_by_sides
+from airflow_bookmarks.store.outputs import numbers_replacing, paths_replaced_by_sides
+from airflow_bookmarks.store.transitions.collection import check_readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.schema import Fold
+    from airflow_bookmarks.core.rules.schema import Fold
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 log = logging.getLogger(__name__)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.store.collection import collected_until
+from airflow_bookmarks.store.transitions.collection import collected_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import Run
-    from airflow_bookmarks.store.state_reader import StateReader
+    from airflow_bookmarks.store.reader import StateReader
 
 
 def newest_at_or_below(store: StateReader, job: str, head: Head, upstream: str, target: int) -> Run | None:

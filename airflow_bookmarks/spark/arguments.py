@@ -8,18 +8,18 @@ from random import SystemRandom
 from typing import TYPE_CHECKING, cast
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.instant import utc_now
 from airflow_bookmarks.core.job import Caller, check_name, check_run_id
 from airflow_bookmarks.core.option import Choice, OnUnused, Option, check_choice
+from airflow_bookmarks.core.rules.shard import Shard, Share, shard_name
+from airflow_bookmarks.core.rules.start import BEGINNING, Start
 from airflow_bookmarks.core.settings import PREFIX, Settings, check_versions
-from airflow_bookmarks.core.shard import Shard, Share, shard_name
-from airflow_bookmarks.core.start import BEGINNING, Start
-from airflow_bookmarks.core.ulid import new_ulid
-from airflow_bookmarks.lifecycle.begin import OnConflict
-from airflow_bookmarks.lifecycle.manifest import check_manifest_uri
-from airflow_bookmarks.store.address import StoreAddress
+from airflow_bookmarks.core.text.instant import utc_now
+from airflow_bookmarks.core.text.ulid import new_ulid
+from airflow_bookmarks.lifecycle.protocol.acquire import OnConflict
+from airflow_bookmarks.lifecycle.state.manifest import check_manifest_uri
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
 from airflow_bookmarks.store.object_store import check_state_uri
+from airflow_bookmarks.store.uri import StoreAddress
 from airflow_bookmarks.version import __version__
 
 if TYPE_CHECKING:

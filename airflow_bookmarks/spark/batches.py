@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.sources.backlog import Backlog
+from airflow_bookmarks.sources.files.backlog import Backlog
 
 if TYPE_CHECKING:
-    from airflow_bookmarks.core.bound import Bound
-    from airflow_bookmarks.sources.file_options import FileOptions
+    from airflow_bookmarks.core.selection.bound import Bound
+    from airflow_bookmarks.sources.files.options import FileOptions
 
 
 class Batches:

@@ -7,21 +7,21 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.glob import Exclusions, NamePattern
 from airflow_bookmarks.core.job import check_name
-from airflow_bookmarks.core.partition import is_partition
+from airflow_bookmarks.core.selection.glob import Exclusions, NamePattern
+from airflow_bookmarks.core.selection.partition import is_partition
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.files.input import is_hidden
 from airflow_bookmarks.files.real_path import real_path, respelled
-from airflow_bookmarks.lifecycle.guard import Guarded, guarded
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.scope import Names, Place
+from airflow_bookmarks.lifecycle.state.guard import Guarded, guarded
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.scan_filter import Names, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from airflow_bookmarks.lifecycle.manifest import Manifests
-    from airflow_bookmarks.lifecycle.place import Staged
+    from airflow_bookmarks.lifecycle.protocol.staging import Staged
+    from airflow_bookmarks.lifecycle.state.manifest import Manifests
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 

@@ -9,26 +9,26 @@ from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from airflow_bookmarks.core.bound import Bound
-from airflow_bookmarks.core.cause import cause_of
-from airflow_bookmarks.core.emptiness import WhenEmpty
 from airflow_bookmarks.core.errors import MisuseError, OptionError
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.option import Option, check_choice
+from airflow_bookmarks.core.rules.emptiness import WhenEmpty
+from airflow_bookmarks.core.rules.shard import Shard, ShardBy, VirtualShard, shard_name
+from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.settings import Settings
-from airflow_bookmarks.core.shard import Shard, ShardBy, VirtualShard, shard_name
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.archive import Disposal, OnPublished
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.manifest import Manifests
-from airflow_bookmarks.lifecycle.naming import key_of
-from airflow_bookmarks.lifecycle.point import fault_from_environment
-from airflow_bookmarks.lifecycle.replay import ReplayRun
-from airflow_bookmarks.lifecycle.shards import Layout, check_not_sharded
-from airflow_bookmarks.lifecycle.side_run import SideRun
-from airflow_bookmarks.lifecycle.unknown_run import OnUnknownRuns
-from airflow_bookmarks.sources.file_options import FileOptions, OnOverwrite, OnTouch, OnUnmatched
-from airflow_bookmarks.sources.look import Looks
+from airflow_bookmarks.core.text.cause import cause_of
+from airflow_bookmarks.lifecycle.changes.naming import key_of
+from airflow_bookmarks.lifecycle.history.shards import Layout, check_not_sharded
+from airflow_bookmarks.lifecycle.protocol.failpoint import fault_from_environment
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal, OnPublished
+from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.lifecycle.run.unknown_run import OnUnknownRuns
+from airflow_bookmarks.lifecycle.state.manifest import Manifests
+from airflow_bookmarks.sources.files.options import FileOptions, OnOverwrite, OnTouch, OnUnmatched
+from airflow_bookmarks.sources.files.scan import Looks
 from airflow_bookmarks.spark.arguments import Arguments
 from airflow_bookmarks.spark.batches import Batches
 from airflow_bookmarks.spark.inputs import Inputs, state_folders
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from airflow_bookmarks.core.option import OnUnused
+    from airflow_bookmarks.core.rules.schema import InferSchema, OnSchemaChange
     from airflow_bookmarks.core.run import ContextState
-    from airflow_bookmarks.core.schema import InferSchema, OnSchemaChange
-    from airflow_bookmarks.lifecycle.begin import OnConflict
-    from airflow_bookmarks.lifecycle.expectation import Condition
-    from airflow_bookmarks.lifecycle.job_state import JobState
-    from airflow_bookmarks.lifecycle.quarantine import OnCorrupt
-    from airflow_bookmarks.lifecycle.recheck import OnMissing
-    from airflow_bookmarks.lifecycle.summary import Summary
+    from airflow_bookmarks.lifecycle.protocol.acquire import OnConflict
+    from airflow_bookmarks.lifecycle.run.expectation import Condition
+    from airflow_bookmarks.lifecycle.state.job_state import JobState
+    from airflow_bookmarks.lifecycle.state.quarantine import OnCorrupt
+    from airflow_bookmarks.lifecycle.state.summary import Summary
+    from airflow_bookmarks.lifecycle.state.verification import OnMissing
     from airflow_bookmarks.sources.source import OnSourceChange
     from airflow_bookmarks.sources.upstream import OnRewind
     from airflow_bookmarks.spark.reader import BookmarkedReader

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.option import check_choice
-from airflow_bookmarks.core.schema import InferSchema
-from airflow_bookmarks.core.shard import ShardBy, check_shard_by
-from airflow_bookmarks.lifecycle.quarantine import OnCorrupt
-from airflow_bookmarks.lifecycle.recheck import OnMissing
+from airflow_bookmarks.core.rules.schema import InferSchema
+from airflow_bookmarks.core.rules.shard import ShardBy, check_shard_by
+from airflow_bookmarks.lifecycle.state.quarantine import OnCorrupt
+from airflow_bookmarks.lifecycle.state.verification import OnMissing
 from airflow_bookmarks.sources.source import OnSourceChange
 from airflow_bookmarks.sources.upstream import OnRewind
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from airflow_bookmarks.core.shard import VirtualShard
-    from airflow_bookmarks.lifecycle.archive import Disposal
-    from airflow_bookmarks.sources.backlog import Backlog
-    from airflow_bookmarks.sources.file_options import FileOptions
-    from airflow_bookmarks.sources.look import Looks
+    from airflow_bookmarks.core.rules.shard import VirtualShard
+    from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
+    from airflow_bookmarks.sources.files.backlog import Backlog
+    from airflow_bookmarks.sources.files.options import FileOptions
+    from airflow_bookmarks.sources.files.scan import Looks
     from airflow_bookmarks.spark.readers.files import Way
 
 

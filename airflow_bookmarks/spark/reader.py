@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import ParseException
 from pyspark.sql.types import StructType
 
-from airflow_bookmarks.core.cause import cause_of
 from airflow_bookmarks.core.errors import OptionError, SchemaUnknownError, SourceError, SourceMissingError
-from airflow_bookmarks.core.listing import Listing
 from airflow_bookmarks.core.option import check_choice
-from airflow_bookmarks.core.partition import placed, roots_above
-from airflow_bookmarks.core.reason import OTHER_SHARDS, OVER_BOUND
-from airflow_bookmarks.core.schema import with_unseen
-from airflow_bookmarks.core.until import until_of
+from airflow_bookmarks.core.rules.schema import with_unseen
+from airflow_bookmarks.core.rules.until import until_of
+from airflow_bookmarks.core.selection.listing import Listing
+from airflow_bookmarks.core.selection.partition import placed, roots_above
+from airflow_bookmarks.core.selection.reason import OTHER_SHARDS, OVER_BOUND
+from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.files.filesystem import FileSystem, open_one_filesystem, paths_and_patterns
-from airflow_bookmarks.lifecycle.archive import Disposal, danger_of
-from airflow_bookmarks.lifecycle.naming import key_of
-from airflow_bookmarks.lifecycle.shards import is_sharded, upstream_of_shard
-from airflow_bookmarks.sources.files import FileSource, left_out
+from airflow_bookmarks.lifecycle.changes.naming import key_of
+from airflow_bookmarks.lifecycle.history.shards import is_sharded, upstream_of_shard
+from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal, danger_of
+from airflow_bookmarks.sources.files.planner import FileSource, left_out
 from airflow_bookmarks.sources.shard import ShardedUpstream
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.spark.by_format import ByFormat, set_option
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.core.rules.schema import Difference
     from airflow_bookmarks.core.run import OutputEntry
-    from airflow_bookmarks.core.schema import Difference
     from airflow_bookmarks.sources.source import Source
     from airflow_bookmarks.spark.job import BookmarkedJob
     from airflow_bookmarks.spark.read_options import ReadOptions, Share

@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import VersionMismatchError
 from airflow_bookmarks.files.filesystem import use_hdfs_settings, use_s3_settings
-from airflow_bookmarks.files.hdfs_settings import HdfsSettings
-from airflow_bookmarks.files.s3_settings import S3Settings
+from airflow_bookmarks.files.hadoop.hdfs_settings import HdfsSettings
+from airflow_bookmarks.files.s3.settings import S3Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from airflow_bookmarks.core.cause import cause_of
 from airflow_bookmarks.core.errors import MisuseError
-from airflow_bookmarks.core.text import in_lines
+from airflow_bookmarks.core.text.cause import cause_of
+from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.core.watermark import Greatest
 from airflow_bookmarks.spark.query import Query, query_of
 from airflow_bookmarks.spark.session import SPARK_ERRORS, RowCount, is_connect
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from airflow_bookmarks.core.option import OnUnused
-    from airflow_bookmarks.lifecycle.active_run import ActiveRun
-    from airflow_bookmarks.lifecycle.side_run import SideRun
+    from airflow_bookmarks.lifecycle.run.detached import SideRun
+    from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
     from airflow_bookmarks.spark.watermark import WatermarkColumn
 
 log = logging.getLogger(__name__)

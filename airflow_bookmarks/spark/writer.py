@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.files.filesystem import open_filesystem
-from airflow_bookmarks.lifecycle.place import Mode
+from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.spark.by_format import set_option
 from airflow_bookmarks.spark.readers.format import FORMATS, check_format
 from airflow_bookmarks.spark.sinks.files import FileSink
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from airflow_bookmarks.core.emptiness import WhenEmpty
-    from airflow_bookmarks.lifecycle.unknown_run import OnUnknownRuns
+    from airflow_bookmarks.core.rules.emptiness import WhenEmpty
+    from airflow_bookmarks.lifecycle.run.unknown_run import OnUnknownRuns
     from airflow_bookmarks.spark.job import BookmarkedJob
 
 log = logging.getLogger(__name__)

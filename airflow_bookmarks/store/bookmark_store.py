@@ -23,8 +23,6 @@ from airflow_bookmarks.core.errors import (
     StateCorruptError,
 )
 from airflow_bookmarks.core.head import Lease
-from airflow_bookmarks.core.instant import to_text
-from airflow_bookmarks.core.redaction import stored_error
 from airflow_bookmarks.core.run import (
     ContextState,
     OutputEntry,
@@ -33,14 +31,13 @@ from airflow_bookmarks.core.run import (
     Run,
     RunState,
 )
-from airflow_bookmarks.core.ulid import new_ulid
-from airflow_bookmarks.store import item
-from airflow_bookmarks.store.blob import INLINE_BYTES
-from airflow_bookmarks.store.lease_store import RUN_NUMBER, LeaseStore
-from airflow_bookmarks.store.line_store import LineStore, Turn
+from airflow_bookmarks.core.text.instant import to_text
+from airflow_bookmarks.core.text.redaction import stored_error
+from airflow_bookmarks.core.text.ulid import new_ulid
+from airflow_bookmarks.store.blobs import INLINE_BYTES
+from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.object_store import note_settings, note_state_uri
-from airflow_bookmarks.store.replay_store import ReplayStore
-from airflow_bookmarks.store.state_reader import LAYOUT_VERSION
+from airflow_bookmarks.store.reader import LAYOUT_VERSION
 from airflow_bookmarks.store.table import (
     MAX_OPERATIONS,
     Attributes,
@@ -56,15 +53,18 @@ from airflow_bookmarks.store.table import (
     Update,
 )
 from airflow_bookmarks.store.table_settings import DEFAULT, TableSettings
-from airflow_bookmarks.store.transition import Holding
+from airflow_bookmarks.store.transitions.base import Holding
+from airflow_bookmarks.store.transitions.lease import RUN_NUMBER, LeaseStore
+from airflow_bookmarks.store.transitions.replay import ReplayStore
+from airflow_bookmarks.store.transitions.timeline import LineStore, Turn
 from airflow_bookmarks.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from airflow_bookmarks.core.edge import Edge
-    from airflow_bookmarks.store.address import StoreAddress
     from airflow_bookmarks.store.table_settings import FoundSettings
+    from airflow_bookmarks.store.uri import StoreAddress
 
 __all__ = ["BookmarkStore", "Commit", "Holding", "Turn", "open_store"]
 
@@ -498,7 +498,7 @@ def open_store(uri: str, *, session: Any = None) -> BookmarkStore:
         >>> store.jobs()
         []
     """
-    from airflow_bookmarks.store.address import StoreAddress, open_table
+    from airflow_bookmarks.store.uri import StoreAddress, open_table
 
     address = StoreAddress.parse(uri)
     table, _ = open_table(uri, session=session)

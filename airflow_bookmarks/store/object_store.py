@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
-from airflow_bookmarks.core.endpoint import is_loopback
 from airflow_bookmarks.core.errors import ConditionFailedError, OptionError
-from airflow_bookmarks.store.item import SCHEMA
+from airflow_bookmarks.core.text.endpoint import is_loopback
+from airflow_bookmarks.store.codec.item import SCHEMA
 from airflow_bookmarks.store.table import Equals, Lacks, Put
 from airflow_bookmarks.store.table_settings import SETTINGS
 

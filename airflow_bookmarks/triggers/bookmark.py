@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_bookmarks.core.errors import BookmarkError
-from airflow_bookmarks.core.instant import utc_now
-from airflow_bookmarks.core.redaction import redacted
+from airflow_bookmarks.core.text.instant import utc_now
+from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
-from airflow_bookmarks.lifecycle.waiting import Answer, Wait
+from airflow_bookmarks.lifecycle.inspect.waiting import Answer, Wait
 from airflow_bookmarks.triggers.poller import POLL_INTERVAL_S, Waiter, poller_of
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 from airflow_bookmarks.core.errors import OptionError, StoreUnavailableError
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
-from airflow_bookmarks.lifecycle.waiting import Answer, Memory, Wait, evaluate
+from airflow_bookmarks.lifecycle.inspect.waiting import Answer, Memory, Wait, evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowRuntimeError
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
-from airflow_bookmarks.core.condition import NewsSince
 from airflow_bookmarks.core.job import check_name
+from airflow_bookmarks.core.rules.condition import NewsSince
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
-from airflow_bookmarks.lifecycle.waiting import Standing, Wait
+from airflow_bookmarks.lifecycle.inspect.waiting import Standing, Wait
 from airflow_bookmarks.triggers.poller import POLL_INTERVAL_S, check_interval, poller_of
 
 if TYPE_CHECKING:

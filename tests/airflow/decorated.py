@@ -16,7 +16,7 @@ from airflow.sdk import DAG, task
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job import Caller
-from airflow_bookmarks.lifecycle.change import reset
+from airflow_bookmarks.lifecycle.changes.change import reset
 from tests.airflow.conftest import Player, World, connect
 
 REMOTE = os.environ.get("DECORATED_REMOTE", "")

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import cast
 
 from airflow_bookmarks.core.settings import Settings
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.lifecycle.replay import ReplayRun
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sources.upstream import OnRewind
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.chaos.real.driver import say_to_file

@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 from airflow.sdk import DAG
 
-from airflow_bookmarks.core.bound import Bound
 from airflow_bookmarks.core.errors import ChangeRefusedError, NotCommittedError
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.core.option import Choice
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.change import reset
-from airflow_bookmarks.lifecycle.finish import Outcome, outcome, side_summary
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.side_run import SideRun
-from airflow_bookmarks.operators.attempt import Attempt
+from airflow_bookmarks.core.selection.bound import Bound
+from airflow_bookmarks.lifecycle.changes.change import reset
+from airflow_bookmarks.lifecycle.protocol.finish import Outcome, outcome, side_summary
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
-from airflow_bookmarks.sources.file_options import FileOptions
+from airflow_bookmarks.operators.task.attempt import Attempt
+from airflow_bookmarks.sources.files.options import FileOptions
 from tests.lifecycle.batch_driver import Loop
 from tests.lifecycle.shop import Shop
 
@@ -190,11 +190,11 @@ DRIVER = """
 import json, os
 from dataclasses import replace
 from pathlib import Path
-from airflow_bookmarks.core.bound import Bound
+from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.settings import Settings
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.sources.file_options import FileOptions
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.lifecycle.batch_driver import Loop, fault_at
 from tests.lifecycle.shop import Shop

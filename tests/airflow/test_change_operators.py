@@ -15,10 +15,10 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_bookmarks.core.errors import ChangedMeanwhileError, JobBusyError, OptionError
-from airflow_bookmarks.core.identity import Identity
+from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
-from airflow_bookmarks.lifecycle.change import apply, preview, reset
-from airflow_bookmarks.lifecycle.protection import approve, protect, requests
+from airflow_bookmarks.lifecycle.changes.approval import approve, protect, requests
+from airflow_bookmarks.lifecycle.changes.change import apply, preview, reset
 from airflow_bookmarks.operators.change import (
     BookmarkRelocateOperator,
     BookmarkRenameContextOperator,

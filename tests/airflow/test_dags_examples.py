@@ -29,7 +29,7 @@ from airflow.sdk import DAG, Asset, AssetAll, exceptions
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from fastapi.testclient import TestClient
 
-from airflow_bookmarks.core.shard import shard_names
+from airflow_bookmarks.core.rules.shard import shard_names
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.operators.change import BookmarkResetOperator
 

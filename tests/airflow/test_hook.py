@@ -19,10 +19,10 @@ from airflow_bookmarks.core.errors import (
     ProtectedError,
     RunUnknownError,
 )
-from airflow_bookmarks.core.identity import Identity
+from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
-from airflow_bookmarks.lifecycle.change import Change
-from airflow_bookmarks.lifecycle.protection import approve
+from airflow_bookmarks.lifecycle.changes.approval import approve
+from airflow_bookmarks.lifecycle.changes.change import Change
 
 from .conftest import Player, World, connect
 

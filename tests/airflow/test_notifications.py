@@ -13,13 +13,13 @@ from airflow.utils.session import create_session
 from sqlalchemy import delete, select
 
 from airflow_bookmarks.core.errors import ExpectationError, OptionError
-from airflow_bookmarks.core.lag import LagState
-from airflow_bookmarks.lifecycle.change import reset, rewind
-from airflow_bookmarks.lifecycle.lag import Lag
-from airflow_bookmarks.lifecycle.replay import ReplayRun
+from airflow_bookmarks.core.rules.lag import LagState
+from airflow_bookmarks.lifecycle.changes.change import reset, rewind
+from airflow_bookmarks.lifecycle.inspect.lag import Lag
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.notifications.bookmark import BookmarkNotifier
-from airflow_bookmarks.notifications.standing import OK, Standing, Subject, news, standings
-from airflow_bookmarks.notifications.told import Told
+from airflow_bookmarks.notifications.health import OK, Standing, Subject, news, standings
+from airflow_bookmarks.notifications.notification_log import Told
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.lifecycle.shop import Shop
@@ -199,7 +199,7 @@ def test_change_of_lag_is_told(
     world: World, watch: Watch, monkeypatch: pytest.MonkeyPatch, before: LagState, now: LagState, sent: list[str]
 ) -> None:
     world.shop.run("copy")
-    target = "airflow_bookmarks.notifications.standing.lag"
+    target = "airflow_bookmarks.notifications.health.lag"
     monkeypatch.setattr(target, lambda store, job: [behind(world, job, before)])
     watch.plays(notifier("lag"))
     monkeypatch.setattr(target, lambda store, job: [behind(world, job, now)])

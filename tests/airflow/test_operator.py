@@ -36,10 +36,10 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.core.settings import PREFIX, Settings
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.change import reset
-from airflow_bookmarks.lifecycle.point import FAULT_VARIABLE
-from airflow_bookmarks.lifecycle.replay import ReplayRun
+from airflow_bookmarks.lifecycle.changes.change import reset
+from airflow_bookmarks.lifecycle.protocol.failpoint import FAULT_VARIABLE
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
 from airflow_bookmarks.version import __version__
 
@@ -70,9 +70,9 @@ import json, os, sys
 from dataclasses import replace
 from pathlib import Path
 from airflow_bookmarks.core.settings import Settings
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.point import fault_from_environment
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.failpoint import fault_from_environment
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.lifecycle.shop import Shop
 settings = Settings.from_conf(json.loads(os.environ["SHOP_CONF"]))

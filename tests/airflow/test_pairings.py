@@ -24,9 +24,9 @@ import pytest
 
 from airflow_bookmarks.core.errors import FencedError
 from airflow_bookmarks.core.run import Run, RunState
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.change import reset, rewind
-from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.changes.change import reset, rewind
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.airflow.conftest import World, connect
 from tests.airflow.pairings import (

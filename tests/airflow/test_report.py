@@ -19,12 +19,12 @@ from airflow.sdk.execution_time.context import OutletEventAccessor
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.operators import metrics
-from airflow_bookmarks.operators.openlineage import WINDOW_FACET, dataset_name
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.operators.task import metrics
+from airflow_bookmarks.operators.task.openlineage import WINDOW_FACET, dataset_name
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
 from tests.airflow.conftest import Player, World
 from tests.airflow.test_operator import JOB, Submits, context, drive, operator, play, refuse
 
@@ -336,6 +336,6 @@ def test_datasets_are_named_as_openlineage_names_them(location: str, namespace: 
 
 
 def test_without_the_provider_nothing_of_it_is_imported(tmp_path: Path) -> None:
-    ours = "airflow_bookmarks.operators.openlineage"
+    ours = "airflow_bookmarks.operators.task.openlineage"
     check = f"import sys, airflow_bookmarks.operators.spark_submit; sys.exit({ours!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], check=False, cwd=tmp_path).returncode == 0

@@ -48,7 +48,7 @@ def test_runtime_is_imported_from_the_zip_without_airflow(tmp_path: Path) -> Non
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from airflow_bookmarks import open_store, __version__\n"
-        "from airflow_bookmarks.lifecycle.active_run import ActiveRun\n"
+        "from airflow_bookmarks.lifecycle.run.enabled import ActiveRun\n"
         "import airflow_bookmarks\n"
         "assert sys.argv[1] in airflow_bookmarks.__file__\n"
         "assert 'airflow' not in sys.modules\n"

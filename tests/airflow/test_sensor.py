@@ -17,12 +17,12 @@ from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_bookmarks.core.errors import BookmarkError, OptionError, StoreUnavailableError
 from airflow_bookmarks.core.job import Caller
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.change import reset, rewind
-from airflow_bookmarks.lifecycle.replay import ReplayRun
-from airflow_bookmarks.operators.wish import untils
+from airflow_bookmarks.lifecycle.changes.change import reset, rewind
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.operators.task.task_config import untils
 from airflow_bookmarks.sensors.bookmark import BookmarkSensor
-from airflow_bookmarks.store.sqlite import SqliteTable
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 
 from .conftest import Player, World
 

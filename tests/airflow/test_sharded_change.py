@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_bookmarks.core.errors import ShardsBusyError, ShardsLeftError
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
-from airflow_bookmarks.lifecycle.change import Change
+from airflow_bookmarks.lifecycle.changes.change import Change
 from airflow_bookmarks.operators.change import (
     BookmarkResetOperator,
     BookmarkRewindOperator,

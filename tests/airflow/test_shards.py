@@ -21,14 +21,14 @@ from airflow_bookmarks.core.errors import (
     OptionError,
 )
 from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.rules.shard import Share, VirtualShard, shard_name, shard_names, shards
 from airflow_bookmarks.core.settings import Settings
-from airflow_bookmarks.core.shard import Share, VirtualShard, shard_name, shard_names, shards
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.operators.attempt import Attempt
-from airflow_bookmarks.operators.sharded_attempt import ShardedAttempt
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.operators.task.attempt import Attempt
+from airflow_bookmarks.operators.task.sharded_attempt import ShardedAttempt
+from airflow_bookmarks.sources.files.planner import FileSource
 from tests.lifecycle.shop import FILES, Shop
 
 from .conftest import Player, World
@@ -139,10 +139,10 @@ DRIVER = """
 import json, os
 from pathlib import Path
 from airflow_bookmarks.core.settings import Settings
-from airflow_bookmarks.core.shard import Share, VirtualShard, shard_name
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.core.rules.shard import Share, VirtualShard, shard_name
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.lifecycle.shop import FILES
 settings = Settings.from_conf(json.loads(os.environ["SHOP_CONF"]))

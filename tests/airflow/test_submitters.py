@@ -29,14 +29,14 @@ from airflow.serialization.serialized_objects import DagSerialization
 from airflow_bookmarks.core.errors import FencedError, NotCommittedError, OptionError
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.core.settings import Settings
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.operators.databricks import BookmarkDatabricksSubmitRunOperator
 from airflow_bookmarks.operators.emr import BookmarkEmrAddStepsOperator, BookmarkEmrServerlessStartJobOperator
 from airflow_bookmarks.operators.glue import BookmarkGlueJobOperator
 from airflow_bookmarks.operators.kubernetes import BookmarkSparkKubernetesOperator
 from airflow_bookmarks.operators.livy import BookmarkLivyOperator
-from airflow_bookmarks.operators.remote_submission import RemoteSubmission
-from airflow_bookmarks.operators.submit_arguments import SubmitArguments
+from airflow_bookmarks.operators.task.remote_submission import RemoteSubmission
+from airflow_bookmarks.operators.task.submit_arguments import SubmitArguments
 from airflow_bookmarks.store.bookmark_store import open_store
 from airflow_bookmarks.triggers.submission import SubmissionTrigger
 from airflow_bookmarks.version import __version__

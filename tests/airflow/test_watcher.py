@@ -14,7 +14,7 @@ from airflow.sdk.execution_time.comms import ErrorResponse
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
 from airflow_bookmarks.core.errors import NameInvalidError, OptionError
-from airflow_bookmarks.lifecycle.change import reset, rewind
+from airflow_bookmarks.lifecycle.changes.change import reset, rewind
 from airflow_bookmarks.store.bookmark_store import open_store
 from airflow_bookmarks.triggers import watcher
 from airflow_bookmarks.triggers.poller import Poller

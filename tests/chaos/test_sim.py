@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_bookmarks.core.reason import LATE, MISSING, OVER_BOUND
+from airflow_bookmarks.core.selection.reason import LATE, MISSING, OVER_BOUND
 from tests.chaos.sim.play import play
 from tests.chaos.sim.table import SimTable
 from tests.chaos.sim.tally import run_worlds, told

@@ -20,7 +20,7 @@ import pytest
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowException
 
-from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
 from airflow_bookmarks.operators.livy import BookmarkLivyOperator
 from airflow_bookmarks.operators.runtime_zip import runtime_zip
 from airflow_bookmarks.store.bookmark_store import BookmarkStore

@@ -13,7 +13,7 @@ import pytest
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowException
 
-from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
 from tests.airflow.conftest import Player
 from tests.clusters.scene import DAG_ID, JOB, LIMIT_S, Scene, command_lines, environment_of, full_only, held
 

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from airflow.sdk.exceptions import AirflowException
 
-from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
 from tests.clusters.conftest import CLUSTER_KEY
 from tests.clusters.scene import DAG_ID, JOB, LIMIT_S, Scene, command_lines, environment_of, full_only, held
 from tools.yarn_cluster import YarnCluster

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import boto3.session
 import pytest
 
-from airflow_bookmarks.files.s3_settings import S3Settings
+from airflow_bookmarks.files.s3.settings import S3Settings
 from tests.files.s3_ground import BUCKET, client_for, settings_for
 from tests.files.versitygw import ACCESS_KEY, SECRET_KEY, versitygw, versitygw_server
 

@@ -8,8 +8,8 @@ import boto3.session
 from botocore.config import Config
 from mypy_boto3_s3.client import S3Client
 
-from airflow_bookmarks.files.s3 import S3FileSystem
-from airflow_bookmarks.files.s3_settings import S3Access, S3Settings
+from airflow_bookmarks.files.s3.filesystem import S3FileSystem
+from airflow_bookmarks.files.s3.settings import S3Access, S3Settings
 from tests.files.conformance import Ground
 
 BUCKET = "lake"

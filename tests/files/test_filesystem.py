@@ -12,8 +12,8 @@ import pytest
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.files.filesystem import open_filesystem, open_one_filesystem
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.files.s3 import S3FileSystem
-from airflow_bookmarks.files.s3_settings import S3Settings
+from airflow_bookmarks.files.s3.filesystem import S3FileSystem
+from airflow_bookmarks.files.s3.settings import S3Settings
 from tests.files.conformance import FileSystemConformance, Ground
 from tests.files.s3_ground import client_for, s3_ground
 

@@ -20,16 +20,16 @@ import fsspec
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.files.abfs import AbfsFileSystem
 from airflow_bookmarks.files.filesystem import (
     FileSystemError,
     open_filesystem,
     open_one_filesystem,
     use_hdfs_settings,
 )
-from airflow_bookmarks.files.hadoop import HadoopFileSystem, Place
-from airflow_bookmarks.files.hdfs import HdfsFileSystem
-from airflow_bookmarks.files.hdfs_settings import Address, HdfsSettings
+from airflow_bookmarks.files.hadoop.abfs import AbfsFileSystem
+from airflow_bookmarks.files.hadoop.filesystem import HadoopFileSystem, Place
+from airflow_bookmarks.files.hadoop.hdfs import HdfsFileSystem
+from airflow_bookmarks.files.hadoop.hdfs_settings import Address, HdfsSettings
 from tests.files.conformance import ODD_NAMES, FileSystemConformance, Ground
 from tools.hdfs_cluster import HdfsCluster, hdfs_cluster
 from tools.servers import free_port

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.files.hdfs_settings import Address, HdfsSettings
+from airflow_bookmarks.files.hadoop.hdfs_settings import Address, HdfsSettings
 
 HA = {
     "fs.defaultFS": "hdfs://lake",

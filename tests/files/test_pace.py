@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from airflow_bookmarks.files.pace import Pace
+from airflow_bookmarks.files.concurrency import Pace
 
 S3 = Pace(at_once=16, listed=1000)
 DISK = Pace()

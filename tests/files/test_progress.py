@@ -12,8 +12,8 @@ import pytest
 
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.files.progress import EVERY_S, Progress
-from airflow_bookmarks.sources.look import look_at
-from airflow_bookmarks.sources.scope import Place, Scope
+from airflow_bookmarks.sources.files.scan import look_at
+from airflow_bookmarks.sources.files.scan_filter import Place, Scope
 
 
 def steps(seconds: float) -> Callable[[], float]:

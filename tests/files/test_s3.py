@@ -15,8 +15,8 @@ from mypy_boto3_s3.type_defs import CompletedPartTypeDef
 
 from airflow_bookmarks.core.errors import OptionError, SourceError, SourceMissingError
 from airflow_bookmarks.files.filesystem import FileSystem, FileSystemError, open_filesystem, use_s3_settings
-from airflow_bookmarks.files.s3 import S3FileSystem
-from airflow_bookmarks.files.s3_settings import S3Access, S3Settings
+from airflow_bookmarks.files.s3.filesystem import S3FileSystem
+from airflow_bookmarks.files.s3.settings import S3Access, S3Settings
 from tests.files.s3_ground import BUCKET, S3Ground, client_for, s3_ground
 
 MIB = 1024**2
@@ -164,8 +164,8 @@ def test_file_whose_parts_differ_is_moved_whole(ground: S3Ground) -> None:
 def test_object_that_is_too_large_for_one_copy_is_copied_in_parts(
     ground: S3Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("airflow_bookmarks.files.s3._LARGEST_COPY_BYTES", 6 * MIB)
-    monkeypatch.setattr("airflow_bookmarks.files.s3._PART_BYTES", 5 * MIB)
+    monkeypatch.setattr("airflow_bookmarks.files.s3.filesystem._LARGEST_COPY_BYTES", 6 * MIB)
+    monkeypatch.setattr("airflow_bookmarks.files.s3.filesystem._PART_BYTES", 5 * MIB)
     path = ground.put("_bookmarks/a.csv", b"a" * 11 * MIB)
 
     assert ground.files.move(path, ground.path("a.csv"))
@@ -272,7 +272,7 @@ def test_other_bucket_encrypts_by_its_own_default(ground: S3Ground) -> None:
 
 
 def test_folder_of_several_pages_is_removed_whole(ground: S3Ground, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("airflow_bookmarks.files.s3._REMOVED_AT_ONCE", 4)
+    monkeypatch.setattr("airflow_bookmarks.files.s3.filesystem._REMOVED_AT_ONCE", 4)
     ground.put_all(*(f"_bookmarks/{i:04d}" for i in range(10)), "a.csv")
 
     ground.files.remove(ground.path("_bookmarks"))

@@ -11,13 +11,13 @@ import pytest
 
 from airflow_bookmarks.core.errors import SourceMissingError
 from airflow_bookmarks.files.filesystem import use_s3_settings
-from airflow_bookmarks.files.s3_settings import S3Settings
-from airflow_bookmarks.lifecycle.archive import Disposal
-from airflow_bookmarks.lifecycle.pending import pending
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.files.s3.settings import S3Settings
+from airflow_bookmarks.lifecycle.inspect.pending import pending
+from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import SqliteTable
 from tests.files.s3_ground import S3Ground, client_for, s3_ground
 from tests.lifecycle.shop import Shop
 

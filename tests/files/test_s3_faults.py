@@ -8,10 +8,10 @@ from math import ceil
 import pytest
 
 from airflow_bookmarks.core.errors import SourceError, SourceMissingError
-from airflow_bookmarks.core.ledger import Known, Ledger
-from airflow_bookmarks.core.listing import Listing
+from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
+from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.files.filesystem import FileSystemError
-from airflow_bookmarks.files.s3 import S3FileSystem
+from airflow_bookmarks.files.s3.filesystem import S3FileSystem
 from tests.files.s3_ground import settings_for
 from tests.files.s3_stand_in import Change, CutOff, Pass, Refuse, StandIn, stand_in
 
@@ -171,7 +171,7 @@ def test_listing_that_ends_in_the_middle_is_an_error_and_never_a_whole(
 def test_throttling_that_does_not_end_is_an_error_that_says_so(
     s3: StandIn, files: S3FileSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("airflow_bookmarks.files.s3_client.ATTEMPTS", 2)
+    monkeypatch.setattr("airflow_bookmarks.files.s3.client.ATTEMPTS", 2)
     s3.always = Refuse(503, "SlowDown")
     throttled = S3FileSystem(settings_for(s3.url, ("another", "client")))
 

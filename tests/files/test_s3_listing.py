@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_bookmarks.files.s3_listing import list_pages, places_ahead
-from airflow_bookmarks.files.s3_page import PAGE_KEYS, Page
+from airflow_bookmarks.files.s3.listing import list_pages, places_ahead
+from airflow_bookmarks.files.s3.page import PAGE_KEYS, Page
 
 
 class Keys:

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import boto3.session
 import pytest
 
-from airflow_bookmarks.files import s3
-from airflow_bookmarks.files.s3_settings import S3Settings
+from airflow_bookmarks.files.s3 import filesystem as s3
+from airflow_bookmarks.files.s3.settings import S3Settings
 from tests.files.s3_ground import BUCKET, S3Ground, client_for, s3_ground, settings_for
 from tests.files.s3_stand_in import stand_in
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from airflow_bookmarks.files.s3_page import Page, PageError, parse
+from airflow_bookmarks.files.s3.page import Page, PageError, parse
 
 FULL = """<?xml version="1.0" encoding="UTF-8"?>
 <ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.bound import Bound
-from airflow_bookmarks.core.partition_time import NEWEST_PARTITION
-from airflow_bookmarks.files.s3 import S3FileSystem
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.core.selection.bound import Bound
+from airflow_bookmarks.core.selection.partition_time import NEWEST_PARTITION
+from airflow_bookmarks.files.s3.filesystem import S3FileSystem
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.source import Found
 from tests.files.s3_ground import settings_for
 from tests.files.s3_stand_in import CutOff, Pass, Refuse, StandIn, stand_in

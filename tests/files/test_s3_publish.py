@@ -17,15 +17,15 @@ import pytest
 
 from airflow_bookmarks.core.errors import PublishError
 from airflow_bookmarks.files.filesystem import open_filesystem, use_s3_settings
-from airflow_bookmarks.files.s3_settings import S3Settings
-from airflow_bookmarks.lifecycle.change import reset
-from airflow_bookmarks.lifecycle.file_changes import FileChanges
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
-from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.lifecycle.publish import move_all
+from airflow_bookmarks.files.s3.settings import S3Settings
+from airflow_bookmarks.lifecycle.changes.change import reset
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.file_changes import FileChanges
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.publish import move_all
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import SqliteTable
 from tests.files.s3_ground import BUCKET, S3Ground, client_for, s3_ground
 from tests.lifecycle.shop import Shop
 

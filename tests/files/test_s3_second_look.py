@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from airflow_bookmarks.core.plan import FilePlan
-from airflow_bookmarks.files.s3 import S3FileSystem
-from airflow_bookmarks.files.s3_settings import S3Settings
-from airflow_bookmarks.sources.files import FileSource, recheck_files
+from airflow_bookmarks.files.s3.filesystem import S3FileSystem
+from airflow_bookmarks.files.s3.settings import S3Settings
+from airflow_bookmarks.sources.files.planner import FileSource, recheck_files
 from airflow_bookmarks.sources.source import Found
 from tests.files.conformance import ODD_NAMES
 from tests.files.s3_ground import S3Ground, client_for, s3_ground, settings_for

@@ -6,7 +6,7 @@ import pytest
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.settings import Settings
-from airflow_bookmarks.files.s3_settings import S3Access, S3Settings
+from airflow_bookmarks.files.s3.settings import S3Access, S3Settings
 
 S3A = "spark.hadoop.fs.s3a."
 OURS = "spark.bookmarks.s3."

@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.deflated import LEAST_RAW_BYTES, deflated, inflated, packed_parts
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.job_state import decode_states
 from airflow_bookmarks.core.plan import FilePlan, decode_moves, decode_paths, decode_published, encode_paths
 from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.core.run import Payload
+from airflow_bookmarks.core.text.deflated import LEAST_RAW_BYTES, deflated, inflated, packed_parts
 from airflow_bookmarks.files.objects import FileObjects
-from airflow_bookmarks.lifecycle.clean import CleanList
-from airflow_bookmarks.store import collection
-from airflow_bookmarks.store.blob import OBJECT_BYTES
+from airflow_bookmarks.lifecycle.protocol.cleanup import CleanList
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
+from airflow_bookmarks.store.blobs import OBJECT_BYTES
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import SqliteTable
 from airflow_bookmarks.store.table import Update
+from airflow_bookmarks.store.transitions import collection
 
 LARGE = b"\1" * (OBJECT_BYTES + 1)
 
@@ -220,7 +220,7 @@ def test_no_more_is_unpacked_than_was_recorded(monkeypatch: pytest.MonkeyPatch) 
         def __getattr__(self, name: str) -> object:
             return getattr(self.inner, name)
 
-    monkeypatch.setattr("airflow_bookmarks.core.deflated.zlib.decompressobj", Counting)
+    monkeypatch.setattr("airflow_bookmarks.core.text.deflated.zlib.decompressobj", Counting)
     packed = bomb()
     with pytest.raises(StateCorruptError, match="more than"):
         inflated(packed, "list")

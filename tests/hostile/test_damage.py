@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.lifecycle.change import Change, apply
+from airflow_bookmarks.lifecycle.changes.change import Change, apply
 from airflow_bookmarks.store.table import Update
 from tests.airflow.conftest import World
 from tests.plugin.conftest import API, Site, run_of_dag, three_runs

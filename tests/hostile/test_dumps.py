@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import ChangeRefusedError
-from airflow_bookmarks.lifecycle.clean import CleanList
-from airflow_bookmarks.lifecycle.transfer import _checksum, _to_json, export, import_
-from airflow_bookmarks.store import item
+from airflow_bookmarks.lifecycle.maintenance.transfer import _checksum, _to_json, export, import_
+from airflow_bookmarks.lifecycle.protocol.cleanup import CleanList
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import SqliteTable
+from airflow_bookmarks.store.codec import item
 from tests.lifecycle.shop import Shop
 
 WHY: dict[str, Any] = {"reason": "moved house", "who": "ann"}

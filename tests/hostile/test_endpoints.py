@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.files.s3_client import INSECURE_VARIABLE, S3Clients
-from airflow_bookmarks.files.s3_settings import S3Settings
+from airflow_bookmarks.files.s3.client import INSECURE_VARIABLE, S3Clients
+from airflow_bookmarks.files.s3.settings import S3Settings
 from airflow_bookmarks.plugin.connection import PageHook
-from airflow_bookmarks.store.address import StoreAddress
 from airflow_bookmarks.store.bookmark_store import open_store
+from airflow_bookmarks.store.uri import StoreAddress
 
 OFF = "http://dynamo.example:8000"
 S3 = {"spark.hadoop.fs.s3a.endpoint": "http://minio.example:9000", "spark.hadoop.fs.s3a.endpoint.region": "eu-west-1"}

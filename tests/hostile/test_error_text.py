@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_bookmarks.core.cause import cause_of
+from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.spark.readers.corrupt import _cause, _first_named, is_of_the_way
 
 LONG = 1_000_000  # its square is out of reach

@@ -17,17 +17,17 @@ import airflow_bookmarks
 from airflow_bookmarks.core.errors import OutOfBoundsError
 from airflow_bookmarks.core.plan import encode_moves, encode_paths
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.files.s3 import S3FileSystem
-from airflow_bookmarks.lifecycle.change import reset
-from airflow_bookmarks.lifecycle.clean import CleanList
-from airflow_bookmarks.lifecycle.doctor import examine, repair
-from airflow_bookmarks.lifecycle.finish import finish
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.place import Mode
-from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.lifecycle.replay import ReplayRun
-from airflow_bookmarks.lifecycle.retention import collect
-from airflow_bookmarks.store import item
+from airflow_bookmarks.files.s3.filesystem import S3FileSystem
+from airflow_bookmarks.lifecycle.changes.change import reset
+from airflow_bookmarks.lifecycle.maintenance.doctor import examine, repair
+from airflow_bookmarks.lifecycle.maintenance.retention import collect
+from airflow_bookmarks.lifecycle.protocol.cleanup import CleanList
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.finish import finish
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Key, Update
 from tests.lifecycle.shop import Shop, short_lease
 
@@ -471,7 +471,7 @@ def test_nothing_but_file_changes_opens_a_file_system_to_change_it() -> None:
             ):
                 removing |= {name} if node.attr in _CHANGES_OF_OS | {"rmtree", "move"} else set()
     of_files = {name for name in opening if not name.startswith("files/")}
-    assert of_files == {"lifecycle/file_changes.py"}
+    assert of_files == {"lifecycle/protocol/file_changes.py"}
     assert {name for name in removing if name.split("/")[0] in ("lifecycle", "sources", "store", "spark", "core")} <= {
-        "lifecycle/file_changes.py"
+        "lifecycle/protocol/file_changes.py"
     }

@@ -6,14 +6,14 @@ import logging
 
 import pytest
 
-from airflow_bookmarks.core import script
 from airflow_bookmarks.core.errors import NameInvalidError
-from airflow_bookmarks.core.script import check_new_name, why_not_new
-from airflow_bookmarks.lifecycle.change import rename_context, reset
-from airflow_bookmarks.lifecycle.naming import adopt, rename
-from airflow_bookmarks.lifecycle.place import Place
+from airflow_bookmarks.core.text import script
+from airflow_bookmarks.core.text.script import check_new_name, why_not_new
+from airflow_bookmarks.lifecycle.changes.change import rename_context, reset
+from airflow_bookmarks.lifecycle.changes.naming import adopt, rename
+from airflow_bookmarks.lifecycle.protocol.staging import Place
 from airflow_bookmarks.plugin.connection import PageHook
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.lifecycle.shop import FILES, Shop
 

@@ -16,26 +16,26 @@ from airflow_bookmarks.core.errors import (
     OwnerError,
     ProtectedError,
 )
-from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.core.option import Choice
-from airflow_bookmarks.core.owner import FORMER_NAMES, former_in, owners_in
-from airflow_bookmarks.core.shard import shard_name
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.begin import begin
-from airflow_bookmarks.lifecycle.bookmark import bookmark
-from airflow_bookmarks.lifecycle.change import Change, reset
-from airflow_bookmarks.lifecycle.doctor import examine, repair
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.owner import owner_to_bind
-from airflow_bookmarks.lifecycle.protection import approve, protect, request
-from airflow_bookmarks.lifecycle.sharing import hand_over, share, unshare
-from airflow_bookmarks.lifecycle.side_run import SideRun
-from airflow_bookmarks.lifecycle.transfer import export, import_
-from airflow_bookmarks.store import transfer as transition
+from airflow_bookmarks.core.rules.owner import FORMER_NAMES, former_in, owners_in
+from airflow_bookmarks.core.rules.shard import shard_name
+from airflow_bookmarks.core.text.identity import Identity
+from airflow_bookmarks.lifecycle.changes.approval import approve, protect, request
+from airflow_bookmarks.lifecycle.changes.change import Change, reset
+from airflow_bookmarks.lifecycle.changes.sharing import hand_over, share, unshare
+from airflow_bookmarks.lifecycle.inspect.status import bookmark
+from airflow_bookmarks.lifecycle.maintenance.doctor import examine, repair
+from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
+from airflow_bookmarks.lifecycle.protocol.acquire import begin
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.owner import owner_to_bind
+from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import SqliteTable
 from airflow_bookmarks.store.table import Delete, Put, Update
+from airflow_bookmarks.store.transitions import importing as transition
 from tests.lifecycle.shop import Shop
 
 ANN, BOB = Identity("ann", True, "os"), Identity("bob", True, "os")

@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.bound import Bound
-from airflow_bookmarks.core.identity import Identity
-from airflow_bookmarks.core.instant import from_text
+from airflow_bookmarks.core.selection.bound import Bound
+from airflow_bookmarks.core.text.identity import Identity
+from airflow_bookmarks.core.text.instant import from_text
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
-from airflow_bookmarks.lifecycle.change import Change
-from airflow_bookmarks.lifecycle.protection import request
-from airflow_bookmarks.plugin import child
-from airflow_bookmarks.plugin.child import Limits
-from airflow_bookmarks.sources.file_options import FileOptions
+from airflow_bookmarks.lifecycle.changes.approval import request
+from airflow_bookmarks.lifecycle.changes.change import Change
+from airflow_bookmarks.plugin.scan import child
+from airflow_bookmarks.plugin.scan.child import Limits
+from airflow_bookmarks.sources.files.options import FileOptions
 from tests.airflow.conftest import World
 from tests.hostile.watch import Witness, opened_files, record_run, witness
 from tests.plugin.conftest import API, Site, meant, three_runs

@@ -9,18 +9,18 @@ import pytest
 
 from airflow_bookmarks.cli import main
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.expression import Expression
-from airflow_bookmarks.core.glob import Exclusions, Glob, NamePattern
-from airflow_bookmarks.core.group import GroupRule
-from airflow_bookmarks.core.predicate import Predicate, values_of
 from airflow_bookmarks.core.run import RunKey
-from airflow_bookmarks.core.sequence import SequenceRule
-from airflow_bookmarks.core.wildcard import _Automaton
-from airflow_bookmarks.lifecycle.pending import pending
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.core.selection.expression import Expression
+from airflow_bookmarks.core.selection.glob import Exclusions, Glob, NamePattern
+from airflow_bookmarks.core.selection.group import GroupRule
+from airflow_bookmarks.core.selection.predicate import Predicate, values_of
+from airflow_bookmarks.core.selection.sequence import SequenceRule
+from airflow_bookmarks.core.selection.wildcard import _Automaton
+from airflow_bookmarks.lifecycle.inspect.pending import pending
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import SqliteTable
 from airflow_bookmarks.store.table import Update
 from tests.lifecycle.shop import FILES, Shop
 

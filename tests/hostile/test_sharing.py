@@ -10,15 +10,15 @@ import pytest
 
 from airflow_bookmarks.cli import main
 from airflow_bookmarks.core.errors import JobBusyError, OptionError, OwnerError, ShardsLeftError
-from airflow_bookmarks.core.owner import owners_in
-from airflow_bookmarks.core.shard import shard_name
-from airflow_bookmarks.lifecycle import sharing
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.begin import begin
-from airflow_bookmarks.lifecycle.sharing import hand_over, share, unshare
-from airflow_bookmarks.lifecycle.transfer import export, import_
+from airflow_bookmarks.core.rules.owner import owners_in
+from airflow_bookmarks.core.rules.shard import shard_name
+from airflow_bookmarks.lifecycle.changes import sharing
+from airflow_bookmarks.lifecycle.changes.sharing import hand_over, share, unshare
+from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
+from airflow_bookmarks.lifecycle.protocol.acquire import begin
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import SqliteTable
 from tests.hostile.test_owners import WHY, as_before_owners, caller, run
 from tests.lifecycle.shop import Shop
 

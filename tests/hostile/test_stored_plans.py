@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.cli import main
-from airflow_bookmarks.core.deflated import deflated, packed_parts
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
 from airflow_bookmarks.core.job_state import decode_states, parse_state, shown_states
 from airflow_bookmarks.core.plan import FilePlan, decode_moves, decode_paths, decode_published
 from airflow_bookmarks.core.position import UpstreamPosition
-from airflow_bookmarks.lifecycle.change import Change, apply
-from airflow_bookmarks.lifecycle.doctor import examine
-from airflow_bookmarks.lifecycle.history import files_of, page_of
-from airflow_bookmarks.store import item
+from airflow_bookmarks.core.text.deflated import deflated, packed_parts
+from airflow_bookmarks.lifecycle.changes.change import Change, apply
+from airflow_bookmarks.lifecycle.inspect.runs import files_of, page_of
+from airflow_bookmarks.lifecycle.maintenance.doctor import examine
+from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Update
 from tests.airflow.conftest import World
 from tests.lifecycle.shop import Shop

@@ -11,24 +11,24 @@ import pytest
 from airflow_bookmarks.cli import main
 from airflow_bookmarks.cli.output import as_table
 from airflow_bookmarks.core.errors import NameInvalidError, OptionError, SourceError
-from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.core.job import check_name, check_run_id
-from airflow_bookmarks.core.quarantine import QuarantinedFile
-from airflow_bookmarks.core.redaction import CUT, MAX_ERROR
+from airflow_bookmarks.core.ledger.quarantine import QuarantinedFile
 from airflow_bookmarks.core.run import RunKey
+from airflow_bookmarks.core.text.identity import Identity
+from airflow_bookmarks.core.text.redaction import CUT, MAX_ERROR
 from airflow_bookmarks.files.filesystem import open_filesystem
-from airflow_bookmarks.lifecycle import never_read
-from airflow_bookmarks.lifecycle.bookmark import bookmarks
-from airflow_bookmarks.lifecycle.change import Change, preview, reset
-from airflow_bookmarks.lifecycle.history import history
-from airflow_bookmarks.lifecycle.naming import adopt, rename
-from airflow_bookmarks.lifecycle.protection import protect
-from airflow_bookmarks.lifecycle.quarantine import quarantined_files
-from airflow_bookmarks.lifecycle.retention import collect
-from airflow_bookmarks.lifecycle.transfer import export
+from airflow_bookmarks.lifecycle.changes.approval import protect
+from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset
+from airflow_bookmarks.lifecycle.changes.naming import adopt, rename
+from airflow_bookmarks.lifecycle.inspect import never_read
+from airflow_bookmarks.lifecycle.inspect.runs import history
+from airflow_bookmarks.lifecycle.inspect.status import bookmarks
+from airflow_bookmarks.lifecycle.maintenance.retention import collect
+from airflow_bookmarks.lifecycle.maintenance.transfer import export
+from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
 from airflow_bookmarks.plugin.auth import Sight
-from airflow_bookmarks.plugin.telling import damaged_row
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.plugin.presenters.bookmark import damaged_row
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.table import Update
 from tests.lifecycle.shop import FILES, Shop
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import SqliteTable
 from tests.lifecycle.shop import Shop
 
 

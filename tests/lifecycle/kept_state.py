@@ -16,10 +16,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from airflow_bookmarks.lifecycle.change import reset, rewind, set_position
-from airflow_bookmarks.lifecycle.place import Mode
+from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position
+from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import SqliteTable
 from tests.lifecycle.shop import Shop
 
 ROOT = Path("/proc/self/cwd/world")

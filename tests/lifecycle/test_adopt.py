@@ -11,13 +11,13 @@ import pytest
 from airflow_bookmarks.core.errors import FencedError, MisuseError, NotCommittedError, SourceChangedError
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.core.run import Run, RunState
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.change import reset, rewind
-from airflow_bookmarks.lifecycle.finish import finish as finish_execution
-from airflow_bookmarks.lifecycle.place import Place, Staged
-from airflow_bookmarks.lifecycle.point import Point, no_fault
-from airflow_bookmarks.lifecycle.recover import recover
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.lifecycle.changes.change import reset, rewind
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point, no_fault
+from airflow_bookmarks.lifecycle.protocol.finish import finish as finish_execution
+from airflow_bookmarks.lifecycle.protocol.recover import recover
+from airflow_bookmarks.lifecycle.protocol.staging import Place, Staged
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.bookmark_store import Holding
 from tests.lifecycle.shop import FILES, Shop
 

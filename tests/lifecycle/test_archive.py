@@ -13,17 +13,18 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError, SourceChangedError
-from airflow_bookmarks.core.listing import FileInfo
-from airflow_bookmarks.core.territory import SourceBounds, Territory
+from airflow_bookmarks.core.rules.territory import SourceBounds, Territory
+from airflow_bookmarks.core.selection.listing import FileInfo
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle import archive, file_changes
-from airflow_bookmarks.lifecycle.archive import Disposal
-from airflow_bookmarks.lifecycle.change import reset, rewind
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.lifecycle.replay import ReplayRun
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.lifecycle.changes.change import reset, rewind
+from airflow_bookmarks.lifecycle.protocol import file_changes
+from airflow_bookmarks.lifecycle.protocol import source_cleanup as archive
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
 from tests.lifecycle.shop import FILES, Shop
 
 DELETE = Disposal("delete")

@@ -20,26 +20,26 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.bound import Bound
 from airflow_bookmarks.core.errors import FencedError, MisuseError, OptionError
 from airflow_bookmarks.core.plan import FilePlan
-from airflow_bookmarks.core.reason import BEFORE_START, LATE, OVER_BOUND, QUARANTINED
-from airflow_bookmarks.core.start import Start
+from airflow_bookmarks.core.rules.start import Start
+from airflow_bookmarks.core.selection.bound import Bound
+from airflow_bookmarks.core.selection.reason import BEFORE_START, LATE, OVER_BOUND, QUARANTINED
 from airflow_bookmarks.files.filesystem import Listed
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.change import rewind
-from airflow_bookmarks.lifecycle.doctor import examine
-from airflow_bookmarks.lifecycle.finish import Outcome, last_summary, outcome
-from airflow_bookmarks.lifecycle.pending import pending
-from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.lifecycle.replay import ReplayRun
-from airflow_bookmarks.sources.backlog import Backlog
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource, left_out
+from airflow_bookmarks.lifecycle.changes.change import rewind
+from airflow_bookmarks.lifecycle.inspect.pending import pending
+from airflow_bookmarks.lifecycle.maintenance.doctor import examine
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.finish import Outcome, last_summary, outcome
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.sources.files.backlog import Backlog
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource, left_out
 from airflow_bookmarks.sources.source import Found
 from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import SqliteTable
 from tests.lifecycle.batch_driver import Batch, Loop
 from tests.lifecycle.shop import FILES, Shop
 
@@ -484,7 +484,7 @@ def test_side_runs_walk_through_the_backlog_and_change_nothing(shop: Shop, optio
 
 def side_in_batches(shop: Shop, option: str, from_run: str | None = None, to_run: str | None = None) -> Any:
     from airflow_bookmarks.core.option import Choice
-    from airflow_bookmarks.lifecycle.side_run import SideRun
+    from airflow_bookmarks.lifecycle.run.detached import SideRun
 
     choice = Choice.of(option, from_run, to_run)
     return SideRun.begin(shop.store, "copy", shop.caller(), choice, shop.machine, in_batches=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_bookmarks.core.errors import StateCorruptError
-from airflow_bookmarks.lifecycle.bookmark import bookmarks
+from airflow_bookmarks.lifecycle.inspect.status import bookmarks
 from airflow_bookmarks.store.table import Attributes, Delete, Update
 from tests.lifecycle.shop import Shop
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.bound import Bound
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.ledger import Ledger
+from airflow_bookmarks.core.ledger.file_ledger import Ledger
 from airflow_bookmarks.core.plan import FilePlan
-from airflow_bookmarks.core.reason import LATE
+from airflow_bookmarks.core.rules.start import Start
 from airflow_bookmarks.core.run import Run
-from airflow_bookmarks.core.start import Start
-from airflow_bookmarks.lifecycle.summary import Summary
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.core.selection.bound import Bound
+from airflow_bookmarks.core.selection.reason import LATE
+from airflow_bookmarks.lifecycle.state.summary import Summary
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
 from tests.lifecycle.shop import FILES, Shop
 
 NOON = datetime(2013, 1, 31, 12, tzinfo=UTC)

@@ -19,13 +19,13 @@ from airflow_bookmarks.core.errors import (
     RunUnknownError,
     UpstreamRewoundError,
 )
+from airflow_bookmarks.core.rules.start import Start
 from airflow_bookmarks.core.run import RunState
-from airflow_bookmarks.core.start import Start
-from airflow_bookmarks.lifecycle.bookmark import changes
-from airflow_bookmarks.lifecycle.change import Change, preview, reset, rewind, set_position, undo, unlock
-from airflow_bookmarks.lifecycle.doctor import examine
-from airflow_bookmarks.lifecycle.place import Mode
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset, rewind, set_position, undo, unlock
+from airflow_bookmarks.lifecycle.inspect.status import changes
+from airflow_bookmarks.lifecycle.maintenance.doctor import examine
+from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.table import Update
 from tests.lifecycle.shop import FILES, Shop, short_lease
 
@@ -554,7 +554,7 @@ def leave_publish_due(shop: Shop, name: str, monkeypatch: pytest.MonkeyPatch) ->
     shop.put(f"{name}.txt", f"{name}1")
     run = shop.begin()
     shop.copy(run)
-    monkeypatch.setattr("airflow_bookmarks.lifecycle.active_run.publish_run", _no_publish)
+    monkeypatch.setattr("airflow_bookmarks.lifecycle.run.enabled.publish_run", _no_publish)
     with pytest.raises(PublishError):
         run.commit()
     monkeypatch.undo()

@@ -16,15 +16,15 @@ import pytest
 from airflow_bookmarks.cli.command import run as run_command
 from airflow_bookmarks.core.errors import BookmarkError, StateCorruptError
 from airflow_bookmarks.core.run import Run
-from airflow_bookmarks.lifecycle.bookmark import bookmarks
-from airflow_bookmarks.lifecycle.change import Change, preview, reset, rewind, set_position
-from airflow_bookmarks.lifecycle.difference import diff
-from airflow_bookmarks.lifecycle.doctor import examine, repair
-from airflow_bookmarks.lifecycle.graph import graph
-from airflow_bookmarks.lifecycle.history import files_of, history
-from airflow_bookmarks.lifecycle.naming import delete, rename
-from airflow_bookmarks.lifecycle.retention import collect
-from airflow_bookmarks.lifecycle.transfer import as_glue_entry, export
+from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset, rewind, set_position
+from airflow_bookmarks.lifecycle.changes.naming import delete, rename
+from airflow_bookmarks.lifecycle.inspect.difference import diff
+from airflow_bookmarks.lifecycle.inspect.graph import graph
+from airflow_bookmarks.lifecycle.inspect.runs import files_of, history
+from airflow_bookmarks.lifecycle.inspect.status import bookmarks
+from airflow_bookmarks.lifecycle.maintenance.doctor import examine, repair
+from airflow_bookmarks.lifecycle.maintenance.retention import collect
+from airflow_bookmarks.lifecycle.maintenance.transfer import as_glue_entry, export
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.table import Attributes, Key, Put, Update, Value
 from tests.lifecycle.shop import Shop

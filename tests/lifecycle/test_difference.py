@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from airflow_bookmarks.core.errors import JobUnknownError, RunUnknownError
-from airflow_bookmarks.lifecycle.change import rewind
-from airflow_bookmarks.lifecycle.difference import diff, diff_stores
-from airflow_bookmarks.lifecycle.transfer import export, import_
+from airflow_bookmarks.lifecycle.changes.change import rewind
+from airflow_bookmarks.lifecycle.inspect.difference import diff, diff_stores
+from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import SqliteTable
 from tests.lifecycle.shop import Shop
 
 

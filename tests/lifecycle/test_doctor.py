@@ -11,25 +11,25 @@ from pathlib import Path
 import pytest
 
 from airflow_bookmarks.core.errors import JobUnknownError, StateCorruptError
-from airflow_bookmarks.core.instant import utc_now
-from airflow_bookmarks.core.ledger import Ledger
+from airflow_bookmarks.core.ledger.file_ledger import Ledger
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.run import Run, RunKey
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.change import reset, rewind, set_position, undo
-from airflow_bookmarks.lifecycle.doctor import Finding, repair
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.naming import adopt, delete, rename
-from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
-from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.lifecycle.replay import ReplayRun
-from airflow_bookmarks.lifecycle.retention import collect
-from airflow_bookmarks.lifecycle.side_run import SideRun
-from airflow_bookmarks.lifecycle.transfer import export, import_
-from airflow_bookmarks.store import item
+from airflow_bookmarks.core.text.instant import utc_now
+from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position, undo
+from airflow_bookmarks.lifecycle.changes.naming import adopt, delete, rename
+from airflow_bookmarks.lifecycle.maintenance.doctor import Finding, repair
+from airflow_bookmarks.lifecycle.maintenance.retention import collect
+from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
+from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.collection import collected_until
+from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Delete, Key, Operation, Put, Table, Update, Value
+from airflow_bookmarks.store.transitions.collection import collected_until
 from tests.lifecycle.shop import FILES, Shop, short_lease
 from tests.lifecycle.shop import unsound as examine
 
@@ -95,7 +95,7 @@ def large(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bo
 
 def in_blobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("airflow_bookmarks.store.bookmark_store.INLINE_BYTES", 0)
-    monkeypatch.setattr("airflow_bookmarks.core.ledger.ROOT_BYTES", 0)
+    monkeypatch.setattr("airflow_bookmarks.core.ledger.file_ledger.ROOT_BYTES", 0)
 
 
 # ---- a sound state gives no finding

@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.emptiness import WhenEmpty
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.doctor import examine
-from airflow_bookmarks.lifecycle.empty_run import commit_empty
-from airflow_bookmarks.lifecycle.history import history
-from airflow_bookmarks.lifecycle.lag import lag
-from airflow_bookmarks.lifecycle.pending import pending
-from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
-from airflow_bookmarks.lifecycle.replay import ReplayRun
-from airflow_bookmarks.lifecycle.side_run import SideRun
-from airflow_bookmarks.lifecycle.summary import Summary
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.core.rules.emptiness import WhenEmpty
+from airflow_bookmarks.lifecycle.inspect.lag import lag
+from airflow_bookmarks.lifecycle.inspect.pending import pending
+from airflow_bookmarks.lifecycle.inspect.runs import history
+from airflow_bookmarks.lifecycle.maintenance.doctor import examine
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
+from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.run.empty import commit_empty
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.lifecycle.state.summary import Summary
+from airflow_bookmarks.sources.files.planner import FileSource
 from tests.lifecycle.shop import FILES, Shop
 
 

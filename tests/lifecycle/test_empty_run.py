@@ -8,10 +8,10 @@ import pytest
 
 from airflow_bookmarks.core.errors import JobBusyError, StoreUnavailableError
 from airflow_bookmarks.core.run import RunState
-from airflow_bookmarks.lifecycle.doctor import examine
-from airflow_bookmarks.lifecycle.empty_run import commit_empty
-from airflow_bookmarks.lifecycle.pending import pending
-from airflow_bookmarks.lifecycle.summary import Summary
+from airflow_bookmarks.lifecycle.inspect.pending import pending
+from airflow_bookmarks.lifecycle.maintenance.doctor import examine
+from airflow_bookmarks.lifecycle.run.empty import commit_empty
+from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.lifecycle.shop import Shop

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import JobUnknownError
-from airflow_bookmarks.core.lag import LagState
-from airflow_bookmarks.lifecycle.change import reset, rewind
-from airflow_bookmarks.lifecycle.graph import Graph, Node, Read, graph
-from airflow_bookmarks.lifecycle.naming import delete, rename
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.core.rules.lag import LagState
+from airflow_bookmarks.lifecycle.changes.change import reset, rewind
+from airflow_bookmarks.lifecycle.changes.naming import delete, rename
+from airflow_bookmarks.lifecycle.inspect.graph import Graph, Node, Read, graph
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.table import Delete
 from tests.lifecycle.shop import FILES, Shop

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from airflow_bookmarks.core.run import RunState
-from airflow_bookmarks.lifecycle.change import reset, rewind, set_position
-from airflow_bookmarks.lifecycle.history import history
-from airflow_bookmarks.lifecycle.pending import pending
-from airflow_bookmarks.lifecycle.place import Mode
-from airflow_bookmarks.lifecycle.replay import ReplayRun
+from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position
+from airflow_bookmarks.lifecycle.inspect.pending import pending
+from airflow_bookmarks.lifecycle.inspect.runs import history
+from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from tests.lifecycle.kept_state import WHY, restore
 from tests.lifecycle.shop import Shop, unsound
 

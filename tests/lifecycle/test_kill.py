@@ -12,10 +12,10 @@ import pytest
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job import Caller
-from airflow_bookmarks.lifecycle.finish import Outcome, finish, outcome
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.place import Mode
-from airflow_bookmarks.lifecycle.point import FAULT_VARIABLE, Point, fault_from_environment, no_fault
+from airflow_bookmarks.lifecycle.protocol.failpoint import FAULT_VARIABLE, Point, fault_from_environment, no_fault
+from airflow_bookmarks.lifecycle.protocol.finish import Outcome, finish, outcome
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.store.table import Update, Value
 from tests.lifecycle.shop import Shop
 

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import JobUnknownError
-from airflow_bookmarks.core.lag import LagState
-from airflow_bookmarks.lifecycle.change import reset, rewind
-from airflow_bookmarks.lifecycle.lag import Lag, Neighbours, lag, lags
-from airflow_bookmarks.lifecycle.naming import delete
-from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.lifecycle.replay import ReplayRun
+from airflow_bookmarks.core.rules.lag import LagState
+from airflow_bookmarks.lifecycle.changes.change import reset, rewind
+from airflow_bookmarks.lifecycle.changes.naming import delete
+from airflow_bookmarks.lifecycle.inspect.lag import Lag, Neighbours, lag, lags
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import SqliteTable
 from airflow_bookmarks.store.table import Delete
 from tests.lifecycle.shop import Shop
 

@@ -9,15 +9,16 @@ from pathlib import Path
 import pytest
 
 from airflow_bookmarks.core.errors import StateCorruptError
-from airflow_bookmarks.core.instant import utc_now
-from airflow_bookmarks.lifecycle.change import reset, rewind
-from airflow_bookmarks.lifecycle.doctor import examine
-from airflow_bookmarks.lifecycle.history import files_of
-from airflow_bookmarks.lifecycle.retention import BLOB_GRACE, RETENTION, collect
-from airflow_bookmarks.lifecycle.transfer import export, import_
-from airflow_bookmarks.store import blob, bookmark_store
+from airflow_bookmarks.core.text.instant import utc_now
+from airflow_bookmarks.lifecycle.changes.change import reset, rewind
+from airflow_bookmarks.lifecycle.inspect.runs import files_of
+from airflow_bookmarks.lifecycle.maintenance.doctor import examine
+from airflow_bookmarks.lifecycle.maintenance.retention import BLOB_GRACE, RETENTION, collect
+from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
+from airflow_bookmarks.store import blobs as blob
+from airflow_bookmarks.store import bookmark_store
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import SqliteTable
 from tests.lifecycle.shop import Shop
 
 FILES = 200  # more than a ledger's root holds itself

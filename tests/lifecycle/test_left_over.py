@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from airflow_bookmarks.lifecycle.change import Change, preview, reset, rewind, undo
-from airflow_bookmarks.lifecycle.doctor.examination import examine
+from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset, rewind, undo
+from airflow_bookmarks.lifecycle.maintenance.doctor.examination import examine
 from tests.lifecycle.shop import Shop
 
 WHY: dict[str, Any] = {"reason": "bad day", "who": "me"}

@@ -14,20 +14,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_bookmarks.core.errors import ManifestError, OptionError
-from airflow_bookmarks.core.listing import Listing
 from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.files import filesystem
-from airflow_bookmarks.files.abfs import AbfsFileSystem
 from airflow_bookmarks.files.filesystem import use_s3_settings
-from airflow_bookmarks.files.s3_settings import S3Settings
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.change import reset
-from airflow_bookmarks.lifecycle.empty_run import commit_empty
-from airflow_bookmarks.lifecycle.history import files_of
-from airflow_bookmarks.lifecycle.manifest import Manifests, check_manifest_uri, path_part
-from airflow_bookmarks.lifecycle.replay import ReplayRun
-from airflow_bookmarks.lifecycle.side_run import SideRun
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.files.hadoop.abfs import AbfsFileSystem
+from airflow_bookmarks.files.s3.settings import S3Settings
+from airflow_bookmarks.lifecycle.changes.change import reset
+from airflow_bookmarks.lifecycle.inspect.runs import files_of
+from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.run.empty import commit_empty
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.lifecycle.state.manifest import Manifests, check_manifest_uri, path_part
+from airflow_bookmarks.sources.files.planner import FileSource
 from tests.files.s3_ground import client_for, settings_for
 from tests.lifecycle.shop import FILES, Shop
 

@@ -18,11 +18,11 @@ from airflow_bookmarks.core.errors import (
     StateCorruptError,
     UpstreamRewoundError,
 )
-from airflow_bookmarks.lifecycle.bookmark import bookmarks
-from airflow_bookmarks.lifecycle.change import Change, preview, reset, undo, unlock
-from airflow_bookmarks.lifecycle.naming import adopt, delete, key_of, names_of, rename
-from airflow_bookmarks.store.naming import EmptyJob, add_alias
+from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset, undo, unlock
+from airflow_bookmarks.lifecycle.changes.naming import adopt, delete, key_of, names_of, rename
+from airflow_bookmarks.lifecycle.inspect.status import bookmarks
 from airflow_bookmarks.store.table import Update
+from airflow_bookmarks.store.transitions.naming import EmptyJob, add_alias
 from tests.lifecycle.shop import Shop
 from tests.lifecycle.shop import unsound as examine
 

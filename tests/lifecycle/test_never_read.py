@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from airflow_bookmarks.core.bound import Bound
-from airflow_bookmarks.lifecycle.change import Change, preview, set_position
-from airflow_bookmarks.lifecycle.never_read import NeverRead
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.core.selection.bound import Bound
+from airflow_bookmarks.lifecycle.changes.change import Change, preview, set_position
+from airflow_bookmarks.lifecycle.inspect.never_read import NeverRead
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
 from tests.lifecycle.shop import FILES, Shop
 
 WHY: dict[str, Any] = {"reason": "bad day", "who": "me"}

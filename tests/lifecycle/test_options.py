@@ -14,8 +14,8 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.finish import side_summary
-from airflow_bookmarks.lifecycle.place import Mode, Place
+from airflow_bookmarks.lifecycle.protocol.finish import side_summary
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place
 from airflow_bookmarks.store.table import Key
 from tests.lifecycle.shop import Shop
 

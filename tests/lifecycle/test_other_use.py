@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.bound import Bound
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.files.filesystem import paths_and_patterns
-from airflow_bookmarks.lifecycle.archive import Disposal
-from airflow_bookmarks.lifecycle.change import relocate, rename_context, reset
-from airflow_bookmarks.lifecycle.other_use import Region
-from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.lifecycle.changes.change import relocate, rename_context, reset
+from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
+from airflow_bookmarks.lifecycle.run.other_use import Region
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.table import Put
 from tests.lifecycle.shop import FILES, Shop

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
-from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import SqliteTable
 from tests.lifecycle.shop import FILES, Shop
 
 ROOT = Path(__file__).parents[2]

@@ -8,9 +8,17 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import ChangeRefusedError
-from airflow_bookmarks.lifecycle.change import Change, preview, rename_context, reset, rewind, set_position, undo
-from airflow_bookmarks.lifecycle.place import Mode
-from airflow_bookmarks.sources.file_options import FileOptions
+from airflow_bookmarks.lifecycle.changes.change import (
+    Change,
+    preview,
+    rename_context,
+    reset,
+    rewind,
+    set_position,
+    undo,
+)
+from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.sources.files.options import FileOptions
 from tests.lifecycle.shop import Shop
 
 WHY: dict[str, Any] = {"reason": "a test", "who": "ada"}

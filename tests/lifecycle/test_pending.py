@@ -17,16 +17,16 @@ from hypothesis import strategies as st
 
 from airflow_bookmarks.core.errors import RunUnknownError, SourceError
 from airflow_bookmarks.core.plan import FilePlan
-from airflow_bookmarks.lifecycle.change import reset, rewind, set_position, undo, unlock
-from airflow_bookmarks.lifecycle.empty_run import commit_empty
-from airflow_bookmarks.lifecycle.pending import Pending, pending
-from airflow_bookmarks.lifecycle.place import Mode
-from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource, left_out
+from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position, undo, unlock
+from airflow_bookmarks.lifecycle.inspect.pending import Pending, pending
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.lifecycle.run.empty import commit_empty
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource, left_out
 from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import SqliteTable
 from airflow_bookmarks.store.table import Update
 from tests.lifecycle.shop import FILES, Shop
 

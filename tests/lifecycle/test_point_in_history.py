@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError, RunUnknownError
-from airflow_bookmarks.lifecycle.change import rewind
-from airflow_bookmarks.lifecycle.point_in_history import resolve_point
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.lifecycle.changes.change import rewind
+from airflow_bookmarks.lifecycle.history.point import resolve_point
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.lifecycle.shop import FILES, Shop
 

@@ -19,14 +19,14 @@ from airflow_bookmarks.core.errors import (
     RequestUnknownError,
     StateCorruptError,
 )
-from airflow_bookmarks.core.identity import Identity
-from airflow_bookmarks.core.instant import utc_now
-from airflow_bookmarks.lifecycle.change import Change, preview, reset, rewind, set_position, undo
-from airflow_bookmarks.lifecycle.naming import delete
-from airflow_bookmarks.lifecycle.protection import Request, approve, protect, reject, request, requests
-from airflow_bookmarks.store import protection as transition
+from airflow_bookmarks.core.text.identity import Identity
+from airflow_bookmarks.core.text.instant import utc_now
+from airflow_bookmarks.lifecycle.changes.approval import Request, approve, protect, reject, request, requests
+from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset, rewind, set_position, undo
+from airflow_bookmarks.lifecycle.changes.naming import delete
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.table import Attributes, Update
+from airflow_bookmarks.store.transitions import approval as transition
 from tests.lifecycle.shop import Shop
 
 REWIND = Change("rewind", to_run="1")
@@ -254,7 +254,7 @@ def test_approved_request_that_was_not_carried_out_can_be_rejected(
 ) -> None:
     asked = ask(guarded)
     with monkeypatch.context() as patch:  # a run begins just after the look
-        patch.setattr("airflow_bookmarks.lifecycle.protection.check_free", lambda *_: guarded.begin())
+        patch.setattr("airflow_bookmarks.lifecycle.changes.approval.check_free", lambda *_: guarded.begin())
         with pytest.raises(JobBusyError):
             approve(guarded.store, "copy", asked.id, who=BOB)
     assert states(guarded) == ["approved"]

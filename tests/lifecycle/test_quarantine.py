@@ -10,28 +10,28 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core import quarantine
-from airflow_bookmarks.core.bound import Bound
 from airflow_bookmarks.core.errors import OptionError, QuarantineFullError
 from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.ledger import quarantine
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.run import Run
+from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.watermark import Greatest
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.change import Change, preview, reset, rewind, set_position, undo
-from airflow_bookmarks.lifecycle.doctor import examine
-from airflow_bookmarks.lifecycle.empty_run import commit_empty
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.pending import pending
-from airflow_bookmarks.lifecycle.place import Place, Staged
-from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.lifecycle.quarantine import quarantined_files
-from airflow_bookmarks.lifecycle.recover import CommittingSink
-from airflow_bookmarks.lifecycle.transfer import export, import_
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset, rewind, set_position, undo
+from airflow_bookmarks.lifecycle.inspect.pending import pending
+from airflow_bookmarks.lifecycle.maintenance.doctor import examine
+from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.recover import CommittingSink
+from airflow_bookmarks.lifecycle.protocol.staging import Place, Staged
+from airflow_bookmarks.lifecycle.run.empty import commit_empty
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, Holding
-from airflow_bookmarks.store.sqlite import SqliteTable
 from tests.lifecycle.shop import FILES, Shop
 
 

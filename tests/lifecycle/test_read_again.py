@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from airflow_bookmarks.core.plan import FilePlan
-from airflow_bookmarks.lifecycle.history import history
-from airflow_bookmarks.lifecycle.pending import pending
-from airflow_bookmarks.lifecycle.place import Mode
+from airflow_bookmarks.lifecycle.inspect.pending import pending
+from airflow_bookmarks.lifecycle.inspect.runs import history
+from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from tests.lifecycle.shop import Shop
 
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from airflow_bookmarks.core.errors import JobBusyError, OptionError, OverwrittenError, SourceSwitchedError
-from airflow_bookmarks.core.ledger import Ledger
-from airflow_bookmarks.core.listing import FileInfo, Listing
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.change import Change, preview, relocate, rewind, set_position, undo
-from airflow_bookmarks.lifecycle.doctor import examine
-from airflow_bookmarks.lifecycle.pending import pending
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.core.ledger.file_ledger import Ledger
+from airflow_bookmarks.core.selection.listing import FileInfo, Listing
+from airflow_bookmarks.lifecycle.changes.change import Change, preview, relocate, rewind, set_position, undo
+from airflow_bookmarks.lifecycle.inspect.pending import pending
+from airflow_bookmarks.lifecycle.maintenance.doctor import examine
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.relocation import match_moved
 from tests.lifecycle.shop import FILES, Shop
 

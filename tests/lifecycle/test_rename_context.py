@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import ChangeRefusedError, JobBusyError, NameInvalidError, OptionError
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.change import (
+from airflow_bookmarks.lifecycle.changes.change import (
     Change,
     preview,
     relocate,
@@ -19,10 +18,11 @@ from airflow_bookmarks.lifecycle.change import (
     set_state,
     undo,
 )
-from airflow_bookmarks.lifecycle.doctor import examine
-from airflow_bookmarks.lifecycle.lag import lag
-from airflow_bookmarks.lifecycle.pending import pending
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.lifecycle.inspect.lag import lag
+from airflow_bookmarks.lifecycle.inspect.pending import pending
+from airflow_bookmarks.lifecycle.maintenance.doctor import examine
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from tests.lifecycle.shop import FILES, Shop
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.bound import Bound
 from airflow_bookmarks.core.errors import SourceChangedError
-from airflow_bookmarks.lifecycle.change import reset, rewind
-from airflow_bookmarks.lifecycle.doctor.examination import examine
-from airflow_bookmarks.lifecycle.history import history
-from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
-from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.core.selection.bound import Bound
+from airflow_bookmarks.lifecycle.changes.change import reset, rewind
+from airflow_bookmarks.lifecycle.inspect.runs import history
+from airflow_bookmarks.lifecycle.maintenance.doctor.examination import examine
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
 from tests.lifecycle.shop import FILES, Shop
 
 

@@ -22,17 +22,17 @@ from airflow_bookmarks.core.errors import (
     SourceChangedError,
     UpstreamReplayedError,
 )
-from airflow_bookmarks.core.instant import utc_now
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.run import RunState
-from airflow_bookmarks.lifecycle.change import Change, reset, rewind
-from airflow_bookmarks.lifecycle.finish import Outcome, finish, outcome
-from airflow_bookmarks.lifecycle.place import Mode
-from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.lifecycle.replay import ReplayRun
-from airflow_bookmarks.lifecycle.retention import collect
-from airflow_bookmarks.lifecycle.summary import Summary
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.core.text.instant import utc_now
+from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind
+from airflow_bookmarks.lifecycle.maintenance.retention import collect
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.finish import Outcome, finish, outcome
+from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.lifecycle.state.summary import Summary
+from airflow_bookmarks.sources.files.planner import FileSource
 from tests.lifecycle.shop import FILES, Shop, short_lease, unsound
 
 REASON: dict[str, Any] = {"reason": "test", "who": "test"}
@@ -366,7 +366,7 @@ def test_replay_recovers_first(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> N
     shop.put("c.txt", "c1")
     left = shop.begin()
     shop.copy(left)
-    monkeypatch.setattr("airflow_bookmarks.lifecycle.active_run.publish_run", _no_publish)
+    monkeypatch.setattr("airflow_bookmarks.lifecycle.run.enabled.publish_run", _no_publish)
     with pytest.raises(PublishError):
         left.commit()
     monkeypatch.undo()
@@ -551,7 +551,7 @@ def _leave_replay_due(shop: Shop, number: int, monkeypatch: pytest.MonkeyPatch, 
     """Commit a replay whose publish is not done."""
     run = begin_replay(shop, number, **kwargs)
     shop.copy(run)
-    monkeypatch.setattr("airflow_bookmarks.lifecycle.active_run.publish_run", _no_publish)
+    monkeypatch.setattr("airflow_bookmarks.lifecycle.run.enabled.publish_run", _no_publish)
     with pytest.raises(PublishError):
         run.commit()
     monkeypatch.undo()

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.bound import Bound
 from airflow_bookmarks.core.errors import OptionError, UnmatchedError
-from airflow_bookmarks.core.shard import VirtualShard
-from airflow_bookmarks.core.start import Start
-from airflow_bookmarks.lifecycle.change import rewind
-from airflow_bookmarks.lifecycle.pending import pending
-from airflow_bookmarks.lifecycle.place import Mode
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.core.rules.shard import VirtualShard
+from airflow_bookmarks.core.rules.start import Start
+from airflow_bookmarks.core.selection.bound import Bound
+from airflow_bookmarks.lifecycle.changes.change import rewind
+from airflow_bookmarks.lifecycle.inspect.pending import pending
+from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
 from tests.lifecycle.shop import FILES, Shop
 
 NOON = datetime(2013, 1, 31, 12, tzinfo=UTC)

@@ -18,25 +18,26 @@ from airflow_bookmarks.core.errors import (
     RunUnknownError,
     StateCorruptError,
 )
-from airflow_bookmarks.core.instant import utc_now
-from airflow_bookmarks.core.line import Line
 from airflow_bookmarks.core.run import RunKey
+from airflow_bookmarks.core.text.instant import utc_now
+from airflow_bookmarks.core.timeline import Line
 from airflow_bookmarks.files import filesystem
 from airflow_bookmarks.files.filesystem import FileSystemError
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle import retention
-from airflow_bookmarks.lifecycle.change import reset, rewind, set_position, undo
-from airflow_bookmarks.lifecycle.history import history
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.place import Mode
-from airflow_bookmarks.lifecycle.replay import ReplayRun
-from airflow_bookmarks.lifecycle.retention import BLOB_GRACE, Collected, JobCollected, collect
-from airflow_bookmarks.lifecycle.transfer import export, import_
-from airflow_bookmarks.sources.files import FileSource
-from airflow_bookmarks.store import blob, collection
+from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position, undo
+from airflow_bookmarks.lifecycle.inspect.runs import history
+from airflow_bookmarks.lifecycle.maintenance import retention
+from airflow_bookmarks.lifecycle.maintenance.retention import BLOB_GRACE, Collected, JobCollected, collect
+from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.store import blobs as blob
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.collection import collected_until, oldest_run
 from airflow_bookmarks.store.table import Attributes, Delete, Key, Operation, Put, Table, Update, Value
+from airflow_bookmarks.store.transitions import collection
+from airflow_bookmarks.store.transitions.collection import collected_until, oldest_run
 from tests.lifecycle.shop import FILES, Shop
 from tests.lifecycle.shop import unsound as examine
 
@@ -500,7 +501,7 @@ def test_attempt_that_begins_between_look_and_removal_keeps_its_execution(shop: 
 def everything_in_blobs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make each plan, list and position a blob, and each segment too."""
     monkeypatch.setattr("airflow_bookmarks.store.bookmark_store.INLINE_BYTES", 0)
-    monkeypatch.setattr("airflow_bookmarks.core.ledger.ROOT_BYTES", 0)
+    monkeypatch.setattr("airflow_bookmarks.core.ledger.file_ledger.ROOT_BYTES", 0)
 
 
 def test_blobs_of_collected_runs_go_and_those_of_others_stay(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,13 +17,13 @@ from airflow_bookmarks.core.errors import (
     UpstreamReplayedError,
     UpstreamRewoundError,
 )
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.archive import Disposal
-from airflow_bookmarks.lifecycle.change import rename_context, reset, rewind
-from airflow_bookmarks.lifecycle.history import history
-from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
-from airflow_bookmarks.lifecycle.replay import ReplayRun
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.lifecycle.changes.change import rename_context, reset, rewind
+from airflow_bookmarks.lifecycle.inspect.runs import history
+from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.upstream import OnRewind, UpstreamSource
 from tests.lifecycle.shop import FILES, Shop
 

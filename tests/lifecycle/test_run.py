@@ -23,16 +23,16 @@ from airflow_bookmarks.core.errors import (
     SourceMissingError,
 )
 from airflow_bookmarks.core.head import Head
-from airflow_bookmarks.core.listing import FileInfo, Listing
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.finish import Outcome, outcome
-from airflow_bookmarks.lifecycle.history import history
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.place import Mode, collect_staged
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.lifecycle.inspect.runs import history
+from airflow_bookmarks.lifecycle.protocol.finish import Outcome, outcome
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, collect_staged
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.table import Operation, Table
 from tests.lifecycle.shop import FILES, Shop
@@ -158,7 +158,7 @@ def test_commit_twice_and_read_after_commit_are_errors(shop: Shop) -> None:
 
 
 def test_output_that_was_placed_and_not_written_blocks_the_commit(shop: Shop) -> None:
-    from airflow_bookmarks.lifecycle.place import Place
+    from airflow_bookmarks.lifecycle.protocol.staging import Place
 
     run = shop.begin()
     run.place("out", Place("files", str(shop.root / "copy")))
@@ -696,7 +696,7 @@ def test_execution_is_not_finished_by_the_publish_of_an_earlier_attempts_run(
         shop.put(f"{name}.txt", name)
         run = shop.begin(run_id="task", attempt=attempt)
         shop.copy(run)
-        monkeypatch.setattr("airflow_bookmarks.lifecycle.active_run.publish_run", _killed)
+        monkeypatch.setattr("airflow_bookmarks.lifecycle.run.enabled.publish_run", _killed)
         with pytest.raises(KeyboardInterrupt):
             run.commit()
         monkeypatch.undo()

@@ -14,15 +14,15 @@ import pytest
 
 from airflow_bookmarks.core.errors import OptionError, SourceMissingError
 from airflow_bookmarks.core.plan import FilePlan
-from airflow_bookmarks.core.shard import VirtualShard
-from airflow_bookmarks.lifecycle.bookmark import bookmark
-from airflow_bookmarks.lifecycle.change import set_position
-from airflow_bookmarks.lifecycle.doctor import Finding, examine
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.pending import pending
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
-from airflow_bookmarks.sources.look import Looks
+from airflow_bookmarks.core.rules.shard import VirtualShard
+from airflow_bookmarks.lifecycle.changes.change import set_position
+from airflow_bookmarks.lifecycle.inspect.pending import pending
+from airflow_bookmarks.lifecycle.inspect.status import bookmark
+from airflow_bookmarks.lifecycle.maintenance.doctor import Finding, examine
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.sources.files.scan import Looks
 from airflow_bookmarks.sources.source import Found
 from tests.lifecycle.shop import FILES, Shop
 

@@ -8,20 +8,20 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError, UnmatchedError
-from airflow_bookmarks.core.gap import gaps_in_words
-from airflow_bookmarks.core.shard import VirtualShard
-from airflow_bookmarks.core.start import Start
+from airflow_bookmarks.core.ledger.gap import gaps_in_words
+from airflow_bookmarks.core.rules.shard import VirtualShard
+from airflow_bookmarks.core.rules.start import Start
 from airflow_bookmarks.core.watermark import Greatest
-from airflow_bookmarks.lifecycle.bookmark import bookmark
-from airflow_bookmarks.lifecycle.change import rewind, set_position
-from airflow_bookmarks.lifecycle.doctor import Finding, examine
-from airflow_bookmarks.lifecycle.history import history
-from airflow_bookmarks.lifecycle.pending import pending
-from airflow_bookmarks.lifecycle.place import Place
-from airflow_bookmarks.lifecycle.summary import Summary
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
-from airflow_bookmarks.sources.look import Looks
+from airflow_bookmarks.lifecycle.changes.change import rewind, set_position
+from airflow_bookmarks.lifecycle.inspect.pending import pending
+from airflow_bookmarks.lifecycle.inspect.runs import history
+from airflow_bookmarks.lifecycle.inspect.status import bookmark
+from airflow_bookmarks.lifecycle.maintenance.doctor import Finding, examine
+from airflow_bookmarks.lifecycle.protocol.staging import Place
+from airflow_bookmarks.lifecycle.state.summary import Summary
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.sources.files.scan import Looks
 from airflow_bookmarks.store.table import Update, Value
 from tests.lifecycle.shop import FILES, Shop
 from tests.lifecycle.test_adopt import Rows

@@ -16,13 +16,13 @@ from airflow_bookmarks.core.errors import (
     ShardsBusyError,
     ShardsLeftError,
 )
-from airflow_bookmarks.core.identity import Identity
-from airflow_bookmarks.core.shard import shard_name, shard_names, shards
-from airflow_bookmarks.lifecycle.change import Change, Changed, reset
-from airflow_bookmarks.lifecycle.history import history
-from airflow_bookmarks.lifecycle.protection import protect
-from airflow_bookmarks.lifecycle.sharded_change import ShardedChanged, ShardedPreview, change_job, preview_job
-from airflow_bookmarks.lifecycle.shards import shards_of
+from airflow_bookmarks.core.rules.shard import shard_name, shard_names, shards
+from airflow_bookmarks.core.text.identity import Identity
+from airflow_bookmarks.lifecycle.changes.approval import protect
+from airflow_bookmarks.lifecycle.changes.change import Change, Changed, reset
+from airflow_bookmarks.lifecycle.changes.sharded_change import ShardedChanged, ShardedPreview, change_job, preview_job
+from airflow_bookmarks.lifecycle.history.shards import shards_of
+from airflow_bookmarks.lifecycle.inspect.runs import history
 from tests.lifecycle.shop import Shop
 from tests.lifecycle.test_shards import JOB, Task, numbers_of, put
 

@@ -20,8 +20,7 @@ from airflow_bookmarks.core.errors import (
     SourceChangedError,
 )
 from airflow_bookmarks.core.plan import FilePlan
-from airflow_bookmarks.core.reason import OTHER_SHARDS
-from airflow_bookmarks.core.shard import (
+from airflow_bookmarks.core.rules.shard import (
     ShardBy,
     Share,
     VirtualShard,
@@ -30,25 +29,26 @@ from airflow_bookmarks.core.shard import (
     shard_names,
     shards,
 )
-from airflow_bookmarks.core.start import Start
-from airflow_bookmarks.core.virtual_shard import virtual_shards
+from airflow_bookmarks.core.rules.start import Start
+from airflow_bookmarks.core.rules.virtual_shard import virtual_shards
+from airflow_bookmarks.core.selection.reason import OTHER_SHARDS
 from airflow_bookmarks.files.filesystem import Listed
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.bookmark import bookmark
-from airflow_bookmarks.lifecycle.change import reset
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.pending import pending
-from airflow_bookmarks.lifecycle.place import Place, collect_staged
-from airflow_bookmarks.lifecycle.shards import Layout, check_not_sharded, is_sharded, upstream_of_shard
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource, left_out
-from airflow_bookmarks.sources.look import Looks
+from airflow_bookmarks.lifecycle.changes.change import reset
+from airflow_bookmarks.lifecycle.history.shards import Layout, check_not_sharded, is_sharded, upstream_of_shard
+from airflow_bookmarks.lifecycle.inspect.pending import pending
+from airflow_bookmarks.lifecycle.inspect.status import bookmark
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.staging import Place, collect_staged
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource, left_out
+from airflow_bookmarks.sources.files.scan import Looks
 from airflow_bookmarks.sources.shard import ShardedUpstream
 from airflow_bookmarks.sources.source import Found
 from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import SqliteTable
 from tests.lifecycle.shop import FILES, Shop
 
 JOB = "copy"

@@ -10,10 +10,10 @@ import pytest
 
 from airflow_bookmarks.core.errors import ChangeRefusedError, PublishError, SourceChangedError
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
-from airflow_bookmarks.lifecycle.replay import ReplayRun
-from airflow_bookmarks.lifecycle.retention import collect
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.lifecycle.maintenance.retention import collect
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.sources.files.planner import FileSource
 from tests.lifecycle.shop import FILES, Shop
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from airflow_bookmarks.lifecycle.doctor.examination import examine
-from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
+from airflow_bookmarks.lifecycle.maintenance.doctor.examination import examine
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
 from airflow_bookmarks.store.table import Update
 from tests.lifecycle.shop import FILES, Shop
 

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.listing import Listing
 from airflow_bookmarks.core.option import Choice
 from airflow_bookmarks.core.plan import FilePlan
-from airflow_bookmarks.core.reason import BEFORE_START
-from airflow_bookmarks.core.start import BEGINNING, Start
-from airflow_bookmarks.lifecycle.change import reset
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.lifecycle.side_run import SideRun
-from airflow_bookmarks.lifecycle.summary import Summary
-from airflow_bookmarks.sources.files import FileSource, advance_files
+from airflow_bookmarks.core.rules.start import BEGINNING, Start
+from airflow_bookmarks.core.selection.listing import Listing
+from airflow_bookmarks.core.selection.reason import BEFORE_START
+from airflow_bookmarks.lifecycle.changes.change import reset
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.state.summary import Summary
+from airflow_bookmarks.sources.files.planner import FileSource, advance_files
 from airflow_bookmarks.sources.source import Found
 from tests.lifecycle.shop import FILES, Shop
 

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from airflow_bookmarks.core.errors import FencedError, MisuseError, SchemaChangedError
-from airflow_bookmarks.lifecycle.change import unlock
-from airflow_bookmarks.lifecycle.recover import STARTS_FROM, STARTS_OVER
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.lifecycle.changes.change import unlock
+from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM, STARTS_OVER
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
 from tests.lifecycle.shop import FILES, Shop
 
 

@@ -13,14 +13,14 @@ import pytest
 from airflow_bookmarks.core.errors import ExpectationError, MisuseError, NameInvalidError, OptionError
 from airflow_bookmarks.core.job_state import MAX_STATE_BYTES
 from airflow_bookmarks.core.run import RunState
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.bookmark import bookmark
-from airflow_bookmarks.lifecycle.change import Change, preview, reset, rewind, undo
-from airflow_bookmarks.lifecycle.history import history
-from airflow_bookmarks.lifecycle.job_state import JobStates
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset, rewind, undo
+from airflow_bookmarks.lifecycle.inspect.runs import history
+from airflow_bookmarks.lifecycle.inspect.status import bookmark
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.state.job_state import JobStates
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.lifecycle.shop import FILES, Shop
 

@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import ChangedMeanwhileError, JobBusyError, OptionError, ProtectedError
-from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.core.job_state import HIDDEN, MAX_STATE_BYTES, hidden
-from airflow_bookmarks.lifecycle.bookmark import bookmark, changes
-from airflow_bookmarks.lifecycle.change import Change, preview, reset, rewind, set_position, set_state, undo
-from airflow_bookmarks.lifecycle.difference import diff, diff_stores
-from airflow_bookmarks.lifecycle.doctor import examine
-from airflow_bookmarks.lifecycle.protection import approve, protect, request
-from airflow_bookmarks.lifecycle.replay import ReplayRun
-from airflow_bookmarks.lifecycle.transfer import export, import_
+from airflow_bookmarks.core.text.identity import Identity
+from airflow_bookmarks.lifecycle.changes.approval import approve, protect, request
+from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset, rewind, set_position, set_state, undo
+from airflow_bookmarks.lifecycle.inspect.difference import diff, diff_stores
+from airflow_bookmarks.lifecycle.inspect.status import bookmark, changes
+from airflow_bookmarks.lifecycle.maintenance.doctor import examine
+from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import SqliteTable
 from airflow_bookmarks.store.table import Update
 from tests.lifecycle.shop import Shop, short_lease
 from tests.lifecycle.test_state import passed, seen

@@ -9,11 +9,11 @@ import pytest
 
 from airflow_bookmarks.core.errors import BookmarkError, SourceSwitchedError
 from airflow_bookmarks.core.run import RunState
-from airflow_bookmarks.lifecycle.change import rewind
-from airflow_bookmarks.lifecycle.place import Mode
-from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.lifecycle.replay import ReplayRun
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.lifecycle.changes.change import rewind
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from tests.lifecycle.shop import FILES, Shop
 from tests.lifecycle.test_upstream import Stopped, stopping_at

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.files.s3 import S3FileSystem
-from airflow_bookmarks.lifecycle.pending import pending
-from airflow_bookmarks.lifecycle.summary import Summary
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.files.s3.filesystem import S3FileSystem
+from airflow_bookmarks.lifecycle.inspect.pending import pending
+from airflow_bookmarks.lifecycle.state.summary import Summary
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
 from tests.files.s3_ground import settings_for
 from tests.files.s3_stand_in import StandIn, stand_in
 from tests.lifecycle.shop import FILES, Shop

@@ -21,22 +21,22 @@ from airflow_bookmarks.core.errors import (
     RunUnknownError,
     StateCorruptError,
 )
-from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.core.run import RunKey
-from airflow_bookmarks.lifecycle import transfer
-from airflow_bookmarks.lifecycle.change import reset, rewind, undo, unlock
-from airflow_bookmarks.lifecycle.doctor import examine
-from airflow_bookmarks.lifecycle.history import history
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.naming import adopt, delete, names_of, rename
-from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.lifecycle.protection import protect
-from airflow_bookmarks.lifecycle.replay import ReplayRun
-from airflow_bookmarks.lifecycle.transfer import as_glue_entry, export, import_
-from airflow_bookmarks.store import transfer as transition
+from airflow_bookmarks.core.text.identity import Identity
+from airflow_bookmarks.lifecycle.changes.approval import protect
+from airflow_bookmarks.lifecycle.changes.change import reset, rewind, undo, unlock
+from airflow_bookmarks.lifecycle.changes.naming import adopt, delete, names_of, rename
+from airflow_bookmarks.lifecycle.inspect.runs import history
+from airflow_bookmarks.lifecycle.maintenance import transfer
+from airflow_bookmarks.lifecycle.maintenance.doctor import examine
+from airflow_bookmarks.lifecycle.maintenance.transfer import as_glue_entry, export, import_
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import SqliteTable
 from airflow_bookmarks.store.table import Attributes, Delete, Key, Put
+from airflow_bookmarks.store.transitions import importing as transition
 from tests.lifecycle.shop import Shop, unsound
 
 WHY: dict[str, Any] = {"who": "ann", "reason": "a new table"}
@@ -318,7 +318,7 @@ def test_import_that_died_half_way_is_no_lease_to_be_taken_away(busy: Shop, othe
         raise InterruptedError
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("airflow_bookmarks.store.transfer._parts", dies)
+        patch.setattr("airflow_bookmarks.store.transitions.importing._parts", dies)
         with pytest.raises(InterruptedError):
             import_(other.store, export(busy.store), **WHY)
     for act in (

@@ -8,22 +8,22 @@ from pathlib import Path
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError, SinkUnknownError, SourceError
-from airflow_bookmarks.core.lag import LagState
+from airflow_bookmarks.core.rules.lag import LagState
 from airflow_bookmarks.core.run import RunState
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.change import Change, preview
-from airflow_bookmarks.lifecycle.doctor import examine
-from airflow_bookmarks.lifecycle.empty_run import commit_empty
-from airflow_bookmarks.lifecycle.finish import finish as finish_execution
-from airflow_bookmarks.lifecycle.history import files_of, history
-from airflow_bookmarks.lifecycle.lag import lag
-from airflow_bookmarks.lifecycle.lineage import lineage
-from airflow_bookmarks.lifecycle.pending import pending
-from airflow_bookmarks.lifecycle.place import Place, Staged
-from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.lifecycle.summary import Summary
-from airflow_bookmarks.sources.files import FileSource
-from airflow_bookmarks.store.item import contexts_value, output_attribute, plan_attribute, position_attribute
+from airflow_bookmarks.lifecycle.changes.change import Change, preview
+from airflow_bookmarks.lifecycle.inspect.lag import lag
+from airflow_bookmarks.lifecycle.inspect.lineage import lineage
+from airflow_bookmarks.lifecycle.inspect.pending import pending
+from airflow_bookmarks.lifecycle.inspect.runs import files_of, history
+from airflow_bookmarks.lifecycle.maintenance.doctor import examine
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.finish import finish as finish_execution
+from airflow_bookmarks.lifecycle.protocol.staging import Place, Staged
+from airflow_bookmarks.lifecycle.run.empty import commit_empty
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.state.summary import Summary
+from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.store.codec.item import contexts_value, output_attribute, plan_attribute, position_attribute
 from airflow_bookmarks.store.table import Update
 from tests.lifecycle.shop import FILES, Shop
 from tests.lifecycle.test_adopt import Rows, begin, fence_of, plan_and_place

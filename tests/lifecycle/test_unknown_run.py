@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from airflow_bookmarks.core.errors import UnknownRunsError
-from airflow_bookmarks.core.start import Start
-from airflow_bookmarks.lifecycle.place import Place
-from airflow_bookmarks.lifecycle.unknown_run import OnUnknownRuns
+from airflow_bookmarks.core.rules.start import Start
+from airflow_bookmarks.lifecycle.protocol.staging import Place
+from airflow_bookmarks.lifecycle.run.unknown_run import OnUnknownRuns
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import SqliteTable
 from tests.lifecycle.shop import Shop
 
 START = "2024-01-01T00:00:00Z"

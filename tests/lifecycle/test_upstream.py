@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.bound import Bound
 from airflow_bookmarks.core.errors import (
     MisuseError,
     OptionError,
@@ -18,13 +17,14 @@ from airflow_bookmarks.core.errors import (
     SourceMissingError,
     UpstreamRewoundError,
 )
-from airflow_bookmarks.core.reason import OVER_BOUND
-from airflow_bookmarks.core.schema import struct
-from airflow_bookmarks.core.until import until_of
-from airflow_bookmarks.lifecycle.change import reset, rewind, set_position
-from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
-from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.core.rules.schema import struct
+from airflow_bookmarks.core.rules.until import until_of
+from airflow_bookmarks.core.selection.bound import Bound
+from airflow_bookmarks.core.selection.reason import OVER_BOUND
+from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.upstream import OnRewind, UpstreamSource
 from tests.lifecycle.shop import FILES, Shop
 

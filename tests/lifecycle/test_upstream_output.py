@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError, SourceSwitchedError
-from airflow_bookmarks.lifecycle.change import reset
-from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.lifecycle.changes.change import reset
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from tests.lifecycle.shop import FILES, Shop
 

@@ -11,14 +11,6 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.condition import (
-    DagRunDone,
-    LogicalDateDone,
-    NewsFor,
-    NewsSince,
-    RunReached,
-    WatermarkReached,
-)
 from airflow_bookmarks.core.errors import (
     BookmarkError,
     NameInvalidError,
@@ -26,16 +18,24 @@ from airflow_bookmarks.core.errors import (
     StateCorruptError,
     TableLayoutError,
 )
-from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job import Caller
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.change import reset, rewind, set_position, undo
-from airflow_bookmarks.lifecycle.naming import adopt, delete, rename
-from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.lifecycle.replay import ReplayRun
-from airflow_bookmarks.lifecycle.waiting import Answer, Memory, Standing, Wait, condition_of, evaluate
+from airflow_bookmarks.core.rules.condition import (
+    DagRunDone,
+    LogicalDateDone,
+    NewsFor,
+    NewsSince,
+    RunReached,
+    WatermarkReached,
+)
+from airflow_bookmarks.core.text.instant import to_text
+from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position, undo
+from airflow_bookmarks.lifecycle.changes.naming import adopt, delete, rename
+from airflow_bookmarks.lifecycle.inspect.waiting import Answer, Memory, Standing, Wait, condition_of, evaluate
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import SqliteTable
 from airflow_bookmarks.store.table import MAX_OPERATIONS, Attributes, Delete, Key, Update
 from benchmarks.request import RecordingTable
 from tests.lifecycle.shop import Shop

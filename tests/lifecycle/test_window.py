@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from airflow_bookmarks.core.errors import SourceSwitchedError
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.change import rename_context
-from airflow_bookmarks.lifecycle.side_run import SideRun
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.lifecycle.changes.change import rename_context
+from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from tests.lifecycle.shop import FILES, Shop
 

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from starlette.staticfiles import StaticFiles
 
 from airflow_bookmarks.core.errors import OwnerError
-from airflow_bookmarks.lifecycle.sharing import hand_over, share
+from airflow_bookmarks.lifecycle.changes.sharing import hand_over, share
 from airflow_bookmarks.plugin.plugin import BUNDLE, STATIC
 from tests.airflow.conftest import World
 
@@ -291,7 +291,7 @@ def test_readers_that_somebody_may_not_look_at_are_counted_and_not_named(
     site: Site, world: World, dags: object
 ) -> None:
     from airflow_bookmarks.core.job import Caller
-    from airflow_bookmarks.lifecycle.active_run import ActiveRun
+    from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 
     job = three_runs(world, "flights")
     caller = Caller("nights/1/down", 1, dag_id="nights", task_id="down", dag_run_id="1")

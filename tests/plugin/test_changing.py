@@ -12,10 +12,10 @@ from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
 from airflow_bookmarks.core.job import Caller
-from airflow_bookmarks.core.shard import shard_name
+from airflow_bookmarks.core.rules.shard import shard_name
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.change import Change
+from airflow_bookmarks.lifecycle.changes.change import Change
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.plugin import audit
 from airflow_bookmarks.store.table import Update
 from tests.airflow.conftest import World

@@ -13,11 +13,11 @@ import pytest
 
 pytest.importorskip("airflow.providers.fab", reason="the FAB auth manager is not installed")
 
-from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.core.job import Caller
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.protection import protect
-from airflow_bookmarks.lifecycle.sharing import hand_over
+from airflow_bookmarks.core.text.identity import Identity
+from airflow_bookmarks.lifecycle.changes.approval import protect
+from airflow_bookmarks.lifecycle.changes.sharing import hand_over
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.airflow.conftest import World
 from tests.lifecycle.shop import Shop

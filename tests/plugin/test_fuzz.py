@@ -19,9 +19,9 @@ from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS, load_all_checks
 from schemathesis.core.parameters import ParameterLocation
 
-from airflow_bookmarks.core.identity import Identity
-from airflow_bookmarks.lifecycle.change import Change, rewind
-from airflow_bookmarks.lifecycle.protection import protect, request
+from airflow_bookmarks.core.text.identity import Identity
+from airflow_bookmarks.lifecycle.changes.approval import protect, request
+from airflow_bookmarks.lifecycle.changes.change import Change, rewind
 from airflow_bookmarks.plugin.openapi import openapi_document
 from airflow_bookmarks.store.table import Update
 from tests.airflow.conftest import World

@@ -20,9 +20,9 @@ from boto3.session import Session
 
 from airflow_bookmarks.core.errors import StoreUnavailableError
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
+from airflow_bookmarks.plugin.bulkhead import Gate
 from airflow_bookmarks.plugin.connection import Opened, PageHook
-from airflow_bookmarks.plugin.gate import Gate
-from airflow_bookmarks.plugin.visit import Backstage
+from airflow_bookmarks.plugin.dependencies import Backstage
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.airflow.conftest import World, connect
 from tests.lifecycle.shop import Shop
@@ -154,9 +154,10 @@ async def until_it_answers(client: httpx.AsyncClient) -> httpx.Response:
 def test_change_that_took_too_long_is_noted_all_the_same(
     site: Site, hanging: HangingTable, world: World, dags: object
 ) -> None:
-    from airflow_bookmarks.plugin import ask, changing
     from airflow_bookmarks.plugin.auth import Person
-    from airflow_bookmarks.plugin.visit import Owned, ask_here
+    from airflow_bookmarks.plugin.dependencies import Owned, ask_here
+    from airflow_bookmarks.plugin.routes import change as changing
+    from airflow_bookmarks.plugin.schemas import requests as ask
 
     class Uma:
         def get_name(self) -> str:
@@ -381,8 +382,8 @@ def test_page_reads_large_state_that_lies_beside_the_table(
     BookmarkHook().open_store().init()
     connect(monkeypatch, **connection)
     store = BookmarkHook().open_store()
-    monkeypatch.setattr("airflow_bookmarks.store.blob.OBJECT_BYTES", 100)
-    monkeypatch.setattr("airflow_bookmarks.lifecycle.active_run.PLAN_INLINE_BYTES", 10)
+    monkeypatch.setattr("airflow_bookmarks.store.blobs.OBJECT_BYTES", 100)
+    monkeypatch.setattr("airflow_bookmarks.lifecycle.run.enabled.PLAN_INLINE_BYTES", 10)
     there = replace(world, store=store, shop=Shop(world.folder, store))
     job = three_runs(there)
     assert store.blobs.objects()

@@ -9,9 +9,9 @@ import pytest
 
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.head import Head
-from airflow_bookmarks.plugin.answer import JobList
-from airflow_bookmarks.plugin.listing import AllHeads, Wanted, job_list
-from airflow_bookmarks.store import item
+from airflow_bookmarks.plugin.presenters.job_list import AllHeads, Wanted, job_list
+from airflow_bookmarks.plugin.schemas.responses import JobList
+from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Put, Update
 from tests.airflow.conftest import World
 from tests.plugin.conftest import run_of_dag

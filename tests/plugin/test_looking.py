@@ -9,12 +9,12 @@ import pytest
 
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.plugin.listing import AllHeads
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
-from airflow_bookmarks.store import item
-from airflow_bookmarks.store.sqlite import SqliteTable
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.plugin.presenters.job_list import AllHeads
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
+from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Delete, Key, Put, Update
 from tests.airflow.conftest import World
 from tests.lifecycle.shop import FILES, short_lease
@@ -277,7 +277,7 @@ def test_damaged_run_hides_no_other(site: Site, world: World) -> None:
 
 def test_task_of_a_mapped_run_has_its_index() -> None:
     from airflow_bookmarks.core.run import Execution
-    from airflow_bookmarks.plugin.telling import task_of
+    from airflow_bookmarks.plugin.presenters.bookmark import task_of
 
     execution = Execution("d/manual__a/b/t/7", 2, dag_id="d", task_id="t", dag_run_id="manual__a/b")
 
@@ -414,7 +414,7 @@ def test_page_of_ten_thousand_jobs_asks_for_the_heads_of_the_page_alone(
             asked.append(len(keys))
             return super().get(keys)
 
-    monkeypatch.setattr("airflow_bookmarks.store.sqlite.SqliteTable", Counting)
+    monkeypatch.setattr("airflow_bookmarks.store.backends.sqlite.SqliteTable", Counting)
 
     told = get(site, "/jobs", limit=50, offset=9_900)
 

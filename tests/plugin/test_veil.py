@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import StateCorruptError
-from airflow_bookmarks.core.identity import Identity
 from airflow_bookmarks.core.job import Caller
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.change import Change
-from airflow_bookmarks.lifecycle.protection import protect, request
-from airflow_bookmarks.plugin import visit
-from airflow_bookmarks.plugin.answer import LagList, LagRow, Requested, RequestRow
+from airflow_bookmarks.core.text.identity import Identity
+from airflow_bookmarks.lifecycle.changes.approval import protect, request
+from airflow_bookmarks.lifecycle.changes.change import Change
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.plugin import dependencies as visit
 from airflow_bookmarks.plugin.auth import Sight
-from airflow_bookmarks.plugin.veil import veiled
+from airflow_bookmarks.plugin.redaction import veiled
+from airflow_bookmarks.plugin.schemas.responses import LagList, LagRow, Requested, RequestRow
 from tests.airflow.conftest import World
 
 from .conftest import API, Site, meant, run_of_dag

@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 
 from airflow_bookmarks.spark import BookmarkedJob
 from airflow_bookmarks.spark.readers.files import Way
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import SqliteTable
 
 INCREMENT = 5
 SIZES = (10, 100)

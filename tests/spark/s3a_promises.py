@@ -19,8 +19,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from airflow_bookmarks.core.errors import OptionError, SourceChangedError, SourceError, SourceMissingError
 from airflow_bookmarks.files.filesystem import use_s3_settings
-from airflow_bookmarks.files.s3_settings import S3Settings
-from airflow_bookmarks.lifecycle.change import reset
+from airflow_bookmarks.files.s3.settings import S3Settings
+from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.spark import BookmarkedJob
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.spark.lake import lines_of, rows_of

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import MisuseError, OptionError
-from airflow_bookmarks.core.virtual_shard import virtual_shards
+from airflow_bookmarks.core.rules.virtual_shard import virtual_shards
 from tests.spark.lake import Lake, lines_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -240,7 +240,7 @@ def test_replay_of_one_batch_runs_the_script_once(lake: Lake) -> None:
 
 
 def test_renamed_job_is_resolved_once(lake: Lake) -> None:
-    from airflow_bookmarks.lifecycle.naming import rename
+    from airflow_bookmarks.lifecycle.changes.naming import rename
 
     put_many(lake, 3)
     drain(lake, "old", max_files=2)

@@ -17,7 +17,7 @@ from airflow_bookmarks.core.errors import (
     SourceMissingError,
     UpstreamRewoundError,
 )
-from airflow_bookmarks.lifecycle.change import rewind
+from airflow_bookmarks.lifecycle.changes.change import rewind
 from tests.spark.lake import Lake, columns_of, rows_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]

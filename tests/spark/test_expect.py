@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import ExpectationError, OptionError
-from airflow_bookmarks.lifecycle.history import history
+from airflow_bookmarks.lifecycle.inspect.runs import history
 from tests.spark.lake import Lake
 
 

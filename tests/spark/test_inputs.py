@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.glob import Glob
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.scope import Place
+from airflow_bookmarks.core.selection.glob import Glob
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.scan_filter import Place
 from airflow_bookmarks.spark.inputs import Inputs, state_folders
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.spark.lake import Lake, lines_of

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from airflow_bookmarks.core.errors import FencedError, JobBusyError, MisuseError, StoreUnavailableError
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.side_run import SideRun
+from airflow_bookmarks.lifecycle.run.detached import SideRun
 from airflow_bookmarks.spark import BookmarkedJob
 from tests.spark.lake import LISTING_KEY, Lake, lines_of, rows_of
 

@@ -10,13 +10,14 @@ import pytest
 
 from airflow_bookmarks.cli import main
 from airflow_bookmarks.core.errors import ManifestError, OptionError
-from airflow_bookmarks.core.glob import Glob
-from airflow_bookmarks.lifecycle.manifest import Manifests
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.scope import Place
+from airflow_bookmarks.core.selection.glob import Glob
+from airflow_bookmarks.lifecycle.state.manifest import Manifests
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.scan_filter import Place
 from airflow_bookmarks.spark import BookmarkedJob
 from airflow_bookmarks.spark.inputs import Inputs
-from airflow_bookmarks.store import blob, bookmark_store
+from airflow_bookmarks.store import blobs as blob
+from airflow_bookmarks.store import bookmark_store
 from tests.spark.lake import Lake, lines_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]

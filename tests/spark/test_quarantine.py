@@ -15,9 +15,9 @@ from pyspark.sql import DataFrame, DataFrameReader
 from airflow_bookmarks.core.errors import OptionError, QuarantineFullError, SchemaChangedError, SchemaUnknownError
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.change import rewind, set_position
-from airflow_bookmarks.lifecycle.pending import pending
-from airflow_bookmarks.lifecycle.quarantine import quarantined_files
+from airflow_bookmarks.lifecycle.changes.change import rewind, set_position
+from airflow_bookmarks.lifecycle.inspect.pending import pending
+from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
 from airflow_bookmarks.spark import BookmarkedJob, session
 from airflow_bookmarks.spark.readers import corrupt
 from tests.spark.lake import Lake, rows_of

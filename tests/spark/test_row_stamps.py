@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.lifecycle.change import rewind
+from airflow_bookmarks.lifecycle.changes.change import rewind
 from airflow_bookmarks.spark import BookmarkedJob
 from tests.spark.lake import Lake
 

@@ -12,7 +12,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from airflow_bookmarks.core.errors import MisuseError, OptionError, SchemaChangedError, SourceError
-from airflow_bookmarks.lifecycle.change import reset
+from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.spark.readers import schema as readers_schema
 from tests.spark.lake import Lake, columns_of, rows_of
 

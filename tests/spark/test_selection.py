@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from airflow_bookmarks.core.errors import OptionError, SourceMissingError
 from airflow_bookmarks.files.filesystem import paths_and_patterns
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.source import Found
 from airflow_bookmarks.spark.readers.files import Way
 from tests.spark.lake import Lake, lines_of

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import ChangeRefusedError, MisuseError, OptionError
-from airflow_bookmarks.core.shard import owners, ranges, shard_name
-from airflow_bookmarks.core.virtual_shard import virtual_shards
+from airflow_bookmarks.core.rules.shard import owners, ranges, shard_name
+from airflow_bookmarks.core.rules.virtual_shard import virtual_shards
 from tests.spark.lake import Lake, lines_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]

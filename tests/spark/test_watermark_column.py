@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.lifecycle.change import rewind, set_position
-from airflow_bookmarks.lifecycle.doctor import examine
-from airflow_bookmarks.lifecycle.point_in_history import resolve_point
-from airflow_bookmarks.lifecycle.waiting import Wait, condition_of, evaluate
+from airflow_bookmarks.lifecycle.changes.change import rewind, set_position
+from airflow_bookmarks.lifecycle.history.point import resolve_point
+from airflow_bookmarks.lifecycle.inspect.waiting import Wait, condition_of, evaluate
+from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from tests.spark.lake import Lake
 
 SCHEMA = "id INT, event_time TIMESTAMP"

@@ -17,9 +17,9 @@ from pyspark.sql import DataFrame
 
 import airflow_bookmarks.spark.job
 from airflow_bookmarks.core.errors import SchemaChangedError, SourceChangedError
-from airflow_bookmarks.core.listing import FileInfo, Listing
 from airflow_bookmarks.core.plan import FilePlan
-from airflow_bookmarks.lifecycle.point import FaultHook, Point
+from airflow_bookmarks.core.selection.listing import FileInfo, Listing
+from airflow_bookmarks.lifecycle.protocol.failpoint import FaultHook, Point
 from airflow_bookmarks.spark.readers.files import Way, choose_way, paths_by_root
 from airflow_bookmarks.spark.readers.format import Format
 from tests.spark.lake import Lake, columns_of, lines_of, rows_of

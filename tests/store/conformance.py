@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from airflow_bookmarks.core.errors import ConditionFailedError, StoreError, TableMissingError
-from airflow_bookmarks.store.limit import MAX_DEPTH
+from airflow_bookmarks.store.backends.limits import MAX_DEPTH
 from airflow_bookmarks.store.table import (
     Attributes,
     Check,

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_bookmarks.core.errors import NameInvalidError, OptionError
-from airflow_bookmarks.store.address import StoreAddress, open_table
-from airflow_bookmarks.store.dynamodb import DynamoTable
-from airflow_bookmarks.store.sqlite import SqliteTable
+from airflow_bookmarks.store.backends.dynamodb import DynamoTable
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.table import Key, Put
+from airflow_bookmarks.store.uri import StoreAddress, open_table
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_session_gives_its_region() -> None:
 
 def test_reading_an_address_imports_neither_boto3_nor_sqlite3() -> None:
     code = (
-        "import sys; from airflow_bookmarks.store.address import StoreAddress; StoreAddress.parse('sqlite:////b.db'); "
+        "import sys; from airflow_bookmarks.store.uri import StoreAddress; StoreAddress.parse('sqlite:////b.db'); "
         "print([m for m in ('boto3', 'botocore', 'sqlite3', '_sqlite3') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

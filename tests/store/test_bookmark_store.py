@@ -13,13 +13,13 @@ import pytest
 from airflow_bookmarks.core.errors import FencedError, StateCorruptError, TableLayoutError
 from airflow_bookmarks.core.job import Caller
 from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
-from airflow_bookmarks.lifecycle.change import reset, rewind
-from airflow_bookmarks.lifecycle.history import history
-from airflow_bookmarks.lifecycle.place import Mode
-from airflow_bookmarks.lifecycle.recover import STARTS_FROM
-from airflow_bookmarks.store import item
-from airflow_bookmarks.store.blob import CHUNK_BYTES
+from airflow_bookmarks.lifecycle.changes.change import reset, rewind
+from airflow_bookmarks.lifecycle.inspect.runs import history
+from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM
+from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.store.blobs import CHUNK_BYTES
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, Commit, Holding
+from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Put, Table
 from tests.lifecycle.shop import Shop
 

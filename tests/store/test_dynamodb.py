@@ -21,9 +21,9 @@ from airflow_bookmarks.core.errors import (
     TableLayoutError,
     TableMissingError,
 )
-from airflow_bookmarks.store.dynamodb import DynamoTable
+from airflow_bookmarks.store.backends.dynamodb import DynamoTable
+from airflow_bookmarks.store.backends.wire import from_wire, to_wire
 from airflow_bookmarks.store.table import Equals, Exists, Key, Missing, Put, Update
-from airflow_bookmarks.store.wire import from_wire, to_wire
 from tests.conftest import REGION
 from tests.store.faulty_endpoint import (
     FaultyEndpoint,
@@ -311,7 +311,7 @@ def test_a_store_without_point_in_time_recovery_is_told_in_the_log(
 ) -> None:
     table = open_at(endpoint.url, aws_session, time)
     endpoint.befall()
-    with caplog.at_level(logging.WARNING, "airflow_bookmarks.store.dynamodb"):
+    with caplog.at_level(logging.WARNING, "airflow_bookmarks.store.backends.dynamodb"):
         assert table.create() is True
     assert "point-in-time recovery" in caplog.text
     table.close()

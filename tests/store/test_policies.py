@@ -23,25 +23,27 @@ from airflow_bookmarks.cli.command import VERBS, _parser
 from airflow_bookmarks.cli.verb import Desk
 from airflow_bookmarks.core.errors import NameInvalidError, OptionError, StoreAccessError
 from airflow_bookmarks.core.head import Head
-from airflow_bookmarks.core.identity import Identity
-from airflow_bookmarks.core.instant import utc_now
 from airflow_bookmarks.core.job import Caller
-from airflow_bookmarks.lifecycle import protection
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.change import relocate, reset, rewind
-from airflow_bookmarks.lifecycle.doctor import examine, repair
-from airflow_bookmarks.lifecycle.finish import finish
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.place import Mode
-from airflow_bookmarks.lifecycle.point import FaultHook, Point, no_fault
-from airflow_bookmarks.lifecycle.replay import ReplayRun
-from airflow_bookmarks.lifecycle.retention import collect
-from airflow_bookmarks.lifecycle.sharing import hand_over, share
+from airflow_bookmarks.core.text.identity import Identity
+from airflow_bookmarks.core.text.instant import utc_now
+from airflow_bookmarks.lifecycle.changes import approval as protection
+from airflow_bookmarks.lifecycle.changes.change import relocate, reset, rewind
+from airflow_bookmarks.lifecycle.changes.sharing import hand_over, share
+from airflow_bookmarks.lifecycle.maintenance.doctor import examine, repair
+from airflow_bookmarks.lifecycle.maintenance.retention import collect
+from airflow_bookmarks.lifecycle.protocol.failpoint import FaultHook, Point, no_fault
+from airflow_bookmarks.lifecycle.protocol.finish import finish
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.policies import ROLES, policy
-from airflow_bookmarks.store import blob, bookmark_store, item
-from airflow_bookmarks.store.blob import OBJECT_BYTES
+from airflow_bookmarks.store import blobs as blob
+from airflow_bookmarks.store import bookmark_store
+from airflow_bookmarks.store.backends.dynamodb import DynamoTable
+from airflow_bookmarks.store.blobs import OBJECT_BYTES
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.dynamodb import DynamoTable
+from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Delete, Key
 from airflow_bookmarks.store.table_settings import TableSettings
 from tests.conftest import REGION

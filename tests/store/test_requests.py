@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from airflow_bookmarks.core.head import Head, Lease
-from airflow_bookmarks.core.instant import utc_now
-from airflow_bookmarks.core.ledger import ROOT_BYTES
+from airflow_bookmarks.core.ledger.file_ledger import ROOT_BYTES
 from airflow_bookmarks.core.run import ContextState, RunKey
+from airflow_bookmarks.core.text.instant import utc_now
+from airflow_bookmarks.store.backends.limits import check_item
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.item import head_attributes
-from airflow_bookmarks.store.limit import check_item
-from airflow_bookmarks.store.sqlite import SqliteTable
+from airflow_bookmarks.store.codec.item import head_attributes
 from airflow_bookmarks.store.table import Key
 from benchmarks.request import RecordingTable, Request, counted
 from benchmarks.steady_job import SteadyJob

@@ -25,10 +25,10 @@ from airflow_bookmarks.core.errors import (
     TableMissingError,
 )
 from airflow_bookmarks.files.objects import FileObjects
-from airflow_bookmarks.lifecycle.doctor import examine
-from airflow_bookmarks.lifecycle.doctor.finding import Severity
+from airflow_bookmarks.lifecycle.maintenance.doctor import examine
+from airflow_bookmarks.lifecycle.maintenance.doctor.finding import Severity
+from airflow_bookmarks.store.backends.sqlite import TOKEN_LIFETIME_S, SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import TOKEN_LIFETIME_S, SqliteTable
 from airflow_bookmarks.store.table import Equals, Key, Put, Update
 
 HEAD = Key("default#JOB#flights", "HEAD")

@@ -22,16 +22,16 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.settings import Settings
 from airflow_bookmarks.files.filesystem import use_s3_settings
 from airflow_bookmarks.files.objects import FileObjects
-from airflow_bookmarks.files.s3_settings import S3Settings
-from airflow_bookmarks.lifecycle.retention import BLOB_GRACE, collect
+from airflow_bookmarks.files.s3.settings import S3Settings
+from airflow_bookmarks.lifecycle.maintenance.retention import BLOB_GRACE, collect
 from airflow_bookmarks.policies import policy
 from airflow_bookmarks.spark.arguments import Arguments
-from airflow_bookmarks.store import collection
-from airflow_bookmarks.store.address import StoreAddress
-from airflow_bookmarks.store.blob import CHUNK_BYTES, OBJECT_BYTES, BlobMissingError
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
+from airflow_bookmarks.store.blobs import CHUNK_BYTES, OBJECT_BYTES, BlobMissingError
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
-from airflow_bookmarks.store.sqlite import SqliteTable
 from airflow_bookmarks.store.table import Delete, Operation, Put, Table
+from airflow_bookmarks.store.transitions import collection
+from airflow_bookmarks.store.uri import StoreAddress
 from benchmarks.request import RecordingTable
 from tests.files.s3_ground import client_for, settings_for
 

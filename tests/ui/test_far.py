@@ -19,7 +19,7 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, expect
 
-from airflow_bookmarks.lifecycle.naming import delete
+from airflow_bookmarks.lifecycle.changes.naming import delete
 from tests.ui.conftest import Visitors
 from tests.ui.server import Server, running_server
 from tests.ui.world import World

@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
 from tests.ui import world as past
 from tests.ui.conftest import Visitors
 from tests.ui.world import World

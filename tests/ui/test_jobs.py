@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from airflow_bookmarks.lifecycle.bookmark import bookmarks
+from airflow_bookmarks.lifecycle.inspect.status import bookmarks
 from tests.ui import world as past
 from tests.ui.conftest import Visitors
 from tests.ui.visit import log_in_by_page

@@ -13,24 +13,24 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
 
-from airflow_bookmarks.core.identity import Identity
-from airflow_bookmarks.core.instant import to_text, utc_now
 from airflow_bookmarks.core.job import Caller, airflow_run_id
 from airflow_bookmarks.core.option import Choice
+from airflow_bookmarks.core.text.identity import Identity
+from airflow_bookmarks.core.text.instant import to_text, utc_now
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.change import Change, reset, rewind
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.place import Mode, Place, collect_staged
-from airflow_bookmarks.lifecycle.point import FaultHook, Point, no_fault
-from airflow_bookmarks.lifecycle.protection import protect, request
-from airflow_bookmarks.lifecycle.side_run import SideRun
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.lifecycle.changes.approval import protect, request
+from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind
+from airflow_bookmarks.lifecycle.protocol.failpoint import FaultHook, Point, no_fault
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
+from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.source import Source
 from airflow_bookmarks.sources.upstream import UpstreamSource
-from airflow_bookmarks.store.address import open_table
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.table import Key, Put, Update
+from airflow_bookmarks.store.uri import open_table
 
 RAW, CLEAN, REPORT = "flights.raw", "flights.clean", "flights.report"
 LAGGING, REWOUND, PROTECTED = "crew.delays", "billing.ledger", "billing.invoices"

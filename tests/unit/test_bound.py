@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_bookmarks.core.bound import UNBOUND, Amount, Bound
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.listing import FileInfo, Listing
+from airflow_bookmarks.core.selection.bound import UNBOUND, Amount, Bound
+from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 
 HOUR = timedelta(hours=1)
 HOUR_MS = 3_600_000

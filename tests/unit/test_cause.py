@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_bookmarks.core.cause import cause_of
+from airflow_bookmarks.core.text.cause import cause_of
 
 _PYTHON = """
   An exception was thrown from the Python worker. Please see the stack trace below.

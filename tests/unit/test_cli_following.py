@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.cli import main
-from airflow_bookmarks.core.lag import LagState
-from airflow_bookmarks.lifecycle.change import reset
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.core.rules.lag import LagState
+from airflow_bookmarks.lifecycle.changes.change import reset
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.lifecycle.shop import FILES, Shop
 

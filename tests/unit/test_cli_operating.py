@@ -403,7 +403,7 @@ def test_interrupted_command_says_so(shop: Shop, uri: str, monkeypatch: pytest.M
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("airflow_bookmarks.lifecycle.bookmark.bookmarks", interrupted)
+    monkeypatch.setattr("airflow_bookmarks.lifecycle.inspect.status.bookmarks", interrupted)
     call(uri, "list", code=130)
     assert capfd.readouterr().err.startswith("airflow-bookmarks: interrupted")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.cli import main
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.lifecycle.shop import FILES, Shop
 

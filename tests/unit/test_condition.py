@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.condition import (
+from airflow_bookmarks.core.edge import Edge
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.head import Head
+from airflow_bookmarks.core.rules.condition import (
     UNKNOWN,
     LogicalDateDone,
     RunReached,
@@ -26,11 +29,8 @@ from airflow_bookmarks.core.condition import (
     watermark_context,
     watermark_reached,
 )
-from airflow_bookmarks.core.edge import Edge
-from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.head import Head
-from airflow_bookmarks.core.line import Ancestry, Line
 from airflow_bookmarks.core.run import ContextState, Execution, Run, RunKey, RunState
+from airflow_bookmarks.core.timeline import Ancestry, Line
 from airflow_bookmarks.core.watermark import mark_of
 
 FIRST = Ancestry.of(1, [])

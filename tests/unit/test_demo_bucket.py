@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from airflow_bookmarks.files.s3 import S3FileSystem
-from airflow_bookmarks.files.s3_settings import S3Access, S3Settings
+from airflow_bookmarks.files.s3.filesystem import S3FileSystem
+from airflow_bookmarks.files.s3.settings import S3Access, S3Settings
 from demo.bucket import NAME, REGION, Bucket, running_bucket
 from demo.lake import BucketLanding
 from demo.landing import Flights

@@ -22,11 +22,11 @@ import pytest
 
 from airflow_bookmarks.cli import identity, main
 from airflow_bookmarks.cli.command import STORE_VARIABLE, VERBS, _parser
-from airflow_bookmarks.core import reason
-from airflow_bookmarks.core.identity import Identity
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.store import address
+from airflow_bookmarks.core.selection import reason
+from airflow_bookmarks.core.text.identity import Identity
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.store import uri as address
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.lifecycle.shop import Shop
 

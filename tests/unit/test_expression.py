@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from airflow_bookmarks.core import expression
-from airflow_bookmarks.core.expression import (
+from airflow_bookmarks.core.selection import expression
+from airflow_bookmarks.core.selection.expression import (
     LONGEST,
     LONGEST_EXPRESSION,
     MOST_STEPS,

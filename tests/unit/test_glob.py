@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.glob import Exclusions, Glob, NamePattern
-from airflow_bookmarks.sources.scope import Place
+from airflow_bookmarks.core.selection.glob import Exclusions, Glob, NamePattern
+from airflow_bookmarks.sources.files.scan_filter import Place
 
 
 @pytest.mark.parametrize(

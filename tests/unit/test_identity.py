@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_bookmarks.core.identity import Identity, may_be_one_person
+from airflow_bookmarks.core.text.identity import Identity, may_be_one_person
 
 ROLE = "arn:aws:sts::111122223333:assumed-role/on-call"
 LOGIN = "arn:aws:sts::111122223333:assumed-role/AWSReservedSSO_Operator_0a1b2c3d4e5f"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_bookmarks.core.lag import LagState, Point, lag_state
+from airflow_bookmarks.core.rules.lag import LagState, Point, lag_state
 
 NOON = datetime(2013, 1, 31, 12, tzinfo=UTC)
 OK, LAGGING, STALLED = LagState.OK, LagState.LAGGING, LagState.STALLED

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
-from airflow_bookmarks.core.ledger import INLINE_BYTES, ROOT_BYTES, Known, Ledger
-from airflow_bookmarks.core.listing import FileInfo, Listing
-from airflow_bookmarks.core.segment import OVERHEAD_BYTES, Bits64, Segment, blake2b_64
+from airflow_bookmarks.core.ledger.file_ledger import INLINE_BYTES, ROOT_BYTES, Known, Ledger
+from airflow_bookmarks.core.ledger.segment import OVERHEAD_BYTES, Bits64, Segment, blake2b_64
+from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 
 NEW, CHANGED, KNOWN = Known.NEW, Known.CHANGED, Known.KNOWN
 

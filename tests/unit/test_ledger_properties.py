@@ -4,7 +4,7 @@ A history is a sequence of changes to a data set (new files, overwrites, deletes
 files dated back), of runs that read all or a part of what is unread and commit or do not, and of rewinds. After each
 commit the ledger goes through its stored form, where only what the kept roots name is kept.
 
-The same histories run with paths of few bits, so that many share them. What holds then is what `core/ledger.py` says:
+The same histories run with paths of few bits, so that many share them. What holds then is what `core/ledger/file_ledger.py` says:
 
 - exact where paths that share their bits are listed together;
 - exact for a path whose bits no other has, whatever the others do;
@@ -32,24 +32,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_bookmarks.core.bound import Bound
 from airflow_bookmarks.core.errors import FencedError
 from airflow_bookmarks.core.job import Caller
-from airflow_bookmarks.core.ledger import Known, Ledger
-from airflow_bookmarks.core.listing import FileInfo, Listing
+from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
+from airflow_bookmarks.core.ledger.segment import Bits64, Hasher, blake2b_64
 from airflow_bookmarks.core.plan import FilePlan
-from airflow_bookmarks.core.reason import BEFORE_START, EXPIRED, LATE, OVER_BOUND
-from airflow_bookmarks.core.segment import Bits64, Hasher, blake2b_64
-from airflow_bookmarks.core.start import BEGINNING, Start
+from airflow_bookmarks.core.rules.start import BEGINNING, Start
+from airflow_bookmarks.core.selection.bound import Bound
+from airflow_bookmarks.core.selection.listing import FileInfo, Listing
+from airflow_bookmarks.core.selection.reason import BEFORE_START, EXPIRED, LATE, OVER_BOUND
 from airflow_bookmarks.files.filesystem import Listed
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.point import Point
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource, left_out
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource, left_out
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.sqlite import SqliteTable
 
 PATHS = [f"s3://lake/raw/{name}.csv" for name in "abcdefghij"]
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_bookmarks.core.errors import StateCorruptError
-from airflow_bookmarks.core.line import Ancestry, Line, last_common_run
+from airflow_bookmarks.core.timeline import Ancestry, Line, last_common_run
 
 
 class Model:

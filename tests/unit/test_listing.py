@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_bookmarks.core.listing import FileInfo, Folders, Listing
+from airflow_bookmarks.core.selection.listing import FileInfo, Folders, Listing
 
 NAMES = st.text(alphabet="ab/=\ue000\U0001f6eb", max_size=3).map(lambda name: f"/d/{name}")
 ETAGS = st.sampled_from([None, None, "e1", "e2"])

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from airflow_bookmarks.core.errors import SourceError
-from airflow_bookmarks.core.partition import settle_types
 from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.selection.partition import settle_types
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.sources import files as file_source
-from airflow_bookmarks.sources.files import FileSource, recheck_files
-from airflow_bookmarks.sources.look import Look, look_at
-from airflow_bookmarks.sources.scope import Place, Scope
+from airflow_bookmarks.sources.files import planner as file_source
+from airflow_bookmarks.sources.files.planner import FileSource, recheck_files
+from airflow_bookmarks.sources.files.scan import Look, look_at
+from airflow_bookmarks.sources.files.scan_filter import Place, Scope
 from airflow_bookmarks.sources.source import Found
 
 FILES = LocalFileSystem()

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.partition_time import PartitionTime
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.partition_rule import Line
+from airflow_bookmarks.core.selection.partition_time import PartitionTime
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.partition_rule import Line
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core import plan as plans
-from airflow_bookmarks.core.deflated import inflated
 from airflow_bookmarks.core.errors import StateCorruptError
-from airflow_bookmarks.core.listing import FileInfo, Listing
 from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.selection.listing import FileInfo, Listing
+from airflow_bookmarks.core.text.deflated import inflated
 
 
 @pytest.fixture(autouse=True)

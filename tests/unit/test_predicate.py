@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.predicate import Cells, Outcome, Predicate, values_of
+from airflow_bookmarks.core.selection.predicate import Cells, Outcome, Predicate, values_of
 
 
 def cells(**types_and_texts: tuple[str, str | None]) -> Cells:

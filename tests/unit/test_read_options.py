@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.bound import Bound
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.lifecycle.archive import Disposal
-from airflow_bookmarks.sources.file_options import FileOptions
+from airflow_bookmarks.core.selection.bound import Bound
+from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
+from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.spark.batches import Batches
 from airflow_bookmarks.spark.read_options import ReadOptions
 

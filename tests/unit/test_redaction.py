@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from airflow_bookmarks.core.redaction import CUT, MARK, MAX_ERROR, has_user_info, redacted, stored_error
+from airflow_bookmarks.core.text.redaction import CUT, MARK, MAX_ERROR, has_user_info, redacted, stored_error
 
 _LETTERS = "abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 # Long enough to be found nowhere else in the text. What a shell or a URL has to quote is left out but for `/`, `@`.

@@ -15,15 +15,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_bookmarks.core.bound import Bound
-from airflow_bookmarks.core.ledger import Known, Ledger
-from airflow_bookmarks.core.listing import FileInfo, Listing
+from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
 from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.selection.bound import Bound
+from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.files.filesystem import Listed
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.sources.backlog import Backlog
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.sources.files.backlog import Backlog
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.registry import advance_stored
 from airflow_bookmarks.sources.source import Found
 

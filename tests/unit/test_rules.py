@@ -17,15 +17,15 @@ from airflow_bookmarks.core.errors import (
     VersionMismatchError,
 )
 from airflow_bookmarks.core.head import Head, Lease, Take, may_take
-from airflow_bookmarks.core.instant import from_text, to_text
 from airflow_bookmarks.core.job import check_name, check_run_id
-from airflow_bookmarks.core.listing import FileInfo, Listing
 from airflow_bookmarks.core.option import Choice, Option
-from airflow_bookmarks.core.partition import partition_values, root_of, settle_types
 from airflow_bookmarks.core.plan import FilePlan, UpstreamWindow, decode_moves, encode_moves, union
 from airflow_bookmarks.core.run import Execution
+from airflow_bookmarks.core.selection.listing import FileInfo, Listing
+from airflow_bookmarks.core.selection.partition import partition_values, root_of, settle_types
 from airflow_bookmarks.core.settings import Settings, check_versions
-from airflow_bookmarks.sources.partition_rule import values_in
+from airflow_bookmarks.core.text.instant import from_text, to_text
+from airflow_bookmarks.sources.files.partition_rule import values_in
 
 NOW = datetime(2013, 1, 1, tzinfo=UTC)
 

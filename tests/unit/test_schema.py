@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import SchemaChangedError
-from airflow_bookmarks.core.schema import (
+from airflow_bookmarks.core.rules.schema import (
     Merge,
     Type,
     add_missing,

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from airflow_bookmarks.core.errors import StateCorruptError
-from airflow_bookmarks.core.listing import FileInfo, Listing
-from airflow_bookmarks.core.segment import (
+from airflow_bookmarks.core.ledger.segment import (
     OVERHEAD_BYTES,
     Bits64,
     PathHashes,
@@ -22,6 +21,7 @@ from airflow_bookmarks.core.segment import (
     version_bits,
     whole_seconds,
 )
+from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 
 
 def segment(*entries: tuple[int, int, int]) -> Segment:

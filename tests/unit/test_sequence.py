@@ -10,16 +10,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from airflow_bookmarks.core.condition import is_reached
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
-from airflow_bookmarks.core.gap import gaps_in_words, shown_gaps
-from airflow_bookmarks.core.listing import FileInfo, Listing
+from airflow_bookmarks.core.ledger.gap import gaps_in_words, shown_gaps
+from airflow_bookmarks.core.ledger.seen import MAX_RANGES, SHOWN_RANGES, Seen, days
 from airflow_bookmarks.core.plan import FilePlan
-from airflow_bookmarks.core.seen import MAX_RANGES, SHOWN_RANGES, Seen, days
-from airflow_bookmarks.core.sequence import SequenceRule, SequenceStart, dense_ranks, highest, rank_of
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.store.attribute import Fields
-from airflow_bookmarks.store.facts import facts_of
+from airflow_bookmarks.core.rules.condition import is_reached
+from airflow_bookmarks.core.selection.listing import FileInfo, Listing
+from airflow_bookmarks.core.selection.sequence import SequenceRule, SequenceStart, dense_ranks, highest, rank_of
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.store.codec.attribute import Fields
+from airflow_bookmarks.store.codec.stats import facts_of
 
 PARTS = r"part-(?P<seq>\w+)"
 

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_bookmarks.core.errors import NameInvalidError, OptionError
-from airflow_bookmarks.core.settings import Settings
-from airflow_bookmarks.core.shard import (
+from airflow_bookmarks.core.rules.shard import (
     VIRTUAL_SHARDS,
     Share,
     VirtualShard,
@@ -27,7 +26,8 @@ from airflow_bookmarks.core.shard import (
     shard_names,
     shards,
 )
-from airflow_bookmarks.core.virtual_shard import virtual_shards
+from airflow_bookmarks.core.rules.virtual_shard import virtual_shards
+from airflow_bookmarks.core.settings import Settings
 
 ALL = range(VIRTUAL_SHARDS)
 task_counts = st.integers(1, VIRTUAL_SHARDS)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import OutOfBoundsError
-from airflow_bookmarks.core.territory import (
+from airflow_bookmarks.core.rules.territory import (
     OutputBounds,
     SourceBounds,
     StagingBounds,

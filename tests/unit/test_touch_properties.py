@@ -13,12 +13,12 @@ from typing import Any, TypeAlias
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_bookmarks.core.listing import FileInfo, Listing
-from airflow_bookmarks.core.sequence import rank_of
+from airflow_bookmarks.core.selection.listing import FileInfo, Listing
+from airflow_bookmarks.core.selection.sequence import rank_of
 from airflow_bookmarks.files.filesystem import Listed
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.sources.file_options import FileOptions
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.source import Found
 
 ROOT = "/raw"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_bookmarks.core.glob import _excluding, _tokens
-from airflow_bookmarks.core.wildcard import (
+from airflow_bookmarks.core.selection.glob import _excluding, _tokens
+from airflow_bookmarks.core.selection.wildcard import (
     BAR,
     CLOSE,
     OPEN,

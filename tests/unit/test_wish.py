@@ -8,7 +8,7 @@ import pytest
 
 from airflow_bookmarks.core.errors import NameInvalidError, OptionError
 from airflow_bookmarks.core.settings import Settings
-from airflow_bookmarks.operators.wish import Wish, untils
+from airflow_bookmarks.operators.task.task_config import Wish, untils
 
 SUMMARY = {"job": "flights.clean", "run_number": "7", "epoch": "1"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_bookmarks.core.xxhash64 import xxhash64
+from airflow_bookmarks.core.ledger.xxhash64 import xxhash64
 
 # From Spark 4.1.3: SELECT xxhash64(...).
 OF_SPARK = {

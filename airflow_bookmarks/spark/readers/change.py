@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import SchemaChangedError
-from airflow_bookmarks.core.schema import Difference, OnSchemaChange, compare, resolved, without
-from airflow_bookmarks.core.text import escaped
+from airflow_bookmarks.core.rules.schema import Difference, OnSchemaChange, compare, resolved, without
+from airflow_bookmarks.core.text.escaping import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from airflow_bookmarks.core.errors import QuarantineFullError
-from airflow_bookmarks.core.quarantine import MAX_BYTES, MAX_FILES
+from airflow_bookmarks.core.ledger.quarantine import MAX_BYTES, MAX_FILES
 from airflow_bookmarks.spark.readers.format import corrupt_column
 from airflow_bookmarks.spark.session import LISTING_CONF, SPARK_ERRORS, changed_conf
 

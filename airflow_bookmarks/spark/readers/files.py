@@ -28,14 +28,14 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from airflow_bookmarks.core.cause import cause_of
 from airflow_bookmarks.core.errors import SchemaUnknownError, SourceChangedError
-from airflow_bookmarks.core.partition import placed, root_among, roots_above
-from airflow_bookmarks.core.reason import BEFORE_START, LATE, NESTED, OVER_BOUND, SPECIAL
-from airflow_bookmarks.core.schema import unseen_in
-from airflow_bookmarks.core.text import in_lines
-from airflow_bookmarks.sources.files import left_out
-from airflow_bookmarks.sources.scope import Below
+from airflow_bookmarks.core.rules.schema import unseen_in
+from airflow_bookmarks.core.selection.partition import placed, root_among, roots_above
+from airflow_bookmarks.core.selection.reason import BEFORE_START, LATE, NESTED, OVER_BOUND, SPECIAL
+from airflow_bookmarks.core.text.cause import cause_of
+from airflow_bookmarks.core.text.escaping import in_lines
+from airflow_bookmarks.sources.files.planner import left_out
+from airflow_bookmarks.sources.files.scan_filter import Below
 from airflow_bookmarks.spark.readers.corrupt import is_of_the_way
 from airflow_bookmarks.spark.readers.format import Format, case_rule, corrupt_column, reader_of
 from airflow_bookmarks.spark.readers.planned_files import is_planned, is_spelled_as_planned, metadata_path

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrameReader, SparkSession
     from pyspark.sql.types import StructType
 
-    from airflow_bookmarks.core.schema import InferSchema
+    from airflow_bookmarks.core.rules.schema import InferSchema
 
 FORMATS = ("avro", "csv", "json", "orc", "parquet", "text", "xml")
 

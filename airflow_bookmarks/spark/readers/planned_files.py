@@ -25,7 +25,7 @@ import numpy as np
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from airflow_bookmarks.core.xxhash64 import xxhash64
+from airflow_bookmarks.core.ledger.xxhash64 import xxhash64
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from airflow_bookmarks.core.errors import SchemaChangedError, SourceError
-from airflow_bookmarks.core.schema import (
+from airflow_bookmarks.core.rules.schema import (
     Merge,
     Type,
     add_missing,
@@ -42,8 +42,8 @@ from airflow_bookmarks.spark.session import SPARK_ERRORS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from airflow_bookmarks.core.listing import Listing
     from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.core.selection.listing import Listing
     from airflow_bookmarks.files.filesystem import FileSystem
 
 log = logging.getLogger(__name__)

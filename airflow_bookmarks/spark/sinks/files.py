@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.lifecycle.place import Mode, Place, Staged, collect_staged
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, Staged, collect_staged
 from airflow_bookmarks.spark.session import RowCount
 from airflow_bookmarks.spark.sinks.round_trip import RoundTrip
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-    from airflow_bookmarks.core.emptiness import WhenEmpty
+    from airflow_bookmarks.core.rules.emptiness import WhenEmpty
     from airflow_bookmarks.files.filesystem import FileSystem
-    from airflow_bookmarks.lifecycle.unknown_run import OnUnknownRuns
+    from airflow_bookmarks.lifecycle.run.unknown_run import OnUnknownRuns
 
 KIND = "files"
 

@@ -9,11 +9,15 @@ from typing import Any
 from airflow_bookmarks.core.plan import decode_moves, decode_paths
 from airflow_bookmarks.core.run import RunKey, RunState
 from airflow_bookmarks.files.filesystem import open_to_change
-from airflow_bookmarks.lifecycle import active_run, clean, finish, publish, recover, replay, turn
-from airflow_bookmarks.lifecycle.clean import CleanList
-from airflow_bookmarks.lifecycle.file_changes import FileChanges
-from airflow_bookmarks.lifecycle.replay import ReplayRun
-from airflow_bookmarks.lifecycle.side_run import SideRun
+from airflow_bookmarks.lifecycle.history import timeline_switch as turn
+from airflow_bookmarks.lifecycle.protocol import cleanup as clean
+from airflow_bookmarks.lifecycle.protocol import finish, publish, recover
+from airflow_bookmarks.lifecycle.protocol.cleanup import CleanList
+from airflow_bookmarks.lifecycle.protocol.file_changes import FileChanges
+from airflow_bookmarks.lifecycle.run import enabled as active_run
+from airflow_bookmarks.lifecycle.run import replay
+from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sources.upstream import UpstreamSource, _Selected
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.chaos.bites.bite import bite, put, take

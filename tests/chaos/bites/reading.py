@@ -6,13 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_bookmarks.core.head import Head
-from airflow_bookmarks.core.ledger import Ledger
-from airflow_bookmarks.core.reason import LATE
-from airflow_bookmarks.lifecycle import active_run, rewind, side_run
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.side_run import SideRun
-from airflow_bookmarks.sources.files import FileSource
-from airflow_bookmarks.sources.selection import Selection
+from airflow_bookmarks.core.ledger.file_ledger import Ledger
+from airflow_bookmarks.core.selection.reason import LATE
+from airflow_bookmarks.lifecycle.history import rewind
+from airflow_bookmarks.lifecycle.run import detached as side_run
+from airflow_bookmarks.lifecycle.run import enabled as active_run
+from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.sources.files.selection import Selection
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from tests.chaos.bites.bite import bite, put, take
 

@@ -7,11 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_bookmarks.core.run import RunKey, RunState
-from airflow_bookmarks.lifecycle import begin, retention, turn
-from airflow_bookmarks.store import item, lease_store
+from airflow_bookmarks.lifecycle.history import timeline_switch as turn
+from airflow_bookmarks.lifecycle.maintenance import retention
+from airflow_bookmarks.lifecycle.protocol import acquire as begin
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Check, Equals, Operation, Put, Update
-from airflow_bookmarks.store.transition import Holding
+from airflow_bookmarks.store.transitions import lease as lease_store
+from airflow_bookmarks.store.transitions.base import Holding
 from tests.chaos.bites.bite import bite, put, take
 from tests.chaos.sim.table import FaultyTable
 

@@ -13,7 +13,7 @@ from typing import cast
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_bookmarks.lifecycle.point import FAULT_VARIABLE
+from airflow_bookmarks.lifecycle.protocol.failpoint import FAULT_VARIABLE
 from airflow_bookmarks.sources.upstream import OnRewind
 from airflow_bookmarks.spark import BookmarkedJob
 from tests.chaos.chain.order import Deed, Order

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from airflow_bookmarks.core.errors import JobUnknownError
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.history import UNDONE, history
-from airflow_bookmarks.lifecycle.pending import pending
+from airflow_bookmarks.lifecycle.inspect.pending import pending
+from airflow_bookmarks.lifecycle.inspect.runs import UNDONE, history
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.chaos.chain.stage import RAW, STAGES, job
 from tests.chaos.chain.story import RawFile

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from airflow_bookmarks.cli.command import STORE_VARIABLE
-from airflow_bookmarks.core.instant import to_text, utc_now
+from airflow_bookmarks.core.text.instant import to_text, utc_now
 from airflow_bookmarks.store.bookmark_store import open_store
 from demo import session
 from demo.airflow_home import environment

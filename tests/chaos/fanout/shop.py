@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from airflow_bookmarks.core.job import Caller
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.store.bookmark_store import open_store
 from demo.folders import PROJECT
 from tests.lifecycle.shop import Shop

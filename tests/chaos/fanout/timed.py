@@ -12,7 +12,7 @@ from typing import Any
 
 from airflow.triggers.base import TriggerEvent
 
-from airflow_bookmarks.core.condition import NewsSince
+from airflow_bookmarks.core.rules.condition import NewsSince
 from airflow_bookmarks.sensors.bookmark import BookmarkSensor
 from airflow_bookmarks.triggers.bookmark import BookmarkTrigger
 from airflow_bookmarks.triggers.watcher import BookmarkWatcher

@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from airflow_bookmarks.core.run import Run, RunState
-from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
 from tests.chaos.real.order import TASK, CommitPath, Order
 from tests.chaos.real.scene import Scene
 

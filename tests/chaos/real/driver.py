@@ -13,12 +13,12 @@ from pathlib import Path
 
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.place import Mode, Place, Staged, collect_staged
-from airflow_bookmarks.lifecycle.point import FAULT_VARIABLE, Point, fault_from_environment
-from airflow_bookmarks.sources.files import FileSource
-from airflow_bookmarks.store import dynamodb
+from airflow_bookmarks.lifecycle.protocol.failpoint import FAULT_VARIABLE, Point, fault_from_environment
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, Staged, collect_staged
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.store.backends import dynamodb
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
 from tests.chaos.real.order import CTX, JOB, OUTPUT, STARTED, WAITING, CommitPath, Order
 from tests.chaos.real.rows import KIND, RowSink

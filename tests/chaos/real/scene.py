@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from airflow_bookmarks.core.head import Head
-from airflow_bookmarks.core.instant import utc_now
 from airflow_bookmarks.core.run import Run
-from airflow_bookmarks.store.address import StoreAddress
+from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from airflow_bookmarks.store.uri import StoreAddress
 from tests.chaos.real.driver import FILES
 from tests.chaos.real.order import JOB, CommitPath, Order
 from tests.chaos.real.process import DriverProcess, run_driver

@@ -11,7 +11,7 @@ import sys
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from airflow_bookmarks.lifecycle.point import FAULT_VARIABLE, Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import FAULT_VARIABLE, Point
 from airflow_bookmarks.spark import BookmarkedJob
 from tests.chaos.real.driver import begin, plan, say_to_file, write_rows
 from tests.chaos.real.order import CTX, JOB, OUTPUT, STARTED, CommitPath, Order

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
 from tests.chaos.real.cell import Cell, Result, Tries, load_results, play
 from tests.chaos.real.matrix import PAGE, read_table, texts_of
 from tests.chaos.real.order import CommitPath

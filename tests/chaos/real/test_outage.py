@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
-from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
 from tests.chaos.real.order import STARTED, CommitPath, Gate
 from tests.chaos.real.process import DriverProcess
 from tests.chaos.real.scene import IS_FULL, Scene

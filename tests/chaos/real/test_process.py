@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
 from tests.chaos.real.order import Gate
 from tests.chaos.real.process import DriverProcess
 from tests.chaos.real.scene import Scene

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
 from tests.chaos.real.cell import Cell, Result, Tries, play
 from tests.chaos.real.order import STARTED, CommitPath, Gate
 from tests.chaos.real.process import run_driver

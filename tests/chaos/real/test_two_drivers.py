@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
 from tests.chaos.real.order import WAITING, CommitPath, Gate
 from tests.chaos.real.process import DriverProcess
 from tests.chaos.real.scene import Scene

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from airflow_bookmarks.core.run import RunState
-from airflow_bookmarks.lifecycle.point import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
 from tests.chaos.real.order import HANG_S, CommitPath, Gate, Order
 from tests.chaos.real.scene import IS_FULL, Scene
 from tests.chaos.real.submission import spark_submit, started, submit

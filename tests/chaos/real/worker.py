@@ -15,9 +15,9 @@ from collections.abc import Sequence
 
 from airflow.sdk.exceptions import AirflowException
 
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.summary import Summary
-from airflow_bookmarks.operators.attempt import Attempt
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.state.summary import Summary
+from airflow_bookmarks.operators.task.attempt import Attempt
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.chaos.real.order import JOB, Order
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import IO
 
 from airflow_bookmarks.core.errors import SourceError, SourceMissingError
-from airflow_bookmarks.core.listing import FileInfo, Listing
-from airflow_bookmarks.core.partition import is_partition
+from airflow_bookmarks.core.selection.listing import FileInfo, Listing
+from airflow_bookmarks.core.selection.partition import is_partition
+from airflow_bookmarks.files.concurrency import Pace
 from airflow_bookmarks.files.filesystem import Listed
-from airflow_bookmarks.files.pace import Pace
 from tests.chaos.sim.scheduler import Scheduler
 
 SCHEME = "sim"

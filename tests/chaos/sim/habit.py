@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
 
-from airflow_bookmarks.core.bound import UNBOUND, Bound
-from airflow_bookmarks.lifecycle.recheck import OnMissing
-from airflow_bookmarks.sources.file_options import FileOptions
+from airflow_bookmarks.core.selection.bound import UNBOUND, Bound
+from airflow_bookmarks.lifecycle.state.verification import OnMissing
+from airflow_bookmarks.sources.files.options import FileOptions
 
 HOUR = timedelta(hours=1)
 

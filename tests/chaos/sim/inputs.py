@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_bookmarks.sources.backlog import Backlog
-from airflow_bookmarks.sources.files import FileSource
+from airflow_bookmarks.sources.files.backlog import Backlog
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.source import Source
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore

@@ -12,18 +12,18 @@ from airflow_bookmarks.core.errors import (
     BookmarkError,
     StoreUnavailableError,
 )
-from airflow_bookmarks.core.instant import to_text
 from airflow_bookmarks.core.job import Caller
-from airflow_bookmarks.core.listing import instant
 from airflow_bookmarks.core.plan import FilePlan
-from airflow_bookmarks.core.reason import OVER_BOUND
-from airflow_bookmarks.lifecycle import change
-from airflow_bookmarks.lifecycle.active_run import ActiveRun
-from airflow_bookmarks.lifecycle.finish import finish
-from airflow_bookmarks.lifecycle.place import Mode, Place, Staged, collect_staged
-from airflow_bookmarks.lifecycle.replay import ReplayRun
-from airflow_bookmarks.lifecycle.retention import collect
-from airflow_bookmarks.lifecycle.summary import Summary
+from airflow_bookmarks.core.selection.listing import instant
+from airflow_bookmarks.core.selection.reason import OVER_BOUND
+from airflow_bookmarks.core.text.instant import to_text
+from airflow_bookmarks.lifecycle.changes import change
+from airflow_bookmarks.lifecycle.maintenance.retention import collect
+from airflow_bookmarks.lifecycle.protocol.finish import finish
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, Staged, collect_staged
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.sources.source import Source
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.chaos.sim.files import SimFile

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from airflow_bookmarks.core.plan import FilePlan
-from airflow_bookmarks.core.reason import EXPIRED, LATE, MISSING, OVER_BOUND
+from airflow_bookmarks.core.selection.reason import EXPIRED, LATE, MISSING, OVER_BOUND
 from tests.chaos.sim.files import SimFiles
 from tests.chaos.sim.habit import Habit
 

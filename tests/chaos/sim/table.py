@@ -11,7 +11,7 @@ from airflow_bookmarks.core.errors import (
     StoreUnavailableError,
     TableMissingError,
 )
-from airflow_bookmarks.store.limit import check_item, check_key, check_keys, check_operations, check_range
+from airflow_bookmarks.store.backends.limits import check_item, check_key, check_keys, check_operations, check_range
 from airflow_bookmarks.store.table import Attributes, Delete, Key, Operation, Put, Update, Value, evaluate
 from airflow_bookmarks.store.table_settings import DEFAULT, TableSettings
 from tests.chaos.sim.scheduler import Scheduler

@@ -13,9 +13,9 @@ from typing import Any
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.files.filesystem import Listed
+from airflow_bookmarks.store.backends.limits import check_item
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.item import run_key
-from airflow_bookmarks.store.limit import check_item
+from airflow_bookmarks.store.codec.item import run_key
 from airflow_bookmarks.store.table import Attributes, Key
 from tests.chaos.sim.files import SimFile, SimFiles
 from tests.chaos.sim.reading import Reading, Seen, faults

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
-from airflow_bookmarks.core import ledger
+from airflow_bookmarks.core.ledger import file_ledger as ledger
 from airflow_bookmarks.files.filesystem import register_filesystem
-from airflow_bookmarks.lifecycle.lease import Machine
-from airflow_bookmarks.lifecycle.place import Mode
+from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.sources.upstream import OnRewind
-from airflow_bookmarks.store import blob, bookmark_store
-from airflow_bookmarks.store.blob import INLINE_BYTES
+from airflow_bookmarks.store import blobs as blob
+from airflow_bookmarks.store import bookmark_store
+from airflow_bookmarks.store.blobs import INLINE_BYTES
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.chaos.sim.files import SCHEME, FaultyFiles, SimFiles
 from tests.chaos.sim.habit import PLAIN, Habit

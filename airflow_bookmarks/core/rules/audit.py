@@ -1,0 +1,54 @@
+"""Terms of a change: who asks for it, why, and what has to hold for it."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Required, TypedDict
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.text.escaping import check_typed_text
+
+MAX_REASON = 2000
+
+
+class Terms(TypedDict, total=False):
+    """The arguments, by keyword, that every change of where a job stands takes.
+
+    Args:
+        reason: why, for the audit event; required, and not empty.
+        who: who asks for it; required.
+        force: also under a lease: the run that holds it is fenced. Default: refused.
+        expected_version: refuse if the head has another version by now. Default None: any.
+        approved: a second person has approved it (see `lifecycle.protection`); a protected job needs that.
+    """
+
+    reason: Required[str]
+    who: Required[str]
+    force: bool
+    expected_version: int | None
+    approved: bool
+
+
+def check_reason(what: str, reason: str) -> None:
+    """Make sure that a person says why; `what` names what is asked for.
+
+    Raises:
+        OptionError: the reason is empty or blank, longer than 2,000 characters, or has characters that are not shown.
+    """
+    if len(reason) > MAX_REASON:
+        raise OptionError(
+            f"the reason for {what} has {len(reason):,} characters; {MAX_REASON:,} is the most. Nothing was changed."
+        )
+    # Blanks of any script, and characters that nobody sees, are no reason.
+    if all(unicodedata.category(letter)[0] in "ZC" for letter in reason):
+        raise OptionError(f"{what} needs a reason; it is kept with who and when. Nothing was changed.")
+    check_typed_text(f"the reason for {what}", reason)
+
+
+def check_who(who: str) -> None:
+    """Make sure that the name of who asks for a change is shown as it is.
+
+    Raises:
+        OptionError: it has a new line, another control or a format character.
+    """
+    check_typed_text("the name of who asks for it", who)

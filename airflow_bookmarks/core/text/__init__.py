@@ -1,0 +1,1 @@
+"""Text: times, identifiers, escapes, what must not be shown."""

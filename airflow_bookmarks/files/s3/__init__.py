@@ -1,0 +1,1 @@
+"""Objects in S3, and in stores that speak like it."""

@@ -1,0 +1,498 @@
+"""Objects in S3, and in stores that speak like it."""
+
+from __future__ import annotations
+
+import io
+import logging
+import posixpath
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from math import ceil
+from typing import IO, TYPE_CHECKING, Any, cast
+
+import numpy as np
+from botocore import exceptions as aws
+
+from airflow_bookmarks.core.errors import OptionError, SourceMissingError
+from airflow_bookmarks.core.selection.listing import FileInfo, Listing
+from airflow_bookmarks.core.selection.reason import HIDDEN
+from airflow_bookmarks.files.concurrency import Pace
+from airflow_bookmarks.files.filesystem import FileSystemError, Listed, PathPatternError, Pruning
+from airflow_bookmarks.files.input import Sieve, is_hidden
+from airflow_bookmarks.files.s3.client import clients_of, code_of, is_gone, telling
+from airflow_bookmarks.files.s3.listing import Descent, list_folders, list_pages
+from airflow_bookmarks.files.s3.page import PAGE_KEYS, Page, page_of
+from airflow_bookmarks.files.s3.settings import S3_SCHEMES, S3Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from mypy_boto3_s3.client import S3Client
+    from mypy_boto3_s3.type_defs import HeadObjectOutputTypeDef
+
+log = logging.getLogger(__name__)
+
+# The scheme of canonical paths, in which the store keeps them: the one that any Spark reads.
+SCHEME = "s3a"
+
+_GLOB = frozenset("*?[]{}")
+_DIRECTORY_BUCKET = "--x-s3"  # how the names of such buckets end, and no other's may
+_REMOVED_AT_ONCE = 1000  # S3's own limit
+_PROGRESS_EVERY = 100_000
+_PROGRESS_EVERY_STATS = 10_000  # each is a request
+_LARGEST_COPY_BYTES = 5 * 1024**3  # of one request
+_PART_BYTES = 512 * 1024**2
+_MOST_PARTS = 10_000
+_KEPT_HEADERS = ("ContentType", "ContentEncoding", "ContentLanguage", "ContentDisposition", "CacheControl", "Metadata")
+_KEPT_IN_BUCKET = ("ServerSideEncryption", "SSEKMSKeyId", "BucketKeyEnabled", "StorageClass")
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    bucket: str
+    key: str
+
+    def __str__(self) -> str:
+        return f"{SCHEME}://{self.bucket}/{self.key}" if self.key else f"{SCHEME}://{self.bucket}"
+
+    @property
+    def inside(self) -> str:
+        """What the keys of a folder of this name begin with."""
+        return f"{self.key}/" if self.key else ""
+
+
+class S3FileSystem:
+    """Objects of S3 by their keys; a folder is what keys up to a slash have in common. Safe between threads.
+
+    Canonical paths begin with `s3a://`, whether a path was given with that, `s3://` or `s3n://`: a job that changes
+    from one to another reads nothing twice.
+
+    Args:
+        settings: how S3 is reached.
+        scheme: with which Spark reads and writes, where the settings don't say; Hadoop has no `s3n` any more.
+    """
+
+    def __init__(self, settings: S3Settings | None = None, scheme: str = SCHEME) -> None:
+        self._settings = settings or S3Settings()
+        self._clients = clients_of(self._settings)
+        self.pace = Pace(self._settings.connections, PAGE_KEYS)
+        # Large files are copied by parts, several of them at a time: their parts together are no more than this.
+        self._parts_at_once = threading.BoundedSemaphore(self._settings.connections)
+        self._spark_scheme = self._settings.scheme or ("s3" if scheme == "s3" else SCHEME)
+
+    def list(
+        self,
+        root: str,
+        *,
+        recursive: bool = False,
+        enters: Callable[[str], bool] | None = None,
+        saw: Callable[[int], None] | None = None,
+    ) -> Listed:
+        """List the input files at `root` by one request for each 1,000 keys; see `FileSystem.list`.
+
+        A root that is a key and a folder as well is listed as the folder. Empty objects that stand for folders are
+        counted as `marker`. With `enters` each folder takes a request of its own, unless nothing below it is pruned
+        (`Pruning`): then all that is below it is listed by one request for each 1,000 keys again.
+        """
+        at = _object(root)
+        columns = _Columns(at, Sieve(recursive), saw)
+        with telling(f"{root!r} can't be listed"):
+            fetch = _Requests(self._clients.of(at.bucket), at.bucket)
+            pages = fetch, at.inside, self._settings.connections, columns.of
+            descents = None if enters is None else _Descents(at, columns.sieve, enters)
+            parts = list_pages(*pages) if descents is None else list_folders(*pages, descents.into)
+            if columns.is_nothing_seen and at.key:
+                return self._list_file(at, fetch(at.key, "", max_keys=1))
+        return Listed(_joined(parts), columns.sieve.counts, 0 if descents is None else descents.pruned)
+
+    def _list_file(self, at: _Object, page: Page) -> Listed:
+        if not page.keys or page.keys[0] != at.key:
+            raise SourceMissingError(
+                f"{str(at)!r} does not exist: the bucket has neither this key nor one below it. Nothing was read or "
+                "changed. Check the path; a folder that is only empty so far exists in S3 as an empty object whose key "
+                "ends in '/'."
+            )
+        if is_hidden(posixpath.basename(at.key)):  # Spark reads no row of it, also when it is named
+            return Listed(Listing.of([]), {HIDDEN: 1})
+        return Listed(Listing([str(at)], page.sizes[:1], page.times_ms[:1], page.etags[:1]))
+
+    def stat(self, paths: Sequence[str]) -> Sequence[FileInfo | None]:
+        """Return each file as it is now, by one request for each; see `FileSystem.stat`."""
+        if len(paths) < 2:
+            return [self._stat(path) for path in paths]
+        found: dict[int, FileInfo | None] = {}
+
+        def note(at: int, info: FileInfo | None) -> None:
+            found[at] = info
+            if len(found) % _PROGRESS_EVERY_STATS == 0:
+                log.info("bookmark: looked at %d of %d files", len(found), len(paths))
+
+        self.pace.each(lambda at: self._stat(paths[at]), range(len(paths)), note)
+        return [found[at] for at in range(len(paths))]
+
+    def _stat(self, path: str) -> FileInfo | None:
+        at = _object(path)
+        head = self._head(at)
+        if head is None:
+            return None
+        etag = head.get("ETag")
+        modified_ms = int(head["LastModified"].timestamp() * 1000)
+        return FileInfo(path, head["ContentLength"], modified_ms, None if etag is None else etag.strip('"'))
+
+    def _head(self, at: _Object, **part: Any) -> HeadObjectOutputTypeDef | None:
+        with telling(f"{str(at)!r} can't be looked at"):
+            try:
+                return self._clients.of(at.bucket).head_object(Bucket=at.bucket, Key=at.key, **part)
+            except aws.ClientError as error:
+                if is_gone(error):
+                    return None
+                raise
+
+    def open(self, path: str) -> IO[bytes]:
+        """Open a file for reading.
+
+        Raises:
+            FileNotFoundError: it is gone. FileSystemError: S3 refuses, here or at a later read.
+        """
+        at = _object(path)
+        with telling(f"{path!r} can't be read"):
+            try:
+                answer = self._clients.of(at.bucket).get_object(Bucket=at.bucket, Key=at.key)
+            except aws.ClientError as error:
+                if is_gone(error):
+                    raise FileNotFoundError(f"{path!r} is gone. Nothing was changed.") from error
+                raise
+        return cast("IO[bytes]", io.BufferedReader(_Body(path, answer["Body"])))
+
+    def move(self, source: str, target: str) -> bool:
+        """Copy one file in S3, then delete the source; see `FileSystem.move`.
+
+        The copy keeps the etag: one of several parts is copied by the same parts. (Under SSE-KMS each copy has another,
+        whatever one does.) Within a bucket it keeps encryption and storage class as well.
+        """
+        here, there = _object(source), _object(target)
+        head = self._head(here)
+        if head is None:
+            return False
+        with telling(f"{source!r} can't be moved to {target!r}"):
+            client = self._clients.of(there.bucket)
+            try:
+                is_copied = self._copy(client, here, there, head)
+            except aws.ClientError as error:
+                if code_of(error) == "NoSuchKey":  # another publisher was faster
+                    return False
+                raise
+            if is_copied:
+                self._clients.of(here.bucket).delete_object(Bucket=here.bucket, Key=here.key)
+        return is_copied
+
+    def _copy(self, client: S3Client, here: _Object, there: _Object, head: HeadObjectOutputTypeDef) -> bool:
+        """Copy an object; False where the source went meanwhile, and nothing was made of it."""
+        part_bytes = self._part_bytes(here, head)
+        kept = _kept(head, _KEPT_IN_BUCKET) if here.bucket == there.bucket else {}
+        if part_bytes is None:
+            source: Any = {"Bucket": here.bucket, "Key": here.key}
+            client.copy_object(Bucket=there.bucket, Key=there.key, CopySource=source, **kept)
+            return True
+        return self._copy_parts(client, here, there, head, part_bytes, kept | _kept(head, _KEPT_HEADERS))
+
+    def _copy_parts(
+        self,
+        client: S3Client,
+        here: _Object,
+        there: _Object,
+        head: HeadObjectOutputTypeDef,
+        part_bytes: int,
+        kept: dict[str, Any],
+    ) -> bool:
+        upload = client.create_multipart_upload(Bucket=there.bucket, Key=there.key, **kept)["UploadId"]
+        of_upload: dict[str, Any] = {"Bucket": there.bucket, "Key": there.key, "UploadId": upload}
+
+        def copy_part(number: int, first: int, last: int) -> dict[str, Any]:
+            with self._parts_at_once:
+                answer = client.upload_part_copy(
+                    **of_upload,
+                    PartNumber=number,
+                    CopySource={"Bucket": here.bucket, "Key": here.key},
+                    CopySourceIfMatch=head["ETag"],  # parts of two contents are none
+                    CopySourceRange=f"bytes={first}-{last}",
+                )
+            return {"PartNumber": number, "ETag": answer["CopyPartResult"]["ETag"]}
+
+        is_whole = False
+        try:
+            parts = self._each_part(copy_part, head["ContentLength"], part_bytes)
+            # The last step needs no source. A publisher that slept here while another one moved the file, and a later
+            # run replaced it, would bring it back.
+            if self._is_still(here, head):
+                client.complete_multipart_upload(**of_upload, MultipartUpload=cast("Any", {"Parts": parts}))
+                is_whole = True
+        finally:
+            if not is_whole:
+                _abort(client, of_upload)
+        return is_whole
+
+    def _is_still(self, at: _Object, head: HeadObjectOutputTypeDef) -> bool:
+        """Whether an object of which a copy is about to be made is there.
+
+        Raises:
+            FileSystemError: another one has its name.
+        """
+        now = self._head(at)
+        if now is not None and now.get("ETag") != head.get("ETag"):
+            raise FileSystemError(
+                f"{str(at)!r} was replaced while it was copied. It was left where it is, and no copy was made. Run the "
+                "job again."
+            )
+        return now is not None
+
+    def _each_part(
+        self, copy_part: Callable[[int, int, int], dict[str, Any]], size: int, part_bytes: int
+    ) -> Sequence[dict[str, Any]]:
+        starts = range(0, size, part_bytes)
+        lasts = [min(start + part_bytes, size) - 1 for start in starts]
+        with ThreadPoolExecutor(min(len(starts), self._settings.connections), "bookmark-s3-copy") as pool:
+            try:
+                return [*pool.map(copy_part, range(1, len(starts) + 1), starts, lasts)]
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+    def _part_bytes(self, here: _Object, head: HeadObjectOutputTypeDef) -> int | None:
+        """Return by parts of which size an object is to be copied, None for one request."""
+        size = head["ContentLength"]
+        if "-" in head.get("ETag", ""):  # it was written in parts, and its etag is a digest of theirs
+            first = self._head(here, PartNumber=1)
+            if first is not None and first["ContentLength"] > 0:
+                part_bytes = first["ContentLength"]
+                if ceil(size / part_bytes) == first.get("PartsCount"):  # else they differ, and nothing keeps the etag
+                    return part_bytes
+        return max(_PART_BYTES, ceil(size / _MOST_PARTS)) if size > _LARGEST_COPY_BYTES else None
+
+    def delete(self, path: str) -> bool:
+        """Delete one file; True, because S3 does not say whether it was there; see `FileSystem.delete`."""
+        at = _object(path)
+        with telling(f"{path!r} can't be deleted"):
+            self._clients.of(at.bucket).delete_object(Bucket=at.bucket, Key=at.key)
+        return True
+
+    def folders(self, root: str) -> Sequence[str]:
+        """Return the names of the folders directly in `root`, none where its bucket is gone; see the protocol."""
+        at = _object(root)
+        with telling(f"{root!r} can't be listed"):
+            fetch = _Requests(self._clients.of(at.bucket), at.bucket)
+            try:
+                pages = [*_pages(fetch, at.inside, delimiter="/")]
+            except aws.ClientError as error:
+                if code_of(error) == "NoSuchBucket":
+                    return []
+                raise
+        names = [folder[len(at.inside) : -1] for page in pages for folder in page.folders]
+        return [name for name in names if name]
+
+    def remove(self, root: str) -> None:
+        """Remove all objects below `root`, 1,000 by a request; see `FileSystem.remove`."""
+        at = _object(root)
+        with telling(f"{root!r} can't be removed"):
+            client = self._clients.of(at.bucket)
+            for page in _pages(_Requests(client, at.bucket), at.inside, max_keys=_REMOVED_AT_ONCE):
+                if page.keys:
+                    doomed: Any = {"Objects": [{"Key": key} for key in page.keys], "Quiet": True}
+                    _check_removed(root, client.delete_objects(Bucket=at.bucket, Delete=doomed))
+
+    def canonical(self, path: str) -> str:
+        """Return `s3a://bucket/key` without needless slashes, as Hadoop reads it; see `FileSystem.canonical`."""
+        at = _object(path)
+        key = posixpath.normpath(f"/{at.key}").strip("/")
+        found = _Object(at.bucket, key)
+        if _GLOB & set(key) and not self._is_there(found):
+            raise PathPatternError(
+                f"{path!r} is a pattern, and here one folder or file is named. Nothing was read or changed. "
+                "Name the folder, or several folders as a list."
+            )
+        return str(found)
+
+    def _is_there(self, at: _Object) -> bool:
+        with telling(f"{str(at)!r} can't be listed"):
+            fetch = _Requests(self._clients.of(at.bucket), at.bucket)
+            inside, same = fetch(at.inside, "", max_keys=1), fetch(at.key, "", max_keys=1)
+        return bool(inside.keys) or list(same.keys) == [at.key]
+
+    def uri(self, path: str) -> str:
+        """Return the path with the scheme that Spark is to use; see `FileSystem.uri`."""
+        return f"{self._spark_scheme}{path.removeprefix(SCHEME)}"
+
+    def pattern(self, path: str) -> str:
+        """Return the path with the scheme that Spark is to use, and escapes; see `FileSystem.pattern`."""
+        return "".join("\\" + c if c in _GLOB or c == "\\" else c for c in self.uri(path))
+
+    def write(self, path: str, content: IO[bytes]) -> None:
+        """Write one object by one request, 5 GB at most; see `FileSystem.write`."""
+        at = _object(path)
+        with telling(f"{path!r} can't be written"):
+            self._clients.of(at.bucket).put_object(Bucket=at.bucket, Key=at.key, Body=content)
+
+
+def _kept(head: HeadObjectOutputTypeDef, names: Sequence[str]) -> dict[str, Any]:
+    return {name: head[name] for name in names if head.get(name)}  # type: ignore[literal-required]
+
+
+def _abort(client: S3Client, of_upload: Mapping[str, Any]) -> None:
+    """Give an upload up: its parts would be paid for, and seen by nobody."""
+    try:
+        client.abort_multipart_upload(**of_upload)
+    except (aws.ClientError, aws.BotoCoreError) as error:  # what ended the upload is told, and not this
+        log.warning(
+            "bookmark: the unfinished upload %(UploadId)s of s3a://%(Bucket)s/%(Key)s is left, and paid for until a "
+            "rule of the bucket's lifecycle ends it: %(error)s",
+            {**of_upload, "error": error},
+        )
+
+
+def _object(path: str) -> _Object:
+    scheme, sign, rest = path.partition("://")
+    bucket, _, key = rest.partition("/")
+    if scheme not in S3_SCHEMES or not sign or not bucket:
+        raise OptionError(
+            f"{path!r} is no path in S3. Nothing was read or changed. Write it as s3a://bucket/folder, and keep "
+            "sources or targets that belong together on one file system."
+        )
+    if "@" in bucket or ":" in bucket:
+        raise OptionError(
+            f"a path in bucket {bucket.rpartition('@')[2]!r} has credentials or a port before the bucket's name. "
+            "Nothing was read or changed. Write s3a://bucket/folder; give credentials by environment or Spark conf."
+        )
+    if bucket.endswith(_DIRECTORY_BUCKET):
+        raise OptionError(
+            f"{path!r} lies in a directory bucket (S3 Express One Zone), which lists keys in no order and has etags "
+            "that tell nothing of the content: what was read could not be told from what is new. Nothing was read or "
+            "changed. Use a general purpose bucket."
+        )
+    return _Object(bucket, key)
+
+
+class _Requests:
+    """Lists a bucket, one page by each call."""
+
+    def __init__(self, client: S3Client, bucket: str) -> None:
+        self._client, self._bucket = client, bucket
+
+    def __call__(self, prefix: str, after: str, *, delimiter: str = "", max_keys: int = PAGE_KEYS) -> Page:
+        wanted: dict[str, Any] = {"Prefix": prefix, "StartAfter": after, "MaxKeys": max_keys}
+        if delimiter:
+            wanted["Delimiter"] = delimiter
+        # By URL encoding: keys may hold characters that XML has no way to say.
+        answer = self._client.list_objects_v2(Bucket=self._bucket, EncodingType="url", **wanted)
+        page = page_of(answer).without_passed(after)
+        page.check(prefix, after)
+        return page
+
+
+def _pages(fetch: _Requests, prefix: str, *, delimiter: str = "", max_keys: int = PAGE_KEYS) -> Iterator[Page]:
+    after = ""
+    while True:
+        page = fetch(prefix, after, delimiter=delimiter, max_keys=max_keys)
+        yield page
+        if not page.is_truncated:
+            return
+        after = page.end
+
+
+class _Columns:
+    """Makes of each page the columns of a listing, without what is no input."""
+
+    def __init__(self, root: _Object, sieve: Sieve, saw: Callable[[int], None] | None) -> None:
+        self.sieve = sieve
+        self.is_nothing_seen = True
+        self._keys_seen, self._saw = 0, saw
+        self._root = root
+        self._skip = len(root.inside)
+        self._base = f"{SCHEME}://{root.bucket}/"
+
+    def of(self, page: Page) -> Listing:
+        """Return the input files of a page."""
+        self._note(page)
+        takes, skip, base = self.sieve.takes, self._skip, self._base
+        rows = [row for row, key in enumerate(page.keys) if takes(key[skip:])]
+        if len(rows) == len(page.keys):
+            return Listing([base + key for key in page.keys], page.sizes, page.times_ms, page.etags)
+        index = np.array(rows, np.intp)
+        return Listing(
+            [base + page.keys[row] for row in rows],
+            page.sizes[index],
+            page.times_ms[index],
+            [page.etags[row] for row in rows],
+        )
+
+    def _note(self, page: Page) -> None:
+        self.is_nothing_seen = self.is_nothing_seen and not page.keys and not page.folders
+        if self._saw is not None:
+            self._saw(len(page.keys))
+            return
+        before, self._keys_seen = self._keys_seen, self._keys_seen + len(page.keys)
+        if before // _PROGRESS_EVERY < self._keys_seen // _PROGRESS_EVERY:
+            log.info("bookmark: listing %s: %d keys so far", self._root, self._keys_seen)
+
+
+class _Descents:
+    """Says how far a listing goes into the folders that it comes upon, and counts those that it does not enter."""
+
+    def __init__(self, root: _Object, sieve: Sieve, enters: Callable[[str], bool]) -> None:
+        self.pruned = 0
+        self._skip, self._sieve, self._enters = len(root.inside), sieve, enters
+
+    def into(self, prefix: str) -> Descent:
+        """Decide by the prefix that S3 shows for a folder."""
+        folder = prefix[self._skip : -1]
+        if not all(folder.split("/")):  # a key with `//` in it, which is no folder that could be named
+            return Descent.WHOLE
+        if self._sieve.hides(folder):
+            return Descent.NONE
+        if not self._enters(folder):
+            self.pruned += 1
+            return Descent.NONE
+        is_whole = isinstance(self._enters, Pruning) and self._enters.is_whole(folder)
+        return Descent.WHOLE if is_whole else Descent.BY_FOLDER
+
+
+def _joined(parts: Sequence[Listing]) -> Listing:
+    paths: list[str] = []
+    etags: list[str | None] = []
+    for part in parts:
+        paths += part.paths
+        etags += part.etags or ()
+    return Listing(
+        paths,
+        np.concatenate([np.empty(0, np.int64), *(part.sizes for part in parts)]),
+        np.concatenate([np.empty(0, np.int64), *(part.times_ms for part in parts)]),
+        etags if any(etag is not None for etag in etags) else None,
+    )
+
+
+def _check_removed(root: str, answer: Mapping[str, Any]) -> None:
+    errors = answer.get("Errors", [])
+    if errors:
+        raise FileSystemError(
+            f"{root!r} can't be removed: S3 refused {len(errors)} keys, the first: {errors[0].get('Key')!r} "
+            f"({errors[0].get('Code')}: {errors[0].get('Message')}). Others were removed. Give these credentials "
+            "s3:DeleteObject; a later sweep removes what is left."
+        )
+
+
+class _Body(io.RawIOBase):
+    """The content of an object as a stream whose errors say what it is of."""
+
+    def __init__(self, path: str, body: Any) -> None:
+        self._path, self._body = path, body
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        with telling(f"{self._path!r} can't be read to its end"):
+            return int(self._body.readinto(buffer))
+
+    def close(self) -> None:
+        if not self.closed:
+            self._body.close()
+        super().close()

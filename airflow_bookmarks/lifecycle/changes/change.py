@@ -1,0 +1,615 @@
+"""Changes of where a job stands: each one transaction that starts a new line of history. No Spark, no data touched.
+
+`reset`         positions as before the first run
+`rewind`        positions as after an earlier run of the living line
+`set_position`  one context to a position without a run: now, a time, an upstream run
+`rename_context` the position of one context goes by another name
+`relocate`      what one context has read lies in another folder now
+`set_state`     one value of `job.state`
+`undo`          as before the last of these
+`unlock`        free a lease that a person knows to be dead; no line
+
+The one implementation: operators, command line, Python and page call these.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Unpack
+
+from airflow_bookmarks.core.errors import (
+    ChangedMeanwhileError,
+    ChangeRefusedError,
+    JobBusyError,
+    OptionError,
+    ProtectedError,
+)
+from airflow_bookmarks.core.job_state import SET_STATE, STATE_KIND, state_text
+from airflow_bookmarks.core.rules.audit import Terms, check_reason, check_who
+from airflow_bookmarks.core.run import watermarks
+from airflow_bookmarks.core.text.identity import signed
+from airflow_bookmarks.lifecycle.history.read_again import input_of, names_in, targets_written
+from airflow_bookmarks.lifecycle.history.relocation import turn_relocate
+from airflow_bookmarks.lifecycle.history.rewind import resolve_run
+from airflow_bookmarks.lifecycle.history.state_values import state_moved_by, turn_state
+from airflow_bookmarks.lifecycle.history.timeline_switch import (
+    files_left_over,
+    files_to_clean,
+    former_names,
+    last_kept,
+    look_at_undone,
+    turn_back,
+    turn_contexts,
+    turn_rename,
+    turn_set,
+    turn_to,
+    with_clean,
+)
+from airflow_bookmarks.lifecycle.inspect.never_read import NeverRead, never_read_after
+from airflow_bookmarks.lifecycle.inspect.runs import total
+from airflow_bookmarks.lifecycle.overwritten import check_made_again
+from airflow_bookmarks.lifecycle.state.positions import ContextReader
+from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
+from airflow_bookmarks.sources.registry import position_at
+from airflow_bookmarks.sources.seek import RETRY, is_retried, reads_again
+from airflow_bookmarks.store.transitions.collection import collected_until, collection_check
+from airflow_bookmarks.store.transitions.importing import check_unclaimed
+from airflow_bookmarks.store.transitions.naming import resolve_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.sources.relocation import Unverified
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.table import Attributes
+    from airflow_bookmarks.store.transitions.timeline import Turn
+
+log = logging.getLogger(__name__)
+
+_RACES = 10
+
+_Turning = Callable[["Head"], "Turn"]
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What a change did: the head before and after, the last run kept (0: none), and the numbers of undone runs.
+
+    `to_clean` counts the files that whoever begins next removes. `unreadable` are the keys of run items among the
+    undone ones that can't be read: a change without clean does not need them.
+    """
+
+    job: str
+    kind: str
+    kept: int
+    before: Head
+    after: Head
+    undone: tuple[int, ...] = ()
+    to_clean: int = 0
+    unreadable: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values, for XCom, CLI and notes."""
+        return {
+            "job": self.job,
+            "change": self.kind,
+            "to_run": self.kept,
+            "undone_runs": len(self.undone),
+            "unreadable_runs": list(self.unreadable),
+            "files_to_clean": self.to_clean,
+            "epoch": {"before": self.before.epoch, "after": self.after.epoch},
+            "version": {"before": self.before.version, "after": self.after.version},
+            "watermarks": _watermarks(self.before, self.after),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a change would do, against which version of the job.
+
+    `files`, `bytes` and `rows` are what the undone runs read and would be read again (None: not known, as of a set to
+    another position than "now").
+    `consumers` maps each job that has consumed an undone run to the run up to which it has; `twice` names the targets
+    whose rows would come twice; `to_clean` counts the files that would be removed. `holder` is who works on the job.
+    `unreadable` are the keys of run items among the undone ones that can't be read; what they read is counted nowhere.
+    `left_over` counts the files of runs undone before, without a clean, that still lie in their targets (None: not
+    known). `never_read` is what a set skips for good (None: no other change skips anything).
+    `state` has the values of `job.state` that would change, as short JSON texts. `moved` counts the files of a
+    relocate.
+    """
+
+    job: str
+    kind: str
+    version: int
+    kept: int
+    undone: tuple[int, ...]
+    files: int | None
+    bytes: int | None
+    rows: int | None
+    watermarks: dict[str, dict[str, str | None]]
+    consumers: dict[str, int] = field(default_factory=dict)
+    twice: tuple[str, ...] = ()
+    to_clean: int = 0
+    holder: str | None = None
+    unreadable: tuple[str, ...] = ()
+    state: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
+    left_over: int | None = 0
+    never_read: NeverRead | None = None
+    moved: Mapping[str, Any] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "job": self.job,
+            "change": self.kind,
+            "version": self.version,
+            "to_run": self.kept,
+            "undone_runs": list(self.undone),
+            "unreadable_runs": list(self.unreadable),
+            "read_again": {"files": self.files, "bytes": self.bytes, "rows": self.rows},
+            "watermarks": self.watermarks,
+            "state": {name: dict(moved) for name, moved in self.state.items()},
+            "moved": None if self.moved is None else dict(self.moved),
+            "consumers": self.consumers,
+            "written_twice": list(self.twice),
+            "files_to_clean": self.to_clean,
+            "files_left_by_undone_runs": self.left_over,
+            "never_read": None if self.never_read is None else self.never_read.as_dict(),
+            "holder": self.holder,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change that somebody asks for.
+
+    Args:
+        kind: "reset", "rewind", "set", "set-state", "relocate", "rename-context", "undo" or "delete"; "unprotect",
+            "share" and "hand-over" in a request of `protection` only.
+        to_run: of a rewind: the run number or run id that is kept.
+        contexts: of a reset or rewind: only these (None: all). No run is undone then.
+        ctx, value: of a set. Of a set-state `value` is the JSON text.
+        state: of a set-state: the name of the value.
+        to_ctx: of a rename-context of `ctx`: its new name.
+        from_root, to_root: of a relocate of `ctx`: where its files lay, and where they lie now.
+        unverified: of a relocate: what files count as that can't be compared, "read" or "new" (None: an error).
+        clean: of a reset or rewind: also remove what the undone runs published.
+        dag: of a share or hand-over: the DAG that may run the job, or that it belongs to.
+        renamed: of a hand-over: that DAG is the present owner under a new name.
+    """
+
+    kind: str
+    to_run: str | None = None
+    contexts: tuple[str, ...] | None = None
+    ctx: str | None = None
+    value: str | None = None
+    clean: bool = False
+    state: str | None = None
+    to_ctx: str | None = None
+    from_root: str | None = None
+    to_root: str | None = None
+    unverified: Unverified | None = None
+    dag: str | None = None
+    renamed: bool = False
+
+    def turn(self, store: BookmarkStore, job: str, head: Head, event: Attributes) -> Turn:
+        """Return what the change makes of the job as `head` has it.
+
+        Raises:
+            RunUnknownError, ChangeRefusedError, OptionError: it can't be done; nothing was changed.
+        """
+        if self.kind == "undo":
+            return _undo_turn(store, job, head, event)
+        if self.kind == "set":
+            return _set_turn(store, job, head, self.ctx or "", self.value or "", event)
+        if self.kind == SET_STATE:
+            return turn_state(store, job, head, self.state or "", self.value or "", event)
+        if self.kind == "rename-context":
+            _check_contexts(job, head, None, [self.ctx or ""])
+            return turn_rename(store, job, head, self.ctx or "", self.to_ctx or "", event)
+        if self.kind == "relocate":
+            ctx, roots = self.ctx or "", (self.from_root or "", self.to_root or "")
+            _check_contexts(job, head, None, [ctx])
+            return turn_relocate(store, job, head, ctx, roots, self.unverified, event)
+        if self.kind not in ("reset", "rewind", "delete"):
+            raise OptionError(f"{self.kind!r} is no change of a position. Nothing was changed.")
+        if (self.kind == "rewind") != (self.to_run is not None):
+            needs = "needs a run to go back to" if self.kind == "rewind" else "takes no run"
+            raise OptionError(f"a {self.kind} {needs}. Nothing was changed.")
+        kept = None if self.to_run is None else resolve_run(store, job, head, self.to_run)
+        if self.contexts is None:
+            for ctx, former in former_names(head, kept).items():
+                log.warning(
+                    "bookmark %s: context %r was called %r then, and is again after this rewind: a script that reads "
+                    "it as %r reads everything. Rename it before its next run: 'airflow-bookmarks rename-context %s'",
+                    job,
+                    ctx,
+                    former,
+                    ctx,
+                    f"{job} {former} {ctx}",
+                )
+            turn = turn_to(store, job, head, kept, self.kind, event)
+            check_made_again(store, job, head, turn)
+            return with_clean(store, job, head, turn) if self.clean else turn
+        _check_contexts(job, head, kept, self.contexts)
+        _check_names(job, head, kept, self.contexts)
+        if self.clean:
+            raise OptionError(
+                f"job {job!r}: a {self.kind} of some contexts undoes no run, so there is nothing to clean. Nothing was "
+                "changed. Leave out either clean or the contexts."
+            )
+        return turn_contexts(store, job, head, kept, self.contexts, self.kind, event)
+
+
+def reset(
+    store: BookmarkStore,
+    job: str,
+    *,
+    clean: bool = False,
+    contexts: Sequence[str] | None = None,
+    **terms: Unpack[Terms],
+) -> Changed:
+    """Take a job back to before its first run: the next enabled run reads everything. History and targets stay.
+
+    Args:
+        clean: also remove exactly what the undone runs published; the next run does it. It can't be undone.
+        contexts: only these contexts, without undoing a run; default: all.
+        terms: reason, who, force, expected_version, approved: see `Terms`.
+
+    Raises:
+        OptionError: no reason. JobUnknownError. JobBusyError: a run holds the lease. ChangedMeanwhileError.
+        ChangeRefusedError: it can't be cleaned. ProtectedError: it needs an approval.
+
+    Example:
+        reset(store, "flights.clean", reason="the delivery of May was wrong", who="ada", clean=True)
+    """
+    change = Change("reset", contexts=None if contexts is None else tuple(contexts), clean=clean)
+    return apply(store, job, change, **terms)
+
+
+def rewind(
+    store: BookmarkStore,
+    job: str,
+    to_run: str | int,
+    *,
+    clean: bool = False,
+    contexts: Sequence[str] | None = None,
+    **terms: Unpack[Terms],
+) -> Changed:
+    """Take a job back to its state after an earlier run, given by run number or run id; see `reset` for the rest.
+
+    Raises:
+        RunUnknownError: no such run in the living line. ChangeRefusedError: what undone runs have overwritten would
+            count as made. Besides those of `reset`.
+    """
+    change = Change("rewind", str(to_run), None if contexts is None else tuple(contexts), clean=clean)
+    return apply(store, job, change, **terms)
+
+
+def set_position(store: BookmarkStore, job: str, ctx: str, value: str | int, **terms: Unpack[Terms]) -> Changed:
+    """Put one context to a position that no run left; see `reset` for the rest.
+
+    Args:
+        value: for files "now" (all that is there counts as read), a time (what is older does), or "retry:<path>" or
+            "retry:*" (that quarantined file, or all, are read again, and nothing else changes); for an upstream "now"
+            (what is published counts as read) or a run number (0: from the beginning).
+
+    Raises:
+        OptionError: the value is none of these, or the context was never read. Besides those of `reset`.
+    """
+    return apply(store, job, Change("set", ctx=ctx, value=str(value)), **terms)
+
+
+def set_state(store: BookmarkStore, job: str, state: str, value: Any, **terms: Unpack[Terms]) -> Changed:
+    """Set one value of `job.state`, as a script would; see `reset` for the rest. No run is undone.
+
+    Args:
+        state: the name of the value.
+        value: a JSON value; None removes it.
+
+    Raises:
+        OptionError: it is no JSON value, or all values together have more than 16 KB. Besides those of `reset`.
+    """
+    return apply(store, job, Change(SET_STATE, state=state, value=state_text(state, value)), **terms)
+
+
+def rename_context(store: BookmarkStore, job: str, ctx: str, to_ctx: str, **terms: Unpack[Terms]) -> Changed:
+    """Move the position of a context to another name, which its script has for it now; see `reset` for the rest.
+
+    No run is undone. Runs keep the name under which they read: such a run is not replayed under the new one.
+
+    Raises:
+        OptionError: there is no such context. NameInvalidError. ChangeRefusedError: the new name has a position.
+            Besides those of `reset`.
+    """
+    return apply(store, job, Change("rename-context", ctx=ctx, to_ctx=to_ctx), **terms)
+
+
+def relocate(
+    store: BookmarkStore,
+    job: str,
+    ctx: str,
+    from_root: str,
+    to_root: str,
+    *,
+    unverified: Unverified | None = None,
+    **terms: Unpack[Terms],
+) -> Changed:
+    """Say that the files which one context has read lie in another folder now; see `reset` for the rest.
+
+    Those with the same path below it and the same etag (the same size, where one of the stores has no etags) count as
+    read, the rest is new. No run is undone.
+
+    Args:
+        from_root, to_root: the folder or prefix as it was, and as it is; the context reads it, or folders below it.
+        unverified: what files count as that can't be compared any more: "read" or "new". Default: they are an error.
+
+    Raises:
+        OptionError: the context reads no files there. SourceError: the new folder can't be listed. Besides those of
+            `reset`.
+    """
+    change = Change("relocate", ctx=ctx, from_root=from_root, to_root=to_root, unverified=unverified)
+    return apply(store, job, change, **terms)
+
+
+def undo(store: BookmarkStore, job: str, **terms: Unpack[Terms]) -> Changed:
+    """Take back the last reset, rewind, set, set-state or undo: the job stands as before it; see `reset` for the rest.
+
+    Runs made since are undone. A second undo takes the first one back.
+
+    Raises:
+        ChangeRefusedError: there is none, it was cleaned, it dropped a publish whose staged output is gone, or runs
+            made since have overwritten what would count as made.
+    """
+    return apply(store, job, Change("undo"), **terms)
+
+
+def unlock(store: BookmarkStore, job: str, *, reason: str, who: str) -> dict[str, Any]:
+    """Free a lease that a person knows to be dead: its holder is fenced, and the next run settles what it left.
+
+    Raises:
+        OptionError: no reason. ChangeRefusedError: nobody holds the job. ChangedMeanwhileError.
+    """
+    check_reason("unlock", reason)
+    check_who(who)
+    job = resolve_name(store, job)
+    for _ in range(_RACES):
+        head = store.head(job)
+        check_unclaimed(job, head)
+        if head.lease is None:
+            raise ChangeRefusedError(f"job {job!r}: nobody holds it. Nothing was changed; the next run may begin.")
+        lease = head.lease
+        event: Attributes = {"kind": "unlock", **signed(who), "why": reason, "held_by": lease.run_id}
+        if store.break_lease(job, head, event) is not None:
+            return {"job": job, "change": "unlock", "held_by": lease.run_id, "attempt": lease.attempt}
+    raise _kept_changing(job, "an unlock")
+
+
+def apply(
+    store: BookmarkStore,
+    job: str,
+    change: Change,
+    *,
+    reason: str,
+    who: str,
+    force: bool = False,
+    expected_version: int | None = None,
+    approved: bool = False,
+) -> Changed:
+    """Make a change of a job, given by any of its names; the terms are those of `Terms`, the errors of `reset`."""
+    check_reason(change.kind, reason)
+    check_who(who)
+    job = resolve_name(store, job)
+    for _ in range(_RACES):
+        gone = collected_until(store, job)
+        head = store.head(job)
+        check_unclaimed(job, head)
+        check_free(store, job, head, force)
+        _check_version(job, head, expected_version)
+        if head.protected and not approved:
+            raise ProtectedError(
+                f"job {job!r} is protected: {change.kind!r} needs the approval of a second person. Nothing was "
+                f"changed. Ask for it with --request on the command line."
+            )
+        if change.clean and head.lease is not None:
+            # Whoever still holds a run-out lease could plan or stage after the list of what to clean is made.
+            change.turn(store, job, head, {})  # what is refused is refused before anybody is fenced
+            event: Attributes = {"kind": "unlock", **signed(who), "why": f"{change.kind} with clean: {reason}"}
+            event["held_by"] = head.lease.run_id
+            fenced = store.break_lease(job, head, event)
+            if fenced is None:
+                continue
+            head = fenced
+        turn = change.turn(store, job, head, {**signed(who), "why": reason, "forced": force})
+        kept = last_kept(store, job, head, turn)
+        # What it goes back to must not be collected meanwhile.
+        turn = replace(turn, check=collection_check(store, job, gone), event={**turn.event, "last_kept": kept})
+        undone = look_at_undone(store, job, head, turn)
+        after = store.begin_line(job, head, turn)
+        if after is not None:
+            numbers = tuple(run.key.number for run in undone.runs)
+            return Changed(job, change.kind, kept, head, after, numbers, files_to_clean(turn), undone.unreadable)
+    raise _kept_changing(job, f"a {change.kind}")
+
+
+def preview(store: BookmarkStore, job: str, change: Change) -> Preview:
+    """Say what a change would do, without doing it. Pass its `version` on as `expected_version`.
+
+    Raises:
+        JobUnknownError, RunUnknownError, ChangeRefusedError, OptionError: it can't be done.
+    """
+    job = resolve_name(store, job)
+    head = store.head(job)
+    turn = change.turn(store, job, head, {})
+    undone = look_at_undone(store, job, head, turn)
+    again = undone.runs or _read_again(store, job, head, change, turn)
+    contexts = _contexts_read_again(change)
+    named = None if contexts is None else partial(names_in, head=head, contexts=contexts)
+    facts = _retried(store, job, change) or input_of(store, again, named)
+    rows: list[Any] = [f.get("rows") for f in facts]
+    low = undone.first
+    is_cleaned = turn.cleaning is not None
+    # Which of it was read before, only the source could tell.
+    is_unknown = change.kind == "set" and reads_again(change.value or "")
+    return Preview(
+        job=job,
+        kind=change.kind,
+        version=head.version,
+        kept=last_kept(store, job, head, turn),
+        undone=tuple(run.key.number for run in undone.runs),
+        files=None if is_unknown else total(facts, "files"),
+        bytes=None if is_unknown else total(facts, "bytes"),
+        rows=None if is_unknown or not all(isinstance(r, int) for r in rows) else sum(rows),
+        watermarks=_watermarks(head, replace(head, contexts=turn.contexts)),
+        consumers={} if low is None else {e.consumer: e.run_number for e in store.edges(job) if e.run_number >= low},
+        twice=() if is_cleaned else targets_written(again),
+        to_clean=files_to_clean(turn),
+        holder=None if head.lease is None else head.lease.run_id,
+        unreadable=undone.unreadable,
+        state=state_moved_by(store, job, head, turn),
+        left_over=files_left_over(store, job, head, turn),
+        never_read=_never_read(store, job, head, change, turn),
+        moved=moved if isinstance(moved := turn.event.get("moved"), dict) else None,
+    )
+
+
+def _never_read(store: BookmarkStore, job: str, head: Head, change: Change, turn: Turn) -> NeverRead | None:
+    if change.kind != "set" or change.ctx is None or (change.value or "").startswith(RETRY):
+        return None
+    return never_read_after(store, job, head, turn, change.ctx)
+
+
+def _read_again(store: BookmarkStore, job: str, head: Head, change: Change, turn: Turn) -> list[Run]:
+    """Return the runs that read what a change of some contexts makes unread, though it undoes none."""
+    contexts = _contexts_read_again(change)
+    if contexts is None:
+        return []
+    living = store.ancestry(job, head.epoch)
+    kept = 0 if change.to_run is None else resolve_run(store, job, head, change.to_run).key.number
+    return [
+        run
+        for run in store.runs(job, after=kept, until=head.run_number)
+        if run.state.is_committed
+        and living.is_living(run.key.number, run.epoch)
+        and not names_in(run, head, contexts).isdisjoint(run.plans)
+    ]
+
+
+def _contexts_read_again(change: Change) -> tuple[str, ...] | None:
+    """Return the contexts that a change takes back, where it undoes no run; None: it is none of some contexts."""
+    if change.kind == "set" and reads_again(change.value or ""):
+        return (change.ctx or "",)
+    return change.contexts
+
+
+def _retried(store: BookmarkStore, job: str, change: Change) -> list[Mapping[str, Any]]:
+    """Return the files that a change lets out of quarantine, in the shape of what runs measured."""
+    value = change.value or ""
+    if change.kind != "set" or not value.startswith(RETRY):
+        return []
+    files = [file for file in quarantined_files(store, job) if file["ctx"] == change.ctx]
+    wanted = [file for file in files if is_retried(file["path"], value)]
+    return [{"files": 1, "bytes": file["bytes"], "rows": None} for file in wanted]
+
+
+def _undo_turn(store: BookmarkStore, job: str, head: Head, event: Attributes) -> Turn:
+    turning = store.turning(job, head.epoch)
+    if turning is None:
+        raise ChangeRefusedError(
+            f"job {job!r}: there is no reset, rewind, set, undo or delete to take back. Nothing was changed."
+        )
+    what = f"job {job!r}: the last {turning.kind} (epoch {head.epoch})"
+    if turning.is_clean or head.cleaning is not None:
+        which = "was" if turning.is_clean else "came after one that was"
+        raise ChangeRefusedError(
+            f"{what} {which} made with clean: what the undone runs published is removed, so it can't be taken back. "
+            "Nothing was changed. The next run reads that input again."
+        )
+    turn = turn_back(store, job, head, turning.line, turning.contexts, turning.data_run_number, event)
+    check_made_again(store, job, head, turn)
+    if turning.dropped is None:
+        return turn
+    if head.fence != turning.fence:
+        raise ChangeRefusedError(
+            f"{what} dropped the publish of run {turning.dropped.number}, and a run that began since has removed what "
+            "was staged, so it can't be taken back. Nothing was changed. The input of that run is read again anyway."
+        )
+    return replace(turn, publishing=turning.dropped)
+
+
+def _set_turn(store: BookmarkStore, job: str, head: Head, ctx: str, value: str, event: Attributes) -> Turn:
+    _check_contexts(job, head, None, [ctx])
+    state = head.contexts[ctx]
+    if state.kind == STATE_KIND:
+        raise OptionError(
+            f"job {job!r}: {ctx!r} is its job.state, which has values by name. Nothing was changed. Set one by "
+            f"'airflow-bookmarks set-state {job} NAME JSON'."
+        )
+    reader = ContextReader(store, job, head)
+    position = position_at(state.kind, store, reader.found(ctx), reader.stored_plan(ctx), value)
+    return turn_set(store, job, head, ctx, state, position, {**event, "ctx": ctx, "value": value})
+
+
+# ---- what is refused
+
+
+def check_free(store: BookmarkStore, job: str, head: Head, force: bool) -> None:
+    """Make sure that no run holds the job, or that it may be fenced.
+
+    Raises:
+        JobBusyError: a run holds it, and `force` is False.
+    """
+    lease = head.lease
+    if lease is not None and not force and store.now() < lease.expires_at:
+        raise JobBusyError(job, lease.run_id, lease.attempt, lease.since, lease.expires_at)
+
+
+def _check_version(job: str, head: Head, expected: int | None) -> None:
+    if expected is not None and head.version != expected:
+        raise ChangedMeanwhileError(
+            f"job {job!r} is at version {head.version} and not {expected} any more. Nothing was changed. Look again "
+            "and decide anew."
+        )
+
+
+def _check_contexts(job: str, head: Head, kept: Run | None, names: Sequence[str]) -> None:
+    known = {*head.contexts, *(kept.contexts if kept is not None else ())}
+    unknown = sorted(set(names) - known)
+    if unknown or not names:
+        raise OptionError(
+            f"job {job!r} has no context {', '.join(map(repr, unknown)) or '(none given)'}; it has {sorted(known)}. "
+            "Nothing was changed."
+        )
+
+
+def _check_names(job: str, head: Head, kept: Run | None, names: Sequence[str]) -> None:
+    """Make sure that a rewind of contexts is to no run under which one of them still had another name.
+
+    Raises:
+        ChangeRefusedError: it would go back to the beginning, and not to that run.
+    """
+    former = former_names(head, kept)
+    for ctx in names:
+        if kept is not None and ctx in former:
+            raise ChangeRefusedError(
+                f"job {job!r}: run {kept.key.number} has no context {ctx!r}, but {former[ctx]!r} over the same source, "
+                f"which was renamed since: {ctx!r} would go back to the beginning. Nothing was changed. Rewind the job "
+                f"as a whole, and rename {former[ctx]!r} again; or, if it is to read everything: 'airflow-bookmarks "
+                f"reset {job} --ctx {ctx}'."
+            )
+
+
+def _kept_changing(job: str, what: str) -> ChangedMeanwhileError:
+    return ChangedMeanwhileError(
+        f"job {job!r} kept changing while {what} of it was to be made; nothing was changed. Try again."
+    )
+
+
+def _watermarks(before: Head, after: Head) -> dict[str, dict[str, str | None]]:
+    old, new = watermarks(before.contexts), watermarks(after.contexts)
+    return {ctx: {"before": old.get(ctx), "after": new.get(ctx)} for ctx in sorted({*old, *new})}

@@ -1,0 +1,201 @@
+"""Names of jobs: give a job another one, let a renamed DAG go on with its bookmark, delete a bookmark.
+
+A job's key is its first name. Keys of items, staging folders, tokens and edges of consumers are made of it, so a rename
+moves nothing: it adds an alias, and the job goes by both names from then on.
+
+    rename   flights.clean -> lake.clean        lake.clean is the key flights.clean
+    adopt    the same, seen from the new name, which may have begun with nothing to show for it
+    delete   a line that keeps no run: a reset that lists hide until the job runs again
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack
+
+from airflow_bookmarks.core.errors import ChangedMeanwhileError, ChangeRefusedError, NameTakenError, OptionError
+from airflow_bookmarks.core.rules.audit import Terms, check_reason, check_who
+from airflow_bookmarks.core.text.identity import signed
+from airflow_bookmarks.core.text.script import check_new_name
+from airflow_bookmarks.lifecycle.changes.change import Change, Changed, apply
+from airflow_bookmarks.lifecycle.history.timeline_switch import upstream_of
+from airflow_bookmarks.store.transitions import naming as transition
+
+if TYPE_CHECKING:
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.table import Attributes
+
+_RACES = 10
+
+
+def key_of(store: BookmarkStore, name: str) -> str:
+    """Return the key of the job that `name` names: `name` itself unless a rename gave it. One read."""
+    return transition.resolve_name(store, name)
+
+
+def names_of(store: BookmarkStore, job: str) -> list[str]:
+    """Return all names of a job, its key first; takes a look at the whole index."""
+    key = key_of(store, job)
+    return [key, *transition.aliases(store.jobs()).get(key, [])]
+
+
+# ---- rename, adopt
+
+
+def rename(store: BookmarkStore, job: str, new_name: str, *, reason: str, who: str) -> dict[str, Any]:
+    """Give a job another name. It keeps the old one too, so consumers and DAGs can change over one by one.
+
+    Args:
+        job: any of its names.
+        new_name: a name that no job has.
+        reason, who: for the audit event.
+
+    Raises:
+        OptionError: no reason. JobUnknownError. NameInvalidError: it can't be a name.
+        NameTakenError: a job has it already. ChangedMeanwhileError.
+    """
+    check_reason("rename", reason)
+    check_who(who)
+    key = key_of(store, job)
+    for _ in range(_RACES):
+        head, name = check_rename(store, key, new_name)
+        event: Attributes = {"kind": "rename", **signed(who), "why": reason}
+        if transition.add_alias(store, key, head, name, None, event):
+            return {"job": key, "change": "rename", "name": name}
+    raise _kept_changing(key, f"renamed to {new_name!r}")
+
+
+def check_rename(store: BookmarkStore, key: str, new_name: str) -> tuple[Head, str]:
+    """Return the head of a job, given by its key, and the new name as it is stored, if it could have that now.
+
+    Raises:
+        As `rename`.
+    """
+    name = check_new_name("job", new_name, ascii_only=store.ascii_names)
+    head = store.head(key)
+    entry, taken = store.index_entry(name), store.look(name).head
+    owner = transition.alias_of(entry, name) or name
+    if owner == key:
+        raise NameTakenError(f"{name!r} is a name of job {key!r} already. Nothing was changed.")
+    if owner != name:
+        raise NameTakenError(f"{name!r} is a name of job {owner!r} already. Nothing was changed. Take another one.")
+    if entry is not None or taken is not None:
+        raise NameTakenError(
+            f"there is a job {name!r} already. Nothing was changed. Take another name; or, if it is job {key!r} "
+            f"after its DAG or task was renamed, 'airflow-bookmarks adopt {name} --from {key}'."
+        )
+    return head, name
+
+
+def adopt(store: BookmarkStore, job: str, from_job: str, *, reason: str, who: str) -> dict[str, Any]:
+    """Let a job without runs go on with the bookmark of another one: that of its DAG or task before it was renamed.
+
+    Both names are one job from then on. Its runs under the new name begin where those under the old one ended.
+
+    Args:
+        job: the new name. It may have begun, and failed; it has not committed anything that still counts.
+        from_job: the job whose bookmark it takes over, by any of its names.
+        reason, who: for the audit event.
+
+    Raises:
+        OptionError: no reason. JobUnknownError: there is no `from_job`. NameInvalidError: `job` can't be a name.
+        NameTakenError: `job` has a bookmark of its own. ChangeRefusedError: a run holds it. ChangedMeanwhileError.
+    """
+    check_reason("adopt", reason)
+    check_who(who)
+    key, name = key_of(store, from_job), check_new_name("job", job, ascii_only=store.ascii_names)
+    for _ in range(_RACES):
+        head = store.head(key)
+        entry = store.index_entry(name)
+        owner = transition.alias_of(entry, name)
+        if name == key or owner == key:
+            raise NameTakenError(f"{name!r} is a name of job {key!r} already. Nothing was changed.")
+        if owner is not None:
+            raise NameTakenError(f"{name!r} is a name of job {owner!r}. Nothing was changed. Take another name.")
+        own = store.look(name).head
+        empty = None if own is None else _emptied(store, name, own, key, entry)
+        event: Attributes = {"kind": "adopt", **signed(who), "why": reason}
+        if transition.add_alias(store, key, head, name, empty, event):
+            return {"job": key, "change": "adopt", "name": name}
+    raise _kept_changing(key, f"adopted by {name!r}")
+
+
+def _emptied(store: BookmarkStore, name: str, head: Head, key: str, entry: Attributes | None) -> transition.EmptyJob:
+    """Return a job as one that may become another name of job `key`."""
+    _check_empty(store, name, head, key)
+    renamed_to = (entry or {}).get("renamed_to")
+    names = transition.aliases(store.jobs()).get(name, []) if renamed_to is not None else []
+    return transition.EmptyJob(head, names, None if renamed_to is None else str(renamed_to))
+
+
+def _check_empty(store: BookmarkStore, name: str, head: Head, key: str) -> None:
+    if head.lease is not None:
+        raise ChangeRefusedError(
+            f"job {name!r} is held by {head.lease.run_id!r} (attempt {head.lease.attempt}). Nothing was changed. Let "
+            f"that run end, or stop it and 'airflow-bookmarks unlock {name}', before {name!r} adopts job {key!r}."
+        )
+    due = head.publishing is not None or head.cleaning is not None
+    if head.contexts or due or store.edges(name):
+        raise NameTakenError(
+            f"job {name!r} has a bookmark of its own (run {head.run_number}), which would be lost from sight. Nothing "
+            f"was changed. If it is what a renamed DAG has read a second time: remove those rows from its target, "
+            f"'airflow-bookmarks delete {name}', and adopt job {key!r} then."
+        )
+
+
+# ---- delete
+
+
+def delete(store: BookmarkStore, job: str, *, typed_name: str, clean: bool = False, **terms: Unpack[Terms]) -> Changed:
+    """Delete the bookmark of a job: the next run reads everything, and lists leave the job out until then.
+
+    History, events and the numbers stay, so a later run goes on with higher ones, and consumers see that the job went
+    back. What goes is what it has noted with the jobs that it has read: nobody keeps history for it. An undo takes it
+    back.
+
+    Args:
+        job: any of its names.
+        typed_name: the same name, typed out by whoever wants it.
+        clean, terms: as for `change.reset`.
+
+    Raises:
+        OptionError: no reason, or another name. StoreAccessError: this role may not delete. Besides those of
+            `change.reset`.
+    """
+    check_typed(job, typed_name)
+    return make_deletion(store, key_of(store, job), Change("delete", clean=clean), **terms)
+
+
+def make_deletion(store: BookmarkStore, job: str, change: Change, **terms: Unpack[Terms]) -> Changed:
+    """Delete the bookmark of a job, given by its key, whose name was typed out; the rest is as for `change.apply`.
+
+    Where the process ends half-way, the job stands reset, with the event of its deletion, and is still listed; to
+    delete it again does no harm.
+    """
+    transition.check_may_delete(store, job)
+    changed = apply(store, job, change, **terms)
+    upstreams = {upstream_of(state) for state in changed.before.contexts.values() if state.kind == "upstream"}
+    transition.hide(store, job, changed.after, sorted(upstreams))
+    return changed
+
+
+def check_typed(job: str, typed_name: str) -> None:
+    """Make sure that a person typed the name of the job that is to be deleted.
+
+    Raises:
+        OptionError: it is another one.
+    """
+    if typed_name != job:
+        raise OptionError(
+            f"to delete the bookmark of job {job!r}, its name has to be typed out, and {typed_name!r} is not it. "
+            "Nothing was changed."
+        )
+
+
+# ---- what is refused
+
+
+def _kept_changing(job: str, what: str) -> ChangedMeanwhileError:
+    return ChangedMeanwhileError(
+        f"job {job!r} kept changing while it was to be {what}; nothing was changed. Try again."
+    )

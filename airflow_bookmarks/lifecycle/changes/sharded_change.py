@@ -1,0 +1,275 @@
+"""Changes of a sharded job as one: looked at in all of its virtual shards, then made shard by shard.
+
+    look at each shard -> refuse before anything is changed -> change one shard after the other, each with its own event
+
+Each shard is a job of its own, so its change is one transaction and all of them are not: what can be refused is refused
+first. A shard that stands there already is left alone, so the same change, asked for again, takes the shards that are
+left. `preview_job` and `change_job` take any job, sharded or not.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Unpack
+
+from airflow_bookmarks.core.errors import (
+    BookmarkError,
+    ChangedMeanwhileError,
+    JobBusyError,
+    OptionError,
+    ProtectedError,
+    ShardsBusyError,
+    ShardsLeftError,
+    StoreError,
+)
+from airflow_bookmarks.core.rules.audit import Terms, check_reason, check_who
+from airflow_bookmarks.lifecycle.changes.change import Change, Changed, Preview, apply, check_free, preview
+from airflow_bookmarks.lifecycle.history.sharded_point import changes_of_shards
+from airflow_bookmarks.lifecycle.history.shards import shards_of
+from airflow_bookmarks.lifecycle.inspect.runs import total
+from airflow_bookmarks.store.transitions.importing import check_unclaimed
+from airflow_bookmarks.store.transitions.naming import resolve_name
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+log = logging.getLogger(__name__)
+
+KINDS = ("reset", "rewind")
+"""The changes that a sharded job takes as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardedPreview:
+    """What a change of a sharded job would do: a preview of each shard that would change, and which stay as they are.
+
+    `version` is the sum of the versions of all shards: it grows whenever one of theirs does.
+    """
+
+    job: str
+    change: Change
+    version: int
+    shards: Mapping[str, Preview]
+    unchanged: tuple[str, ...] = ()
+    changes: Mapping[str, Change] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values: sums over all shards, and each shard that would change by its name."""
+        seen = {shard: each.as_dict() for shard, each in self.shards.items()}
+        again = [each["read_again"] for each in seen.values()]
+        return {
+            "job": self.job,
+            "change": self.change.kind,
+            "version": self.version,
+            "shards": len(self.shards),
+            "unchanged_shards": len(self.unchanged),
+            "undone_run_count": sum(len(each["undone_runs"]) for each in seen.values()),
+            "unreadable_runs": [f"{shard}: {key}" for shard, each in seen.items() for key in each["unreadable_runs"]],
+            "read_again": {name: total(again, name) for name in ("files", "bytes", "rows")},
+            "consumers": {
+                f"{consumer} (of {shard})": number
+                for shard, each in seen.items()
+                for consumer, number in each["consumers"].items()
+            },
+            "written_twice": sorted({target for each in seen.values() for target in each["written_twice"]}),
+            "files_to_clean": sum(each["files_to_clean"] for each in seen.values()),
+            "files_left_by_undone_runs": total(seen.values(), "files_left_by_undone_runs"),
+            "holders": {shard: each["holder"] for shard, each in seen.items() if each["holder"] is not None},
+            "by_shard": seen,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ShardedChanged:
+    """What a change of a sharded job did: in each shard that it changed, and which stay as they were."""
+
+    job: str
+    kind: str
+    shards: Mapping[str, Changed]
+    unchanged: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values, for XCom, CLI and notes."""
+        done = {shard: each.as_dict() for shard, each in self.shards.items()}
+        return {
+            "job": self.job,
+            "change": self.kind,
+            "shards": len(done),
+            "unchanged_shards": len(self.unchanged),
+            "undone_runs": sum(each["undone_runs"] for each in done.values()),
+            "unreadable_runs": [f"{shard}: {key}" for shard, each in done.items() for key in each["unreadable_runs"]],
+            "files_to_clean": sum(each["files_to_clean"] for each in done.values()),
+            "by_shard": {
+                shard: {name: each[name] for name in ("to_run", "undone_runs", "epoch", "version")}
+                for shard, each in done.items()
+            },
+        }
+
+
+# ---- any job
+
+
+def preview_job(store: BookmarkStore, job: str, change: Change) -> Preview | ShardedPreview:
+    """Say what a change of a job, sharded or not, would do, without doing it; the errors are those of `preview`."""
+    shards = _shards(store, job, change)
+    return _look(store, job, shards, change) if shards else preview(store, job, change)
+
+
+def change_job(store: BookmarkStore, job: str, change: Change, **terms: Unpack[Terms]) -> Changed | ShardedChanged:
+    """Make a change of a job, sharded or not; the terms and the errors are those of `change.apply`.
+
+    Raises:
+        ShardsBusyError: runs hold virtual shards; nothing was changed. ShardsLeftError: some shards were changed, and
+            others were refused meanwhile; the same change again takes those.
+    """
+    shards = _shards(store, job, change)
+    return change_shards(store, job, shards, change, **terms) if shards else apply(store, job, change, **terms)
+
+
+def takes_shards(store: BookmarkStore, job: str, change: Change) -> bool:
+    """Whether `job` is sharded, and takes this change as one."""
+    return bool(_shards(store, job, change))
+
+
+def _shards(store: BookmarkStore, job: str, change: Change) -> list[str]:
+    return shards_of(store, resolve_name(store, job)) if change.kind in KINDS else []
+
+
+# ---- a sharded job
+
+
+def change_shards(
+    store: BookmarkStore,
+    job: str,
+    shards: Sequence[str],
+    change: Change,
+    *,
+    done: Collection[str] = (),
+    **terms: Unpack[Terms],
+) -> ShardedChanged:
+    """Make a change of a sharded job, shard by shard; see `change_job`.
+
+    Args:
+        shards: its virtual shards, as `shards_of` returns them.
+        done: those of them that are left alone, whatever they stand at.
+        terms: `expected_version` is the one of a `ShardedPreview`.
+    """
+    check_reason(change.kind, terms["reason"])
+    check_who(terms["who"])
+    seen = _look(store, job, shards, change)
+    expected = terms.get("expected_version")
+    if expected is not None and seen.version != expected:
+        raise ChangedMeanwhileError(
+            f"sharded job {job!r} is at version {seen.version} and not {expected} any more. Nothing was changed. Look "
+            "again and decide anew."
+        )
+    wanted = [shard for shard in seen.shards if shard not in done]
+    _check_all(store, job, wanted, change, terms)
+    return _made(store, seen, wanted, terms)
+
+
+def _made(store: BookmarkStore, seen: ShardedPreview, wanted: Sequence[str], terms: Terms) -> ShardedChanged:
+    made: dict[str, Changed] = {}
+    refused: dict[str, BookmarkError] = {}
+    for shard in wanted:
+        own: Terms = {**terms, "expected_version": seen.shards[shard].version}
+        try:
+            made[shard] = apply(store, shard, seen.changes[shard], **own)
+        except BookmarkError as error:
+            refused[shard] = error
+            if isinstance(error, StoreError):  # the next one would only wait for the same store
+                break
+    if refused:
+        left = [shard for shard in wanted if shard not in made]
+        raise ShardsLeftError(seen.job, seen.change.kind, tuple(made), tuple(left), refused)
+    log.info("bookmark %s: %s made in %d virtual shards", seen.job, seen.change.kind, len(made))
+    unchanged = tuple(sorted({*seen.unchanged, *(shard for shard in seen.shards if shard not in made)}))
+    return ShardedChanged(seen.job, seen.change.kind, made, unchanged)
+
+
+def _look(store: BookmarkStore, job: str, shards: Sequence[str], change: Change) -> ShardedPreview:
+    """Look at all shards, and change nothing."""
+    heads = store.heads(shards)
+    changes = _changes(store, job, heads, change)
+    seen: dict[str, Preview] = {}
+    for shard, own in changes.items():
+        looked = preview(store, shard, own)
+        if not _stands(store, shard, heads[shard], own, looked):
+            seen[shard] = looked
+    versions = sum(seen[shard].version if shard in seen else head.version for shard, head in heads.items())
+    unchanged = tuple(shard for shard in heads if shard not in seen)
+    return ShardedPreview(job, change, versions, seen, unchanged, {shard: changes[shard] for shard in seen})
+
+
+def _changes(store: BookmarkStore, job: str, heads: Mapping[str, Head], change: Change) -> dict[str, Change]:
+    """Return by shard the change that is asked for; without those that have none of the contexts.
+
+    Raises:
+        OptionError: no shard has one of the contexts, or a rewind says no point of all shards. RunUnknownError: there
+            is no such point.
+    """
+    wanted = changes_of_shards(store, job, heads, change)
+    if change.contexts is None:
+        return wanted
+    known = {ctx for head in heads.values() for ctx in head.contexts}
+    unknown = sorted(set(change.contexts) - known)
+    if unknown or not change.contexts:
+        raise OptionError(
+            f"sharded job {job!r}: none of its shards has a context {', '.join(map(repr, unknown)) or '(none given)'}; "
+            f"they have {sorted(known)}. Nothing was changed."
+        )
+    own = {shard: tuple(ctx for ctx in change.contexts if ctx in head.contexts) for shard, head in heads.items()}
+    return {shard: replace(wanted[shard], contexts=names) for shard, names in own.items() if names}
+
+
+def _stands(store: BookmarkStore, shard: str, head: Head, change: Change, seen: Preview) -> bool:
+    """Whether a shard stands already where the change would take it, so that there is nothing to do."""
+    if head.lease is not None or seen.undone or seen.unreadable or seen.to_clean or seen.version != head.version:
+        return False
+    return replace(change, clean=False).turn(store, shard, head, {}).contexts == head.contexts
+
+
+# ---- what is refused, before anything is changed
+
+
+def _check_all(store: BookmarkStore, job: str, shards: Sequence[str], change: Change, terms: Terms) -> None:
+    heads = store.heads(shards)
+    busy: list[JobBusyError] = []
+    for shard, head in heads.items():
+        check_unclaimed(shard, head)
+        try:
+            check_free(store, shard, head, terms.get("force", False))
+        except JobBusyError as error:
+            busy.append(error)
+    guarded = [shard for shard, head in heads.items() if head.protected and not terms.get("approved", False)]
+    if guarded:
+        raise ProtectedError(
+            f"sharded job {job!r}: {named(guarded)} protected, and {change.kind!r} needs the approval of a second "
+            "person there. Nothing was changed in any shard. Ask for it with --request on the command line, for each "
+            "of these by its own name, and change the whole after that."
+        )
+    if busy:
+        raise ShardsBusyError(job, busy)
+
+
+def check_not_requested(job: str, is_request: bool) -> None:
+    """Make sure that a change of a sharded job is not asked for as a request, which is of one bookmark.
+
+    Raises:
+        OptionError: it is.
+    """
+    if is_request:
+        raise OptionError(
+            f"job {job!r} is sharded: a request is of one virtual shard, by its own name. Nothing was asked for. Ask "
+            "for those that are protected, and change the whole without a request after that."
+        )
+
+
+def named(shards: Sequence[str]) -> str:
+    """Return some shards as the subject of a sentence: the first few, and how many."""
+    first = ", ".join(shards[:3]) + (f" and {len(shards) - 3} more" if len(shards) > 3 else "")
+    return f"{first} {'is' if len(shards) == 1 else 'are'}"

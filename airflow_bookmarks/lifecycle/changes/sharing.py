@@ -1,0 +1,245 @@
+"""Changes of whose a job is: made by people, and kept as events with who and why.
+
+share      the owner's job may be run by another DAG too
+unshare    not any more
+hand-over  it belongs to another DAG from now on; of those that owned it before, rights are asked as well
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.errors import (
+    BookmarkError,
+    ChangedMeanwhileError,
+    ChangeRefusedError,
+    OptionError,
+    ProtectedError,
+    ShardsLeftError,
+    StateCorruptError,
+)
+from airflow_bookmarks.core.rules.audit import check_reason, check_who
+from airflow_bookmarks.core.text.escaping import check_typed_text
+from airflow_bookmarks.core.text.identity import signed
+from airflow_bookmarks.lifecycle.changes.change import Change, check_free
+from airflow_bookmarks.lifecycle.history.shards import shards_of
+from airflow_bookmarks.lifecycle.protocol.owner import owner_of
+from airflow_bookmarks.store.transitions import ownership as transition
+from airflow_bookmarks.store.transitions.naming import resolve_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.table import Attributes
+
+OWNER_KINDS = ("share", "hand-over")
+"""The changes of an owner that a protected job takes with an approval alone; unshare takes only away."""
+
+_RACES = 10
+_MAX_DAG_ID = 250  # as in Airflow
+
+
+def share(store: BookmarkStore, job: str, dag: str, *, reason: str, who: str) -> dict[str, Any]:
+    """Let another DAG run a job, beside its owner. A sharded job is shared in each of its virtual shards.
+
+    Args:
+        job: any of its names.
+        dag: the id of the other DAG.
+        reason, who: for the audit event.
+
+    Raises:
+        OptionError: no reason, or no DAG. JobUnknownError. ProtectedError: it needs an approval.
+        ChangeRefusedError: no DAG owns the job, or this one runs it already. ChangedMeanwhileError.
+    """
+    return _change_each(store, job, Change("share", dag=dag), reason, who)
+
+
+def unshare(store: BookmarkStore, job: str, dag: str, *, reason: str, who: str) -> dict[str, Any]:
+    """Let a DAG run a job of another one no more. A run that has begun goes on.
+
+    Raises:
+        ChangeRefusedError: the job is not shared with it. Besides those of `share`.
+    """
+    return _change_each(store, job, Change("unshare", dag=dag), reason, who)
+
+
+def hand_over(
+    store: BookmarkStore, job: str, dag: str, *, reason: str, who: str, renamed: bool = False
+) -> dict[str, Any]:
+    """Let a job belong to another DAG from now on. Of the owner that it had, the page goes on asking for rights.
+
+    Args:
+        job: any of its names.
+        dag: the id of the DAG.
+        renamed: it is the present owner under a new name: no rights are asked of the old name.
+        reason, who: for the audit event.
+
+    Raises:
+        JobBusyError: a run holds the job. ChangeRefusedError: it belongs to that DAG. Besides those of `share`.
+    """
+    return _change_each(store, job, Change("hand-over", dag=dag, renamed=renamed), reason, who)
+
+
+def check_change(store: BookmarkStore, job: str, change: Change, *, reason: str) -> list[str]:
+    """Make sure that a share, unshare or hand-over of a job, given by its key, could be made now.
+
+    Returns:
+        Its virtual shards, none where it is whole.
+
+    Raises:
+        As `share` and `hand_over`.
+    """
+    check_reason(change.kind, reason)
+    check_wish(job, change)
+    shards = shards_of(store, job)
+    heads = {name: store.head(name) for name in shards or [job]}
+    for name, head in heads.items():
+        _check_changeable(store, name, head, change, is_approved=False)
+    if all(_is_so(store, name, head, change) for name, head in heads.items()):
+        raise _is_so_already(job, change)
+    return shards
+
+
+def _change_each(store: BookmarkStore, name: str, change: Change, reason: str, who: str) -> dict[str, Any]:
+    job = resolve_name(store, name)
+    check_who(who)
+    shards = check_change(store, job, change, reason=reason)
+    if not shards:
+        return change_owner(store, job, change, reason=reason, who=who)
+    done: dict[str, dict[str, Any]] = {}
+    while left := [shard for shard in shards if not _is_so(store, shard, store.head(shard), change)]:
+        _change_shards(store, job, left, change, done, reason=reason, who=who)
+        shards = shards_of(store, job)  # one that began meanwhile belongs to whom the others belonged to then
+    return {**next(iter(done.values())), "job": job, "shards": len(done)}
+
+
+def _change_shards(
+    store: BookmarkStore,
+    job: str,
+    shards: Sequence[str],
+    change: Change,
+    done: dict[str, dict[str, Any]],
+    *,
+    reason: str,
+    who: str,
+) -> None:
+    """Change some shards, and add what was made to `done`.
+
+    Raises:
+        ShardsLeftError: one of them was refused, or somebody else has changed it after it was in `done`.
+    """
+    for shard in shards:
+        try:
+            if shard in done:
+                raise ChangedMeanwhileError(f"somebody else changed whose job {shard!r} is at the same time.")
+            done[shard] = change_owner(store, shard, change, reason=reason, who=who)
+        except BookmarkError as error:
+            if not done:
+                raise
+            left = list(dict.fromkeys([shard, *(each for each in shards if each not in done)]))
+            made = [each for each in done if each not in left]
+            raise ShardsLeftError(job, change.kind, made, left, {shard: error}) from error
+
+
+def change_owner(
+    store: BookmarkStore,
+    job: str,
+    change: Change,
+    *,
+    reason: str,
+    who: str,
+    version: int | None = None,
+    request_id: str | None = None,
+) -> dict[str, Any]:
+    """Make a share, unshare or hand-over of one job, given by its key; with `request_id` one that was approved.
+
+    Raises:
+        As `share` and `hand_over`.
+    """
+    for _ in range(_RACES):
+        head = store.head(job)
+        if version is not None and head.version != version:
+            break
+        _check_changeable(store, job, head, change, is_approved=request_id is not None)
+        if _is_so(store, job, head, change):
+            raise _is_so_already(job, change)
+        event: Attributes = {"kind": change.kind, **signed(who), "why": reason, "dag": change.dag}
+        if request_id is not None:
+            event["request"] = request_id
+        shared = _shared_after(head, change)
+        owner = owner_of(store, job, head)
+        if change.kind == "hand-over":
+            event |= {"renamed": True} if change.renamed else {}
+            entry, to = _entry(store, job), str(change.dag)
+            made = transition.hand_over(
+                store, job, head, entry, to, event, is_renamed=change.renamed, request_id=request_id
+            )
+            owner = to
+        else:
+            made = transition.share(store, job, head, str(owner), shared, event, request_id=request_id)
+        if made:
+            return {"job": job, "change": change.kind, "owner": owner, "shared_with": shared}
+    raise ChangedMeanwhileError(
+        f"job {job!r} kept changing while its {change.kind} was to be made; nothing was changed. Try again."
+    )
+
+
+def check_wish(job: str, change: Change) -> None:
+    """Make sure that a change of an owner names a DAG.
+
+    Raises:
+        OptionError: it does not, or its name is none.
+    """
+    if change.kind not in (*OWNER_KINDS, "unshare"):
+        return
+    if not change.dag or change.dag != change.dag.strip() or len(change.dag) > _MAX_DAG_ID:
+        raise OptionError(
+            f"job {job!r}: a {change.kind} names a DAG by its id, and {change.dag!r} is none. Nothing was changed."
+        )
+    if change.kind in OWNER_KINDS:  # what a driver wrote can be taken away, whatever it is
+        check_typed_text("the id of the DAG", change.dag)
+
+
+def _check_changeable(store: BookmarkStore, job: str, head: Head, change: Change, *, is_approved: bool) -> None:
+    if head.protected and not is_approved and change.kind in OWNER_KINDS:
+        raise ProtectedError(
+            f"job {job!r} is protected: {change.kind!r} needs the approval of a second person. Nothing was changed. "
+            "Ask for it by the same command with --request; another person approves it then."
+        )
+    if change.kind == "hand-over":
+        check_free(store, job, head, force=False)
+    elif owner_of(store, job, head) is None:
+        raise ChangeRefusedError(
+            f"job {job!r} belongs to no DAG, so each DAG may run it, and the first one owns it. Nothing was changed. "
+            f"To settle whose it is: 'airflow-bookmarks hand-over {job} --to DAG'."
+        )
+
+
+def _is_so(store: BookmarkStore, job: str, head: Head, change: Change) -> bool:
+    """Whether nothing would change."""
+    if change.kind == "unshare":
+        return change.dag not in head.shared_with
+    is_owner = owner_of(store, job, head) == change.dag
+    return is_owner if change.kind == "hand-over" else is_owner or change.dag in head.shared_with
+
+
+def _is_so_already(job: str, change: Change) -> ChangeRefusedError:
+    how = {"share": "may run it already", "unshare": "does not share it", "hand-over": "owns it already"}[change.kind]
+    return ChangeRefusedError(f"job {job!r}: DAG {change.dag!r} {how}. Nothing was changed.")
+
+
+def _shared_after(head: Head, change: Change) -> list[str]:
+    kept = [dag_id for dag_id in head.shared_with if dag_id != change.dag]
+    return [*kept, str(change.dag)] if change.kind == "share" else kept
+
+
+def _entry(store: BookmarkStore, job: str) -> Attributes:
+    entry = store.index_entry(job)
+    if entry is None:
+        raise StateCorruptError(
+            f"the index item of job {job!r} is gone, which says whose the job was. Nothing was changed. "
+            "'airflow-bookmarks doctor' says whether it can be written again."
+        )
+    return entry

@@ -1,0 +1,167 @@
+"""Relocation of a context: the verb that moves its bookmark along with a folder, and the same within a run."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.ledger.segment import bare_name
+from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.lifecycle.history.timeline_switch import turn_set
+from airflow_bookmarks.lifecycle.state.positions import (
+    ContextReader,
+    is_of_another_format,
+    moved_entry,
+    switched_format,
+)
+from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.sources.registry import recorded_source
+from airflow_bookmarks.sources.relocation import check_moved, moved_path, relocated, with_relocation
+
+if TYPE_CHECKING:
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.sources.relocation import Unverified
+    from airflow_bookmarks.sources.source import Found, Source
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.table import Attributes
+    from airflow_bookmarks.store.transitions.timeline import Turn
+
+MOVED_FROM = "moved_from"  # of a plan's facts: what the keyword of that name made of the position
+
+log = logging.getLogger(__name__)
+
+
+def turn_relocate(
+    store: BookmarkStore,
+    job: str,
+    head: Head,
+    ctx: str,
+    roots: tuple[str, str],
+    unverified: Unverified | None,
+    event: Attributes,
+) -> Turn:
+    """Return the turn after which the files of a context lie below another root; no run is undone by it.
+
+    Args:
+        roots: the old and the new one.
+        unverified: what files count as that can't be compared; see `sources.relocation`.
+
+    Raises:
+        OptionError: the context reads no files, or none there, or files can't be compared and `unverified` is None.
+        SourceError: the new root can't be listed.
+    """
+    state = head.contexts[ctx]
+    _check_kind(job, ctx, state.kind)
+    old, new = (open_filesystem(root).canonical(root) for root in roots)
+    reader = ContextReader(store, job, head)
+    entry = reader.planned_entry(ctx)
+    if entry is None:
+        raise OptionError(
+            f"job {job!r}, context {ctx!r}: the run that says how it is read is gone. Nothing was changed. Give the "
+            "script moved_from= instead."
+        )
+    before = recorded_source(store, job, entry)
+    if not isinstance(before, FileSource) or before.fingerprint() != state.fingerprint:
+        raise OptionError(
+            f"job {job!r}, context {ctx!r}: its last run does not say how it is read ({state.fingerprint!r}). Nothing "
+            "was changed. Give the script moved_from= instead."
+        )
+    check_moved(job, ctx, before.folders, old, new)
+    _check_whole(job, ctx, before)
+    after = recorded_source(store, job, moved_entry(entry, ((old, new),)))
+    moved = [now for was in before.folders if (now := moved_path(was, ((old, new),))) != was]
+    relocation = relocated(reader.found(ctx), moved, old, new, lambda: _sizes(store, job, head, ctx), unverified)
+    state = replace(state, fingerprint=after.fingerprint(), moves=(*state.moves, (old, new)))
+    told: Attributes = {**event, "ctx": ctx, "moved": dict(relocation.facts)}
+    return turn_set(store, job, head, ctx, state, relocation.position, told, kind="relocate")
+
+
+def found_moved(
+    store: BookmarkStore, job: str, reader: ContextReader, ctx: str, source: Source, moved_from: str | None
+) -> Found | None:
+    """Return what a source is planned from whose files lay below `moved_from` when they were read.
+
+    What the run commits then is the position with these files under their new paths. None where `moved_from` is, and
+    where there is nothing to do: no position yet, or one of this source already.
+
+    Raises:
+        OptionError: the context read no files there, or files can't be compared. SourceError: it can't be listed.
+    """
+    state = reader.state(ctx)
+    if moved_from is None or state is None or state.fingerprint == source.fingerprint():
+        return None
+    if not isinstance(source, FileSource):
+        raise OptionError(
+            f"job {job!r}, context {ctx!r}: moved_from={moved_from!r} is for files, and this is a source of kind "
+            f"{source.kind!r}. Nothing was read or changed. Leave it out."
+        )
+    _check_kind(job, ctx, state.kind)
+    found = reader.found(ctx)
+    if is_of_another_format(source, found.facts):
+        raise switched_format(job, ctx, source, found.facts)
+    _check_whole(job, ctx, source)
+    old = open_filesystem(moved_from).canonical(moved_from)
+    before = reader.stored_plan(ctx).roots
+    check_moved(job, ctx, before, old, "")
+    new = _new_root(job, ctx, before, source.folders, old)
+    moved = [root for root in source.folders if root not in before]
+    relocation = relocated(found, moved, old, new, lambda: _sizes(store, job, reader.head, ctx), None)
+    log.warning(
+        "bookmark %s, context %s: the files of %s lie below %s now: %d are the same and count as read, %d changed, %d "
+        "are new",
+        job,
+        ctx,
+        old,
+        new,
+        relocation.facts["same"],
+        relocation.facts["changed"],
+        relocation.facts["new"],
+    )
+    return with_relocation(found, relocation)
+
+
+def _new_root(job: str, ctx: str, before: tuple[str, ...], now: tuple[str, ...], old: str) -> str:
+    """Return where the old root lies now: what turns the folders that were read into those that are read."""
+    for was in before:
+        rest = bare_name(was).removeprefix(bare_name(old)) if moved_path(was, ((old, ""),)) != was else None
+        for root in now:
+            new = root if not rest else root.removesuffix(rest)
+            if rest is not None and root.endswith(rest) and {moved_path(r, ((old, new),)) for r in before} == set(now):
+                return new
+    raise OptionError(
+        f"job {job!r}, context {ctx!r}: with moved_from={old!r} what was read ({', '.join(before)}) does not become "
+        f"what is read ({', '.join(now)}). Nothing was read or changed. Name the root that moved, and load the same "
+        "folders below the new one."
+    )
+
+
+def _check_kind(job: str, ctx: str, kind: str) -> None:
+    if kind != FileSource.kind:
+        raise OptionError(
+            f"job {job!r}, context {ctx!r} is of kind {kind!r}: only files move with their folder. Nothing was changed."
+        )
+
+
+def _check_whole(job: str, ctx: str, source: FileSource) -> None:
+    if source.shard is not None:
+        raise OptionError(
+            f"job {job!r}, context {ctx!r} reads a shard, and by another path a file may belong to another one. "
+            "Nothing was changed. Read the new folder under a context of its own, from start='now' or a time."
+        )
+
+
+def _sizes(store: BookmarkStore, job: str, head: Head, ctx: str) -> dict[str, int]:
+    """Return the sizes of the files that living runs have read in a context, as far as the runs are kept."""
+    living = store.ancestry(job, head.epoch)
+    sizes: dict[str, int] = {}
+    named = head.contexts[ctx].planned_as(ctx)
+    for run in store.runs(job, until=head.run_number):
+        entry = run.plans.get(ctx) or run.plans.get(named)
+        if entry is None or not run.state.is_committed or not living.is_living(run.key.number, run.epoch):
+            continue
+        files = FilePlan.decode(store.blobs.get(entry.body)).files
+        sizes |= {bare_name(file.path): file.size_bytes for file in files}
+    return sizes

@@ -1,0 +1,230 @@
+"""Runs of history: which one a reference names, and going back along with an upstream."""
+
+from __future__ import annotations
+
+import getpass
+import logging
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import (
+    ChangeRefusedError,
+    CleanRefusedError,
+    FencedError,
+    OptionError,
+    RewindAlongRefusedError,
+    RunUnknownError,
+)
+from airflow_bookmarks.lifecycle.history.timeline_switch import (
+    files_to_clean,
+    former_names,
+    look_at_undone,
+    turn_to,
+    undone_before,
+    with_clean,
+)
+from airflow_bookmarks.lifecycle.protocol.cleanup import overwritten_for_good
+from airflow_bookmarks.lifecycle.protocol.source_cleanup import IS_READ_WHOLE, ON_PUBLISHED
+from airflow_bookmarks.sources.way_back import newest_at_or_below
+from airflow_bookmarks.store.transitions.collection import check_uncollected, collected_until, collection_check
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.sources.upstream import RewindWanted
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore, Holding
+    from airflow_bookmarks.store.table import Attributes
+    from airflow_bookmarks.store.transitions.timeline import Turn
+
+log = logging.getLogger(__name__)
+
+_DIGITS = 10  # as many as the key of a run item has
+
+
+def present_user() -> str:
+    """Return the user of the operating system, by number where it has no name (usual in containers)."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid:{os.getuid()}"
+
+
+# ---- finding runs
+
+
+def resolve_run(store: BookmarkStore, job: str, head: Head, reference: str) -> Run:
+    """Return the committed run of the living line that a run number or run id names.
+
+    A run id that committed nothing (it failed) means the newest committed run at or before it, as in Glue.
+
+    Raises:
+        RunUnknownError: there is none.
+    """
+    number = _number(store, job, reference)
+    if number == 0:
+        raise RunUnknownError(
+            f"job {job!r} has no run 0. Nothing was read or changed. Back to the beginning is a reset."
+        )
+    if number is None or number > head.run_number:
+        raise RunUnknownError(
+            f"job {job!r} has no committed run {reference!r}; its last is run {head.run_number}. Nothing was read or "
+            f"changed. 'airflow-bookmarks history {job}' lists them."
+        )
+    check_uncollected(store, job, number)
+    living = store.ancestry(job, head.epoch)
+    for run in store.runs(job, until=number, reverse=True):
+        if run.state.is_committed and living.is_living(run.key.number, run.epoch):
+            if is_number(reference) and run.key.number != number:
+                raise RunUnknownError(
+                    f"run {number} of job {job!r} was undone by a reset or rewind; the newest living run before it is "
+                    f"{run.key.number}. Nothing was read or changed."
+                )
+            check_uncollected(store, job, run.key.number)
+            return run
+    raise RunUnknownError(
+        f"job {job!r} has no living run at or before {reference!r}: those there were, were undone by a reset or "
+        f"rewind. Nothing was read or changed. 'airflow-bookmarks history {job}' lists them."
+    )
+
+
+def window_runs(store: BookmarkStore, job: str, from_run: str, to_run: str) -> list[Run]:
+    """Return the living runs of the half-open window (from, to], oldest first; `0` stands for before the first run.
+
+    Raises:
+        RunUnknownError: an end names no run, or runs of the window were collected. OptionError: from is newer than to.
+    """
+    head = store.head(job)
+    low = 0 if from_run == "0" else resolve_run(store, job, head, from_run).key.number
+    high = resolve_run(store, job, head, to_run).key.number
+    if low > high:
+        raise OptionError(
+            f"job {job!r}: 'from' ({from_run}, run {low}) is newer than 'to' ({to_run}, run {high}). Nothing was "
+            "read or changed. The window is (after FROM, up to and including TO]."
+        )
+    if low < high:
+        check_uncollected(store, job, low)
+    living = store.ancestry(job, head.epoch)
+    runs = store.runs(job, after=low, until=high)
+    return [r for r in runs if r.state.is_committed and living.is_living(r.key.number, r.epoch)]
+
+
+def is_number(reference: str) -> bool:
+    """Whether a reference to a run is a run number (up to ten digits), and not a run id."""
+    return reference.isascii() and reference.isdigit() and len(reference) <= _DIGITS
+
+
+def _number(store: BookmarkStore, job: str, reference: str) -> int | None:
+    if is_number(reference):
+        return int(reference)
+    execution = store.execution(job, reference)
+    if execution is None:
+        return None
+    return execution.base_run if execution.last_run is None else execution.last_run
+
+
+# ---- along with an upstream
+
+
+def rewind_along(store: BookmarkStore, holding: Holding, wanted: RewindWanted) -> Holding:
+    """Take the consumer that `holding` works on back, all contexts, to its newest run whose edge lies at or below the
+    run that its upstream went back to.
+
+    The lease goes on under the next fence. What the runs that are undone published is listed to be cleaned in the same
+    transaction, unless it is to stay (`wanted.keeps`); who holds the job removes it next.
+
+    Raises:
+        RewindAlongRefusedError: it can't be cleaned; nothing was changed.
+        ChangeRefusedError: a context had another name in that run.
+        FencedError: the job is not ours any more. RunUnknownError: that run was collected.
+    """
+    job, upstream, target = holding.job, wanted.upstream, wanted.target
+    kept = newest_at_or_below(store, job, holding.base, upstream, target)
+    if kept is None and target == 0:
+        gone = collected_until(store, job)  # an upstream that was reset: back to the beginning needs no run
+    else:
+        gone = check_uncollected(store, job, 0 if kept is None else kept.key.number)
+    _check_names(job, holding.base, kept, wanted)
+    event: Attributes = {"who": holding.caller.run_id, "why": f"upstream {upstream} went back to run {target}"}
+    current = store.head(job)
+    if current.fence != holding.fence:
+        raise FencedError(f"job {job!r} was taken over while it was to be rewound along; nothing was changed.")
+    turn = turn_to(store, job, current, kept, "rewind", event)
+    if not wanted.keeps:
+        turn = _with_clean_along(store, job, current, turn, wanted)
+    turn = replace(turn, check=collection_check(store, job, gone))
+    after = store.begin_line(job, current, turn, keep=holding)
+    if after is None:
+        raise FencedError(f"job {job!r} was taken over while it was to be rewound along; nothing was changed.")
+    said = "bookmark %s: upstream %s went back to run %d; going back along to run %d, %d file(s) to clean"
+    log.warning(said, job, upstream, target, turn.kept, files_to_clean(turn))
+    return replace(holding, fence=after.fence, base=replace(after, lease=None))
+
+
+def _check_names(job: str, head: Head, kept: Run | None, wanted: RewindWanted) -> None:
+    for ctx, former in former_names(head, kept).items():
+        number = 0 if kept is None else kept.key.number
+        raise ChangeRefusedError(
+            f"REWOUND: upstream {wanted.upstream!r} went back to run {wanted.target}, and job {job!r} can't go back "
+            f"along to its run {number}: its context {ctx!r} was called {former!r} then, so the script would read "
+            "everything again. Nothing was read or changed. Do it by hand: 'airflow-bookmarks rewind "
+            f"{job} --to {number} --clean', then 'airflow-bookmarks rename-context {job} {former} {ctx}'."
+        )
+
+
+def _with_clean_along(store: BookmarkStore, job: str, head: Head, turn: Turn, wanted: RewindWanted) -> Turn:
+    """Return the turn with what is to be cleaned: the files of the undone runs, but for what replaced others for good.
+
+    Raises:
+        RewindAlongRefusedError: it can't be cleaned, its input is gone, or others have read it.
+    """
+    undone = look_at_undone(store, job, head, turn).all_readable()
+    if not undone:
+        return turn
+    disposed = _disposed(undone)
+    if disposed:
+        raise RewindAlongRefusedError(job, wanted.upstream, wanted.target, disposed)
+    try:
+        stays = overwritten_for_good(store, job, [*undone_before(store, job, head).runs, *undone])
+        turn = with_clean(store, job, head, turn, stays=stays)
+    except ChangeRefusedError as error:
+        why = error.why if isinstance(error, CleanRefusedError) else str(error)
+        raise RewindAlongRefusedError(job, wanted.upstream, wanted.target, why) from error
+    readers = _readers(store, job, undone)
+    if readers:
+        back = f"rewind {job} --to {turn.kept}" if turn.kept else f"reset {job}"
+        raise RewindAlongRefusedError(job, wanted.upstream, wanted.target, readers, back)
+    for output, count in stays.items():
+        log.warning(
+            "bookmark %s: output %r stays as it is: its undone runs have overwritten %d file(s) that no clean brings "
+            "back. It holds what they wrote until a run overwrites that",
+            job,
+            output,
+            count,
+        )
+    return replace(turn, event={**turn.event, "files_to_clean": files_to_clean(turn)})
+
+
+def _disposed(undone: Sequence[Run]) -> str:
+    """Say which undone run may have deleted or archived what it read, which no later run reads again; else empty."""
+    for run in undone:
+        measured = run.metrics.get("contexts", {})
+        for ctx, entry in run.plans.items():
+            is_kept = measured.get(ctx, {}).get(IS_READ_WHOLE) is False
+            if ON_PUBLISHED in entry.facts and entry.facts.get("files") != 0 and not is_kept:
+                how = f"on_published={entry.facts[ON_PUBLISHED]!r}"
+                return (
+                    f"run {run.key.number} has put away the files that it read in context {ctx!r} ({how}), so their "
+                    "rows would be removed and could not be made again"
+                )
+    return ""
+
+
+def _readers(store: BookmarkStore, job: str, undone: Sequence[Run]) -> str:
+    """Say which consumers of the job have read what undone runs published; empty where none has."""
+    first = next((run.key.number for run in undone if any(output.publish for output in run.outputs.values())), None)
+    readers = [] if first is None else [edge for edge in store.edges(job) if edge.run_number >= first]
+    told = ", ".join(f"{edge.consumer!r} has read it up to run {edge.run_number}" for edge in readers)
+    return f"it has consumers of its own, and {told}" if readers else ""

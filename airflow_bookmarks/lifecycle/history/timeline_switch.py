@@ -1,0 +1,411 @@
+"""Turns: what a reset, rewind, set or undo makes of the state, as a pure look at what is stored. It writes nothing."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.edge import Edge
+from airflow_bookmarks.core.errors import (
+    ChangeRefusedError,
+    CleanRefusedError,
+    LookRefusedError,
+    OptionError,
+    SourceError,
+    StateCorruptError,
+)
+from airflow_bookmarks.core.job_state import STATE_KIND
+from airflow_bookmarks.core.position import UpstreamPosition
+from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.core.text.script import check_new_name
+from airflow_bookmarks.core.timeline import Ancestry, Line
+from airflow_bookmarks.lifecycle.protocol.cleanup import CleanList, check_published, clean_list, left_in_targets
+from airflow_bookmarks.lifecycle.state.positions import stored_position
+from airflow_bookmarks.store.transitions.collection import check_own, collected_until, copied_until
+from airflow_bookmarks.store.transitions.timeline import Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.position import Position
+    from airflow_bookmarks.core.run import ContextState, Run, RunKey
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.table import Attributes
+
+
+log = logging.getLogger(__name__)
+
+
+def turn_to(store: BookmarkStore, job: str, head: Head, kept: Run | None, kind: str, event: Attributes) -> Turn:
+    """Return the turn that takes all contexts back to as they were after `kept` (None: before the first run)."""
+    contexts = {} if kept is None else dict(kept.contexts)
+    number, data_run = (0, 0) if kept is None else (kept.key.number, kept.data_run_number)
+    return _turn(store, job, head, kind, event, contexts, number, data_run, head.epoch)
+
+
+def turn_contexts(
+    store: BookmarkStore, job: str, head: Head, kept: Run | None, names: Sequence[str], kind: str, event: Attributes
+) -> Turn:
+    """Return the turn that takes some contexts back; no run is undone by it."""
+    contexts = dict(head.contexts)
+    for ctx in names:
+        state = None if kept is None else kept.contexts.get(ctx)
+        if state is None:
+            contexts.pop(ctx, None)
+        else:
+            contexts[ctx] = state
+    return _turn(store, job, head, kind, event, contexts, head.run_number, head.data_run_number, head.epoch)
+
+
+def former_names(head: Head, kept: Run | None) -> dict[str, str]:
+    """Return for contexts that `kept` knew by another name, over the same source, that name."""
+    gone = {} if kept is None else {ctx: s for ctx, s in kept.contexts.items() if ctx not in head.contexts}
+    found: dict[str, str] = {}
+    for ctx, state in head.contexts.items():
+        if kept is None or ctx in kept.contexts:
+            continue
+        former = [old for old, was in gone.items() if (was.kind, was.fingerprint) == (state.kind, state.fingerprint)]
+        if former:
+            found[ctx] = former[0]
+    return found
+
+
+def turn_set(
+    store: BookmarkStore,
+    job: str,
+    head: Head,
+    ctx: str,
+    state: ContextState,
+    position: Position,
+    event: Attributes,
+    *,
+    kind: str = "set",
+) -> Turn:
+    """Return the turn that puts one context to a position of its own; no run is undone by it."""
+    after = replace(state, set_in=head.epoch + 1)
+    if not position.keeps_watermark:
+        after = replace(after, watermark=position.watermark, watermark_column=None)
+    contexts = {**head.contexts, ctx: after}
+    number, data_run = head.run_number, head.data_run_number
+    turn = _turn(store, job, head, kind, event, contexts, number, data_run, head.epoch, {ctx: position.body})
+    payload = store.blobs.refer(position.body)
+    bodies = [*position.blobs.values(), *([] if payload.inline is not None else [position.body])]
+    return replace(turn, positions={ctx: payload}, bodies=bodies)
+
+
+def turn_rename(store: BookmarkStore, job: str, head: Head, ctx: str, to_ctx: str, event: Attributes) -> Turn:
+    """Return the turn that moves the position of a context to another name; no run is undone by it.
+
+    Raises:
+        NameInvalidError: it can't be a name. ChangeRefusedError: the job has a context of that name.
+    """
+    state = head.contexts[ctx]
+    if state.kind == STATE_KIND:
+        raise OptionError(f"job {job!r}: {ctx!r} is its job.state, and keeps its name. Nothing was changed.")
+    if check_new_name("context", to_ctx, ascii_only=store.ascii_names) in head.contexts:
+        raise ChangeRefusedError(
+            f"job {job!r}: context {to_ctx!r} has a position of its own, which would be lost. Nothing was changed. If "
+            f"a run has read everything again under that name, rewind to the run before it; to give the position up: "
+            f"'airflow-bookmarks reset {job} --ctx {to_ctx}'. Then rename."
+        )
+    named = state.planned_as(ctx)
+    after = replace(state, set_in=head.epoch + 1, named=None if named == to_ctx else named)
+    contexts = {other: kept for other, kept in head.contexts.items() if other != ctx} | {to_ctx: after}
+    payload = stored_position(store, job, ctx, state)
+    if payload is None:
+        raise OptionError(f"job {job!r}: context {ctx!r} has no position. Nothing was changed.")
+    body = store.blobs.get(payload)
+    told: Attributes = {**event, "ctx": ctx, "name": to_ctx}
+    number, data_run = head.run_number, head.data_run_number
+    turn = _turn(store, job, head, "rename-context", told, contexts, number, data_run, head.epoch, {to_ctx: body})
+    # The old name reads nothing any more: it holds no edge back.
+    edges = _edges_after(store, job, replace(head, contexts=contexts), contexts, {to_ctx: body})
+    bodies = () if payload.inline is not None else (body,)
+    return replace(turn, positions={to_ctx: payload}, bodies=bodies, edges=edges)
+
+
+def turn_back(
+    store: BookmarkStore,
+    job: str,
+    head: Head,
+    line: Line,
+    contexts: Mapping[str, ContextState],
+    data_run: int,
+    event: Attributes,
+) -> Turn:
+    """Return the turn that undoes the change which began `line`: history goes on from the epoch before it.
+
+    That is not its parent when the change was an undo itself: an undo branches off an earlier line.
+    """
+    return _turn(store, job, head, "undo", event, contexts, line.start, data_run, line.epoch - 1)
+
+
+def with_clean(store: BookmarkStore, job: str, head: Head, turn: Turn, *, stays: Collection[str] = ()) -> Turn:
+    """Return the turn with the list of what the runs that it undoes staged and published.
+
+    Open runs go with it, and so does what runs undone before left in their targets: they were undone without a clean.
+    A publish that is due and undone is dropped, also of a replay. `stays` names outputs of which nothing is removed.
+
+    Raises:
+        OutOfBoundsError: a run that it undoes lists files that it can't have published.
+        ChangeRefusedError: something of it can't be cleaned.
+    """
+    gone = collected_until(store, job)
+    if gone > turn.kept:
+        raise CleanRefusedError(
+            job,
+            f"runs up to {gone} were collected, and what they published is not known any more, so a clean to run "
+            f"{turn.kept} would leave their rows and read their input again",
+            "Reset or rewind without clean, and empty the target by hand.",
+        )
+    undone = look_at_undone(store, job, head, turn).all_readable()
+    if undone:
+        check_own(store, job, undone[0].key.number, "a clean")
+    opened = store.open_runs(job, head)
+    later = store.runs(job, after=undone[0].key.number - 1) if undone else ()
+    before = undone_before(store, job, head).runs
+    # A driver whose publish was dropped may still be moving files: its staging goes, and whatever it may have moved.
+    dropped = [run for run in before if run.state is RunState.COMMITTED]
+    check_published(store, job, [*undone, *opened, *before], stays=stays)
+    lists = [
+        clean_list(
+            store, job, [*undone, *dropped, *opened], (run for run in later if run.state.is_committed), stays=stays
+        ),
+        left_in_targets(store, (run for run in before if run.state is RunState.PUBLISHED), stays=stays),
+    ]
+    if head.cleaning is not None:
+        lists.insert(0, CleanList.decode(store.blobs.get(head.cleaning)))
+    is_dropped = turn.publishing in {run.key for run in (*undone, *before)}
+    body = CleanList.joined(lists).encode()
+    payload = store.blobs.refer(body, _CLEAN_INLINE)
+    return replace(
+        turn,
+        cleaning=payload,
+        bodies=() if payload.inline is not None else (body,),
+        abandoned=tuple(opened),
+        publishing=None if is_dropped else turn.publishing,
+    )
+
+
+_CLEAN_INLINE = 512  # the head has 4 KB for everything
+
+
+def files_to_clean(turn: Turn) -> int:
+    """Return how many files a turn lists to be removed."""
+    if turn.cleaning is None:
+        return 0
+    body = turn.cleaning.inline
+    return len(CleanList.decode(turn.bodies[0] if body is None else body).files)
+
+
+def files_left_over(store: BookmarkStore, job: str, head: Head, turn: Turn) -> int | None:
+    """Return how many files of runs that were undone before `turn` still lie in their targets; None: not known."""
+    before = undone_before(store, job, head, turn)
+    if before.damage or any(not o.is_staged for run in before.runs for o in run.outputs.values()):
+        return None
+    try:
+        return len(left_in_targets(store, before.runs).files)
+    except LookRefusedError:
+        return None
+    except (SourceError, OptionError, OSError, StateCorruptError) as error:
+        log.warning("bookmark %s: what undone runs left in their targets can't be looked at: %s", job, error)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """The committed runs that are history now and are not after a turn, oldest first.
+
+    `damage` says of each run item in their range that can't be read why. A turn without clean needs none of them:
+    positions follow from what is kept.
+    """
+
+    runs: tuple[Run, ...]
+    damage: Mapping[RunKey, StateCorruptError]
+
+    @property
+    def unreadable(self) -> tuple[str, ...]:
+        """The keys of the run items that can't be read."""
+        return tuple(str(key) for key in self.damage)
+
+    @property
+    def first(self) -> int | None:
+        """The lowest number among them, those that can't be read included; None where there is none."""
+        return min((key.number for key in (*self.damage, *(run.key for run in self.runs))), default=None)
+
+    def all_readable(self) -> tuple[Run, ...]:
+        """Return the runs.
+
+        Raises:
+            StateCorruptError: one of them can't be read.
+        """
+        for error in self.damage.values():
+            raise error
+        return self.runs
+
+
+def look_at_undone(store: BookmarkStore, job: str, head: Head, turn: Turn) -> Undone:
+    """Return the runs that a turn undoes."""
+    lines = store.lines(job)
+    before, after = Ancestry.of(head.epoch, lines), ancestry_after(head, turn.parent, turn.kept, lines)
+    low = min((bound for bound in after.bounds.values() if bound is not None), default=0)
+    runs: list[Run] = []
+    damage: dict[RunKey, StateCorruptError] = {}
+    for key, run in store.runs_or_damage(job, after=low, until=head.run_number):
+        if isinstance(run, StateCorruptError):
+            damage[key] = run
+        elif (
+            run.state.is_committed
+            and before.is_living(key.number, run.epoch)
+            and not after.is_living(key.number, run.epoch)
+        ):
+            runs.append(run)
+    return Undone(tuple(runs), damage)
+
+
+def undone_before(store: BookmarkStore, job: str, head: Head, turn: Turn | None = None) -> Undone:
+    """Return the committed runs of a job that earlier turns undid, oldest first; not those that `turn` brings back.
+
+    Those that came with an import are left out: what they published belongs to another job. `damage` has every item
+    among their numbers that can't be read, whether its run was undone or not.
+    """
+    lines = store.lines(job)
+    living, copied = Ancestry.of(head.epoch, lines), copied_until(store, job)
+    after = living if turn is None else ancestry_after(head, turn.parent, turn.kept, lines)
+    runs: list[Run] = []
+    damage: dict[RunKey, StateCorruptError] = {}
+    for low, high in _spans_undone(lines):
+        for key, run in store.runs_or_damage(job, after=max(low, copied), until=high):
+            if isinstance(run, StateCorruptError):
+                damage[key] = run
+            elif run.state.is_committed and not any(each.is_living(key.number, run.epoch) for each in (living, after)):
+                runs.append(run)
+    return Undone(tuple(runs), damage)
+
+
+def _spans_undone(lines: Sequence[Line]) -> list[tuple[int, int]]:
+    """Return the ranges (after, until] of run numbers that the turns to these lines left out, none twice."""
+    spans: list[tuple[int, int]] = []
+    for low, high in sorted((line.kept, line.start) for line in lines if line.kept < line.start):
+        if spans and low <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(high, spans[-1][1]))
+        else:
+            spans.append((low, high))
+    return spans
+
+
+def last_kept(store: BookmarkStore, job: str, head: Head, turn: Turn) -> int:
+    """Return the number of the last committed run that is history after the turn; 0 where there is none."""
+    if turn.parent is None or turn.parent == head.epoch:
+        return turn.kept
+    after = ancestry_after(head, turn.parent, turn.kept, store.lines(job))  # an undo: `kept` bounds what may be living
+    for run in store.runs(job, until=turn.kept, reverse=True):
+        if run.state.is_committed and after.is_living(run.key.number, run.epoch):
+            return run.key.number
+    return 0
+
+
+def ancestry_after(head: Head, parent: int | None, kept: int, lines: Sequence[Line]) -> Ancestry:
+    """Return which runs are history after a turn to `kept` of the line `parent` (None: of the present one)."""
+    line = Line(head.epoch + 1, parent or head.epoch, kept, head.run_number)
+    return Ancestry.of(line.epoch, [*lines, line])
+
+
+def _turn(
+    store: BookmarkStore,
+    job: str,
+    head: Head,
+    kind: str,
+    event: Attributes,
+    contexts: Mapping[str, ContextState],
+    kept: int,
+    data_run: int,
+    parent: int,
+    positions: Mapping[str, bytes] | None = None,
+) -> Turn:
+    return Turn(
+        kind=kind,
+        kept=kept,
+        contexts=contexts,
+        data_run_number=data_run,
+        publishing=_still_due(store, job, head, parent, kept),
+        edges=_edges_after(store, job, head, contexts, positions or {}),
+        parent=parent,
+        event={
+            **event,
+            "to_run": kept,
+            "version_before": head.version,
+            "epoch_before": head.epoch,
+            "run_number_before": head.run_number,
+            "watermarks_before": {ctx: state.watermark for ctx, state in head.contexts.items()},
+            "watermarks_after": {ctx: state.watermark for ctx, state in contexts.items()},
+        },
+    )
+
+
+def _still_due(store: BookmarkStore, job: str, head: Head, parent: int, kept: int) -> RunKey | None:
+    """A due first publish of an undone run is dropped; a due replay stays due, and is finished though undone."""
+    run = store.run(job, head.publishing) if head.publishing is not None else None
+    if run is None or run.revision > 0:
+        return head.publishing
+    after = ancestry_after(head, parent, kept, store.lines(job))
+    return run.key if after.is_living(run.key.number, run.epoch) else None
+
+
+def _edges_after(
+    store: BookmarkStore,
+    job: str,
+    head: Head,
+    contexts: Mapping[str, ContextState],
+    positions: Mapping[str, bytes],
+) -> dict[str, Edge]:
+    """Return the edge to each upstream as it is after the change: what the positions say, else nothing consumed."""
+    edges: dict[str, Edge] = {}
+    for ctx, state in {**contexts, **head.contexts}.items():
+        if state.kind != "upstream":
+            continue
+        body = positions.get(ctx)
+        position = UpstreamPosition.decode(body) if body else _position_of(store, job, ctx, contexts.get(ctx))
+        upstream = upstream_of(state)
+        other = edges.get(upstream)
+        marks = {**(other.contexts if other else {}), ctx: 0 if position is None else position.run_number}
+        seen = position or _seen_position(store, job, ctx, state, is_needed=bool(contexts))
+        epoch, changes = (1, 0) if seen is None else (seen.epoch, seen.changes)
+        edges[upstream] = Edge(job, min(marks.values()), epoch, changes, marks)
+    return edges
+
+
+def _seen_position(
+    store: BookmarkStore, job: str, ctx: str, state: ContextState, *, is_needed: bool
+) -> UpstreamPosition | None:
+    """Return the position that says in which epoch a context saw its upstream.
+
+    Where nothing is kept, one that can't be read is not needed: an edge at run 0 is right in any epoch.
+    """
+    try:
+        return _position_of(store, job, ctx, state)
+    except StateCorruptError:
+        if is_needed:
+            raise
+        return None
+
+
+def _position_of(store: BookmarkStore, job: str, ctx: str, state: ContextState | None) -> UpstreamPosition | None:
+    payload = stored_position(store, job, ctx, state)
+    return None if payload is None else UpstreamPosition.decode(store.blobs.get(payload))
+
+
+def upstream_of(state: ContextState) -> str:
+    """Return the upstream job that a context of kind "upstream" reads: the second part of its fingerprint."""
+    return state.fingerprint.split(":")[1]
+
+
+def resting_contexts(upstream: str, contexts: Mapping[str, ContextState]) -> dict[str, int]:
+    """Return for each context that reads `upstream` the run number up to which it has read."""
+    return {
+        ctx: int(state.watermark or 0)
+        for ctx, state in contexts.items()
+        if state.kind == "upstream" and upstream_of(state) == upstream
+    }

@@ -1,0 +1,1 @@
+"""Looks at the state that change nothing: status, runs, pending, lag, graph, waiting."""

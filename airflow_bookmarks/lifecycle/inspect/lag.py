@@ -1,0 +1,363 @@
+"""Lag: how far each job is behind the jobs and folders that it reads, and whether that is a trouble (`core.lag`).
+
+What it takes, so that all jobs of a namespace can be looked at: one query for the index, one request for each hundred
+heads and for each hundred edges. Only where something is unread, or the upstream's history moved, two or three queries
+more: the last runs of the consumer, and those of the upstream that it has not read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.edge import lowest_replayed
+from airflow_bookmarks.core.head import Head
+from airflow_bookmarks.core.job_state import STATE_CONTEXT
+from airflow_bookmarks.core.rules.condition import rewound_below
+from airflow_bookmarks.core.rules.lag import WINDOW, LagState, Point, lag_state
+from airflow_bookmarks.core.run import ContextState, RunState, names_now
+from airflow_bookmarks.core.text.instant import from_text, to_text
+from airflow_bookmarks.lifecycle.history.timeline_switch import upstream_of
+from airflow_bookmarks.lifecycle.inspect.pending import pending
+from airflow_bookmarks.lifecycle.inspect.runs import total
+from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.store.codec import item
+from airflow_bookmarks.store.table import MAX_OPERATIONS
+from airflow_bookmarks.store.transitions.naming import aliases, is_deleted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from airflow_bookmarks.core.edge import Edge
+    from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.lifecycle.inspect.pending import PendingContext
+    from airflow_bookmarks.lifecycle.state.last_plan import Waiting
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How far `job` is behind one source: an upstream job, or folders (`kind`).
+
+    `consumed` and `published` are runs of the upstream; None for folders. `runs`, `files`, `bytes` and `seconds` are
+    what is unread (runs with data; files as the upstream wrote them) and how long the oldest of it is there; None where
+    that can't be said. `why` says a state that is not OK in words. With `recorded_by` the folders were not looked at:
+    this is what that run left waiting at the time of `recorded_at`.
+    """
+
+    job: str
+    source: str
+    kind: str
+    contexts: tuple[str, ...]
+    state: LagState
+    consumed: int | None = None
+    published: int | None = None
+    runs: int | None = None
+    files: int | None = None
+    bytes: int | None = None
+    seconds: int | None = None
+    why: str | None = None
+    recorded_by: int | None = None
+    recorded_at: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        values = {name: getattr(self, name) for name in self.__slots__}
+        return {**values, "contexts": list(self.contexts), "state": self.state.value}
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A job that reads another one: by which contexts, and the edge that says how far (None: none is left)."""
+
+    job: str
+    upstream: str
+    contexts: tuple[str, ...]
+    edge: Edge | None
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Some jobs at one look: their heads, what each of them reads, and the jobs that they read.
+
+    `heads` holds those of the jobs and of their upstreams, as far as there are any; `reads` the contexts by job;
+    `deleted` the names of deleted jobs, `damaged` those of jobs whose head can't be read; `other_names` what renames
+    gave, by key.
+    """
+
+    store: BookmarkStore
+    jobs: tuple[str, ...]
+    heads: Mapping[str, Head]
+    reads: Mapping[str, Mapping[str, ContextState]]
+    deleted: frozenset[str] = frozenset()
+    damaged: frozenset[str] = frozenset()
+    other_names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of_job(cls, store: BookmarkStore, job: str) -> Neighbours:
+        """Look at one job and what it reads.
+
+        Raises:
+            JobUnknownError: no such bookmark.
+        """
+        head = store.head(job)
+        reads = {job: _contexts(store, job, head, with_last_run=True)}
+        wanted = sorted(_upstreams(reads[job]))
+        return cls(store, (job,), {**store.heads(wanted), job: head}, reads)
+
+    @classmethod
+    def of_all(cls, store: BookmarkStore) -> Neighbours:
+        """Look at all jobs of the namespace. Deleted ones read nothing any more.
+
+        A context that never had anything to read is not seen: its head does not say it, and to ask each job's last run
+        would take a query for each job.
+        """
+        index = store.jobs()
+        others = aliases(index)
+        keys = [name for name, _ in index if name not in {alias for names in others.values() for alias in names}]
+        found = store.heads_or_damage(keys)
+        heads = {job: head for job, head in found.items() if isinstance(head, Head)}
+        damaged = frozenset(found) - frozenset(heads)
+        entries = dict(index)
+        deleted = frozenset(job for job, head in heads.items() if is_deleted(entries[job], head))
+        jobs = tuple(job for job in keys if job in heads and job not in deleted)
+        reads = {job: _contexts(store, job, heads[job]) for job in jobs}
+        return cls(store, jobs, heads, reads, deleted, damaged, others)
+
+    @cached_property
+    def readers(self) -> tuple[Reader, ...]:
+        """Who reads which job, by name."""
+        pairs = [(job, upstream) for job in self.jobs for upstream in sorted(_upstreams(self.reads[job]))]
+        edges = _edges(self.store, pairs)
+        return tuple(
+            Reader(job, upstream, _contexts_of(self.reads[job], upstream), edges.get((job, upstream)))
+            for job, upstream in pairs
+        )
+
+
+def lag(store: BookmarkStore, job: str) -> list[Lag]:
+    """Return how far a job is behind each job and each folder that it reads. Folders are listed for that.
+
+    Args:
+        job: the key of the job.
+
+    Raises:
+        JobUnknownError: no such bookmark.
+    """
+    return [*lags(Neighbours.of_job(store, job)), *_lags_of_sources(store, job)]
+
+
+def lags(looked: Neighbours) -> list[Lag]:
+    """Return how far each of some jobs is behind each job that it reads. No folder is listed."""
+    windows = _Windows(looked)
+    return [_lag(looked, reader, windows) for reader in looked.readers]
+
+
+# ---- who reads what
+
+
+def _contexts(store: BookmarkStore, job: str, head: Head, *, with_last_run: bool = False) -> dict[str, ContextState]:
+    """Return what a job reads: the contexts of its head, and those of its last run where the head may lack some.
+
+    A job that was reset has no context until it runs again, and it is behind its upstreams more than ever.
+    `with_last_run` looks at that run in any case: a context that never had anything to read is not on the head.
+    """
+    contexts = dict(head.contexts)
+    last = store.committed_run(job, head.run_number) if head.run_number and (with_last_run or head.epoch > 1) else None
+    if last is not None:
+        planned = {ctx: ContextState(entry.kind, entry.fingerprint, last.key) for ctx, entry in last.plans.items()}
+        left = {ctx: state for ctx, state in {**planned, **last.contexts}.items() if ctx not in names_now(contexts)}
+        contexts = {**left, **contexts}
+    return {ctx: state for ctx, state in contexts.items() if ctx != STATE_CONTEXT}
+
+
+def _upstreams(contexts: Mapping[str, ContextState]) -> set[str]:
+    return {upstream_of(state) for state in contexts.values() if state.kind == UpstreamSource.kind}
+
+
+def _contexts_of(contexts: Mapping[str, ContextState], upstream: str) -> tuple[str, ...]:
+    reading = [ctx for ctx, s in contexts.items() if s.kind == UpstreamSource.kind and upstream_of(s) == upstream]
+    return tuple(sorted(reading))
+
+
+def _edges(store: BookmarkStore, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Edge]:
+    """Return the edges of (consumer, upstream) that exist; one request per hundred."""
+    keys = {store.keys(upstream).edge(consumer): (consumer, upstream) for consumer, upstream in pairs}
+    found: dict[tuple[str, str], Edge] = {}
+    wanted = list(keys)
+    for start in range(0, len(wanted), MAX_OPERATIONS):
+        for key, attributes in store.table.get(wanted[start : start + MAX_OPERATIONS]).items():
+            found[keys[key]] = item.edge_of(keys[key][0], attributes)
+    return found
+
+
+# ---- behind a job
+
+
+class _Windows:
+    """The last committed runs of consumers, read once for all that each of them reads."""
+
+    def __init__(self, looked: Neighbours) -> None:
+        self._looked = looked
+        self._runs: dict[str, list[Run]] = {}
+
+    def runs(self, job: str) -> list[Run]:
+        """Return the last committed runs of a job, oldest first, whatever became of them since."""
+        if job not in self._runs:
+            found: list[Run] = []
+            for run in self._looked.store.runs(job, until=self._looked.heads[job].run_number, reverse=True):
+                if run.state.is_committed:
+                    found.append(run)
+                if len(found) == WINDOW:
+                    break
+            self._runs[job] = found[::-1]
+        return self._runs[job]
+
+
+def _lag(looked: Neighbours, reader: Reader, windows: _Windows) -> Lag:
+    head, edge = looked.heads.get(reader.upstream), reader.edge
+    known = (reader.job, reader.upstream, UpstreamSource.kind, reader.contexts)
+    if head is None:
+        return Lag(*known, LagState.UNKNOWN, why=f"there is no bookmark named {reader.upstream!r}")
+    if edge is None:
+        return Lag(*known, LagState.UNKNOWN, published=head.published, why="how far it has read is not noted any more")
+    moved = _moved(looked.store, reader, head, edge)
+    if moved is None and head.data_run_number <= edge.run_number:
+        return Lag(*known, LagState.OK, edge.run_number, head.published, 0, 0, 0, 0)
+    points, unread = _history(looked.store, reader, head, edge, windows.runs(reader.job))
+    now, since = looked.store.now(), _published_at(unread[0]) if unread else None
+    lease = looked.heads[reader.job].lease
+    is_working = lease is not None and now < lease.expires_at
+    state = lag_state(points, len(unread), now, since, is_working=is_working)
+    why = _in_words(state, points)
+    if moved is not None:
+        state, why = moved
+    files, size = _written(unread, _outputs(reader, windows.runs(reader.job)))
+    waited = 0 if since is None else max(0, int((now - since).total_seconds()))
+    return Lag(*known, state, edge.run_number, head.published, len(unread), files, size, waited, why)
+
+
+def _moved(store: BookmarkStore, reader: Reader, head: Head, edge: Edge) -> tuple[LagState, str] | None:
+    """Return what the upstream did to the history that the consumer has read; None: nothing."""
+    if edge.epoch != head.epoch:
+        target = rewound_below(edge, head, store.lines(reader.upstream))
+        if target is not None:
+            return LagState.REWOUND, f"{reader.upstream!r} went back to run {target}, and {edge.highest} was read"
+    if edge.changes != head.changes:
+        replayed = lowest_replayed(store.runs(reader.upstream, until=edge.highest), edge.changes)
+        if replayed is not None:
+            return LagState.REPLAYED, f"run {replayed.key.number} of {reader.upstream!r} was replayed since it was read"
+    return None
+
+
+def _history(
+    store: BookmarkStore, reader: Reader, head: Head, edge: Edge, window: Sequence[Run]
+) -> tuple[list[Point], list[Run]]:
+    """Return the last commits of a consumer as the rule sees them, and the upstream's runs that it has not read."""
+    consumed = _consumed(reader.upstream, edge, window)
+    lowest = min([edge.run_number, *consumed])
+    living = store.ancestry(reader.upstream, head.epoch)
+    published: list[Run] = []
+    for run in store.runs(reader.upstream, after=lowest, until=head.run_number):
+        if run.state is RunState.COMMITTED and living.is_living(run.key.number, run.epoch):
+            break  # a consumer reads no further either
+        if run.state is RunState.PUBLISHED and not run.is_empty and living.is_living(run.key.number, run.epoch):
+            published.append(run)
+
+    def left(number: int, at: datetime) -> int:
+        return sum(run.key.number > number and _published_at(run) <= at for run in published)
+
+    points = [
+        Point(from_text(run.committed_at or run.planned_at), number, left(number, from_text(run.planned_at)))
+        for run, number in zip(window[len(window) - len(consumed) :], consumed, strict=True)
+    ]
+    if points and points[-1].consumed != edge.run_number and edge.updated_at is not None:
+        # Somebody took the consumer back since its last run.
+        at = from_text(edge.updated_at)
+        points = [*points, Point(at, edge.run_number, left(edge.run_number, at))][-WINDOW:]
+    return points, [run for run in published if run.key.number > edge.run_number]
+
+
+def _consumed(upstream: str, edge: Edge, window: Sequence[Run]) -> list[int]:
+    """Return up to which run each run of the window, from the first that tells, had read the upstream.
+
+    A run that did not read it leaves it where it was.
+    """
+    if not any(upstream in run.edges for run in window):
+        return [edge.run_number] * len(window)
+    numbers: list[int] = []
+    for run in window:
+        if upstream in run.edges:
+            numbers.append(run.edges[upstream]["run_number"])
+        elif numbers:
+            numbers.append(numbers[-1])
+    return numbers
+
+
+def _published_at(run: Run) -> datetime:
+    # By the commit where it was replayed: that publishes anew.
+    at = run.published_at if run.revision == 0 else run.committed_at
+    return from_text(at or run.planned_at)
+
+
+def _outputs(reader: Reader, window: Sequence[Run]) -> frozenset[str]:
+    """Return which outputs of the upstream a job reads, as its last runs say; none: all."""
+    facts = (run.metrics.get("contexts", {}).get(ctx, {}) for run in window for ctx in reader.contexts)
+    names = {each.get("upstream", {}).get("output", "") for each in facts}
+    return frozenset(names - {""})
+
+
+def _written(runs: Iterable[Run], outputs: frozenset[str]) -> tuple[int | None, int | None]:
+    facts = [entry.facts for run in runs for name, entry in run.outputs.items() if not outputs or name in outputs]
+    return total(facts, "files"), total(facts, "bytes")
+
+
+def _in_words(state: LagState, points: Sequence[Point]) -> str | None:
+    last = points[-1].at.isoformat(timespec="seconds") if points else ""
+    return {
+        LagState.STOPPED: f"its last run committed at {last}, longer ago than its last {len(points)} runs took",
+        LagState.REWOUND: "it was taken back itself, and has not read again what it had read",
+        LagState.STALLED: f"its last {len(points)} runs committed and read nothing of it",
+        LagState.LAGGING: f"each of its last {len(points)} runs left as much unread as the one before, or more",
+    }.get(state)
+
+
+# ---- behind folders
+
+
+def _lags_of_sources(store: BookmarkStore, job: str) -> list[Lag]:
+    found = pending(store, job)
+    contexts = [context for context in found.contexts if context.kind != UpstreamSource.kind]
+    # A job of which nobody knows what it reads is not one that keeps up.
+    rows = [] if found.unknown is None else [Lag(job, "", "", (), LagState.UNKNOWN, why=found.unknown)]
+    if not contexts:
+        return rows
+    head = store.head(job)
+    window = _Windows(Neighbours(store, (job,), {job: head}, {})).runs(job)
+    is_working = found.holder is not None
+    return [*rows, *(_lag_of_source(job, context, window, found.looked_at, is_working) for context in contexts)]
+
+
+def _lag_of_source(job: str, context: PendingContext, window: Sequence[Run], now: datetime, is_working: bool) -> Lag:
+    """Return the lag behind folders. A run takes all that is there, so none leaves any lag; the time of a file is a
+    hint, so `seconds` is one as well.
+    """
+    known = (job, context.source, context.kind, (context.ctx,))
+    if context.plan is None:
+        return replace(Lag(*known, LagState.UNKNOWN, why=context.unknown), **_recorded(context.waiting))
+    points = [Point(from_text(run.committed_at or run.planned_at), run.key.number, 0) for run in window]
+    state = lag_state(points, context.files, now, context.oldest, is_working=is_working)
+    waited = 0 if context.oldest is None else max(0, int((now - context.oldest).total_seconds()))
+    size = context.plan.files.total_bytes
+    return Lag(*known, state, None, None, None, context.files, size, waited, _in_words(state, points))
+
+
+def _recorded(waiting: Waiting | None) -> dict[str, Any]:
+    if waiting is None:
+        return {}
+    at = waiting.looked_at
+    waited = None if waiting.oldest is None else max(0, int((at - waiting.oldest).total_seconds()))
+    known = {"files": waiting.files, "bytes": waiting.bytes, "seconds": waited if waiting.files else 0}
+    return {**known, "recorded_by": waiting.run_number, "recorded_at": to_text(at)}

@@ -1,0 +1,92 @@
+"""Never read: what a position that is set ahead skips, so that no run reads it. Without Spark; nothing is changed."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.errors import OptionError, SourceError
+from airflow_bookmarks.core.text.redaction import redacted
+from airflow_bookmarks.lifecycle.inspect.pending import recent_runs, recorded_on_change, recorded_plans
+from airflow_bookmarks.lifecycle.state.last_plan import READ_LATER
+from airflow_bookmarks.lifecycle.state.positions import ContextReader
+from airflow_bookmarks.sources.files.planner import left_out
+from airflow_bookmarks.sources.registry import recorded_source
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.sources.source import Found
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.transitions.timeline import Turn
+
+
+@dataclass(frozen=True, slots=True)
+class NeverRead:
+    """What is there, was not read, and counts as read once a context is set.
+
+    `files` and `bytes` are None where nobody can tell, for the reason in `unknown`. `runs` are those of an upstream,
+    `consumers` the jobs that read this one: what would have come of it never reaches them.
+    """
+
+    files: int | None = 0
+    bytes: int | None = 0
+    runs: tuple[int, ...] = ()
+    consumers: tuple[str, ...] = ()
+    unknown: str | None = None
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether it is known that nothing is skipped."""
+        return self.files == 0 and not self.runs
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {**asdict(self), "runs": list(self.runs), "consumers": list(self.consumers)}
+
+
+def never_read_after(store: BookmarkStore, job: str, head: Head, turn: Turn, ctx: str) -> NeverRead:
+    """Return what no run would read any more after `turn` has set a context: both positions are asked what is new."""
+    reader = ContextReader(store, job, head)
+    entry = recorded_plans(store, job, head, recent_runs(store, job, head)).get(ctx)
+    consumers = tuple(sorted(edge.consumer for edge in store.edges(job)))
+    if entry is None:
+        return NeverRead(None, None, (), consumers, "no run is left that says how it was read")
+    try:
+        source = recorded_source(store, job, entry)
+        found = reader.found_for(ctx, source, recorded_on_change(entry))
+        before = source.plan(found)
+        after = recorded_source(store, job, entry).plan(_found_after(store, found, turn, ctx))
+    except (OptionError, SourceError, OSError) as error:
+        return NeverRead(None, None, (), consumers, redacted(str(error)))
+    unread, still = _unread(before), _unread(after)
+    skipped = [size for path, size in unread.items() if path not in still]
+    runs = tuple(number for number in _runs(before) if number not in _runs(after))
+    return NeverRead(len(skipped), sum(skipped), runs, consumers if skipped or runs else ())
+
+
+def _found_after(store: BookmarkStore, found: Found, turn: Turn, ctx: str) -> Found:
+    """Return what the source is planned from after the turn, whose blobs are not stored yet."""
+    unsaved = {hashlib.sha256(body).hexdigest(): body for body in turn.bodies}
+
+    def load(names: Sequence[str]) -> Mapping[str, bytes]:
+        own = {name: unsaved[name] for name in names if name in unsaved}
+        missing = [name for name in names if name not in own]
+        return {**own, **(store.blobs.get_named(missing) if missing else {})}
+
+    payload = turn.positions[ctx]
+    position = unsaved[payload.sha256] if payload.inline is None else payload.inline
+    return replace(found, position=position, load=load, watermark=turn.contexts[ctx].watermark)
+
+
+def _unread(plan: FilePlan) -> dict[str, int]:
+    """Return the files, with their sizes, that this run or a later one reads from where the plan began."""
+    listings = [plan.files, *(files for reason, files in left_out(plan).items() if reason in READ_LATER)]
+    return {file.path: file.size_bytes for files in listings for file in files}
+
+
+def _runs(plan: FilePlan) -> tuple[int, ...]:
+    return () if plan.upstream is None else tuple(number for number, _ in plan.upstream.runs)

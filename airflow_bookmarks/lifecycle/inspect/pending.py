@@ -1,0 +1,339 @@
+"""Pending: what the next enabled run of a job would read. Without Spark, without a lease, and nothing is changed.
+
+The sources are those that the newest run recorded with its plans: their folders, and the options that change what is
+planned. Each is asked as a run asks it, from the position that the head names. What the script would ask today nobody
+knows who has not run it; where that matters, `unknown` says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.errors import LookRefusedError, OptionError, SourceError
+from airflow_bookmarks.core.job_state import STATE_CONTEXT
+from airflow_bookmarks.core.rules.emptiness import WHEN_EMPTY
+from airflow_bookmarks.core.run import RunState, names_now
+from airflow_bookmarks.core.selection.listing import instant
+from airflow_bookmarks.core.selection.reason import EXCLUDED, UNMATCHED
+from airflow_bookmarks.core.text.count import READ_AGAIN
+from airflow_bookmarks.core.text.instant import to_text
+from airflow_bookmarks.core.text.redaction import redacted
+from airflow_bookmarks.lifecycle.inspect.runs import total
+from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM, STARTS_OVER
+from airflow_bookmarks.lifecycle.state.last_plan import Waiting, left_waiting
+from airflow_bookmarks.lifecycle.state.positions import ContextReader, entry_now
+from airflow_bookmarks.sources.files.planner import OPTIONS, left_out
+from airflow_bookmarks.sources.registry import recorded_source
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.core.run import PlanEntry, Run, RunKey
+    from airflow_bookmarks.sources.source import OnSourceChange
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+
+@dataclass(frozen=True, slots=True)
+class PendingContext:
+    """What is new in one context.
+
+    `source` is its fingerprint. `plan` is the plan that a run would make now; None where that can't be said, for the
+    reason in `unknown`. `waiting` is, where this process may not look at the files, what a run has recorded of them.
+    `rows` counts those of an upstream's runs; None: not known. `up_to_script` says what the script may let in today
+    that the options of the last run leave out; None: nothing.
+    """
+
+    ctx: str
+    kind: str
+    source: str
+    plan: FilePlan | None = None
+    unknown: str | None = None
+    rows: int | None = None
+    up_to_script: str | None = None
+    waiting: Waiting | None = None
+
+    @property
+    def files(self) -> int:
+        """How many files would be read."""
+        return 0 if self.plan is None else len(self.plan)
+
+    @property
+    def oldest(self) -> datetime | None:
+        """The time of the oldest file that would be read."""
+        if self.plan is None or self.plan.is_empty:
+            return None
+        return instant(int(self.plan.files.times_ms.min()))
+
+    @property
+    def newest(self) -> datetime | None:
+        """The time of the newest file that would be read."""
+        newest = None if self.plan is None else self.plan.files.newest_ms
+        return None if newest is None else instant(newest)
+
+    @property
+    def runs(self) -> tuple[int, ...]:
+        """The runs of an upstream that would be read, empty ones among them."""
+        window = None if self.plan is None else self.plan.upstream
+        return () if window is None else tuple(number for number, _ in window.runs)
+
+    def as_dict(self, *, with_skipped: bool = False) -> dict[str, Any]:
+        """Return it as plain values; numbers are None where they are not known.
+
+        With `recorded_by` they are what that run left waiting at the time of `recorded_at`.
+        """
+        plan = self.plan
+        facts: dict[str, Any] = {
+            "ctx": self.ctx,
+            "kind": self.kind,
+            "source": self.source,
+            "files": None if plan is None else len(plan),
+            "bytes": None if plan is None else plan.files.total_bytes,
+            "oldest": None if self.oldest is None else to_text(self.oldest),
+            "newest": None if self.newest is None else to_text(self.newest),
+            "skipped": {} if plan is None else dict(plan.skipped),
+            READ_AGAIN: None if plan is None else plan.read_again,
+            "unknown": self.unknown,
+            "recorded_by": None,
+            "recorded_at": None,
+            **({} if self.waiting is None else _recorded(self.waiting)),
+        }
+        if plan is not None and plan.upstream is not None:
+            facts |= {"upstream": plan.upstream.job, "runs": list(self.runs), "rows": self.rows}
+        if with_skipped:
+            facts["skipped_files"] = self.skipped_files()
+        return facts
+
+    def skipped_files(self) -> list[dict[str, Any]]:
+        """Return the files that would be left out, by reason: late, settling, overwritten, expired.
+
+        "expired" are those that the ledger has forgotten under `late_after`: read long ago, or very late. Of what is
+        hidden or nested there is only the count.
+        """
+        named = {} if self.plan is None else left_out(self.plan)
+        return [
+            {
+                "ctx": self.ctx,
+                "reason": reason,
+                "path": file.path,
+                "bytes": file.size_bytes,
+                "modified_at": to_text(file.modified),
+            }
+            for reason, files in named.items()
+            for file in files
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What is to do for the next enabled run of a job.
+
+    `due` is a run that is committed and still to be published, `is_cleaning` whether undone output is still to be
+    removed, `left_open` the runs that a dead driver left or that failed, which the next run settles. `holder` is who
+    works on the job now: what it has planned counts as pending until it commits. `unknown` says in words why all this
+    may not be the whole. `up_to_script` says what the script may make without new input; None: nothing that is known.
+    """
+
+    job: str
+    namespace: str
+    looked_at: datetime
+    contexts: tuple[PendingContext, ...] = ()
+    due: RunKey | None = None
+    is_cleaning: bool = False
+    left_open: tuple[RunKey, ...] = ()
+    holder: str | None = None
+    unknown: str | None = None
+    up_to_script: str | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether every context could be looked at, and there are no others as far as one can tell."""
+        return self.unknown is None and all(context.unknown is None for context in self.contexts)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the next run would have nothing to do: all is known, nothing is new, nothing is due."""
+        is_settled = self.due is None and not self.is_cleaning and not self.left_open
+        return self.is_known and is_settled and not any(context.files for context in self.contexts)
+
+    def as_dict(self, *, with_skipped: bool = False) -> dict[str, Any]:
+        """Return it as plain values. `with_skipped` lists the files that would be left out, by context.
+
+        `files` and `bytes` are None where one of the contexts can't be counted.
+        """
+        contexts = [context.as_dict(with_skipped=with_skipped) for context in self.contexts]
+        # What a run has left waiting is not all that the next one reads.
+        counted = [{"files": None, "bytes": None} if each["recorded_by"] is not None else each for each in contexts]
+        return {
+            "job": self.job,
+            "namespace": self.namespace,
+            "looked_at": to_text(self.looked_at),
+            "is_empty": self.is_empty,
+            "is_known": self.is_known,
+            "unknown": self.unknown,
+            "files": total(counted, "files"),
+            "bytes": total(counted, "bytes"),
+            "contexts": contexts,
+            "due_run_number": None if self.due is None else self.due.number,
+            "cleaning": self.is_cleaning,
+            "left_open": [str(key) for key in self.left_open],
+            "holder": self.holder,
+        }
+
+
+def pending(store: BookmarkStore, job: str) -> Pending:
+    """Return what the next enabled run of a job would read, and what it would have to finish first.
+
+    Args:
+        job: the key of the job. One that has never run is no error: its `unknown` says so.
+
+    Raises:
+        StoreError: the state can't be read, or is damaged.
+
+    Example:
+        if pending(store, "flights.clean").is_empty: ...
+    """
+    now = store.now()
+    head = store.look(job).head
+    if head is None:
+        why = f"no bookmark named {job!r} in namespace {store.namespace!r}: it has never run, or has another name"
+        return Pending(job, store.namespace, now, unknown=why)
+    recent = recent_runs(store, job, head)
+    entries = recorded_plans(store, job, head, recent)
+    reader = ContextReader(store, job, head)
+    is_held = head.lease is not None and now < head.lease.expires_at
+    is_left = [r for r in recent if r.key.number > head.run_number and r.state.is_open]
+    return Pending(
+        job,
+        store.namespace,
+        now,
+        contexts=tuple(_context(store, job, reader, ctx, entry, recent) for ctx, entry in sorted(entries.items())),
+        due=head.publishing,
+        is_cleaning=head.cleaning is not None,
+        left_open=tuple(run.key for run in is_left if not (is_held and run.key.fence == head.fence)),
+        holder=head.lease.run_id if head.lease is not None and is_held else None,
+        unknown=_unknown(head, recent, entries),
+        up_to_script=made_without_input(head, recent),
+    )
+
+
+def recent_runs(store: BookmarkStore, job: str, head: Head) -> list[Run]:
+    """Return the run that committed last, those that failed beside it, and what is open: oldest first."""
+    return list(store.runs(job, after=max(head.run_number - 1, 0), until=head.run_number + 1))
+
+
+def recorded_plans(store: BookmarkStore, job: str, head: Head, recent: Sequence[Run]) -> dict[str, PlanEntry | None]:
+    """Return for each context how it was planned last; None where no run is left that says it.
+
+    The runs that were undone count as well: they say what the script reads, if not what is still to be read.
+    """
+    entries: dict[str, PlanEntry | None] = dict.fromkeys(ctx for ctx in head.contexts if ctx != STATE_CONTEXT)
+    names = names_now(head.contexts)
+    for run in recent:
+        entries |= {names.get(ctx, ctx): entry for ctx, entry in run.plans.items()}
+    silent = {ctx: head.contexts[ctx].run for ctx, entry in entries.items() if entry is None}
+    holders = store.run_items(job, list(silent.values()))
+    for ctx, key in silent.items():
+        holder = holders.get(key)
+        entries[ctx] = None if holder is None else holder.plans.get(head.contexts[ctx].planned_as(ctx))
+    return {ctx: None if entry is None else entry_now(entry, head.contexts.get(ctx)) for ctx, entry in entries.items()}
+
+
+def made_without_input(head: Head, recent: Sequence[Run]) -> str | None:
+    """Say what a script may make though no context has anything new; None: nothing, as far as its last run shows."""
+    if STATE_CONTEXT in head.contexts:
+        return "the job keeps job.state, behind which the script may find more"
+    for run in recent:
+        outputs = sorted(name for name, entry in run.outputs.items() if entry.facts.get(WHEN_EMPTY) == "publish")
+        if outputs:
+            return f"outputs {outputs} are published without new input too (when_empty='publish')"
+        read = run.metrics.get("contexts", {}).values()
+        if run.state.is_committed and not run.is_empty and read and not any(facts.get("files") for facts in read):
+            return f"run {run.key.number} published rows without new input"
+    return None
+
+
+def _unknown(head: Head, recent: Sequence[Run], entries: Mapping[str, PlanEntry | None]) -> str | None:
+    if not any(run.state.is_committed for run in recent):
+        named = f" beside {', '.join(sorted(entries))}" if entries else ""
+        why = "none has committed yet" if head.run_number == 0 else f"run {head.run_number} is not there any more"
+        return f"what the job reads{named} only a committed run can say, and {why}"
+    return None if entries else "the last run read nothing under a bookmark"
+
+
+def _recorded(waiting: Waiting) -> dict[str, Any]:
+    return {
+        "files": waiting.files,
+        "bytes": waiting.bytes,
+        "oldest": None if waiting.oldest is None else to_text(waiting.oldest),
+        "skipped": dict(waiting.skipped),
+        "recorded_by": waiting.run_number,
+        "recorded_at": to_text(waiting.looked_at),
+    }
+
+
+def _context(
+    store: BookmarkStore, job: str, reader: ContextReader, ctx: str, entry: PlanEntry | None, recent: Sequence[Run]
+) -> PendingContext:
+    state = reader.state(ctx)
+    if entry is None:
+        kind, source = ("", "") if state is None else (state.kind, state.fingerprint)
+        return PendingContext(ctx, kind, source, unknown="no run is left that says how it was read")
+    try:
+        source_now = recorded_source(store, job, entry)
+        plan = source_now.plan(reader.found_for(ctx, source_now, recorded_on_change(entry)))
+    except LookRefusedError as error:
+        waiting = left_waiting(store, job, reader.head, ctx, recent)
+        return PendingContext(ctx, entry.kind, entry.fingerprint, unknown=str(error), waiting=waiting)
+    except (OptionError, SourceError) as error:
+        # What the run would raise as well, or this machine can't open: no reason to be silent on the other contexts.
+        return PendingContext(ctx, entry.kind, entry.fingerprint, unknown=redacted(str(error)))
+    rows, choice = _rows(store, plan), up_to_script(plan, entry)
+    return PendingContext(ctx, entry.kind, entry.fingerprint, plan, rows=rows, up_to_script=choice)
+
+
+def up_to_script(plan: FilePlan, entry: PlanEntry) -> str | None:
+    """Say what a plan leaves out because the script said so last; None where it leaves out nothing by its choice.
+
+    What the script says today may let that in: patterns and filters are made from the day. Partitions that are too old
+    (`partition_time`) are no such choice; where there is a filter as well, which of the two left them out is not known.
+
+    Args:
+        entry: the recorded plan, with whose options `plan` was made.
+    """
+    options = entry.facts.get(OPTIONS, {})
+    pruned = 0 if plan.partitions is None else plan.partitions.pruned
+    counts = {reason: plan.skipped.get(reason, 0) for reason in (EXCLUDED, UNMATCHED)}
+    left = [f"{count} files are {reason}" for reason, count in counts.items() if count]
+    if pruned and "partition_filter" in options:
+        left.append(f"{pruned} partitions are pruned, and partition_filter was {options['partition_filter']!r}")
+    if options.get("globs"):
+        left.append(f"it reads by pattern ({', '.join(options['globs'])})")
+    return " and ".join(left) or None
+
+
+def recorded_on_change(entry: PlanEntry) -> OnSourceChange:
+    """Return what the script does where a position is of another source, as far as its last plan shows it."""
+    if not entry.facts.get(STARTS_OVER):
+        return "keep"
+    return "error" if entry.facts.get(STARTS_FROM) is None else "reset"
+
+
+def _rows(store: BookmarkStore, plan: FilePlan) -> int | None:
+    """Return how many rows an upstream has written to what would be read; None where that was not counted."""
+    window = plan.upstream
+    if window is None or window.replaced:
+        return None
+    numbers = {number for number, _ in window.runs}
+    rows = [
+        entry.facts.get("rows")
+        for run in (store.runs(window.job, after=window.after, until=window.until) if numbers else ())
+        if run.key.number in numbers and run.state is RunState.PUBLISHED
+        for name, entry in run.outputs.items()
+        if name == window.output
+    ]
+    known = [count for count in rows if isinstance(count, int)]
+    return sum(known) if len(known) == len(rows) else None

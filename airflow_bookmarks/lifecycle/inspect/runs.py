@@ -1,0 +1,208 @@
+"""The history of a job as rows: every run item, with what became of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.plan import PLANS_OF_FILES, FilePlan
+from airflow_bookmarks.core.run import RunState, watermarks
+from airflow_bookmarks.core.text.count import READ_AGAIN
+from airflow_bookmarks.core.text.instant import to_text
+from airflow_bookmarks.lifecycle.history.rewind import is_number, resolve_run
+from airflow_bookmarks.store.codec.attribute import run_key_of
+from airflow_bookmarks.store.codec.item import SIDE_PREFIX, payload_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.run import Payload, Run
+    from airflow_bookmarks.core.selection.listing import FileInfo
+    from airflow_bookmarks.core.timeline import Ancestry
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.table import Attributes
+
+UNDONE = "UNDONE"
+
+_PLAN = "plan:"  # of the attributes of a side record that hold a plan
+_COMMITTED = (RunState.COMMITTED, RunState.PUBLISHED)
+
+
+def history(
+    store: BookmarkStore, job: str, *, limit: int | None = None, with_open: bool = False
+) -> list[dict[str, Any]]:
+    """Return the committed runs of a job, oldest first (with `limit`: the newest so many), as plain values.
+
+    A run that a reset or rewind left out has the state UNDONE. `with_open` adds runs that did not commit.
+
+    Raises:
+        JobUnknownError: no such bookmark.
+    """
+    head = store.head(job)
+    living = store.ancestry(job, head.epoch)
+    rows: list[dict[str, Any]] = []
+    for run in store.runs(job, reverse=True):
+        if run.state.is_committed or with_open:
+            rows.append(row(run, living))
+        if limit is not None and len(rows) >= limit:
+            break
+    return rows[::-1]
+
+
+def state_of(run: Run, living: Ancestry) -> str:
+    """Return where a run stands; UNDONE if it committed and the living line leaves it out."""
+    is_undone = run.state.is_committed and not living.is_living(run.key.number, run.epoch)
+    return UNDONE if is_undone else run.state.value
+
+
+def row(run: Run, living: Ancestry) -> dict[str, Any]:
+    """Return one run as plain values."""
+    contexts = run.metrics.get("contexts", {})
+    return {
+        "number": run.key.number,
+        "fence": run.key.fence,
+        "epoch": run.epoch,
+        "revision": run.revision,
+        "state": state_of(run, living),
+        "run_id": run.run_id,
+        "attempt": run.attempt,
+        "option": run.option,
+        "is_empty": run.is_empty,
+        "files": total(contexts.values(), "files"),
+        "bytes": total(contexts.values(), "bytes"),
+        READ_AGAIN: _sum([facts.get(READ_AGAIN) for facts in contexts.values()]),
+        "rows": _sum([facts.get("rows") for facts in contexts.values()]),
+        "rows_written": _sum([output.facts.get("rows") for output in run.outputs.values()]),
+        "watermark": watermarks(run.contexts),
+        "version": run.version,
+        "planned_at": run.planned_at,
+        "committed_at": run.committed_at,
+        "published_at": run.published_at,
+        "seconds": dict(run.metrics.get("seconds", {})),
+        "contexts": {ctx: dict(facts) for ctx, facts in contexts.items()},
+        "outputs": {name: dict(output.facts) for name, output in run.outputs.items()},
+        "error": run.error,
+    }
+
+
+def total(measured: Iterable[Mapping[str, Any]], key: str) -> int | None:
+    """Return the sum of one count over several contexts or outputs; None where one of them does not know it."""
+    counts = [facts.get(key) for facts in measured]
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def files_of(store: BookmarkStore, job: str, reference: str) -> list[dict[str, Any]]:
+    """Return the files that a run has read, or was about to, by context, with size and time of each.
+
+    `state` is that of the run: also of one that failed or was given up, and UNDONE of one that a reset or rewind left
+    out; of a paused or disabled run it is the option.
+
+    Args:
+        reference: a run number, a run item (`number.fence`), a run id, or the id of a side record. A number means the
+            run of the living history, if there is one; a run id all runs of its execution: a loop of batches has many.
+
+    Raises:
+        JobUnknownError, RunUnknownError: no such run.
+        OptionError: a context of the run is of a kind that has no files, or that is not known here.
+    """
+    return [
+        _file_row(ctx, state, file)
+        for state, bodies in _plans_of(store, job, reference)
+        for ctx, body in bodies.items()
+        for file in FilePlan.decode(store.blobs.get(body)).files
+    ]
+
+
+def page_of(
+    store: BookmarkStore, job: str, reference: str, *, offset: int, limit: int
+) -> tuple[list[dict[str, Any]], int]:
+    """Return `limit` of what `files_of` returns, from `offset` on, and how many there are.
+
+    A plan of many files is stored in parts: those that the page does not lie in are not unpacked.
+
+    Raises:
+        JobUnknownError, RunUnknownError, OptionError: see `files_of`.
+    """
+    rows: list[dict[str, Any]] = []
+    total = 0
+    for state, bodies in _plans_of(store, job, reference):
+        for ctx, body in bodies.items():
+            count, files = FilePlan.page(store.blobs.get(body), max(0, offset - total), limit - len(rows))
+            rows += [_file_row(ctx, state, file) for file in files]
+            total += count
+    return rows, total
+
+
+def _file_row(ctx: str, state: str, file: FileInfo) -> dict[str, Any]:
+    return {
+        "ctx": ctx,
+        "path": file.path,
+        "bytes": file.size_bytes,
+        "modified_at": to_text(file.modified),
+        "state": state,
+    }
+
+
+def _plans_of(store: BookmarkStore, job: str, reference: str) -> list[tuple[str, Mapping[str, Payload]]]:
+    head = store.look(job).head
+    runs = [] if head is None else _runs_of(store, job, head, reference)
+    if head is not None and runs:
+        living = store.ancestry(job, head.epoch)
+        return [(state_of(run, living), _bodies(run)) for run in runs]
+    side = _side_of(store, job, reference)
+    if side is not None:
+        bodies = {name.removeprefix(_PLAN): payload_of(value) for name, value in side.items() if name.startswith(_PLAN)}
+        return [(str(side.get("option")), bodies)]
+    run = resolve_run(store, job, store.head(job), reference)  # which says why there is none
+    return [(run.state.value, _bodies(run))]
+
+
+def _bodies(run: Run) -> dict[str, Payload]:
+    for ctx, entry in run.plans.items():
+        if entry.kind not in PLANS_OF_FILES:
+            raise OptionError(
+                f"context {ctx!r} of run {run.key} is of kind {entry.kind!r}, of which no files can be listed here. "
+                "Nothing was changed."
+            )
+    return {ctx: entry.body for ctx, entry in run.plans.items()}
+
+
+def _runs_of(store: BookmarkStore, job: str, head: Head, reference: str) -> list[Run]:
+    """Return the run items that are named, one of each number: that of the living history first, else the newest."""
+    key = run_key_of(reference)
+    if key is not None:
+        found = store.run(job, key)
+        return [] if found is None else [found]
+    if is_number(reference):
+        first = last = int(reference)
+    else:
+        execution = store.execution(job, reference)
+        if execution is None:
+            return []
+        last = execution.last_run or execution.base_run + 1
+        first = execution.first_run or last
+    living = store.ancestry(job, head.epoch)
+    chosen: dict[int, Run] = {}
+    for run in store.runs(job, after=first - 1, until=last):
+        if _is_meant(run, reference):
+            runs = [run, *([chosen[run.key.number]] if run.key.number in chosen else [])]
+            chosen[run.key.number] = max(runs, key=lambda one: (state_of(one, living) in _COMMITTED, one.key))
+    return list(chosen.values())
+
+
+def _is_meant(run: Run, reference: str) -> bool:
+    return is_number(reference) or reference in (run.run_id, run.replayed_by)
+
+
+def _side_of(store: BookmarkStore, job: str, reference: str) -> Attributes | None:
+    """Return the newest side record of a run id, or the one of an id."""
+    rows = store.table.query(store.keys(job).partition, prefix=SIDE_PREFIX)
+    found = [side for key, side in rows if reference in (side.get("run_id"), key.sk.removeprefix(SIDE_PREFIX))]
+    return found[-1] if found else None
+
+
+def _sum(values: list[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

@@ -1,0 +1,92 @@
+"""Lists of jobs in which a sharded job is one row, made of those of its virtual shards."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.rules.shard import sharded_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_COMMON = ("run_number", "published", "data_run_number", "epoch", "dag_id", "task_id")
+
+
+def groups_of(jobs: Iterable[str]) -> dict[str, list[str]]:
+    """Return by sharded job the names of its virtual shards among `jobs`.
+
+    A job that has a row of its own beside them is none of these: its name would stand for two things.
+    """
+    known = list(jobs)
+    found: dict[str, list[str]] = defaultdict(list)
+    for job in known:
+        whole = sharded_name(job)
+        if whole is not None:
+            found[whole].append(job)
+    taken = set(known)
+    return {whole: shards for whole, shards in found.items() if whole not in taken}
+
+
+def grouped(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows of `lifecycle.bookmark.bookmarks` with the virtual shards of each sharded job as one.
+
+    Each row has `shards` then, None for a job that is whole. The row of a sharded job has how many have begun, and
+    besides `held_shards`, `due_shards` and `damaged_shards`, which count those that a run holds, that have something
+    to publish or to remove, and that can't be read. A number or name that its shards do not share is None; `version` is
+    the sum, `watermark` the highest, `first_seen_at` the first, `last_commit_at` the last. `cleaning` and `protected`
+    are true as soon as one shard's are; `lease` is one of those that there are, and `damaged` one of the reasons.
+    """
+    by_job = {row["job"]: row for row in rows}
+    groups = groups_of(by_job)
+    hidden = {shard for shards in groups.values() for shard in shards}
+    result = [{**row, "shards": None} for job, row in by_job.items() if job not in hidden]
+    result += [_row(job, [by_job[shard] for shard in shards]) for job, shards in groups.items()]
+    return sorted(result, key=lambda row: str(row["job"]))
+
+
+def _row(job: str, shards: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    readable = [row for row in shards if row["damaged"] is None]
+    damaged = [row for row in shards if row["damaged"] is not None]
+    held = [row["lease"] for row in readable if row["lease"] is not None]
+    due = [row for row in readable if row["due_run_number"] is not None or row["cleaning"]]
+    return {
+        **dict.fromkeys(shards[0]),
+        "job": job,
+        "namespace": shards[0]["namespace"],
+        **{name: common(row[name] for row in readable) for name in _COMMON},
+        "cleaning": any(row["cleaning"] for row in readable),
+        "protected": any(row["protected"] for row in readable),
+        "version": sum(row["version"] for row in readable),
+        "watermark": highest_watermarks([row["watermark"] for row in readable]),
+        "lease": held[0] if held else None,
+        "first_seen_at": min((row["first_seen_at"] for row in readable if row["first_seen_at"]), default=None),
+        "last_commit_at": max((row["last_commit_at"] for row in readable if row["last_commit_at"]), default=None),
+        "damaged": f"{damaged[0]['job']}: {damaged[0]['damaged']}" if damaged else None,
+        "shards": len(shards),
+        "held_shards": len(held),
+        "due_shards": len(due),
+        "damaged_shards": len(damaged),
+    }
+
+
+def common(values: Iterable[Any]) -> Any:
+    """Return what all values are; None where they differ, or there is none."""
+    different = set(values)
+    return different.pop() if len(different) == 1 else None
+
+
+def highest_watermarks(watermarks: Iterable[dict[str, str | None]]) -> dict[str, str | None]:
+    """Return by context the highest of the watermarks of several shards."""
+    found: dict[str, str | None] = {}
+    for each in watermarks:
+        for ctx, mark in each.items():
+            best = found.setdefault(ctx, mark)
+            if mark is not None and (best is None or _order(mark) > _order(best)):
+                found[ctx] = mark
+    return dict(sorted(found.items()))
+
+
+def _order(mark: str) -> tuple[int, str]:
+    """Return what watermarks are compared by: run numbers as numbers, times as they are written."""
+    return (int(mark), "") if mark.isascii() and mark.isdigit() else (-1, mark)

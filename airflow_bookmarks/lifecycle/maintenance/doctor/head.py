@@ -1,0 +1,154 @@
+"""Heads: the numbers of a job against its runs and lines; its lease; what is due."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.core.text.instant import to_text
+from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.lifecycle.maintenance.doctor.finding import (
+    RESTORE,
+    RESTORE_ALONE,
+    RESTORE_HEAD,
+    Finding,
+    Severity,
+)
+from airflow_bookmarks.lifecycle.maintenance.doctor.index import examine_index
+from airflow_bookmarks.store.backends.limits import check_item
+from airflow_bookmarks.store.transitions.importing import is_claimed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.lifecycle.maintenance.doctor.survey import Survey
+
+LEASE_GRACE = timedelta(hours=1)  # a lease that ended so long ago is not being renewed by anybody
+HEAD_BYTES = 4096
+
+
+def examine_head(survey: Survey) -> Iterator[Finding]:
+    """Find what is wrong with the head, or that it is gone."""
+    head = survey.head
+    if head is None:
+        if survey.runs and not survey.unreadable:
+            what = f"job {survey.job!r} has {len(survey.runs)} run items and no head: its bookmark is lost"
+            yield Finding("head-missing", survey.job, Severity.ERROR, what, "HEAD", RESTORE_HEAD)
+        return
+    yield from examine_index(survey, head)
+    yield from _lease(survey, head)
+    yield from _numbers(survey, head)
+    yield from _publishing(survey, head)
+    size = check_item(survey.store.keys(survey.job).head, survey.items[survey.store.keys(survey.job).head])
+    if size > HEAD_BYTES:
+        what = f"the head has {size} bytes and should stay below {HEAD_BYTES}: each run reads and writes it"
+        mend = "Use shorter names, or split the job: each context and staging root takes room there."
+        yield Finding("head-large", survey.job, Severity.WARNING, what, "HEAD", mend)
+
+
+def examine_import(survey: Survey) -> Iterator[Finding]:
+    """Find an import that was begun and not ended: nothing else of such a job has a meaning yet."""
+    head = survey.head
+    if head is None or head.lease is None or not is_claimed(head):
+        return
+    what = (
+        f"an import of job {survey.job!r} was begun at {to_text(head.lease.since)} and has not ended: what is there is "
+        "not whole, and no run may begin"
+    )
+    mend = "If it is not at work any more, import the same document again, which goes on from there."
+    yield Finding("import-unfinished", survey.job, Severity.ERROR, what, "HEAD", mend)
+
+
+def _lease(survey: Survey, head: Head) -> Iterator[Finding]:
+    lease = head.lease
+    if lease is None or survey.now < lease.expires_at + LEASE_GRACE:
+        return
+    left = [str(run.key) for run in survey.runs.values() if run.state.is_open and run.run_id == lease.run_id]
+    opened = f", and its run {left[0]} is open" if left else ""
+    what = (
+        f"{lease.run_id!r} (attempt {lease.attempt}) holds the lease, which ended at {lease.expires_at.isoformat()}"
+        f"{opened}: its driver is gone"
+    )
+    mend = "Free the job under the next fence; the next run settles what is open or due."
+    yield Finding("lease-dangling", survey.job, Severity.WARNING, what, "HEAD", mend, True)
+
+
+def _numbers(survey: Survey, head: Head) -> Iterator[Finding]:
+    committed = survey.committed
+    top = max(committed, default=0)
+    if head.run_number > survey.collected and head.run_number not in committed:
+        what = f"the head says that run {head.run_number} is the last committed one, and there is no such run"
+        yield Finding("head-ahead", survey.job, Severity.ERROR, what, "HEAD", RESTORE)
+    fence = max((run.key.fence for run in survey.runs.values()), default=0)
+    version = max((run.version or 0 for runs in committed.values() for run in runs), default=0)
+    epoch = max(survey.lines, default=1)
+    if top > head.run_number or fence > head.fence or epoch > head.epoch or version > head.version:
+        what = (
+            f"the head is behind its own items: it says run {head.run_number}, fence {head.fence}, epoch {head.epoch}, "
+            f"version {head.version}; there are run {top}, fence {fence}, epoch {epoch}, version {version}. It was put "
+            "back by hand, or from an older backup than the rest"
+        )
+        yield Finding("head-behind", survey.job, Severity.ERROR, what, "HEAD", RESTORE_ALONE)
+    published = [n for n, runs in committed.items() if any(run.state is RunState.PUBLISHED for run in runs)]
+    wrong = []
+    if head.published > head.run_number or max(published, default=0) > head.published:
+        wrong.append(f"published {head.published}, and the last published run is {max(published, default=0)}")
+    if _is_wrong_data_run(survey, head):
+        wrong.append(f"data_run_number {head.data_run_number}, which is no committed run with data")
+    for part in wrong:
+        what = f"the numbers of the head don't fit its runs (run_number {head.run_number}): {part}"
+        yield Finding("head-inconsistent", survey.job, Severity.ERROR, what, "HEAD", RESTORE)
+
+
+def _is_wrong_data_run(survey: Survey, head: Head) -> bool:
+    if head.data_run_number == 0:
+        return False
+    return all(run.is_empty for run in survey.committed.get(head.data_run_number, ()))
+
+
+def _publishing(survey: Survey, head: Head) -> Iterator[Finding]:
+    due = None if head.publishing is None else survey.runs.get(head.publishing)
+    if head.publishing is not None and due is None:
+        what = f"the head says that run {head.publishing} is to be published, and there is no such run item"
+        yield Finding("publish-unknown", survey.job, Severity.ERROR, what, "HEAD", RESTORE_ALONE)
+    elif due is not None and due.state is not RunState.COMMITTED:
+        what = f"the head says that run {head.publishing} is to be published, and that run is {due.state.value}"
+        yield Finding("publish-not-committed", survey.job, Severity.ERROR, what, "HEAD", RESTORE)
+    for run in survey.living():
+        if run.state is RunState.COMMITTED and run.key != head.publishing:
+            yield lost_publish(survey, head, run)
+
+
+def lost_publish(survey: Survey, head: Head, run: Run) -> Finding:
+    """Return the finding that a committed run of the living line waits for a publish that nobody will make."""
+    what = (
+        f"run {run.key} is committed and not published, and the head does not say that it is due: nobody publishes it"
+    )
+    gone = unpublishable(survey, run)
+    is_free = head.publishing is None and head.lease is None and head.cleaning is None
+    mend = "Name it on the head as due; the next run publishes it."
+    if gone:
+        mend = f"What it staged is gone ({gone[0]!r}): rewind the job to before this run, so that it is done again."
+    elif not is_free:
+        mend = "Run it when nothing else is due and no run holds the job: then the publish can be noted as due."
+    return Finding(
+        "publish-lost", survey.job, Severity.ERROR, what, f"RUN {run.key}", mend, is_repairable=is_free and not gone
+    )
+
+
+def unpublishable(survey: Survey, run: Run) -> list[str]:
+    """Return what a committed run staged, and is neither there any more nor published."""
+    return [path for output in run.outputs.values() for path in _gone(survey.moves_of(output))]
+
+
+def _gone(moves: list[tuple[str, str]]) -> list[str]:
+    if not moves:
+        return []
+    files = open_filesystem(moves[0][1])
+    staged = files.stat([source for source, _ in moves])
+    there = files.stat([target for _, target in moves])
+    pairs = zip(moves, staged, there, strict=True)
+    return [source for (source, _), a, b in pairs if a is None and b is None]

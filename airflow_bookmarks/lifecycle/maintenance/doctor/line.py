@@ -1,0 +1,102 @@
+"""Lines: there, in an order that lines can have, as the audit events say, and with the runs that were made in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.lifecycle.maintenance.doctor.finding import RESTORE_LINE, Finding, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.core.timeline import Line
+    from airflow_bookmarks.lifecycle.maintenance.doctor.survey import Survey
+    from airflow_bookmarks.store.table import Attributes
+
+_AUDIT = "Restore the table from a backup if the audit trail matters: nothing else depends on the event."
+
+
+def examine_lines(survey: Survey) -> Iterator[Finding]:
+    """Find lines that are gone, that no change can have left so, or of which no event tells; and runs of no line."""
+    head = survey.head
+    if head is None:
+        return
+    missing = [epoch for epoch in range(2, head.epoch + 1) if epoch not in survey.lines]
+    for epoch in missing:
+        what = f"the line of epoch {epoch} is missing, so nobody can tell which runs are history"
+        yield _line_missing(survey, epoch, what)
+    for epoch, line in survey.lines.items():
+        if line.parent not in (1, *survey.lines):
+            what = f"the line of epoch {epoch} branches off epoch {line.parent}, and there is no such line"
+            yield _line_missing(survey, epoch, what)
+        if epoch <= head.epoch:
+            yield from _line(survey, head, line)
+            yield from _event(survey, line)
+    if not missing:
+        for runs in survey.committed.values():
+            for run in runs:
+                yield from _run(survey, head, run)
+
+
+def _line_missing(survey: Survey, epoch: int, what: str) -> Finding:
+    return Finding("line-missing", survey.job, Severity.ERROR, what, _where(epoch), RESTORE_LINE)
+
+
+def _where(epoch: int) -> str:
+    return f"LINE#{epoch:010d}"
+
+
+def _end(survey: Survey, head: Head, epoch: int) -> int:
+    """Return the last run number that was given out while a line was the living one."""
+    following = survey.lines.get(epoch + 1)
+    return head.run_number if following is None else following.start
+
+
+def _line(survey: Survey, head: Head, line: Line) -> Iterator[Finding]:
+    wrong: list[str] = []
+    if line.parent is not None and line.parent >= line.epoch:
+        wrong.append(f"it branches off epoch {line.parent}, which is not before it")
+    if line.kept > line.start:
+        wrong.append(f"it keeps runs up to {line.kept}, and began when run {line.start} was the last one")
+    end = _end(survey, head, line.epoch)
+    if line.start > end:
+        wrong.append(f"it began when run {line.start} was the last one, and later only {end} was")
+    for part in wrong:
+        what = f"the line of epoch {line.epoch} is not as a change leaves it: {part}"
+        yield Finding("line-implausible", survey.job, Severity.ERROR, what, _where(line.epoch), RESTORE_LINE)
+
+
+def _event(survey: Survey, line: Line) -> Iterator[Finding]:
+    # Events of other kinds note the epoch too; that of a change alone says what it met.
+    events = [e for e in survey.events if e.get("epoch_after") == line.epoch and "run_number_before" in e]
+    if not events:
+        what = f"no event tells who began the line of epoch {line.epoch}, when and why: the audit trail has a gap"
+        yield Finding("event-missing", survey.job, Severity.WARNING, what, _where(line.epoch), _AUDIT)
+    elif not any(_fits(line, event) for event in events):
+        what = (
+            f"the line of epoch {line.epoch} (parent {line.parent}, kept {line.kept}, start {line.start}) is not what "
+            f"the event of its change says (kept {events[0].get('to_run')!r}, start {events[0]['run_number_before']!r})"
+        )
+        yield Finding("line-differs", survey.job, Severity.ERROR, what, _where(line.epoch), RESTORE_LINE)
+
+
+def _fits(line: Line, event: Attributes) -> bool:
+    before = event.get("epoch_before")
+    if not isinstance(before, int) or (event.get("to_run"), event["run_number_before"]) != (line.kept, line.start):
+        return False
+    # An undo goes back to the epoch before the one that it undoes.
+    return line.parent == (before - 1 if event.get("kind") == "undo" else before)
+
+
+def _run(survey: Survey, head: Head, run: Run) -> Iterator[Finding]:
+    where = f"RUN {run.key}"
+    start = survey.lines[run.epoch].start if run.epoch in survey.lines else 0
+    if 1 <= run.epoch <= head.epoch and start < run.key.number <= _end(survey, head, run.epoch):
+        return
+    what = (
+        f"run {run.key} says that it was made in epoch {run.epoch}, and that epoch can't have given out its number: "
+        "whether it is history is a guess, and consumers may leave it out"
+    )
+    yield Finding("run-of-no-line", survey.job, Severity.ERROR, what, where, RESTORE_LINE)

@@ -1,0 +1,211 @@
+"""Surveys: everything that the table says of one job, read once, with what could not be read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.errors import StateCorruptError, StoreAccessError
+from airflow_bookmarks.core.ledger.file_ledger import Ledger
+from airflow_bookmarks.core.plan import PLANS_OF_FILES, FilePlan, decode_moves, decode_paths, decode_published
+from airflow_bookmarks.core.timeline import Ancestry
+from airflow_bookmarks.store.codec import item
+from airflow_bookmarks.store.transitions import collection
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from airflow_bookmarks.core.edge import Edge
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.run import ContextState, Execution, OutputEntry, Payload, Run, RunKey
+    from airflow_bookmarks.core.selection.listing import FileInfo
+    from airflow_bookmarks.core.timeline import Line
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.table import Attributes, Key
+
+_LOOKS = 5
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What the table says of one job at one look.
+
+    `items` are all items of its partition as they are; `unreadable` those that mean nothing, with why. Runs up to
+    `collected` may be gone. `is_settled` is false where the job moved at every look.
+    """
+
+    store: BookmarkStore
+    job: str
+    now: datetime
+    items: Mapping[Key, Attributes]
+    index: Attributes | None
+    is_settled: bool = True
+    head: Head | None = None
+    collected: int = 0
+    runs: Mapping[RunKey, Run] = field(default_factory=dict)
+    lines: Mapping[int, Line] = field(default_factory=dict)
+    executions: Mapping[str, Execution] = field(default_factory=dict)
+    edges: Mapping[str, Edge] = field(default_factory=dict)
+    events: tuple[Attributes, ...] = ()
+    unreadable: Mapping[Key, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, store: BookmarkStore, job: str, now: datetime) -> Survey:
+        """Read a job; again where it moved while it was read."""
+        keys = store.keys(job)
+        found: dict[Key, Attributes] = {}
+        for _ in range(_LOOKS):
+            index = store.index_entry(job)
+            found = dict(store.table.query(keys.partition))
+            if _still(found.get(keys.head)) == _still(store.table.get([keys.head]).get(keys.head)):
+                return cls._read(store, job, now, found, index, True)
+        return cls._read(store, job, now, found, store.index_entry(job), False)
+
+    @classmethod
+    def _read(
+        cls,
+        store: BookmarkStore,
+        job: str,
+        now: datetime,
+        items: Mapping[Key, Attributes],
+        index: Attributes | None,
+        is_settled: bool,
+    ) -> Survey:
+        read: dict[str, dict[Any, Any]] = {}
+        unreadable: dict[Key, str] = {}
+        for key, attributes in items.items():
+            kind, _, rest = key.sk.partition("#")
+            try:
+                name, value = _object_of(kind, rest, key, attributes)
+            except StateCorruptError as error:
+                unreadable[key] = str(error)
+            else:
+                read.setdefault(kind, {})[name] = value
+        collected = 0 if index is None else index.get(collection.COLLECTED_UNTIL, 0)
+        return cls(
+            store=store,
+            job=job,
+            now=now,
+            items=items,
+            index=index,
+            is_settled=is_settled,
+            head=read.get("HEAD", {}).get(""),
+            collected=collected if isinstance(collected, int) else 0,
+            runs=read.get("RUN", {}),
+            lines=read.get("LINE", {}),
+            executions=read.get("EXEC", {}),
+            edges=read.get("DOWN", {}),
+            events=tuple(read.get("EVENT", {}).values()),
+            unreadable=unreadable,
+        )
+
+    def is_still(self) -> bool:
+        """Whether the head is still as it was read (apart from how long the lease holds)."""
+        key = self.store.keys(self.job).head
+        return _still(self.items.get(key)) == _still(self.store.table.get([key]).get(key))
+
+    @property
+    def committed(self) -> Mapping[int, list[Run]]:
+        """The committed runs by number, ascending; more than one under a number is damage."""
+        found: dict[int, list[Run]] = {}
+        for key in sorted(self.runs):
+            if self.runs[key].state.is_committed:
+                found.setdefault(key.number, []).append(self.runs[key])
+        return found
+
+    def living(self) -> list[Run]:
+        """Return the committed runs of the living line, oldest first; none where the line can't be followed."""
+        ancestry = self.ancestry()
+        if ancestry is None:
+            return []
+        return [
+            run
+            for number in self.committed
+            for run in self.committed[number]
+            if ancestry.is_living(run.key.number, run.epoch)
+        ]
+
+    def ancestry(self) -> Ancestry | None:
+        """Return which runs are living history, None where a line is missing."""
+        if self.head is None:
+            return None
+        try:
+            return Ancestry.of(self.head.epoch, self.lines.values())
+        except StateCorruptError:
+            return None
+
+    @property
+    def has_live_lease(self) -> bool:
+        """Whether somebody works on the job now."""
+        return self.head is not None and self.head.lease is not None and self.now < self.head.lease.expires_at
+
+    # ---- bytes; None where they are damaged, gone or out of reach, which is a finding of its own
+
+    def bytes_of(self, payload: Payload) -> bytes | None:
+        """Return the bytes of a payload."""
+        try:
+            return self.store.blobs.get(payload)
+        except (StateCorruptError, StoreAccessError):
+            return None
+
+    def plan_of(self, run: Run, ctx: str) -> FilePlan | None:
+        """Return the stored plan of a context, if it is one of files."""
+        entry = run.plans.get(ctx)
+        if entry is None or entry.kind not in PLANS_OF_FILES:
+            return None
+        body = self.bytes_of(entry.body)
+        return None if body is None else FilePlan.decode(body)
+
+    def moves_of(self, output: OutputEntry) -> list[tuple[str, str]]:
+        """Return the pairs (staged file, published file) of an output."""
+        body = None if output.publish is None else self.bytes_of(output.publish)
+        return [] if body is None else decode_moves(body)
+
+    def published_of(self, output: OutputEntry) -> list[FileInfo | str]:
+        """Return the files that an output publishes: as they were staged, or the path alone where that is unknown."""
+        body = None if output.publish is None else self.bytes_of(output.publish)
+        return [] if body is None else decode_published(body)
+
+    def deletes_of(self, output: OutputEntry) -> list[str]:
+        """Return the files that an output replaces; after a replay, those that its first publish replaced as well."""
+        lists = [payload for payload in (output.delete, output.replaced) if payload is not None]
+        bodies = [body for body in map(self.bytes_of, lists) if body is not None]
+        return [path for body in bodies for path in decode_paths(body)]
+
+    def position_of(self, ctx: str, state: ContextState) -> Payload | None:
+        """Return the stored position that a state names, None where it is gone."""
+        if state.set_in is not None:
+            attributes = self.items.get(self.store.keys(self.job).line(state.set_in), {})
+            value = attributes.get(collection.POSITION_PREFIX + ctx)
+            return item.payload_of(value) if isinstance(value, dict) else None
+        run = self.runs.get(state.run)
+        return None if run is None else run.positions.get(ctx)
+
+    def ledger_of(self, ctx: str, state: ContextState) -> Ledger | None:
+        """Return the ledger of a context of files."""
+        payload = self.position_of(ctx, state)
+        body = None if payload is None else self.bytes_of(payload)
+        return None if body is None else Ledger.from_root(body, self.store.blobs.get_named)
+
+
+def _object_of(kind: str, rest: str, key: Key, attributes: Attributes) -> tuple[Any, Any]:
+    match kind:
+        case "HEAD":
+            return "", item.head_of(attributes)
+        case "RUN":
+            run_key = item.run_key(key.sk)
+            return run_key, item.run_of(run_key, attributes)
+        case "LINE":
+            epoch = item.line_epoch(key.sk)
+            item.turning_of(epoch, attributes)  # what an undo needs as well
+            return epoch, item.line_of(epoch, attributes)
+        case "EXEC":
+            return rest, item.execution_of(rest, attributes)
+        case "DOWN":
+            return rest, item.edge_of(rest, attributes)
+    return rest, attributes
+
+
+def _still(head: Attributes | None) -> Attributes | None:
+    return None if head is None else {name: value for name, value in head.items() if name != "lease_until"}

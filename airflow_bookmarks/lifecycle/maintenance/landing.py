@@ -1,0 +1,115 @@
+"""Landing: what an import makes of the items of a document, and what it leaves out.
+
+A document is a file that anybody may have written. So only a move, which a person asks for by that word, brings along
+what makes the next run move, delete or sweep files; no import brings a change that is already approved; and what others
+are said to have done stands there as imported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import ChangeRefusedError, OutOfBoundsError
+from airflow_bookmarks.core.rules.territory import Territory
+from airflow_bookmarks.lifecycle.protocol.file_changes import HEAD_STAGING
+from airflow_bookmarks.store.codec import item
+from airflow_bookmarks.store.reader import IMPORTED_FROM
+from airflow_bookmarks.store.transitions.collection import COPIED_UNTIL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.store.table import Attributes
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """The items and the index entry of a job as an import writes them; `dropped` says what it leaves out."""
+
+    items: Mapping[str, Attributes]
+    index: Attributes
+    dropped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a document comes from, and how it is to land.
+
+    `namespace` is the one that it was exported from, `home` the one that it is imported into. `is_copy`: the job may be
+    alive elsewhere. `is_move`: it is nowhere else any more.
+    """
+
+    namespace: str
+    home: str
+    is_copy: bool
+    is_move: bool
+
+    def check_due(self, job: str, head: Head) -> None:
+        """Make sure that what is due of a job can be finished here.
+
+        Raises:
+            ChangeRefusedError: a copy must not finish it; or its files lie in the staging of another namespace.
+        """
+        if head.cleaning is None and head.publishing is None:
+            return
+        due = "a clean" if head.cleaning is not None else f"the publish of run {head.run_number}"
+        if self.is_copy:
+            raise ChangeRefusedError(
+                f"job {job!r} was exported while {due} was due, and a copy must not finish it: its files are those of "
+                "the job that was exported. Nothing was imported. Let that job run once, and export it again; or, if "
+                "this store takes its place for good, import with move (--move)."
+            )
+        if self.is_move and self.namespace != self.home:
+            raise ChangeRefusedError(
+                f"job {job!r} was exported while {due} was due, with files in the staging of namespace "
+                f"{self.namespace!r}, which namespace {self.home!r} may not touch. Nothing was imported. Let that job "
+                f"run once, and export it again; or import it into a namespace {self.namespace!r}."
+            )
+
+    def landing(self, job: str, items: Mapping[str, Attributes], head: Head, index: Attributes) -> Landing:
+        """Return a job as it is to stand here: without a lease, and without what is not to come along."""
+        kept, dropped = self._without_changes(job, items, head)
+        landed = {sk: self._event(each) if sk.startswith(item.EVENT_PREFIX) else each for sk, each in kept.items()}
+        voided = [sk for sk, each in landed.items() if each.get("void") and not items[sk].get("void")]
+        if voided:
+            dropped.append(f"{len(voided)} request(s) for a change, which are void")
+        if self.is_copy:
+            index = {**index, COPIED_UNTIL: head.run_number}
+        return Landing(landed, index, tuple(dropped))
+
+    def _without_changes(
+        self, job: str, items: Mapping[str, Attributes], head: Head
+    ) -> tuple[dict[str, Attributes], list[str]]:
+        """Return the items without what would let the next run change files, and what that was.
+
+        To sweep the staging of a job that may be alive by a fence that means nothing there, or to settle its open run,
+        would cost it rows.
+        """
+        now = {name: value for name, value in items["HEAD"].items() if name not in item.LEASE_ATTRIBUTES}
+        staging = [root for root in head.staging if self.is_move and self._is_own(job, root)]
+        dropped = [f"the staging folder {root!r}" for root in head.staging if root not in staging]
+        now["staging"] = [*staging]
+        if not self.is_move and now.pop("cleaning", None) is not None:
+            dropped.append("a clean that was due")
+        if not self.is_move and (due := now.pop("publishing", None)) is not None:
+            dropped.append(f"the publish of run {due!s}, which was due ('airflow-bookmarks doctor' finds it)")
+        kept = {**items, "HEAD": now}
+        if self.is_copy:
+            opened = [sk for sk in kept if sk.startswith(item.RUN_PREFIX) and item.run_key(sk).number > head.run_number]
+            dropped += [f"run {item.run_key(sk)}, which was open" for sk in opened]
+            kept = {sk: each for sk, each in kept.items() if sk not in opened}
+        return kept, dropped
+
+    def _is_own(self, job: str, root: str) -> bool:
+        try:
+            Territory(self.home, job).check_staging_root(HEAD_STAGING, root)
+        except OutOfBoundsError:
+            return False
+        return True
+
+    def _event(self, event: Attributes) -> Attributes:
+        """Return an event as imported; a request that is not carried out, decided or not, is void from now on."""
+        marked: Attributes = {**event, IMPORTED_FROM: event.get(IMPORTED_FROM, self.namespace)}
+        return {**marked, "void": True} if event.get("kind") == "request" and not event.get("done") else marked

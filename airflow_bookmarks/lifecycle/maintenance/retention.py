@@ -1,0 +1,552 @@
+"""Retention: history older than a given time is collected, and what anybody still refers to is kept.
+
+Of each job the oldest runs go, up to a number C (`collected_until`); what lies above is kept whole. C stays below
+
+- the first run that is younger than the retention,
+- the newest run of the living line, and any open run,
+- the first run that a consumer has not read (its edge).
+
+Of the runs at or below C these are kept as well: one that a publish or a replay is due for, the last run with data, the
+newest run with each output (an empty increment takes its schema), and those that hold a position which the head, a run
+above C or the last change (for undo) names. While a clean is due C does not grow. Lines, edges and events stay:
+they are small, and tell who changed what.
+
+Then blobs that nothing refers to any more go, from crashed drivers too. Blobs are found by a scan of the table, so this
+is housekeeping (a DAG a day, a cron job), never a part of a run.
+
+    look for blobs -> read every item of every job -> remove those that no item names, each if its stamp is the one seen
+
+Of blobs under `state_uri` the item that names the object goes so, and then the object. Objects that no item names, of
+drivers that died between the two writes, go as well, once they are as old.
+
+It can run beside jobs. A driver puts a blob, which stamps it, and then refers to it, within the time of one run; blobs
+stamped within `BLOB_GRACE` are left alone, and one that is stamped anew between look and removal is not removed. A
+reference that is copied from one item to another, without a put, is seen in one of both: a later run takes it over from
+an earlier one, and items of a partition are read upwards; a set takes it over from a run that stays for its undo.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.errors import (
+    BookmarkError,
+    ChangedMeanwhileError,
+    OptionError,
+    OutOfBoundsError,
+    SourceError,
+    StateCorruptError,
+)
+from airflow_bookmarks.core.rules.territory import SIDE_FOLDER, StagingBounds, Territory
+from airflow_bookmarks.core.run import RunKey
+from airflow_bookmarks.core.text.instant import to_text, utc_now
+from airflow_bookmarks.core.text.redaction import redacted
+from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.lifecycle.inspect.status import readable_keys
+from airflow_bookmarks.lifecycle.protocol.file_changes import HEAD_STAGING, FileChanges
+from airflow_bookmarks.store.codec import item
+from airflow_bookmarks.store.object_store import ulid_of
+from airflow_bookmarks.store.transitions import collection
+from airflow_bookmarks.store.transitions.collection import Base, SeenRun
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from airflow_bookmarks.core.edge import Edge
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.core.timeline import Ancestry, Turning
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.reader import StateReader
+    from airflow_bookmarks.store.table import Attributes, Key, Value
+
+log = logging.getLogger(__name__)
+
+_DAY = timedelta(days=1)
+RETENTION = 90 * _DAY
+BLOB_GRACE = 7 * _DAY  # longer than any run lasts, from the put of a blob to the commit that refers to it
+
+_RACES = 10
+_BASE32 = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID = re.compile(f"[{_BASE32}]{{26}}")
+_HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+
+
+@dataclass(frozen=True, slots=True)
+class JobCollected:
+    """What was collected of one job (or would be): run keys, run ids of executions, ids of side records, folders.
+
+    `collected_until` is the number up to which runs may be gone now, `oldest_run` the oldest one left whole, `held_by`
+    what keeps more from being collected: "retention", "consumer <name>", "clean", "living line".
+    """
+
+    job: str
+    collected_until: int
+    oldest_run: int | None
+    held_by: str
+    runs: tuple[str, ...] = ()
+    executions: tuple[str, ...] = ()
+    sides: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What one collection removed, or with `is_dry_run` would remove.
+
+    `left_alone` says of each job that can't be read why. While there is one, no blob goes: nobody can tell which of
+    them it needs. `objects` are those under `state_uri` that no blob named, of drivers that died between two writes;
+    `foreign_objects` those of blobs that went, left where they are because they belong to the table of which this one
+    is a copy.
+    """
+
+    retention: timedelta
+    is_dry_run: bool
+    jobs: tuple[JobCollected, ...] = ()
+    blobs: tuple[str, ...] = ()
+    left_alone: Mapping[str, str] = field(default_factory=dict)
+    objects: tuple[str, ...] = ()
+    foreign_objects: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "retention_days": self.retention / _DAY,
+            "is_dry_run": self.is_dry_run,
+            "runs": sum(len(job.runs) for job in self.jobs),
+            "executions": sum(len(job.executions) for job in self.jobs),
+            "sides": sum(len(job.sides) for job in self.jobs),
+            "folders": sum(len(job.folders) for job in self.jobs),
+            "blobs": len(self.blobs),
+            "objects": len(self.objects),
+            "foreign_objects": list(self.foreign_objects),
+            "left_alone": dict(self.left_alone),
+            "jobs": [{name: _plain(value) for name, value in asdict(job).items()} for job in self.jobs],
+        }
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def collect(
+    store: BookmarkStore,
+    *,
+    retention: timedelta = RETENTION,
+    clock: Callable[[], datetime] = utc_now,
+    jobs: Sequence[str] | None = None,
+    dry_run: bool = False,
+) -> Collected:
+    """Remove what is older than `retention` and nobody refers to. It can run beside jobs, and be repeated.
+
+    Args:
+        retention: how long history is kept; 90 days by default, `BLOB_GRACE` (7 days) at least.
+        clock: returns the present time, aware.
+        jobs: collect the history of these jobs alone; None: of all. Blobs are those of the namespace in both cases.
+        dry_run: remove nothing, and return what would be removed.
+
+    Raises:
+        OptionError: the retention is shorter than `BLOB_GRACE`. JobUnknownError: no such job.
+        ChangedMeanwhileError: a job was reset or rewound over and over while it was collected.
+        StateCorruptError: a position can't be read, or which jobs there are. No blob was removed then.
+
+    Example:
+        >>> from airflow_bookmarks.store.bookmark_store import open_store
+        >>> collect(open_store("sqlite:///:memory:?create=true")).as_dict()["runs"]
+        0
+    """
+    if retention < BLOB_GRACE:
+        raise OptionError(
+            f"a retention of {retention / _DAY:g} days is shorter than the {BLOB_GRACE / _DAY:g} that a run may last: "
+            "what a running job needs could go. Nothing was removed. Take a longer one."
+        )
+    now = clock()
+    names, left_alone = _readable_jobs(store) if jobs is None else (list(jobs), {})
+    done: list[JobCollected] = []
+    for job in names:
+        try:
+            done.append(_collect_job(store, job, now, retention, dry_run))
+        except StateCorruptError as error:
+            left_alone[job] = redacted(str(error))
+    for job, why in left_alone.items():
+        log.warning("bookmark %s: its history is not collected, and no blob of the namespace: %s", job, why)
+    gone = _BlobsGone() if left_alone else _collect_blobs(store, done, now, dry_run)
+    return Collected(retention, dry_run, tuple(done), gone.blobs, left_alone, gone.objects, gone.foreign_objects)
+
+
+def _readable_jobs(store: BookmarkStore) -> tuple[list[str], dict[str, str]]:
+    """Return the jobs of the namespace that have a head, and of each whose head or name can't be read why."""
+    index, damage = readable_keys(store)
+    heads = store.heads_or_damage(list(index))  # a name without a head is that of a job that never began
+    damage |= {job: head for job, head in heads.items() if isinstance(head, BookmarkError)}
+    return [job for job in heads if job not in damage], {job: redacted(str(error)) for job, error in damage.items()}
+
+
+# ---- one job
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """What matters of a run here; a job may have a hundred thousand of them.
+
+    `touched_at` is the latest thing that happened to it; `holders` are the runs that hold the positions after it;
+    `outputs` the names of those that it wrote with a schema.
+    """
+
+    seen: SeenRun
+    is_living: bool
+    run_id: str
+    touched_at: str
+    data_run_number: int
+    holders: frozenset[RunKey]
+    outputs: tuple[str, ...]
+
+    @classmethod
+    def of(cls, run: Run, living: Ancestry) -> _Past:
+        return cls(
+            seen=SeenRun(run.key, run.state, run.revision),
+            is_living=run.state.is_committed and living.is_living(run.key.number, run.epoch),
+            run_id=run.run_id,
+            # Times of this package are text that sorts.
+            touched_at=max(run.planned_at, run.committed_at or "", run.published_at or ""),
+            data_run_number=run.data_run_number,
+            holders=frozenset(state.run for state in run.contexts.values()),
+            outputs=tuple(name for name, output in run.outputs.items() if output.schema is not None),
+        )
+
+    @property
+    def key(self) -> RunKey:
+        return self.seen.key
+
+    @property
+    def is_committed(self) -> bool:
+        return self.seen.state.is_committed
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A job as it was at one look."""
+
+    name: str
+    head: Head
+    runs: Sequence[_Past]
+    edges: Sequence[Edge]
+    executions: Mapping[str, Attributes]
+    base: Base
+    turning: Turning | None = None
+
+    @classmethod
+    def look(cls, store: BookmarkStore, job: str) -> _Job:
+        """Read it. What a removal builds on comes first: whatever moves after it is either a commit, or fails it."""
+        base = collection.base(store, job)
+        head = store.head(job)
+        living = store.ancestry(job, head.epoch)
+        rows = store.table.query(store.keys(job).partition, prefix=item.EXECUTION_PREFIX)
+        return cls(
+            name=job,
+            head=head,
+            runs=[_Past.of(run, living) for run in store.runs(job)],
+            edges=store.edges(job),
+            executions={key.sk.removeprefix(item.EXECUTION_PREFIX): attributes for key, attributes in rows},
+            base=base,
+            turning=store.turning(job, head.epoch) if head.epoch > 1 else None,
+        )
+
+
+def _collect_job(store: BookmarkStore, name: str, now: datetime, retention: timedelta, dry_run: bool) -> JobCollected:
+    cutoff = to_text(now - retention)
+    for _ in range(_RACES):
+        job = _Job.look(store, name)
+        until, held_by = _bound(job, cutoff)
+        gone = _Gone.of(job, until, cutoff)
+        if dry_run or _remove(store, job, until, gone):
+            sides, folders = _side_leftovers(store, job, now - retention, now)
+            if not dry_run:
+                collection.remove_sides(store, name, sides)
+                folders = _remove_folders(Territory(store.namespace, name), folders)
+            return _collected(job, until, held_by, gone, sides, folders)
+    raise ChangedMeanwhileError(
+        f"job {name!r} kept changing while its history was collected. What was removed nobody needs; the rest is still "
+        "there. Run it again."
+    )
+
+
+def _collected(
+    job: _Job, until: int, held_by: str, gone: _Gone, sides: Sequence[str], folders: Sequence[str]
+) -> JobCollected:
+    left = [run.key.number for run in job.runs if run.is_committed and run.key.number > until]
+    return JobCollected(
+        job=job.name,
+        collected_until=until,
+        oldest_run=min(left, default=None),
+        held_by=held_by,
+        runs=tuple(str(run.key) for run in gone.runs),
+        executions=tuple(gone.executions),
+        sides=tuple(sides),
+        folders=tuple(folders),
+    )
+
+
+def _bound(job: _Job, cutoff: str) -> tuple[int, str]:
+    """Return the number up to which runs may go, and what holds the rest."""
+    if job.head.cleaning is not None:
+        return job.base.collected, "clean"
+    bounds = [(_last_old(job, cutoff), "retention"), (_last_replaced(job), "living line")]
+    bounds += [(edge.run_number, f"consumer {edge.consumer}") for edge in job.edges]
+    until, held_by = min(bounds, key=lambda bound: bound[0])
+    # What was announced stays announced, also where a consumer went back since: what is gone is gone.
+    return max(until, job.base.collected), held_by
+
+
+def _last_old(job: _Job, cutoff: str) -> int:
+    young = [run.key.number for run in job.runs if run.touched_at >= cutoff]
+    return min(young, default=job.head.run_number + 1) - 1
+
+
+def _last_replaced(job: _Job) -> int:
+    newest = [run.key.number for run in job.runs if run.is_living]
+    return min(max(newest, default=job.head.run_number), job.head.run_number) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Gone:
+    """What is to go of one job: runs, and executions as they were seen."""
+
+    runs: Sequence[_Past]
+    executions: Mapping[str, Attributes]
+
+    @classmethod
+    def of(cls, job: _Job, until: int, cutoff: str) -> _Gone:
+        executions = {
+            run_id: seen for run_id, seen in job.executions.items() if not _is_needed(job, run_id, seen, until, cutoff)
+        }
+        kept = {n for run_id, seen in job.executions.items() if run_id not in executions for n in _runs_of(seen)}
+        pinned = _pinned(job, until)
+        runs = [
+            run
+            for run in job.runs
+            if run.key.number <= until and run.key not in pinned and not (run.is_committed and run.key.number in kept)
+        ]
+        return cls(runs, executions)
+
+
+def _runs_of(execution: Attributes) -> list[int]:
+    return [n for n in (execution.get("last_run"), execution.get("replaying")) if isinstance(n, int)]
+
+
+def _is_needed(job: _Job, run_id: str, seen: Attributes, until: int, cutoff: str) -> bool:
+    """Whether somebody may still ask for an execution: its task, a driver that holds the job, a due mark."""
+    touched = [text for text in (seen.get("taken_at"), seen.get("killed_at")) if isinstance(text, str)]
+    if not touched or max(touched) >= cutoff or any(number > until for number in _runs_of(seen)):
+        return True
+    due = {run.run_id for run in job.runs if run.seen.state.is_open or run.key == job.head.publishing}
+    holder = None if job.head.lease is None else job.head.lease.run_id
+    return run_id in due or run_id == holder
+
+
+def _pinned(job: _Job, until: int) -> set[RunKey]:
+    """Return the runs at or below `until` that something refers to."""
+    left = [run for run in job.runs if run.key.number > until]
+    pinned = {state.run for state in job.head.contexts.values()}.union(*(run.holders for run in left))
+    data_runs = {job.head.data_run_number, *(run.data_run_number for run in left)}
+    due = [job.head.publishing]
+    if job.turning is not None:  # what an undo goes back to
+        pinned |= {state.run for state in job.turning.contexts.values()}
+        data_runs.add(job.turning.data_run_number)
+        due.append(job.turning.dropped)
+    pinned |= {key for key in due if key is not None}
+    pinned |= {run.key for run in job.runs if run.is_committed and run.key.number in data_runs}
+    newest_output = {name: run.key for run in job.runs if run.is_living for name in run.outputs}
+    return pinned | set(newest_output.values())
+
+
+def _remove(store: BookmarkStore, job: _Job, until: int, gone: _Gone) -> bool:
+    base = job.base
+    if until > base.collected:
+        announced = collection.announce(store, job.name, base, until)
+        if announced is None:
+            return False
+        base = announced
+    # Executions first: one that is left names a run that is left.
+    if not collection.remove_executions(store, job.name, base, gone.executions):
+        return False
+    return collection.remove_runs(store, job.name, base, [run.seen for run in gone.runs])
+
+
+# ---- side leftovers
+
+
+def _side_leftovers(store: BookmarkStore, job: _Job, cutoff: datetime, now: datetime) -> tuple[list[str], list[str]]:
+    """Return the ids of expired side records, and the staging folders that killed side runs left.
+
+    DynamoDB removes the records by itself, some time; a table in SQLite does not. Folders are looked for beside the
+    staging of enabled runs: of a target that only side runs write, the state knows nothing.
+    """
+    rows = store.table.query(store.keys(job.name).partition, prefix=item.SIDE_PREFIX)
+    expired = [key.sk.removeprefix(item.SIDE_PREFIX) for key, attributes in rows if _is_expired(attributes, now)]
+    folders: list[str] = []
+    territory = Territory(store.namespace, job.name)
+    for root in job.head.staging:
+        side = f"{root}{SIDE_FOLDER}"
+        with _telling(f"bookmark {job.name}: {side!r}, where killed pause and disable runs staged, is not looked into"):
+            territory.check_staging_root(HEAD_STAGING, root)
+            made = {name: ulid_time(name) for name in open_filesystem(root).folders(side)}
+            folders += [f"{side}/{name}" for name, at in made.items() if at is not None and at < cutoff]
+    return expired, folders
+
+
+def _is_expired(side: Attributes, now: datetime) -> bool:
+    expires = side.get("expires_at")
+    return isinstance(expires, int) and expires < now.timestamp()
+
+
+def ulid_time(ulid: str) -> datetime | None:
+    """Return the time in a ULID (its first ten characters, milliseconds since 1970), None for any other name."""
+    if not _ULID.fullmatch(ulid):
+        return None
+    milliseconds = 0
+    for character in ulid[:10]:
+        milliseconds = milliseconds * 32 + _BASE32.index(character)
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def _remove_folders(territory: Territory, folders: Iterable[str]) -> list[str]:
+    """Remove folders; return those that could be."""
+    removed: list[str] = []
+    for folder in folders:
+        with _telling(f"{folder!r}, which a killed pause or disable run left, is not removed"):
+            FileChanges.of_staging(StagingBounds(territory, HEAD_STAGING), [folder]).remove()
+            removed.append(folder)
+    return removed
+
+
+@contextmanager
+def _telling(what: str) -> Iterator[None]:
+    """Log a refusal of a store of files and go on; `what` says what is left undone.
+
+    A job may have staged in a bucket that is gone, or where this process has no rights, and its state may name folders
+    of others, which the doctor finds: none of this must keep history.
+    """
+    try:
+        yield
+    except (OutOfBoundsError, OptionError, SourceError, OSError) as error:
+        log.warning("%s, and the next collection tries again: %s", what, error)
+
+
+# ---- blobs
+
+
+@dataclass(frozen=True, slots=True)
+class _BlobsGone:
+    """What went of blobs; see `Collected`."""
+
+    blobs: tuple[str, ...] = ()
+    objects: tuple[str, ...] = ()
+    foreign_objects: tuple[str, ...] = ()
+
+
+def _collect_blobs(store: BookmarkStore, done: Sequence[JobCollected], now: datetime, dry_run: bool) -> _BlobsGone:
+    # The order matters. Whatever is put after these looks is stamped anew, and stays; who has put something before them
+    # holds a lease at the next look, or has committed, and the last look, for names, sees that. An object is put before
+    # the item that names it: so objects are looked for before items.
+    objects = store.blobs.objects()
+    found = collection.stored_blobs(store)
+    young = min([now, *_held_since(store)]) - BLOB_GRACE
+    named_objects = {object_name_in(blob.uri) for blob in found if blob.uri is not None}
+    orphans = [uri for uri in objects if object_name_in(uri) not in named_objects and _is_put_before(uri, young)]
+    if not dry_run:
+        for uri in orphans:
+            store.blobs.delete_object(uri)
+    old = [blob for blob in found if blob.stamped_at is not None and blob.stamped_at < to_text(young)]
+    if not old:
+        return _BlobsGone(objects=tuple(orphans))
+    named = _named_blobs(store, _keys_gone(store, done) if dry_run else frozenset())
+    loose = [blob for blob in old if blob.sha256 not in named]
+    gone = [blob for blob in loose if dry_run or collection.remove_blob(store, blob)]
+    foreign = [blob.uri for blob in gone if blob.uri is not None and not store.blobs.owns(blob.uri, blob.sha256)]
+    return _BlobsGone(tuple(blob.sha256 for blob in gone), tuple(orphans), tuple(foreign))
+
+
+def object_name_in(uri: str) -> str:
+    """Return the name of an object, which no other put has.
+
+    By it, and not by the URI, objects are told from another: a folder has many spellings (`s3a://` beside `s3://`,
+    `file:///x` beside `/x`), and the item that names an object has the one of its day.
+    """
+    return uri.rpartition("/")[2]
+
+
+def _is_put_before(uri: str, moment: datetime) -> bool:
+    """Whether an object was put before `moment`, by the clock of who put it; not so of what has another name."""
+    ulid = ulid_of(object_name_in(uri))
+    put_at = None if ulid is None else ulid_time(ulid)
+    return put_at is not None and put_at < moment
+
+
+def _held_since(store: StateReader) -> list[datetime]:
+    """Return since when each job that is held is held, by the clock of its driver.
+
+    The same clock stamps what that driver puts: however wrong it or ours is, what a run puts stays until it ends.
+    """
+    heads = store.heads([partition.split("#JOB#")[1] for partition in collection.job_partitions(store)])
+    return [head.lease.since for head in heads.values() if head.lease is not None]
+
+
+def _keys_gone(store: StateReader, done: Sequence[JobCollected]) -> frozenset[Key]:
+    keys: set[Key] = set()
+    for job in done:
+        of_job = store.keys(job.job)
+        keys |= {of_job.run(RunKey.parse(run)) for run in job.runs}
+        keys |= {of_job.side(ulid) for ulid in job.sides}
+    return frozenset(keys)
+
+
+def _named_blobs(store: StateReader, without: frozenset[Key]) -> set[str]:
+    """Return the hashes of all blobs that an item of any job refers to, by itself or by a position that it holds."""
+    named: set[str] = set()
+    for partition in collection.job_partitions(store):
+        for key, attributes in store.table.query(partition):
+            if key in without:
+                continue
+            for name, value in attributes.items():
+                named |= set(payload_hashes(value))
+                if name.startswith(collection.POSITION_PREFIX):
+                    named |= _named_by_position(store, key, value)
+    return named
+
+
+def payload_hashes(value: Value) -> Iterator[str]:
+    """Yield the hashes that the payloads within an attribute name, at whatever depth."""
+    if isinstance(value, dict):
+        sha256 = value.get("sha256")
+        if isinstance(sha256, str):
+            yield sha256
+        for inner in value.values():
+            yield from payload_hashes(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from payload_hashes(inner)
+
+
+def _named_by_position(store: StateReader, key: Key, value: Value) -> set[str]:
+    try:
+        return set(position_hashes(store.blobs.get(item.payload_of(value))))
+    except StateCorruptError as error:
+        raise StateCorruptError(
+            f"a position in {key} can't be read ({error}), so nobody can tell which blobs it needs. No blob was "
+            "removed. 'airflow-bookmarks doctor' says more; restore the table from a backup, or reset the job."
+        ) from error
+
+
+def position_hashes(body: bytes) -> list[str]:
+    """Return the hashes of the blobs that a position may refer to: whatever looks like one in its text.
+
+    A position of any kind names its blobs in plain hexadecimal text (`core.position.Position.blobs`). Text that only
+    looks so keeps a blob too many, never one too few.
+    """
+    return [match.decode("ascii") for match in _HASH.findall(body)]

@@ -1,0 +1,1 @@
+"""The commit protocol, step by step: acquire, recover, stage, publish, clean up, finish."""

@@ -1,0 +1,149 @@
+"""Recover: finish and settle what earlier drivers left, before anything new is planned."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Protocol
+
+from airflow_bookmarks.core.errors import PublishError, SinkUnknownError, StateCorruptError
+from airflow_bookmarks.core.rules.territory import Territory
+from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.lifecycle.protocol.cleanup import finish_clean
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.file_changes import check_staging
+from airflow_bookmarks.lifecycle.protocol.publish import publish_run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.lifecycle.protocol.lease import Machine
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore, Holding
+
+log = logging.getLogger(__name__)
+
+
+class CommittingSink(Protocol):
+    """A sink that commits by itself, as recovery sees it."""
+
+    def burn(self, holding: Holding, run: Run, output: str) -> None:
+        """Make every token with a fence below the holding's unusable."""
+        ...
+
+    def landed(self, run: Run, output: str) -> bool:
+        """Say whether rows lie under the run's token; asked only after `burn`.
+
+        Ask for the token of each of `run.fences`: a run that was taken over before has a fence of its own and the rows
+        of the one that wrote them, and whoever took it over may have died before its commit.
+        """
+        ...
+
+
+def recover(
+    store: BookmarkStore, holding: Holding, machine: Machine, sinks: Mapping[str, CommittingSink] | None = None
+) -> tuple[Holding, Run | None]:
+    """Finish a clean, publish what is due, then settle every open run.
+
+    Returns the holding as it is then, and the run that was taken over because its rows had landed in a sink that
+    commits by itself (None: there was none). The caller goes to commit with that one before it plans anything.
+
+    Raises:
+        OutOfBoundsError: state names files that are not the job's; nothing was changed.
+        PublishError: what is due can't be published.
+        SinkUnknownError: an open run, or one whose publish is due, wrote to a sink that is neither staged nor given.
+    """
+    # The whole list before the first change: a job whose state names files of others publishes nothing by halves.
+    check_staging(Territory(store.namespace, holding.job), holding.base.staging)
+    holding = finish_clean(store, holding)
+    if holding.base.publishing is not None:
+        holding = finish_publish(store, holding, machine, sinks)
+    adopted: Run | None = None
+    opened = list(store.open_runs(holding.job, holding.base))
+    for run in opened:  # before the first of them is settled
+        check_known_sinks(holding.job, run, sinks)
+    for run in opened:
+        if adopted is None and _has_landed(holding, run, sinks or {}) and _is_same_position(holding, run):
+            adopted = store.adopt(holding, run)
+            log.warning(
+                "bookmark %s: the rows of run %s had landed; it is taken over and committed", holding.job, run.key
+            )
+        else:
+            store.abandon(holding, run)
+            left = "had failed" if run.state is RunState.FAILED else "was left open"
+            log.info("bookmark %s: run %s (%s) %s and is given up", holding.job, run.key, run.run_id, left)
+    machine.at(Point.RECOVERED)
+    return holding, adopted
+
+
+def check_known_sinks(job: str, run: Run, sinks: Mapping[str, CommittingSink] | None = None) -> None:
+    """Make sure that all sinks of a run that is not settled are known here.
+
+    To give up an open run whose rows may have landed would let them come twice; to mark a due one would lose rows that
+    its sink has still to publish.
+
+    Raises:
+        SinkUnknownError: one is not.
+    """
+    for name, output in run.outputs.items():
+        is_done = run.state.is_committed and output.commits_by_itself
+        if output.is_staged or is_done or output.sink in (sinks or {}):
+            continue
+        stays = "its publish stays due" if run.state.is_committed else "it is neither given up nor done again"
+        raise SinkUnknownError(
+            f"job {job!r}: run {run.key} wrote output {name!r} to a sink of kind {output.sink!r} ({output.target}), "
+            f"which is not known here. Nothing was read, written or changed: {stays}. Run the job where the sink is "
+            "known: with the version of this package, and the script, that made that run."
+        )
+
+
+def finish_publish(
+    store: BookmarkStore, holding: Holding, machine: Machine, sinks: Mapping[str, CommittingSink] | None = None
+) -> Holding:
+    """Publish and mark the run that the head names as due, in whatever epoch it was made."""
+    key = holding.base.publishing
+    if key is None:
+        raise PublishError(f"job {holding.job!r} has no publish due")
+    run = store.run(holding.job, key)
+    if run is None:
+        raise StateCorruptError(
+            f"job {holding.job!r}: the head says that run {key} is to be published, and there is no such run item. "
+            "Nothing was changed. Restore the table from a backup, or reset the job."
+        )
+    check_known_sinks(holding.job, run, sinks)
+    log.info("bookmark %s: run %s is committed and not published; publishing it", holding.job, key)
+    publish_run(store, holding, run, machine)
+    after = store.mark(holding, run, is_own=False)
+    if after is None:
+        raise StateCorruptError(f"job {holding.job!r}: the mark of run {key} released a lease that it must keep")
+    return after
+
+
+def _has_landed(holding: Holding, run: Run, sinks: Mapping[str, CommittingSink]) -> bool:
+    landed = False
+    for name, output in run.outputs.items():
+        sink = sinks.get(output.sink)
+        if sink is not None:
+            sink.burn(holding, run, name)
+            landed = sink.landed(run, name) or landed
+    return landed
+
+
+def _is_same_position(holding: Holding, run: Run) -> bool:
+    # By position and not by epoch or version: a rewind to the last run leaves the position where it was, and rows that
+    # have landed must be carried over it, or they come twice.
+    return run.key.number == holding.run_number and all(
+        plan.facts.get(STARTS_FROM) == starts_from(holding.base, ctx) for ctx, plan in run.plans.items()
+    )
+
+
+STARTS_FROM = "starts_from"
+STARTS_OVER = "starts_over"
+
+
+def starts_from(head: Head, ctx: str) -> str | None:
+    """Return the name of the position from which a plan of `ctx` starts: the run (or set) that holds it, or None."""
+    state = head.contexts.get(ctx)
+    if state is None:
+        return None
+    return str(state.run) if state.set_in is None else f"set in epoch {state.set_in}"

@@ -1,0 +1,848 @@
+"""An enabled run, from begin to mark: what a driver does with the bookmark, without Spark.
+
+begin -> recover -> plan(ctx) ... place(output) ... staged(output) -> commit -> publish -> mark -> sweep
+
+In batches the mark takes the next fence in the same transaction, and the next run goes on from there (`following`):
+
+            plan ... commit -> publish -> mark + take -> sweep -> plan ... commit -> publish -> mark -> sweep
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Self
+
+from airflow_bookmarks.core.edge import Edge
+from airflow_bookmarks.core.errors import BookmarkError, MisuseError, OptionError
+from airflow_bookmarks.core.job import Caller, check_name
+from airflow_bookmarks.core.job_state import STATE_CONTEXT
+from airflow_bookmarks.core.option import Option
+from airflow_bookmarks.core.plan import FilePlan, encode_moves, encode_paths
+from airflow_bookmarks.core.rules.start import BEGINNING, Start, is_first_run
+from airflow_bookmarks.core.rules.territory import Territory
+from airflow_bookmarks.core.run import STAGED_SINKS, ContextState, OutputEntry, Payload, PlanEntry, Run, RunKey
+from airflow_bookmarks.core.selection.reason import OVER_BOUND
+from airflow_bookmarks.core.text.escaping import in_lines
+from airflow_bookmarks.core.watermark import Greatest, state_after
+from airflow_bookmarks.lifecycle.history.relocation import MOVED_FROM, found_moved
+from airflow_bookmarks.lifecycle.history.rewind import rewind_along
+from airflow_bookmarks.lifecycle.history.timeline_switch import resting_contexts
+from airflow_bookmarks.lifecycle.protocol.acquire import OnConflict, begin
+from airflow_bookmarks.lifecycle.protocol.cleanup import finish_clean
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.lease import Machine, Renewer
+from airflow_bookmarks.lifecycle.protocol.new_name import check_part_name
+from airflow_bookmarks.lifecycle.protocol.publish import (
+    check_publishable,
+    publish_run,
+    sweep_after_mark,
+    sweep_before_plan,
+)
+from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM, STARTS_OVER, CommittingSink, recover, starts_from
+from airflow_bookmarks.lifecycle.protocol.source_cleanup import (
+    IS_READ_WHOLE,
+    ON_PUBLISHED,
+    Disposal,
+    log_kept,
+    put_away,
+)
+from airflow_bookmarks.lifecycle.protocol.staging import Place, Staged, place_entry
+from airflow_bookmarks.lifecycle.run.expectation import Expects
+from airflow_bookmarks.lifecycle.run.other_use import OtherUse, check_alone, warn_of_readers
+from airflow_bookmarks.lifecycle.run.repetition import warn_of_repetition
+from airflow_bookmarks.lifecycle.run.replacement import Replacement
+from airflow_bookmarks.lifecycle.run.unfinished_write import TracksWrites
+from airflow_bookmarks.lifecycle.run.unknown_run import check_known_runs
+from airflow_bookmarks.lifecycle.state.discard import (
+    discarded_facts,
+    increment_of,
+    is_published,
+    log_discarded,
+    remedy_for,
+)
+from airflow_bookmarks.lifecycle.state.guard import guarded
+from airflow_bookmarks.lifecycle.state.job_state import JobStates, KeepsState, state_context
+from airflow_bookmarks.lifecycle.state.manifest import WritesManifests
+from airflow_bookmarks.lifecycle.state.positions import ContextReader, ReadsContexts
+from airflow_bookmarks.lifecycle.state.quarantine import log_corrupt, without_corrupt
+from airflow_bookmarks.lifecycle.state.start import OtherReaders, log_start, position_at_start, warn_renamed
+from airflow_bookmarks.lifecycle.state.summary import Summary, log_committed, log_found, log_planned
+from airflow_bookmarks.lifecycle.state.timing import Stopwatch
+from airflow_bookmarks.lifecycle.state.verification import OnMissing, recheck_plan
+from airflow_bookmarks.sources.registry import advance_stored
+from airflow_bookmarks.sources.source import Found
+from airflow_bookmarks.sources.upstream import RewindWanted
+from airflow_bookmarks.store.bookmark_store import PLAN_INLINE_BYTES, BookmarkStore, Commit, Holding
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from airflow_bookmarks.core.position import Position
+    from airflow_bookmarks.core.rules.emptiness import Increment
+    from airflow_bookmarks.sources.source import OnSourceChange, Source
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Planned:
+    """What the run knows of one context that it reads."""
+
+    source: Source
+    found: Found
+    plan: FilePlan
+    on_missing: OnMissing
+    schema: str | None = None
+    schema_change: Mapping[str, Any] | None = None
+    failure: str | None = None
+
+
+class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites):
+    """A run that holds the job's lease. Made by `ActiveRun.begin`; ends with `commit` or `abort`.
+
+    `skipped` and metrics are kept per context; nothing that was left out is silent.
+    """
+
+    option = Option.ENABLE
+
+    def __init__(
+        self,
+        store: BookmarkStore,
+        holding: Holding,
+        machine: Machine,
+        stopwatch: Stopwatch,
+        renewer: Renewer | None = None,
+    ) -> None:
+        super().__init__()
+        self._store, self._holding, self._machine = store, holding, machine
+        self._stopwatch = stopwatch
+        self._renewer = renewer or Renewer(store, machine)
+        self._in_batches, self._goes_on = False, False
+        self._next: Holding | None = None
+        self._start = BEGINNING
+        self._others = OtherReaders(store, holding.job)
+        self._territory = Territory(store.namespace, holding.job)
+        self._read_head()
+        self._contexts: dict[str, Planned] = {}
+        self._outputs: dict[str, OutputEntry] = {}
+        self._staged: dict[str, Staged] = {}
+        self._rows: dict[str, int | None] = {}
+        self._greatest: dict[str, Greatest] = {}
+        self._disposals: dict[str, Disposal] = {}
+        self._kept: dict[str, str] = {}
+        self._replacements: dict[str, Replacement] = {}
+        self._staging: list[str] = list(holding.base.staging)
+        self._entries: Mapping[str, OutputEntry] = {}
+        self._landing: Mapping[str, FilePlan] | None = None
+        self._has_item = False
+        self._inline_bytes = 0
+        self._is_over = False
+        self._is_marked = False
+
+    # ---- begin
+
+    @classmethod
+    def begin(
+        cls,
+        store: BookmarkStore,
+        job: str,
+        caller: Caller,
+        machine: Machine,
+        *,
+        on_conflict: OnConflict = "fail",
+        wait_for: timedelta = timedelta(hours=1),
+        sinks: Mapping[str, CommittingSink] | None = None,
+        replays: int | None = None,
+        start: Start = BEGINNING,
+        in_batches: bool = False,
+    ) -> Self:
+        """Take the job, finish what is due, settle what is open.
+
+        `start` is where a job without a bookmark begins (`core.start.is_first_run`). `in_batches`: where a bound has
+        left something over, the execution goes on with another run after this one (`following`).
+
+        Raises:
+            JobBusyError, AttemptRefusedError, PublishError, StoreError: nothing of this run has begun.
+        """
+        stopwatch = Stopwatch(machine.monotonic)
+        with stopwatch.measure("begin"):
+            holding = begin(store, job, caller, machine, on_conflict=on_conflict, wait_for=wait_for, replays=replays)
+            run = cls(store, holding, machine, stopwatch)
+            run._start, run._in_batches = start, in_batches
+            run._renewer.start(holding)
+            try:
+                holding, adopted = recover(store, holding, machine, sinks)
+                run._hold(holding)
+                if adopted is not None:
+                    run._commit_adopted(adopted)
+                # Nothing is due or open now, so nobody needs what lower fences staged. A driver whose publish was
+                # dropped by a forced rewind finds nothing to move any more: else it could move files into the target
+                # after this run has listed what it replaces. What it stages from now on, the last sweep takes.
+                sweep_before_plan(store, job, run._staging, run._holding.fence - 1)
+            except BaseException:
+                run._give_back()
+                raise
+        return run
+
+    @property
+    def job(self) -> str:
+        return self._holding.job
+
+    @property
+    def run_number(self) -> int:
+        """The number under which this run will commit."""
+        return self._holding.run_number
+
+    @property
+    def epoch(self) -> int | None:
+        """The epoch in which this run will commit."""
+        return self._holding.base.epoch
+
+    @property
+    def token(self) -> str:
+        """What tells this run's output from that of any other: for sinks of the user's own, to write idempotently."""
+        h = self._holding
+        return f"{self._store.namespace}/{h.job}/{h.base.epoch}/{h.run_number}/{h.fence}"
+
+    @property
+    def file_token(self) -> str:
+        """The part of published file names that tells this run, and each revision of it, from any other."""
+        return f"run-{self._run_key}"
+
+    @property
+    def execution_id(self) -> str:
+        """The run id of the execution that makes this run."""
+        return self._holding.caller.run_id
+
+    @property
+    def _manifest_part(self) -> str | None:
+        is_first = self._holding.first_run in (None, self.run_number)
+        return None if is_first else f"run-{self.run_number}"
+
+    @property
+    def _run_key(self) -> RunKey:
+        """Under what this run stages and publishes."""
+        return self._holding.key
+
+    def _payloads(self, bodies: Mapping[str, bytes], most_bytes: int | None = None) -> dict[str, Payload]:
+        """Return references for bodies of the run item, inline while all of the item's fit together."""
+        payloads = self._store.payloads(bodies, self._inline_bytes, most_bytes=most_bytes)
+        self._inline_bytes += sum(p.size_bytes for p in payloads.values() if p.inline is not None)
+        return payloads
+
+    def _hold(self, holding: Holding) -> None:
+        """Go on with another holding of the job, and with what its head says."""
+        self._holding = holding
+        self._read_head()
+        self._renewer.switch(holding)
+
+    def _read_head(self) -> None:
+        self._reader = ContextReader(self._store, self.job, self._holding.base, self._start)
+        self._states = JobStates(self._reader)
+
+    # ---- plan
+
+    @guarded
+    def plan(
+        self,
+        ctx: str,
+        source: Source,
+        *,
+        on_missing: OnMissing = "error",
+        on_source_change: OnSourceChange = "error",
+        moved_from: str | None = None,
+    ) -> FilePlan:
+        """Fix what this run reads from one context, and store it before the first byte is read.
+
+        Raises:
+            SourceSwitchedError: the context's position is of another source, and nothing says that its files moved.
+            MisuseError: after the commit, or a context that this run has planned already.
+            SourceError: it can't be planned. FencedError: the job is not ours any more.
+        """
+        check_name("context", ctx)
+        self._check_running(f"read {ctx!r}")
+        if ctx in self._contexts:
+            raise MisuseError(
+                f"job {self.job!r}: context {ctx!r} is read twice in one run. Nothing was read by the second read, "
+                "nothing was committed. Give each source a name of its own."
+            )
+        self._check_alone(ctx, source)
+        check_part_name(self._store, self.job, "context", ctx, self._holding.base)
+        with self._stopwatch.measure("plan"):
+            found, plan = self._plan_source(ctx, source, on_source_change, moved_from)
+            self._machine.at(Point.LISTED)
+            self._store_plan(ctx, source, found, plan)
+            self._write_manifest(ctx, plan)
+            self._machine.at(Point.PLANNED)
+        self._contexts[ctx] = Planned(source, found, plan, on_missing)
+        log_planned(log, self.job, ctx, plan)
+        return plan
+
+    def _check_alone(self, ctx: str, source: Source) -> None:
+        disposing = {name: disposal.on_published for name, disposal in self._disposals.items()}
+        others = {name: context.source for name, context in self._contexts.items()}
+        try:
+            check_alone(self.job, ctx, source, others, disposing)
+        except OptionError:
+            for name in disposing:  # where the script goes on all the same
+                self.keep_files(name, f"context {ctx!r}, which was refused, reads them as well")
+            raise
+        if ctx in disposing and is_first_run(self._holding.base):
+            warn_of_readers(self._store, self.job, ctx, source)
+
+    def _store_plan(self, ctx: str, source: Source, found: Found, plan: FilePlan) -> None:
+        facts = {**plan.facts(), STARTS_FROM: starts_from(self._holding.base, ctx)}
+        if found.position is None:
+            facts[STARTS_OVER] = True
+        if ctx in self._disposals:
+            facts |= self._disposals[ctx].facts()
+        if found.moved is not None:
+            facts[MOVED_FROM] = dict(found.moved.facts)
+        body = self._payloads({ctx: plan.encode()}, PLAN_INLINE_BYTES)[ctx]
+        entry = PlanEntry(source.kind, body, facts, source.fingerprint())
+        self._store.plan(self._holding, ctx, entry, option=self.option.value, is_last=not self._in_batches)
+        self._has_item = True
+
+    @property
+    def has_input(self) -> bool:
+        """Whether a context that was planned up to now has anything to read."""
+        return any(not context.plan.is_empty for context in self._contexts.values())
+
+    @property
+    def may_quarantine(self) -> bool:
+        """Whether this run may leave planned files out because they can't be parsed."""
+        return True
+
+    @property
+    def compares_columns(self) -> bool:
+        """Whether the columns of a read are held against those of the run before."""
+        return True
+
+    @guarded
+    def quarantine(self, ctx: str, corrupt: Mapping[str, str]) -> FilePlan:
+        """Leave planned files that can't be parsed out of the plan of a context; return what is left of it.
+
+        Call it before anything of the context is read or written. The plan is stored anew, so that whoever goes on with
+        this run, or makes it again, reads none of them; that they were found is part of the position after this run.
+
+        Args:
+            corrupt: the error of each of these files, by its path.
+
+        Raises:
+            QuarantineFullError: they are too many. FencedError: the job is not ours any more.
+        """
+        self._check_running(f"quarantine files of {ctx!r}")
+        context = self._contexts[ctx]
+        plan = without_corrupt(context.plan, context.found, corrupt, self.run_number)
+        self._store_plan(ctx, context.source, context.found, plan)
+        self._write_manifest(ctx, plan)
+        context.plan = plan
+        log_corrupt(self.job, ctx, corrupt, is_kept=True)
+        return plan
+
+    @guarded
+    def dispose(self, ctx: str, disposal: Disposal) -> None:
+        """Say what becomes of the files of a context once this run is published; before it is planned."""
+        self._disposals[ctx] = disposal
+
+    def keep_files(self, ctx: str, why: str) -> None:
+        """Let the files of a context stay after all, for good: it is not known that all of them were read."""
+        self._kept[ctx] = why
+
+    def _plan_source(
+        self, ctx: str, source: Source, on_change: OnSourceChange, moved_from: str | None
+    ) -> tuple[Found, FilePlan]:
+        found = found_moved(self._store, self.job, self._reader, ctx, source, moved_from)
+        found = self._reader.found_for(ctx, source, on_change) if found is None else found
+        if is_first_run(self._holding.base):
+            self._others.warn(ctx, source)
+        if self._reader.start.is_beginning:
+            log_found(log, self.job, ctx, source.kind, self.watermark(ctx), self._holding.base)
+        else:
+            log_start(log, self.job, ctx, source.kind, self._reader.start)
+        try:
+            return found, source.plan(found)
+        except RewindWanted as wanted:
+            used = [*self._contexts, *self._outputs, *(["job.state"] if self._states.is_used else [])]
+            if used:
+                raise MisuseError(
+                    f"job {self.job!r}: {wanted}, and to go back along with it has to take all contexts of this job "
+                    f"back, but {sorted(used)} of this run are planned or read already. Nothing was committed. Read "
+                    f"{ctx!r} before anything else in the script."
+                ) from wanted
+            self._renewer.rest()  # a renewal under the old fence, on its way now, must not count as a lost lease
+            self._hold(rewind_along(self._store, self._holding, wanted))
+            self._hold(finish_clean(self._store, self._holding))
+            found = self._reader.found_for(ctx, source, on_change)
+            return found, source.plan(found)
+
+    def schema_before(self, ctx: str) -> str | None:
+        """Return the schema (JSON) of the run from which a planned context goes on; None where it starts anew."""
+        return None if self._contexts[ctx].found.position is None else self.known_schema(ctx)
+
+    @guarded
+    def start_over(self, ctx: str) -> FilePlan:
+        """Plan a context again, from its beginning; call it before anything of it is read.
+
+        The plan that was stored is replaced, with the note that it goes on from no position.
+
+        Raises:
+            SourceError: it can't be planned. FencedError: the job is not ours any more.
+        """
+        self._check_running(f"read {ctx!r} from the beginning")
+        context = self._contexts[ctx]
+        with self._stopwatch.measure("plan"):
+            found = Found()
+            plan = context.source.plan(found)
+            self._store_plan(ctx, context.source, found, plan)
+            self._write_manifest(ctx, plan)
+        context.found, context.plan = found, plan
+        log_planned(log, self.job, ctx, plan)
+        return plan
+
+    @guarded
+    def set_schema(self, ctx: str, schema: str, change: Mapping[str, Any] | None = None) -> None:
+        """Keep the schema (JSON) with which a context was read, for later runs; and how it differs from before."""
+        self._contexts[ctx].schema, self._contexts[ctx].schema_change = schema, change
+
+    @guarded
+    def set_failed(self, ctx: str, error: str) -> None:
+        """Keep that a planned context could not be read: this run can't commit, also where the error is caught."""
+        self._contexts[ctx].failure = error
+
+    @guarded
+    def set_rows(self, ctx: str, rows: int | None) -> None:
+        """Keep how many rows were read from a context (None: not known)."""
+        self._rows[ctx] = rows
+
+    @guarded
+    def set_greatest(self, ctx: str, greatest: Greatest) -> None:
+        """Keep the greatest value that was read of the column whose values are the watermark of a context."""
+        self._greatest[ctx] = greatest
+
+    # ---- place, stage
+
+    @guarded
+    def place(self, output: str, place: Place) -> str:
+        """Store where an output is staged, before its first byte is written; return that folder.
+
+        Raises:
+            MisuseError: after the commit, or an output of that name was placed already.
+            UnknownRunsError: a first run finds files of runs that the store does not know.
+            FencedError: the job is not ours any more.
+        """
+        check_name("output", output)
+        self._check_running(f"write {output!r}")
+        if output in self._outputs:
+            raise MisuseError(
+                f"job {self.job!r}: output {output!r} is written twice in one run. Nothing was committed. Give each "
+                "output a name of its own."
+            )
+        check_part_name(self._store, self.job, "output", output, self._holding.base)
+        if place.on_unknown_runs == "error" and is_first_run(self._holding.base) and self._start.is_beginning:
+            check_known_runs(self._store, self.job, output, place.target)
+        entry, root = place_entry(self._store.namespace, self.job, self._run_key, output, place)
+        staging = self._staging if root is None or root in self._staging else [*self._staging, root]
+        placed = {**self._listed_before(output, place), output: entry}
+        self._store.place(self._holding, placed, staging, option=self.option.value, is_last=not self._in_batches)
+        self._staging, self._has_item = staging, True
+        self._outputs[output] = entry
+        self._machine.at(Point.PLACED)
+        return entry.place
+
+    def _listed_before(self, output: str, place: Place) -> Mapping[str, OutputEntry]:
+        """Return what is to be stored with the place of a sink that commits by itself; nothing for any other.
+
+        Whoever finds its rows takes the run over, with what is staged: so by then all else is staged, and listed. And
+        the input is looked at for the last time, because rows that have landed can't be taken back.
+        """
+        if self._landing is not None:
+            raise MisuseError(
+                f"job {self.job!r}: output {output!r} is written after one that commits by itself. Nothing was "
+                "committed. Write that one last; two of its kind can't be part of one run."
+            )
+        if place.sink in STAGED_SINKS:
+            return {}
+        self._check_staged()
+        self._landing = self._rechecked()
+        # Rows are about to land in that sink, so this run moves something, whatever else it has found.
+        return self._output_entries(increment_of(self._landing, state_changed=True))
+
+    @guarded
+    def staged(self, output: str, staged: Staged) -> None:
+        """Say what lies staged for an output: nothing of it is visible before the commit."""
+        self._staged[output] = staged
+        self._note_written(output)
+        self._machine.at(Point.STAGED)
+
+    # ---- commit
+
+    @guarded
+    def commit(self) -> Summary:
+        """Commit, publish, mark, sweep.
+
+        Raises:
+            MisuseError: it is over already, a read failed, or a write was refused or not finished.
+            SourceChangedError: planned input changed; nothing was committed.
+            FencedError, ChangedMeanwhileError: nothing was committed.
+            PublishError: committed; the publish stays due and is finished by whoever begins next.
+        """
+        self._check_running("commit")
+        self._check_read()
+        self._check_written("committed")
+        self._check_staged()
+        self._stopwatch.measure_since("read_write", "plan")
+        with self._stopwatch.measure("commit"):
+            plans = self._rechecked() if self._landing is None else self._landing
+            warn_of_repetition(self.job, plans, self._outputs)
+            commit = self._commit_of(plans)
+            self._machine.at(Point.BEFORE_COMMIT)
+            run = self._store.commit(self._holding, commit)
+        self._is_over, self._goes_on = True, not commit.is_last
+        self._reader = ContextReader(self._store, self.job, replace(self._holding.base, contexts=commit.contexts))
+        self._machine.at(Point.COMMITTED)
+        for ctx, state in commit.contexts.items():
+            if ctx == STATE_CONTEXT:
+                continue
+            log_committed(log, self.job, ctx, self._holding.run_number, state)
+        for name, output in run.outputs.items():
+            log_discarded(self.job, name, output.facts, remedy=remedy_for(plans))
+        for name, replacement in self._replacements.items():
+            replacement.log(self.job, name)
+        summary = self._publish(run)
+        self._put_away(plans)
+        return summary
+
+    def _put_away(self, plans: Mapping[str, FilePlan]) -> None:
+        for ctx, disposal in self._disposals.items():
+            if ctx not in plans:
+                continue
+            if ctx in self._kept:
+                log_kept(self.job, ctx, disposal, len(plans[ctx]), self._kept[ctx])
+            else:
+                context = self._contexts[ctx]
+                others = OtherUse(self._store, self.job, list(plans), context.source)
+                put_away(self._store, self._holding, ctx, context.plan, plans[ctx], disposal, others.still_wanted)
+
+    def _publish(self, run: Run) -> Summary:
+        with self._stopwatch.measure("publish"):
+            publish_run(self._store, self._holding, run, self._machine)
+        run = replace(run, metrics={**run.metrics, "seconds": self._stopwatch.seconds()})
+        if self._goes_on:
+            self._next = self._mark_and_take(run)
+            self._renewer.switch(self._next)
+        else:
+            self._store.mark(self._holding, run, is_own=True)
+            self._renewer.stop()
+        self._is_marked = True
+        self._machine.at(Point.MARKED)
+        sweep_after_mark(self._store, self.job, self._staging, self._holding.fence)
+        self._machine.at(Point.SWEPT)
+        return Summary.of(run, self._store.namespace, self.job)
+
+    def _mark_and_take(self, run: Run) -> Holding:
+        """Mark the own run, and take the next fence for the next run of the same execution, in one transaction."""
+        self._renewer.rest()  # a renewal under the old fence, on its way now, must not count as a lost lease
+        following = self._store.mark(self._holding, run, is_own=True, take_next=self._machine.lease_time)
+        if following is None:
+            raise MisuseError(f"job {self.job!r}: the mark of run {run.key} took no next fence")
+        return following
+
+    # ---- batches
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether this run has ended, and the job is held for the next run of this execution: see `following`."""
+        return self._next is not None
+
+    def following(self) -> ActiveRun:
+        """Return the next run of this execution, which holds the job already.
+
+        Raises:
+            MisuseError: this run was the last one, or has not ended.
+        """
+        if self._next is None:
+            raise MisuseError(f"job {self.job!r}: no run follows this one. Nothing moved. Begin another one.")
+        run = ActiveRun(self._store, self._next, self._machine, Stopwatch(self._machine.monotonic), self._renewer)
+        run._in_batches, self._next = True, None
+        run.write_manifests(self._manifests)
+        return run
+
+    def leave(self) -> None:
+        """Give the job back between two runs of an execution that is not finished; elsewhere it does nothing."""
+        if self._next is None:
+            return
+        self._holding, self._next = self._next, None
+        log.warning("bookmark %s: the loop was left with input over; the next run of the job reads it", self.job)
+        self._give_back()
+
+    def _check_staged(self) -> None:
+        check_staged(self.job, self._outputs, self._staged, "committed")
+
+    def _check_read(self) -> None:
+        failed = {ctx: context.failure for ctx, context in self._contexts.items() if context.failure is not None}
+        check_read(self.job, failed, "committed")
+
+    def _rechecked(self) -> dict[str, FilePlan]:
+        plans: dict[str, FilePlan] = {}
+        for ctx, context in self._contexts.items():
+            plan = recheck_plan(self.job, ctx, context.source, context.plan, context.on_missing)
+            if len(plan) < len(context.plan):
+                # Whoever takes this run over, or makes it again, must not read what it leaves to the next one.
+                self._store_plan(ctx, context.source, context.found, plan)
+            plans[ctx] = plan
+        return plans
+
+    def _commit_of(self, plans: Mapping[str, FilePlan]) -> Commit:
+        warn_renamed(self.job, self._holding.base.contexts, {ctx: p.source for ctx, p in self._contexts.items()})
+        positions = {ctx: self._advanced(ctx, plan) for ctx, plan in plans.items()}
+        moved = {ctx: position for ctx, position in positions.items() if position is not None}
+        for ctx in plans:
+            self._store_relocated(self._contexts[ctx].found)
+        stored = self._store_positions(moved)
+        contexts = dict(self._holding.base.contexts)
+        for ctx, position in moved.items():
+            source = self._contexts[ctx].source
+            state = ContextState(source.kind, source.fingerprint(), self._holding.key)
+            before = self._reader.state(ctx) if self._contexts[ctx].found.position is not None else None
+            contexts[ctx] = state_after(state, position, before, self._greatest.get(ctx))
+        states = self._states.changed()
+        if states is not None:
+            contexts[STATE_CONTEXT] = state_context(self._holding.key)
+            stored |= self._payloads({STATE_CONTEXT: states})
+        schemas = self._schemas_after(moved)
+        increment = increment_of(plans, state_changed=self._states.has_changed)
+        outputs = self._output_entries(increment)
+        return Commit(
+            contexts=contexts,
+            positions=stored,
+            outputs=outputs,
+            edges=edges_of(self.job, plans, self._holding.base.contexts),
+            schemas=self._payloads(schemas),
+            metrics={**self._metrics(plans), **self._states.facts()},
+            is_empty=increment.is_empty(publishes=_publishes(outputs)),
+            is_last=not (self._in_batches and is_over_bound(plans)),
+            has_item=self._has_item,
+        )
+
+    def _advanced(self, ctx: str, plan: FilePlan) -> Position | None:
+        position = self._contexts[ctx].source.advance(plan)
+        is_new = ctx not in self._holding.base.contexts
+        moved = self._contexts[ctx].found.moved
+        if position is None and moved is not None:
+            return moved.position  # nothing is new, and the place is
+        return position_at_start(self._contexts[ctx].found, plan) if position is None and is_new else position
+
+    def _store_relocated(self, found: Found) -> None:
+        """Store what a position after a move of files refers to; that of the commit does not hold it as its own."""
+        for data in () if found.moved is None else found.moved.position.blobs.values():
+            self._store.blobs.put(data)
+
+    def _store_positions(self, moved: Mapping[str, Position]) -> dict[str, Payload]:
+        for position in moved.values():
+            for data in position.blobs.values():
+                self._store.blobs.put(data)
+        return self._payloads({ctx: position.body for ctx, position in moved.items()})
+
+    def _output_entries(self, increment: Increment) -> dict[str, OutputEntry]:
+        entries: dict[str, OutputEntry] = {}
+        for name, entry in self._outputs.items():
+            if name in self._entries:
+                entries[name] = self._entries[name]
+                continue
+            staged = self._staged[name]
+            if not entry.is_staged:
+                entries[name] = replace(entry, facts={**entry.facts, "rows": staged.rows})
+                continue
+            facts: dict[str, Any] = {
+                **entry.facts,
+                "rows": staged.rows,
+                "files": len(staged.moves),
+                "bytes": staged.bytes,
+            }
+            if not is_published(increment, entry.facts, staged):  # what was staged is swept
+                entries[name] = replace(entry, facts={**entry.facts, **discarded_facts(staged)})
+                continue
+            check_publishable(self._territory, self._run_key, name, entry, staged.moves, staged.deletes)
+            lists = {"publish": encode_moves(staged.moves, staged.files), "schema": (staged.schema or "").encode()}
+            if staged.deletes:
+                lists["delete"] = encode_paths(staged.deletes)
+            payloads = self._payloads(lists)
+            facts["deleted_files"] = len(staged.deletes)
+            plans = {ctx: (context.source.kind, context.plan) for ctx, context in self._contexts.items()}
+            self._replacements[name] = Replacement.of(self._store, self._holding, entry, staged, plans)
+            facts |= self._replacements[name].facts()
+            entries[name] = replace(
+                entry,
+                facts=facts,
+                publish=payloads["publish"],
+                schema=payloads["schema"],
+                delete=payloads.get("delete"),
+            )
+        self._entries = entries
+        return entries
+
+    def _metrics(self, plans: Mapping[str, FilePlan]) -> dict[str, Any]:
+        contexts: dict[str, Any] = {}
+        for ctx, plan in plans.items():
+            facts = plan.facts()
+            facts["rows"] = self._rows.get(ctx)
+            facts["watermark_before"] = self.watermark(ctx)
+            if ctx in self._contexts and self._contexts[ctx].schema_change:
+                facts["schema_change"] = self._contexts[ctx].schema_change
+            if ctx in self._kept:
+                facts[IS_READ_WHOLE] = False
+            if ctx in self._greatest:
+                facts |= {"watermark_column": self._greatest[ctx].column, "greatest": self._greatest[ctx].value}
+            contexts[ctx] = facts
+        return {"contexts": contexts, "seconds": self._stopwatch.seconds()}
+
+    def _schemas_after(self, moved: Mapping[str, Position]) -> dict[str, bytes]:
+        """Return the schemas with which contexts were read; of one that moved unread, that before."""
+        schemas = {ctx: context.schema for ctx, context in self._contexts.items()}
+        for ctx in moved:
+            if schemas[ctx] is None and self._contexts[ctx].found.position is not None:
+                schemas[ctx] = self._reader.known_schema(ctx)
+        return {ctx: schema.encode() for ctx, schema in schemas.items() if schema is not None}
+
+    def _schemas_before(self, adopted: Run) -> dict[str, bytes]:
+        """Return the schemas that a run which is taken over goes on with: with which it read died with its driver."""
+        goes_on = [ctx for ctx, entry in adopted.plans.items() if not entry.facts.get(STARTS_OVER)]
+        known = {ctx: self._reader.known_schema(ctx) for ctx in goes_on}
+        return {ctx: schema.encode() for ctx, schema in known.items() if schema is not None}
+
+    def _commit_adopted(self, adopted: Run) -> None:
+        """Commit and publish a run that was taken over, as it was planned; then go on under the next fence."""
+        plans = {ctx: FilePlan.decode(self._store.blobs.get(p.body)) for ctx, p in adopted.plans.items()}
+        moved: dict[str, Position] = {}
+        contexts = dict(self._holding.base.contexts)
+        for ctx, plan in plans.items():
+            entry = adopted.plans[ctx]
+            found = Found() if entry.facts.get(STARTS_OVER) else self._reader.found(ctx)
+            position = advance_stored(entry.kind, plan, found)
+            if ON_PUBLISHED in entry.facts:
+                self._kept[ctx] = "its driver has died, and with it what was read"
+            if position is not None:
+                moved[ctx] = position
+                state = ContextState(entry.kind, entry.fingerprint, self._holding.key)
+                before = None if entry.facts.get(STARTS_OVER) else self._reader.state(ctx)
+                # What its rows were nobody knows any more: the watermark of a column stays where it was.
+                column = None if before is None else before.watermark_column
+                contexts[ctx] = state_after(state, position, before, None if column is None else Greatest(column))
+        commit = Commit(
+            contexts=contexts,
+            positions=self._store_positions(moved),
+            outputs=adopted.outputs,
+            edges=edges_of(self.job, plans, self._holding.base.contexts),
+            schemas=self._payloads(self._schemas_before(adopted)),
+            metrics=self._metrics(plans),
+            is_empty=increment_of(plans, state_changed=None).is_empty(publishes=_publishes(adopted.outputs)),
+            is_last=False,
+        )
+        run = replace(self._store.commit(self._holding, commit), fences=adopted.fences)  # under which it has staged
+        for ctx in plans.keys() & contexts.keys():
+            log_committed(log, self.job, ctx, self._holding.run_number, contexts[ctx])
+        publish_run(self._store, self._holding, run, self._machine)
+        self._kept.clear()
+        self._hold(self._mark_and_take(run))
+
+    # ---- abort
+
+    @guarded
+    def abort(self, error: str) -> None:
+        """Give the job back without a commit: state and targets stay as they were.
+
+        After the commit nothing is taken back: a publish that failed stays due, for whoever begins next.
+        """
+        if self._is_over:
+            if self._is_marked:
+                self.leave()
+            else:
+                self._give_back()
+            return
+        self._is_over = True
+        self._renewer.stop()
+        error = self._with_unmet(error)
+        log.warning("bookmark %s: the run failed, nothing is committed: %s", self.job, in_lines(error))
+        try:
+            # A replay has no item of its own, and marks nothing on the one that it makes again.
+            is_kept = self._unmet is not None and self._run_key == self._holding.key
+            self._store.fail(self._holding, error, has_item=self._has_item, is_kept=is_kept)
+        except BookmarkError as also:
+            # The reason for the abort is what the user has to see; the next begin settles the run in any case.
+            log.warning("bookmark %s: the failed run could not be marked: %s", self.job, also)
+
+    def _give_back(self) -> None:
+        """Release the lease, so that nobody has to wait for its end; what is due or open stays on the head."""
+        self._renewer.stop()
+        try:
+            self._store.release(self._holding)
+        except BookmarkError as also:
+            log.warning("bookmark %s: the lease could not be released and runs out by itself: %s", self.job, also)
+
+    def _check_running(self, what: str) -> None:
+        if self._renewer.fenced is not None:
+            raise self._renewer.fenced
+        if self._is_over:
+            raise MisuseError(
+                f"job {self.job!r}: can't {what}, this run is over (committed or aborted). Nothing moved. Begin "
+                "another run."
+            )
+        self._check_expectations()
+
+
+def _publishes(outputs: Mapping[str, OutputEntry]) -> bool:
+    """Whether any output becomes visible; what a sink that commits by itself was given is so already."""
+    return any(entry.publish is not None or not entry.is_staged for entry in outputs.values())
+
+
+def check_staged(job: str, placed: Collection[str], staged: Collection[str], done: str) -> None:
+    """Make sure that each output that was placed was written; `done` is what else the run would be: "committed".
+
+    Raises:
+        MisuseError: one was not.
+    """
+    unfinished = sorted(set(placed) - set(staged))
+    if unfinished:
+        raise MisuseError(f"job {job!r}: outputs {unfinished} were placed and not written. Nothing was {done}.")
+
+
+def check_read(job: str, failed: Mapping[str, str], done: str) -> None:
+    """Make sure that each context that was planned was read; `failed` has the errors of those that were not.
+
+    Raises:
+        MisuseError: one was not, also where the script caught its error.
+    """
+    if failed:
+        told = "; ".join(f"{ctx!r} was planned and not read: {error}" for ctx, error in failed.items())
+        raise MisuseError(
+            f"job {job!r}: {told}. "
+            f"Nothing was {done}: what was planned would count as read. Let the error end the run, and mend it."
+        )
+
+
+def is_over_bound(plans: Mapping[str, FilePlan]) -> bool:
+    """Whether a bound has left something of these sources to the next run."""
+    return any(plan.skipped.get(OVER_BOUND) for plan in plans.values())
+
+
+def edges_of(job: str, plans: Mapping[str, FilePlan], base: Mapping[str, ContextState]) -> dict[str, Edge]:
+    """Return per upstream job that this run read what `job` will have consumed of it, as seen at plan.
+
+    Contexts of the same upstream that this run did not read (`base`) stay where they are; the edge is at the lowest.
+    """
+    edges: dict[str, Edge] = {}
+    for ctx, plan in plans.items():
+        window = plan.upstream
+        if window is None:
+            continue
+        other = edges.get(window.job)
+        contexts = dict(other.contexts) if other else resting_contexts(window.job, base)
+        contexts[ctx] = window.until
+        # Two contexts of one upstream may have been planned across a rewind: the older view is the safe one.
+        epoch = min(window.epoch, other.epoch) if other else window.epoch
+        changes = min(window.changes, other.changes) if other else window.changes
+        edges[window.job] = Edge(job, min(contexts.values()), epoch, changes, contexts)
+    return edges

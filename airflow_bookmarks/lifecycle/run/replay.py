@@ -1,0 +1,455 @@
+"""Replay: make the output of a finished run again, from its stored plan. Position and later runs stay.
+
+begin, recover   as any run
+read             the stored plan; a planned file that changed or went is an error here, always
+stage            under the own fence
+commit           one transaction: HEAD publishing = n, changes + 1 | RUN n COMMITTED, revision + 1
+publish          the new files, then the former ones of that run are deleted; consumers are told by the revision
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.edge import lowest_replayed
+from airflow_bookmarks.core.errors import (
+    ChangeRefusedError,
+    MisuseError,
+    RunUnknownError,
+    SourceChangedError,
+    SourceSwitchedError,
+)
+from airflow_bookmarks.core.job import check_name
+from airflow_bookmarks.core.job_state import STATE_CONTEXT
+from airflow_bookmarks.core.plan import FilePlan, decode_moves, encode_moves, encode_paths
+from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
+from airflow_bookmarks.core.settings import PREFIX
+from airflow_bookmarks.core.timeline import last_common_run
+from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.publish import check_publishable
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, place_entry
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun, Planned
+from airflow_bookmarks.lifecycle.state.discard import discarded_facts, increment_of, is_published, log_discarded
+from airflow_bookmarks.lifecycle.state.guard import guarded
+from airflow_bookmarks.lifecycle.state.job_state import JobStates
+from airflow_bookmarks.lifecycle.state.positions import is_of_another_format, switched_format
+from airflow_bookmarks.lifecycle.state.summary import Summary, log_planned
+from airflow_bookmarks.sources.source import Found
+from airflow_bookmarks.store.outputs import numbers_replacing, paths_replaced_by_sides
+from airflow_bookmarks.store.transitions.collection import check_own, check_uncollected, collected_until
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.job import Caller
+    from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.lifecycle.protocol.acquire import OnConflict
+    from airflow_bookmarks.lifecycle.protocol.lease import Machine
+    from airflow_bookmarks.lifecycle.protocol.recover import CommittingSink
+    from airflow_bookmarks.lifecycle.protocol.staging import Place, Staged
+    from airflow_bookmarks.lifecycle.state.verification import OnMissing
+    from airflow_bookmarks.sources.source import OnSourceChange, Source
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+log = logging.getLogger(__name__)
+
+_PUBLISHED = re.compile(r"run-(\d+)\.\d+-")  # how the names of published files begin: `ActiveRun.file_token`
+_AS_THEN = "A replay makes what its run made, and that left this output out. To have it, let a new run make it."
+
+
+class ReplayRun(ActiveRun):
+    """A run that holds the lease and makes run `number` again. Made by `ReplayRun.begin_replay`."""
+
+    _run: Run
+
+    @classmethod
+    def begin_replay(
+        cls,
+        store: BookmarkStore,
+        job: str,
+        caller: Caller,
+        machine: Machine,
+        number: int,
+        *,
+        on_conflict: OnConflict = "fail",
+        wait_for: timedelta = timedelta(hours=1),
+        sinks: Mapping[str, CommittingSink] | None = None,
+    ) -> ReplayRun:
+        """Take the job, finish what is due, settle what is open, and look the run up that is to be made again.
+
+        Raises:
+            RunUnknownError: no such committed run.
+            ChangeRefusedError: it can't be replayed: undone, written by a sink that commits by itself, or overwritten.
+            JobBusyError, AttemptRefusedError, PublishError, StoreError: as `ActiveRun.begin`.
+        """
+        run = cls.begin(
+            store, job, caller, machine, on_conflict=on_conflict, wait_for=wait_for, sinks=sinks, replays=number
+        )
+        try:
+            run._run = _replayable(store, job, run, number)
+            run._states = JobStates.seen_by(store, job, run._run)
+        except BaseException:
+            run._give_back()
+            raise
+        log.info("bookmark %s: replay of run %d, revision %d", job, number, run._run.revision + 1)
+        return run
+
+    @property
+    def run_number(self) -> int:
+        """The number of the run that is made again."""
+        return self._run.key.number
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the run that is made again."""
+        return self._run.epoch
+
+    @property
+    def may_quarantine(self) -> bool:
+        """No: a replay reads exactly what the run read."""
+        return False
+
+    @property
+    def compares_columns(self) -> bool:
+        """No: what later runs have made of the columns says nothing of this one."""
+        return False
+
+    def known_schema(self, ctx: str) -> str | None:
+        """Return the schema (JSON) with which the run that is made again read a context, not that of the newest run."""
+        payload = self._run.schemas.get(ctx)
+        return None if payload is None else self._store.blobs.get(payload).decode()
+
+    def schema_before(self, ctx: str) -> str | None:
+        """Return the schema with which the run read the context, so that its columns come out as they did then."""
+        return self.known_schema(ctx)
+
+    @property
+    def token(self) -> str:
+        """What tells this revision's output from that of any other run or revision."""
+        h = self._holding
+        return f"{self._store.namespace}/{h.job}/{self._run.epoch}/{self.run_number}/{h.fence}"
+
+    @property
+    def _run_key(self) -> RunKey:
+        return RunKey(self._run.key.number, self._holding.fence)
+
+    # ---- plan, place
+
+    @guarded
+    def plan(
+        self,
+        ctx: str,
+        source: Source,
+        *,
+        on_missing: OnMissing = "error",
+        on_source_change: OnSourceChange = "error",
+        moved_from: str | None = None,
+    ) -> FilePlan:
+        """Return the stored plan of the context; `on_missing` and what follows it don't apply to a replay.
+
+        Raises:
+            MisuseError: the run did not read the context, or this one has read it already.
+            SourceSwitchedError: it was read from another source. SourceChangedError: a planned file changed or went.
+        """
+        check_name("context", ctx)
+        self._check_running(f"read {ctx!r}")
+        entry = self._run.plans.get(ctx)
+        if entry is None or ctx in self._contexts:
+            raise MisuseError(
+                f"job {self.job!r}: run {self.run_number} read the contexts {sorted(self._run.plans)}, each once; its "
+                f"replay can't read {ctx!r} {'again' if entry else ''}. Nothing was changed."
+            )
+        if entry.fingerprint != source.fingerprint():
+            raise SourceSwitchedError(self.job, ctx, entry.fingerprint, source.fingerprint())
+        if is_of_another_format(source, entry.facts):
+            raise switched_format(self.job, ctx, source, entry.facts)
+        with self._stopwatch.measure("plan"):
+            plan = FilePlan.decode(self._store.blobs.get(entry.body))
+            self._check_unchanged(ctx, source, plan)
+            self._write_manifest(ctx, plan)
+        self._contexts[ctx] = Planned(source, Found(), plan, "error")
+        self._machine.at(Point.PLANNED)
+        log_planned(log, self.job, ctx, plan)
+        return plan
+
+    def _check_unchanged(self, ctx: str, source: Source, plan: FilePlan) -> None:
+        missing = source.recheck(plan).missing
+        if missing:
+            raise SourceChangedError(
+                f"job {self.job!r}, context {ctx!r}: {len(missing)} file(s) that run {self.run_number} read have "
+                f"changed or are gone, the first: {missing[0]!r}. A replay reads exactly what the run read, so "
+                "it can't be done. Nothing was changed. Rewind the job to before that run instead: it then reads what "
+                "is there."
+            )
+
+    @guarded
+    def place(self, output: str, place: Place) -> str:
+        """Return the folder in which to stage an output of the run again.
+
+        Raises:
+            MisuseError: the run had no such output, wrote it elsewhere, or it was placed already.
+            FencedError: the job is not ours any more.
+        """
+        check_name("output", output)
+        self._check_running(f"write {output!r}")
+        former = self._run.outputs.get(output)
+        if former is None or former.target != place.target or former.sink != place.sink or output in self._outputs:
+            wrote = {name: entry.target for name, entry in self._run.outputs.items()}
+            raise MisuseError(
+                f"job {self.job!r}: run {self.run_number} wrote {wrote}, each once; its replay can't write {output!r} "
+                f"to {place.target!r}. Nothing was changed. Rewind the job to before that run instead."
+            )
+        entry, root = place_entry(self._store.namespace, self.job, self._run_key, output, place)
+        if root is not None and root not in self._staging:
+            self._staging = [*self._staging, root]
+        self._store.add_staging(self._holding, self._staging)
+        self._outputs[output] = entry
+        self._machine.at(Point.PLACED)
+        return entry.place
+
+    # ---- commit
+
+    @guarded
+    def commit(self) -> Summary:
+        """Commit the revision, publish, mark, sweep.
+
+        Raises:
+            MisuseError: over already, a read failed, or not all that the run read and wrote was read and written again.
+            SourceChangedError: planned input changed. ChangeRefusedError: a later run has the same partitions.
+            FencedError, ChangedMeanwhileError: nothing was committed.
+            PublishError: committed; the publish stays due and is finished by whoever begins next.
+        """
+        self._check_running("commit")
+        self._check_read()
+        self._check_written("committed")
+        self._check_whole()
+        for ctx, context in self._contexts.items():
+            self._check_unchanged(ctx, context.source, context.plan)
+        if self._states.changed() is not None:
+            log.warning("bookmark %s: a replay leaves job.state as it is; what it has set is not stored", self.job)
+        if self._run.is_empty:
+            return self._end_empty()
+        self._stopwatch.measure_since("read_write", "plan")
+        with self._stopwatch.measure("commit"):
+            outputs = {name: self._entry(name) for name in self._outputs}
+            self._machine.at(Point.BEFORE_COMMIT)
+            run = self._store.commit_replay(self._holding, self._run, outputs)
+        self._is_over = True
+        self._machine.at(Point.COMMITTED)
+        log.info("bookmark %s: revision %d of run %d committed", self.job, run.revision, run.key.number)
+        return self._publish(run)
+
+    def _check_whole(self) -> None:
+        unread = sorted(set(self._run.plans) - set(self._contexts))
+        unwritten = sorted(set(self._run.outputs) - set(self._staged))
+        if unread or unwritten:
+            raise MisuseError(
+                f"job {self.job!r}: the replay of run {self.run_number} did not read {unread} or write {unwritten}, "
+                "which that run did. Nothing was committed: a replay replaces a run's output whole."
+            )
+
+    def _end_empty(self) -> Summary:
+        """Give the job back: an empty run has published nothing, so there is nothing to replace."""
+        for name, staged in self._staged.items():
+            log_discarded(self.job, name, discarded_facts(staged), remedy=_AS_THEN)
+        self._is_over = True
+        self._renewer.stop()
+        self._store.end_replay(self._holding, self._run)
+        self._is_marked = True
+        log.info("bookmark %s: run %d was empty, its replay changes nothing", self.job, self.run_number)
+        return Summary.of(self._run, self._store.namespace, self.job)
+
+    def _entry(self, name: str) -> OutputEntry:
+        entry, staged, former = self._outputs[name], self._staged[name], self._run.outputs[name]
+        if not self._replaces(former, staged):
+            facts = {**entry.facts, **discarded_facts(staged)}
+            log_discarded(self.job, name, facts, remedy=_AS_THEN)
+            return replace(entry, facts=facts)
+        if entry.facts.get("mode", Mode.APPEND) != Mode.APPEND:
+            self._check_partitions(name, staged)
+        fresh = {target for _, target in staged.moves}
+        own = [] if former.publish is None else decode_moves(self._store.blobs.get(former.publish))
+        deletes = [target for _, target in own if target not in fresh]
+        fences = (self._run.key.fence, *self._run.fences)
+        check_publishable(self._territory, self._run_key, name, entry, staged.moves, deletes, replayed=fences)
+        lists = {"publish": encode_moves(staged.moves, staged.files), "schema": (staged.schema or "").encode()}
+        lists["delete"] = encode_paths(deletes)
+        payloads = self._payloads(lists)
+        facts = {**entry.facts, "rows": staged.rows, "files": len(staged.moves), "bytes": staged.bytes}
+        facts["deleted_files"] = len(deletes)
+        return replace(
+            entry,
+            facts=facts,
+            publish=payloads["publish"],
+            delete=payloads["delete"],
+            schema=payloads["schema"],
+            replaced=former.delete if self._run.revision == 0 else former.replaced,
+        )
+
+    def _replaces(self, former: OutputEntry, staged: Staged) -> bool:
+        """Whether an output of the run is made visible again, or for the first time.
+
+        What an overwrite has to delete is known when its run commits, and no later: so one that was discarded then is
+        discarded again.
+        """
+        if former.publish is not None:
+            return True
+        plans = {ctx: context.plan for ctx, context in self._contexts.items()}
+        increment = increment_of(plans, state_changed=STATE_CONTEXT in self._run.positions)
+        is_append = former.facts.get("mode", Mode.APPEND) == Mode.APPEND
+        return is_append and is_published(increment, former.facts, staged)
+
+    def _check_partitions(self, name: str, staged: Staged) -> None:
+        """The new revision of an overwrite may not write where a later run wrote: that run has replaced it there."""
+        target = self._outputs[name].target
+        mine = {path.rpartition("/")[0] for _, path in staged.moves}
+        epoch = self._holding.base.epoch
+        left = _left_by_undone(self._store, self.job, epoch, self._run, target, mine)
+        left = left or _left_by_collected(self._store, self.job, self._run, staged.deletes)
+        if left is not None:
+            raise ChangeRefusedError(
+                f"job {self.job!r}: the replay of run {self.run_number} can't be committed: {left}. Nothing was "
+                "committed. Rewind instead."
+            )
+        for later in _later_runs(self._store, self.job, epoch, self._run):
+            for output in later.outputs.values():
+                if output.target != target or output.publish is None:
+                    continue
+                theirs = {path.rpartition("/")[0] for _, path in decode_moves(self._store.blobs.get(output.publish))}
+                if mine & theirs:
+                    raise ChangeRefusedError(
+                        f"job {self.job!r}: the replay of run {self.run_number} overwrites {min(mine & theirs)!r}, "
+                        f"which run {later.key.number} has written since. Nothing was committed. Rewind instead."
+                    )
+
+
+def replay_settings(store: BookmarkStore, job: str, number: int) -> dict[str, Any]:
+    """Return what to give to spark-submit for a replay of a run; it is looked up again when the driver begins.
+
+    Raises:
+        RunUnknownError, ChangeRefusedError: the run can't be replayed.
+    """
+    run = _checked(store, job, store.head(job), number)
+    return {
+        "job": job,
+        "run_number": number,
+        "revision": run.revision,
+        "conf": {f"{PREFIX}job": job, f"{PREFIX}replay": str(number)},
+        "in_airflow": f"where a task made it (run id {run.run_id}), clear that task",
+    }
+
+
+def changed_upstream(store: BookmarkStore, run: Run) -> str | None:
+    """Say which upstream job has undone or replayed something that `run` read of it; None where none has.
+
+    The stored plan of such a run names files that are replaced by now, or about to be removed.
+    """
+    windows = [entry.facts["upstream"] for entry in run.plans.values() if "upstream" in entry.facts]
+    heads = store.heads([window["job"] for window in windows])
+    for window in windows:
+        upstream, after, until = window["job"], window["after"], window["until"]
+        head = heads.get(upstream)
+        if head is None or until <= after:
+            continue
+        shared = last_common_run(window["epoch"], head.epoch, until, store.lines(upstream))
+        if shared is not None and shared < until:
+            return f"upstream {upstream!r} went back to run {shared}"
+        replayed = lowest_replayed(store.runs(upstream, after=after, until=until), window["changes"])
+        if replayed is not None:
+            return f"run {replayed.key.number} of upstream {upstream!r} was replayed"
+    return None
+
+
+def _replayable(store: BookmarkStore, job: str, replay: ReplayRun, number: int) -> Run:
+    return _checked(store, job, replay._holding.base, number)
+
+
+def _checked(store: BookmarkStore, job: str, head: Head, number: int) -> Run:
+    run = store.committed_run(job, number)
+    if run is None:
+        check_uncollected(store, job, number)
+        raise RunUnknownError(f"job {job!r} has no committed run {number}. Nothing was changed.")
+    check_own(store, job, number, "a replay")
+    why = None
+    if not store.ancestry(job, head.epoch).is_living(number, run.epoch):
+        why = "it was undone by a reset or rewind"
+    elif run.state is not RunState.PUBLISHED:
+        why = "it is not published"
+    elif any(not output.is_staged for output in run.outputs.values()):
+        why = "it wrote to a sink that commits by itself and can't take rows back"
+    elif any(output.facts.get("mode") == Mode.OVERWRITE for output in run.outputs.values()):
+        why = None if head.data_run_number == number or run.is_empty else "a later run has overwritten its output"
+    if why is None:
+        why = _replaced_by(store, job, head.epoch, run) or _covered_by(store, job, head.epoch, run)
+    if why is not None:
+        raise ChangeRefusedError(
+            f"job {job!r}: run {number} can't be replayed: {why}. Nothing was changed. Rewind the job to before that "
+            "run instead, or let the next run go on."
+        )
+    return run
+
+
+def _replaced_by(store: BookmarkStore, job: str, epoch: int, run: Run) -> str | None:
+    published = {target for output in run.outputs.values() if output.publish is not None
+                 for _, target in decode_moves(store.blobs.get(output.publish))}  # fmt: skip
+    if published and not published.isdisjoint(paths_replaced_by_sides(store, job)):
+        return "a pause or disable run has replaced some of its files since, and what that wrote would lie beside them"
+    later = _later_runs(store, job, epoch, run)
+    known = {each.key for each in later}
+    undone = [r for r in store.runs(job, after=run.key.number) if r.state.is_committed and r.key not in known]
+    replaced_by = numbers_replacing(store.blobs, later, undone)
+    number = min((replaced_by[path] for path in published & replaced_by.keys()), default=None)
+    return None if number is None else f"run {number} has replaced some of its files since"
+
+
+def _covered_by(store: BookmarkStore, job: str, epoch: int, run: Run) -> str | None:
+    """Say which undone run has written where this one overwrites: both would lie there after the replay."""
+    for output in run.outputs.values():
+        mode = output.facts.get("mode", Mode.APPEND)
+        if mode == Mode.APPEND or output.publish is None:
+            continue
+        published = decode_moves(store.blobs.get(output.publish))
+        folders = None if mode == Mode.OVERWRITE else {path.rpartition("/")[0] for _, path in published}
+        left = _left_by_undone(store, job, epoch, run, output.target, folders)
+        if left is not None:
+            return left
+    return None
+
+
+def _left_by_undone(
+    store: BookmarkStore, job: str, epoch: int, run: Run, target: str, folders: set[str] | None
+) -> str | None:
+    """Say which later run, undone since, still has files in a target; in these of its folders, None: in any."""
+    living = store.ancestry(job, epoch)
+    for later in store.runs(job, after=run.key.number):
+        if not later.state.is_committed or living.is_living(later.key.number, later.epoch):
+            continue
+        lists = [output.publish for output in later.outputs.values() if output.publish is not None]
+        published = (path for body in lists for _, path in decode_moves(store.blobs.get(body)))
+        below = [path for path in published if path.startswith(f"{target}/")]
+        there = [path for path in below if folders is None or path.rpartition("/")[0] in folders]
+        if any(info is not None for info in open_filesystem(target).stat(there)):
+            return f"output of run {later.key.number}, which was undone, still lies in its target"
+    return None
+
+
+def _left_by_collected(store: BookmarkStore, job: str, run: Run, present: Sequence[str]) -> str | None:
+    """Say which later run of those that are collected has a file among the present ones; its name says so."""
+    gone = collected_until(store, job)
+    numbers = {int(found[1]) for path in present if (found := _PUBLISHED.match(path.rpartition("/")[2]))}
+    left = [number for number in numbers if run.key.number < number <= gone]
+    kept = {later.key.number for later in store.runs(job, after=run.key.number, until=gone)} if left else set()
+    collected = sorted(set(left) - kept)
+    return f"output of run {collected[0]}, which was collected, still lies in its target" if collected else None
+
+
+def _later_runs(store: BookmarkStore, job: str, epoch: int, run: Run) -> list[Run]:
+    living = store.ancestry(job, epoch)
+    later = store.runs(job, after=run.key.number)
+    return [r for r in later if r.state.is_committed and living.is_living(r.key.number, r.epoch)]

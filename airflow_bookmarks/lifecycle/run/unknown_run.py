@@ -1,0 +1,93 @@
+"""Unknown runs: a first run whose target holds files of runs that the store does not know has lost its bookmark.
+
+Every published file is named by the run that made it (`run-<number>.<fence>-...`). A store that was lost and made anew,
+or another namespace, has none of these runs: to begin at the beginning would write their rows again.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal
+
+from airflow_bookmarks.core.errors import SourceMissingError, UnknownRunsError
+from airflow_bookmarks.core.rules.territory import STAGING_FOLDER
+from airflow_bookmarks.core.run import Run, RunKey
+from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.files.real_path import real_path
+from airflow_bookmarks.store.transitions.collection import collected_until
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+OnUnknownRuns = Literal["error", "keep"]
+
+_PUBLISHED_NAME = re.compile(r"run-(\d+)\.(\d+)-.+")
+
+
+def check_known_runs(store: BookmarkStore, job: str, output: str, target: str) -> None:
+    """Make sure that a job's first run appends to no files of runs that the store does not know.
+
+    It lists the target, once in the life of a job; other jobs are looked at only where files of runs are there.
+
+    Raises:
+        UnknownRunsError: it does.
+    """
+    unknown = _unknown(store, target)
+    if not unknown:
+        return
+    raise UnknownRunsError(
+        f"job {job!r}, output {output!r}: this would be the first run of the job in namespace {store.namespace!r}, and "
+        f"the target {target!r} holds {len(unknown)} file(s) of runs that no job of this store and namespace knows, "
+        f"the first: {unknown[0]!r}. To begin at the beginning may write their rows again. Nothing was written or "
+        "committed. Was the store lost, deleted or made anew, the job deleted, or is it another namespace? Then open "
+        "the store that has the job, or restore or import it; or let the job begin where it stopped (start=<time>); or "
+        "empty the target. Does another store write there on purpose? Then say so: job.write(df, name, "
+        'on_unknown_runs="keep").'
+    )
+
+
+def _unknown(store: BookmarkStore, target: str) -> Sequence[str]:
+    # Listed before the jobs are looked at: what is published meanwhile is not among the files.
+    try:
+        paths = open_filesystem(target).list(target, recursive=True).files.paths
+    except SourceMissingError:
+        return []
+    matches = [(path, _PUBLISHED_NAME.fullmatch(path.rpartition("/")[2])) for path in paths]
+    unknown = {path: RunKey(int(match[1]), int(match[2])) for path, match in matches if match}
+    for job in _likeliest_first(store, target) if unknown else ():
+        known, until = _runs_of(store, job, target)
+        unknown = {
+            path: key for path, key in unknown.items() if key not in known and not (known and key.number <= until)
+        }
+        if not unknown:
+            break
+    return list(unknown)
+
+
+def _likeliest_first(store: BookmarkStore, target: str) -> list[str]:
+    """Return the jobs of the namespace, those first that have staged in the target."""
+    staging = f"{target}/{STAGING_FOLDER}/"
+    names = [name for name, _ in store.jobs()]
+    heads = store.heads_or_damage(names)
+    roots = {name: getattr(heads.get(name), "staging", ()) for name in names}
+    return sorted(names, key=lambda name: not any(root.startswith(staging) for root in roots[name]))
+
+
+def _runs_of(store: BookmarkStore, job: str, target: str) -> tuple[set[RunKey], int]:
+    """Return under which numbers and fences a job has written to a target, and up to which run its history is gone."""
+    real = real_path(target)
+    found: set[RunKey] = set()
+    for key, run in store.runs_or_damage(job):
+        # Where a run can't be read, it may have written there: its damage is no lost bookmark of this job.
+        if not isinstance(run, Run):
+            found.add(key)
+        elif any(_is_around(real_path(output.target), real) for output in run.outputs.values()):
+            found |= {RunKey(key.number, fence) for fence in (key.fence, *run.fences)}
+    return found, collected_until(store, job) if found else 0
+
+
+def _is_around(written: str, target: str) -> bool:
+    """Whether files that were written to one folder may lie in another: it is the same, within it, or around it."""
+    return f"{written}/".startswith(f"{target}/") or f"{target}/".startswith(f"{written}/")

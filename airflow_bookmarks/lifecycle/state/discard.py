@@ -1,0 +1,91 @@
+"""Outputs of a run without new input: what is published all the same, and what is discarded and said."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.rules.emptiness import WHEN_EMPTY, Increment
+from airflow_bookmarks.core.rules.mode import Mode
+from airflow_bookmarks.core.selection.reason import MISSING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.lifecycle.protocol.staging import Staged
+
+log = logging.getLogger(__name__)
+
+_CHOOSE = (
+    "With job.write(..., when_empty='publish') it is published in such runs too; with 'discard' this is no warning."
+)
+DISCARDED = ("discarded", "discarded_rows", "discarded_files")  # of the facts of an output
+
+
+def increment_of(plans: Mapping[str, FilePlan], *, state_changed: bool | None) -> Increment:
+    """Return what a run with these plans has found."""
+    return Increment(
+        reads=bool(plans),
+        has_input=any(not plan.is_empty for plan in plans.values()),
+        state_changed=state_changed,
+        leaves_input=any(plan.skipped.get(MISSING) for plan in plans.values()),
+    )
+
+
+def is_published(increment: Increment, facts: Mapping[str, Any], staged: Staged) -> bool:
+    """Whether what is staged for an output with these facts becomes visible."""
+    return increment.publishes(
+        rows=staged.rows,
+        files=len(staged.moves),
+        overwrites=facts.get("mode", Mode.APPEND) != Mode.APPEND,
+        when_empty=facts.get(WHEN_EMPTY),
+    )
+
+
+def discarded_facts(staged: Staged) -> dict[str, Any]:
+    """Return the counts of an output of which nothing is published: those of what is visible, and of what is not."""
+    facts: dict[str, Any] = {"rows": 0, "files": 0, "bytes": 0}
+    if staged.moves:
+        facts["discarded_files"] = len(staged.moves)
+    if staged.moves and staged.rows != 0:
+        facts |= {"discarded": True, "discarded_rows": staged.rows}
+    return facts
+
+
+def log_discarded(job: str, output: str, facts: Mapping[str, Any], *, remedy: str = _CHOOSE) -> None:
+    """Say that rows of an output are not published; nothing where none were staged.
+
+    Args:
+        facts: those of the output, with what `discarded_facts` says.
+        remedy: what to do about it.
+    """
+    if facts.get("discarded"):
+        log.log(
+            logging.INFO if facts.get(WHEN_EMPTY) == "discard" else logging.WARNING,
+            "bookmark %s: %s not published, because no context of this run has anything new. The target is as it was. "
+            "%s",
+            job,
+            discarded_in_words(output, facts),
+            remedy,
+        )
+
+
+def remedy_for(plans: Mapping[str, FilePlan]) -> str:
+    """Say what to do about an output that a run with these plans has discarded."""
+    left = any(plan.skipped.get(MISSING) for plan in plans.values())
+    return "Its input changed while it was read: the next run makes it anew." if left else _CHOOSE
+
+
+def discarded_in_words(output: str, facts: Mapping[str, Any]) -> str:
+    """Say how much of an output is not published.
+
+    Example:
+        >>> discarded_in_words("clean", {"discarded_rows": 2, "discarded_files": 1})
+        "2 rows of output 'clean' (1 file) are"
+    """
+    rows, files = facts.get("discarded_rows"), facts["discarded_files"]
+    in_files = f"{files} file{'' if files == 1 else 's'}"
+    if rows is None:
+        return f"{in_files} of output {output!r}, whose rows were not counted, are"
+    return f"{rows} row{'' if rows == 1 else 's'} of output {output!r} ({in_files}) {'is' if rows == 1 else 'are'}"

@@ -1,0 +1,111 @@
+"""What the plan that listed a context last has recorded: gaps, the newest partition, what it left. Lists no folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.ledger.gap import shown_gaps
+from airflow_bookmarks.core.run import Run
+from airflow_bookmarks.core.selection.bound import LOOKED_AT, WAITING_BYTES, WAITING_OLDEST
+from airflow_bookmarks.core.selection.listing import instant
+from airflow_bookmarks.core.selection.partition_time import NEWEST_PARTITION
+from airflow_bookmarks.core.selection.reason import OVER_BOUND, SETTLING
+from airflow_bookmarks.core.text.instant import from_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.run import RunKey
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+LastPlans = dict[str, "Mapping[str, Any]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What a run left of a context to later runs, over a bound or settling, when it looked.
+
+    `run_number` is that of the run. `bytes` and `oldest` are None where they were not recorded, and `oldest` also where
+    nothing was left. `skipped` counts by reason all that it left out.
+    """
+
+    run_number: int
+    looked_at: datetime
+    files: int
+    bytes: int | None
+    oldest: datetime | None
+    skipped: Mapping[str, int]
+
+    @classmethod
+    def of(cls, run: Run, facts: Mapping[str, Any]) -> Waiting:
+        """Read it from the facts of a plan."""
+        skipped = facts.get("skipped", {})
+        files = sum(skipped.get(reason, 0) for reason in READ_LATER)
+        oldest = facts.get(WAITING_OLDEST)
+        return cls(
+            run.key.number,
+            from_text(facts.get(LOOKED_AT, run.planned_at)),
+            files,
+            facts.get(WAITING_BYTES) if files else 0,
+            None if oldest is None else instant(oldest),
+            skipped,
+        )
+
+
+READ_LATER = (OVER_BOUND, SETTLING)  # of what a plan leaves out, what a later run reads
+
+
+def left_waiting(store: BookmarkStore, job: str, head: Head, ctx: str, recent: Sequence[Run]) -> Waiting | None:
+    """Return what the last look at a context left to later runs; None where no run of the present epoch looked at it.
+
+    What a run saw before a reset, rewind or set tells nothing of what the next run reads.
+
+    Args:
+        recent: the runs that committed last.
+    """
+    state = head.contexts.get(ctx)
+    last = [run for run in recent if run.key.number == head.run_number and run.state.is_committed]
+    holder = None if state is None else store.run(job, state.run)
+    for run in (*last, *([] if holder is None else [holder])):
+        name = ctx if ctx in run.plans or state is None else state.planned_as(ctx)
+        if run.epoch == head.epoch and name in run.plans:
+            return Waiting.of(run, run.plans[name].facts)
+    return None
+
+
+def last_plans(store: BookmarkStore, job: str, head: Head) -> LastPlans:
+    """Return the facts of the plan that listed each context last.
+
+    Of a run item that can't be read nothing is told; `doctor` names it.
+    """
+    numbers = {head.run_number, *(state.run.number for state in head.contexts.values())}
+    found: dict[RunKey, Run] = {}
+    for number in sorted(numbers - {0}):
+        runs = store.runs_or_damage(job, after=number - 1, until=number)
+        found |= {key: run for key, run in runs if isinstance(run, Run) and run.state.is_committed}
+    return last_plans_among(head, found)
+
+
+def last_plans_among(head: Head, runs: Mapping[RunKey, Run]) -> LastPlans:
+    """Return the same from the committed runs that are given: the newest one of the present epoch, which listed last,
+    else the one that holds the position.
+    """
+    newest = [run for key, run in runs.items() if key.number == head.run_number and run.epoch == head.epoch]
+    told: LastPlans = {}
+    for ctx, state in head.contexts.items():
+        holder = runs.get(state.run)
+        for run in (*newest, *([] if holder is None else [holder])):
+            name = ctx if ctx in run.plans else state.planned_as(ctx)
+            if name in run.plans:
+                told[ctx] = run.plans[name].facts
+                break
+    return told
+
+
+def shown(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return of a plan's facts what belongs to a position: `gaps` and `newest_partition`, where they are told."""
+    gaps, newest = shown_gaps(facts), facts.get(NEWEST_PARTITION)
+    return {**({} if gaps is None else {"gaps": gaps}), **({} if newest is None else {NEWEST_PARTITION: newest})}

@@ -1,0 +1,224 @@
+"""What a run tells the world: its summary for XCom and callers, and its lines in the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.ledger.gap import shown_gaps
+from airflow_bookmarks.core.selection.partition_time import NEWEST_PARTITION
+from airflow_bookmarks.core.text.count import READ_AGAIN, REPLACED, REPLACED_FILES, replaced_in_words
+from airflow_bookmarks.core.text.escaping import escaped
+from airflow_bookmarks.lifecycle.state.discard import DISCARDED, discarded_in_words
+
+if TYPE_CHECKING:
+    import logging
+    from collections.abc import Mapping
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.core.run import ContextState, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a finished run did. `run_number`, `epoch` and `version` are None for pause and disable runs.
+
+    Where an execution made several, in batches, it has the sums over all of them, from `first_run_number` on.
+    """
+
+    job: str
+    namespace: str
+    run_id: str
+    option: str
+    run_number: int | None = None
+    epoch: int | None = None
+    version: int | None = None
+    is_empty: bool = False
+    is_published: bool = False
+    contexts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    outputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    seconds: Mapping[str, str] = field(default_factory=dict)
+    first_run_number: int | None = None
+
+    @classmethod
+    def of(cls, run: Run, namespace: str, job: str) -> Summary:
+        """Return the summary of a committed run."""
+        measured = run.metrics.get("contexts", {})
+        return cls(
+            job=job,
+            namespace=namespace,
+            run_id=run.run_id,
+            option=run.option,
+            run_number=run.key.number,
+            epoch=run.epoch,
+            version=run.version,
+            is_empty=run.is_empty,
+            is_published=True,
+            contexts={ctx: _context_facts(facts, run.contexts.get(ctx)) for ctx, facts in measured.items()},
+            outputs={
+                name: {key: output.facts.get(key) for key in ("rows", "files", "bytes")} | _where_any(output.facts)
+                for name, output in run.outputs.items()
+            },
+            seconds=run.metrics.get("seconds", {}),
+        )
+
+    def in_words(self) -> str:
+        """Return it as a line for a log: the run, the files of each context, the rows of each output."""
+        parts = [f"run {self.run_number}" if self.run_number is not None else f"a {self.option} run"]
+        if self.first_run_number is not None:
+            parts = [f"runs {self.first_run_number} to {self.run_number}"]
+        parts += [f"{ctx}: {_files_in_words(facts)}" for ctx, facts in self.contexts.items()]
+        parts += [_written_in_words(name, facts) for name, facts in self.outputs.items()]
+        return ", ".join(parts)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as one plain dict. Numbers that other jobs compare are text, because XCom sends some through
+        float. `first_run_number` is there only where an execution made several runs.
+        """
+        several = {} if self.first_run_number is None else {"first_run_number": _text(self.first_run_number)}
+        return {
+            "job": self.job,
+            "namespace": self.namespace,
+            "run_id": self.run_id,
+            "option": self.option,
+            "run_number": _text(self.run_number),
+            "epoch": _text(self.epoch),
+            "version": _text(self.version),
+            "is_empty": self.is_empty,
+            "is_published": self.is_published,
+            "contexts": {ctx: dict(facts) for ctx, facts in self.contexts.items()},
+            "outputs": {name: dict(facts) for name, facts in self.outputs.items()},
+            "seconds": dict(self.seconds),
+            **several,
+        }
+
+
+def _context_facts(facts: Mapping[str, Any], state: ContextState | None) -> dict[str, Any]:
+    kept = {key: facts.get(key) for key in ("files", "bytes", "rows", "listed", "known", READ_AGAIN, "skipped")}
+    before = facts.get("watermark_before")
+    after = before if state is None else state.watermark
+    where_any = {key: facts[key] for key in _WHERE_ANY if key in facts}
+    if (gaps := shown_gaps(facts)) is not None:
+        where_any["gaps"] = gaps
+    return {**kept, **where_any, "watermark_from": before, "watermark_to": after}
+
+
+def _files_in_words(facts: Mapping[str, Any]) -> str:
+    again = facts.get(READ_AGAIN)
+    if facts["files"] is None:
+        return "not known how much"
+    return f"{facts['files']} files{f' ({again} read again)' if again else ''}"
+
+
+def _where_any(facts: Mapping[str, Any]) -> dict[str, Any]:
+    told = REPLACED if not facts.get("discarded") else (*DISCARDED, *REPLACED)
+    return {key: facts[key] for key in told if key in facts}
+
+
+def _written_in_words(name: str, facts: Mapping[str, Any]) -> str:
+    rows = "rows not counted" if facts["rows"] is None else f"{facts['rows']} rows written"
+    discarded = f", {discarded_in_words(name, facts)} discarded" if facts.get("discarded") else ""
+    return f"{name}: {rows}{discarded}" + (f", {replaced_in_words(facts)}" if REPLACED_FILES in facts else "")
+
+
+def _text(number: int | None) -> str | None:
+    return None if number is None else str(number)
+
+
+_WHERE_ANY = ("upstream", "schema_change", "partitions", NEWEST_PARTITION)
+_PARTITION_LINES = 50  # a source may have many thousands
+
+
+# ---- the log: one line a step, each with the word bookmark, the job and the context
+
+
+def log_found(log: logging.Logger, job: str, ctx: str, kind: str, watermark: str | None, head: Head) -> None:
+    """Say where a context stands before it is planned."""
+    state = head.contexts.get(ctx)
+    if state is None:
+        log.info("bookmark %s, context %s (%s): no position yet, starting at the beginning", job, ctx, kind)
+        return
+    log.info(
+        "bookmark %s, context %s (%s): found position of run %s in epoch %d, watermark %s",
+        job,
+        ctx,
+        kind,
+        state.run.number,
+        head.epoch,
+        watermark,
+    )
+
+
+def log_planned(log: logging.Logger, job: str, ctx: str, plan: FilePlan) -> None:
+    """Say what a run will read of how much, and what it leaves."""
+    share = 100.0 * len(plan) / plan.listed if plan.listed else 0.0
+    window = ""
+    if plan.upstream is not None:
+        up = plan.upstream
+        window = f" of {up.job} runs ({up.after}, {up.until}] in epoch {up.epoch}"
+    if plan.skipped.get("nested"):
+        log.warning(
+            "bookmark %s, context %s: %d files lie in folders that are no partition (name=value) and are not read, as "
+            "by Spark; .option('recursiveFileLookup', True) reads them",
+            job,
+            ctx,
+            plan.skipped["nested"],
+        )
+    _log_partitions(log, job, ctx, plan)
+    if plan.seen is not None and plan.seen.missing:
+        log.warning("bookmark %s, context %s: %s", job, ctx, escaped(plan.seen.in_words()))
+    left = "".join(f", {count} {reason}" for reason, count in sorted(plan.skipped.items()))
+    log.info(
+        "bookmark %s, context %s: processing %d of %d files (%.2f%%), %d bytes%s; %d known%s%s",
+        job,
+        ctx,
+        len(plan),
+        plan.listed,
+        share,
+        plan.files.total_bytes,
+        window,
+        plan.known,
+        f", {again} read again" if (again := plan.read_again) else "",
+        left,
+    )
+
+
+def _log_partitions(log: logging.Logger, job: str, ctx: str, plan: FilePlan) -> None:
+    if plan.partitions is None:
+        return
+    skipped = plan.partitions.skipped
+    for folder in skipped[:_PARTITION_LINES]:
+        log.info("bookmark %s, context %s: partition %s has nothing new", job, ctx, escaped(folder))
+    if len(skipped) > _PARTITION_LINES:
+        log.info(
+            "bookmark %s, context %s: and %d more partitions of %d have nothing new",
+            job,
+            ctx,
+            len(skipped) - _PARTITION_LINES,
+            plan.partitions.listed,
+        )
+    newest = plan.facts().get(NEWEST_PARTITION)
+    if plan.partitions.pruned or newest is not None:
+        log.info(
+            "bookmark %s, context %s: %d partitions listed, %d pruned before they were listed%s",
+            job,
+            ctx,
+            plan.partitions.listed,
+            plan.partitions.pruned,
+            "" if newest is None else f"; the newest begins at {newest}",
+        )
+
+
+def log_committed(log: logging.Logger, job: str, ctx: str, number: int, state: ContextState) -> None:
+    """Say where a context stands after the commit."""
+    moved = "moved to" if state.run.number == number else "stays at"
+    log.info(
+        "bookmark %s, context %s: run %d committed, position %s run %d, watermark %s",
+        job,
+        ctx,
+        number,
+        moved,
+        state.run.number,
+        state.watermark,
+    )

@@ -1,0 +1,59 @@
+"""A second look at planned input before the commit."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from airflow_bookmarks.core.errors import SourceChangedError
+from airflow_bookmarks.core.selection.reason import MISSING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.sources.source import Source
+
+log = logging.getLogger(__name__)
+
+OnMissing = Literal["error", "skip"]
+
+
+def recheck_plan(job: str, ctx: str, source: Source, plan: FilePlan, on_missing: OnMissing) -> FilePlan:
+    """Return the plan without what changed or went since planning.
+
+    What is left out stays unread for the position, so the next run reads the version that is there then.
+
+    Raises:
+        SourceChangedError: something changed or went, and `on_missing` is "error", or it is the output of an
+            upstream job, which a later run or a replay replaced: nothing was committed.
+    """
+    found = source.recheck(plan)
+    if found.moved is not None:
+        raise SourceChangedError(
+            f"job {job!r}, context {ctx!r}: {found.moved} while it was read. Nothing was committed or published. Run "
+            "it again: it plans anew and reads what is there then."
+        )
+    missing = set(found.missing)
+    if not missing:
+        return plan
+    if on_missing == "error" or plan.upstream is not None:
+        raise SourceChangedError(
+            f"job {job!r}, context {ctx!r}: {len(missing)} planned file(s) changed or went while they were read, the "
+            f"first: {min(missing)!r}. Nothing was committed or published. Run it again: it plans anew and reads "
+            "what is there then. With on_missing='skip' such files are left, counted, to the next run."
+        )
+    log.warning(
+        "bookmark %s, context %s: %d planned files changed or went; left to the next run", job, ctx, len(missing)
+    )
+    return without(plan, missing, MISSING)
+
+
+def without(plan: FilePlan, paths: Collection[str], reason: str) -> FilePlan:
+    """Return the plan without some of its files, which are counted under a reason."""
+    keep = np.array([i for i, path in enumerate(plan.files.paths) if path not in paths], np.intp)
+    skipped = {**plan.skipped, reason: plan.skipped.get(reason, 0) + len(plan) - len(keep)}
+    return replace(plan, files=plan.files.take(keep), skipped=skipped)

@@ -1,0 +1,1 @@
+"""What all operators share: one try of a task with a bookmark, whatever submits it."""

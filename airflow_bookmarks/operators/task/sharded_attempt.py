@@ -1,0 +1,205 @@
+"""One try of a task that works on several virtual shards: each is a job, and the try is done when all of them are."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.errors import BookmarkError, ChangeRefusedError, NotCommittedError
+from airflow_bookmarks.core.rules.shard import shard_name
+from airflow_bookmarks.core.selection.reason import OTHER_SHARDS
+from airflow_bookmarks.core.text.count import READ_AGAIN, replaced_in_all
+from airflow_bookmarks.lifecycle.protocol.finish import Outcome, finish, outcome, side_summary
+from airflow_bookmarks.lifecycle.state.summary import Summary
+
+if TYPE_CHECKING:
+    from airflow_bookmarks.core.job import Caller
+    from airflow_bookmarks.core.rules.shard import Share
+    from airflow_bookmarks.lifecycle.protocol.lease import Machine
+    from airflow_bookmarks.operators.task.attempt import Attempt
+    from airflow_bookmarks.operators.task.task_config import OnClear, OnConflict
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ShardedAttempt:
+    """One try of a task with a share of a sharded job; what `Attempt` is for a job that is whole."""
+
+    whole: Attempt
+    share: Share
+
+    @property
+    def store(self) -> BookmarkStore:
+        return self.whole.store
+
+    @property
+    def job(self) -> str:
+        return self.whole.job
+
+    @property
+    def caller(self) -> Caller:
+        return self.whole.caller
+
+    @property
+    def machine(self) -> Machine:
+        return self.whole.machine
+
+    @property
+    def parts(self) -> list[Attempt]:
+        """The try, for each virtual shard of its share."""
+        return [replace(self.whole, job=shard_name(self.job, number)) for number in self.share.numbers]
+
+    def finish_earlier(self) -> Summary | None:
+        """Publish what earlier tries of this series committed; None where a shard is left, for which Spark has to run.
+
+        The driver then works on all shards of the share: those that are done read what has come since, if anything.
+        """
+        if not self.whole.is_retry:
+            return None
+        made = [self._made(part) for part in self.parts]
+        return self._summary([summary for summary in made if summary is not None]) if None not in made else None
+
+    def cleared(self, on_clear: OnClear) -> tuple[int | None, Summary | None]:
+        """Say what becomes of a try whose task was cleared after shards were finished: the summary to return, if any.
+
+        Raises:
+            ChangeRefusedError: shards were finished before, and `on_clear` is not "skip". A replay is of one run, and
+                each shard has its own.
+        """
+        before = [summary for part in self.parts if (summary := self._finished_before(part)) is not None]
+        if not before:
+            return None, None
+        if on_clear != "skip":
+            raise ChangeRefusedError(
+                f"job {self.job!r}: {self.caller.run_id!r} has finished {len(before)} virtual shards, its task was "
+                f"cleared, and bookmark_on_clear is {on_clear!r}. Nothing was read or changed; Spark was not started. "
+                f"Set bookmark_on_clear='skip', or rewind the shards ({before[0].job!r} ...), whose next runs then "
+                "read that input again."
+            )
+        return None, self._summary(before) if len(before) == len(self.share.numbers) else None
+
+    def check_free(self, on_conflict: OnConflict) -> None:
+        """Make sure that this try may begin with each of its shards; raises as `Attempt.check_free` does."""
+        for part in self.parts:
+            part.check_free(on_conflict)
+
+    def finish(self) -> Summary:
+        """Make sure that each shard is published, once Spark has ended well.
+
+        Raises:
+            NotCommittedError: the driver ended without a commit of some of them; this try is fenced there.
+            PublishError: a commit can't be published; it stays due.
+        """
+        made: list[Summary] = []
+        missing: list[NotCommittedError] = []
+        for part in self.parts:
+            try:
+                made.append(part.finish())
+            except NotCommittedError as error:
+                missing.append(error)
+        if missing:
+            raise NotCommittedError(
+                f"job {self.job!r}: {len(made)} of {len(self.share.numbers)} virtual shards are committed and "
+                f"published, the others are as before and are read again. Does the script loop over "
+                f"BookmarkedJob(spark).shards()? The first that is missing: {missing[0]}"
+            ) from missing[0]
+        return self._summary(made)
+
+    def settle(self, error: Exception) -> Summary | None:
+        """Say what became of the shards after Spark failed; return the summary if all of them are published.
+
+        None means that the task has to fail with `error`, which then has a note on where the bookmark stands.
+        """
+        try:
+            self.fence(self.store)
+            made = [summary for part in self.parts if (summary := self._made(part)) is not None]
+        except BookmarkError as also:
+            error.add_note(f"bookmark {self.job}: what became of its shards could not be settled: {also}")
+            return None
+        if len(made) == len(self.share.numbers):
+            log.warning("bookmark %s: Spark failed after all shards were committed; the task succeeds", self.job)
+            return self._summary(made)
+        error.add_note(
+            f"bookmark {self.job}: {len(made)} of {len(self.share.numbers)} virtual shards are committed and "
+            "published; a retry reads the rest."
+        )
+        return None
+
+    def fence(self, store: BookmarkStore) -> None:
+        """Fence this try for each of its shards: its driver, if it still lives, can't commit any more."""
+        for part in self.parts:
+            part.fence(store)
+
+    def side_summary(self, option: str) -> Summary:
+        """Return what the pause or disable runs of the shards did."""
+        made = [side_summary(self.store, part.job, self.caller, option) for part in self.parts]
+        return replace(self._summary(made), option=option)
+
+    def _made(self, part: Attempt) -> Summary | None:
+        """Return what this series of tries committed for a shard, published if it was not; None: nothing."""
+        state, seen = outcome(self.store, part.job, self.caller.run_id)
+        if state not in (Outcome.FINISHED, Outcome.DUE) or not part.has_begun(seen.execution):
+            return None
+        return finish(self.store, part.job, self.caller, self.machine)
+
+    def _finished_before(self, part: Attempt) -> Summary | None:
+        """Return what this task did for a shard before it was cleared; what this series of tries did is none of it."""
+        execution = self.store.execution(part.job, self.caller.run_id)
+        if execution is None or part.has_begun(execution):
+            return None
+        return part.cleared("skip")[1]
+
+    def _summary(self, made: Sequence[Summary]) -> Summary:
+        """Return the sums over the shards under the name of the job; run numbers and watermarks are those of shards."""
+        return Summary(
+            job=self.job,
+            namespace=self.store.namespace,
+            run_id=self.caller.run_id,
+            option=made[0].option,
+            is_empty=all(summary.is_empty for summary in made),
+            is_published=all(summary.is_published for summary in made),
+            contexts=_merged([summary.contexts for summary in made], _context),
+            outputs=_merged([summary.outputs for summary in made], _output),
+            seconds=_seconds(made),
+        )
+
+
+def _merged(parts: Sequence[Mapping[str, Mapping[str, Any]]], merge: Any) -> dict[str, Mapping[str, Any]]:
+    names = dict.fromkeys(name for part in parts for name in part)
+    return {name: merge([part[name] for part in parts if name in part]) for name in names}
+
+
+def _sums(facts: Sequence[Mapping[str, Any]], keys: Sequence[str] = ("rows", "files", "bytes")) -> dict[str, Any]:
+    """Return the sum of each count; None where one of them is not known."""
+    columns = {key: [each.get(key) for each in facts] for key in keys}
+    return {key: None if None in numbers else sum(numbers) for key, numbers in columns.items()}
+
+
+def _output(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {**_sums(facts), **replaced_in_all(facts)}
+
+
+def _context(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    skipped: dict[str, int] = {}
+    for each in facts:
+        for reason, count in (each.get("skipped") or {}).items():
+            if reason != OTHER_SHARDS:
+                skipped[reason] = skipped.get(reason, 0) + count
+    listed = [each["listed"] for each in facts if each.get("listed") is not None]
+    return {
+        **_sums(facts, ("files", "bytes", "rows", "known", READ_AGAIN)),
+        "listed": max(listed, default=None),  # the shards share one listing
+        "skipped": skipped,
+        **next(({"gaps": each["gaps"]} for each in reversed(facts) if "gaps" in each), {}),
+        "watermark_from": None,
+        "watermark_to": None,
+    }
+
+
+def _seconds(made: Sequence[Summary]) -> dict[str, str]:
+    steps = dict.fromkeys(step for summary in made for step in summary.seconds)
+    return {step: f"{sum(float(summary.seconds.get(step, 0)) for summary in made):.3f}" for step in steps}

@@ -1,0 +1,209 @@
+"""What a task says of its bookmark, and how it is checked: when the DAG file is read as far as it holds no template,
+the rest before Spark starts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.job import check_name
+from airflow_bookmarks.core.option import Choice, Option
+from airflow_bookmarks.core.rules.shard import Share, shard_name
+from airflow_bookmarks.core.rules.until import until_of
+from airflow_bookmarks.core.settings import PREFIX
+
+OnConflict = Literal["fail", "wait"]
+OnClear = Literal["replay", "skip", "fail"]
+OnEmpty = Literal["succeed", "skip"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the task says of its bookmark. Templates are rendered by the time `resolve` is called."""
+
+    job: Any = None
+    option: Any = None
+    from_run: Any = None
+    to_run: Any = None
+    upstream: Any = ()
+    upstream_until: Any = None
+    shard: Any = None
+    manifest_uri: Any = None
+
+    def check_literals(self) -> None:
+        """Check what holds no template: an error in a DAG file shows when the file is read.
+
+        Raises:
+            OptionError, NameInvalidError: as `resolve` does.
+        """
+        if _is_literal(self.job) and _given(self.job) is not None:
+            check_name("job", str(self.job))
+        if _is_literal(self.shard) and _given(self.shard) is not None:
+            Share.of(self.shard)
+        if isinstance(self.upstream, str):
+            self._check_upstream()
+        if isinstance(self.upstream, Sequence):
+            for name in self.upstream:
+                if _is_literal(name):
+                    check_name("job", name)
+        if all(_is_literal(value) for value in (self.option, self.from_run, self.to_run)):
+            window = _given(self.from_run), _given(self.to_run)
+            # Without an option the connection's default decides, which is not known yet: only half a window is wrong.
+            fallback = Option.PAUSE if any(window) else Option.ENABLE
+            Choice.of(_given(self.option) or fallback, *window)
+
+    def resolve(self, default_job: str, connection_option: str | None) -> Resolved:
+        """Return what is in force.
+
+        Raises:
+            OptionError: unknown option, half a window, a window without pause, no share. NameInvalidError: a job's
+                name.
+        """
+        option, source = _given(self.option), "of the task"
+        if option is None:
+            option, source = connection_option, "default of the connection"
+        if option is None:
+            option, source = Option.ENABLE.value, "default"
+        choice = Choice.of(option, _given(self.from_run), _given(self.to_run))
+        self._check_upstream()
+        upstream = tuple(check_name("job", name) for name in self.upstream or ())
+        until = untils(self.upstream_until)
+        undeclared = sorted(set(until) - set(upstream)) if upstream else []
+        if undeclared:
+            raise OptionError(
+                f"bookmark_upstream_until is of {undeclared[0]!r}, which bookmark_upstream={list(upstream)} does not "
+                "name. Nothing was read or changed."
+            )
+        job = check_name("job", _given(self.job) or default_job)
+        return Resolved(job, choice, source, upstream, until, self._share(job), _given(self.manifest_uri))
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether the task has a share of a job; not where its template gave nothing."""
+        return _given(self.shard) is not None
+
+    def _check_upstream(self) -> None:
+        names = self.upstream or ()
+        # Text is a sequence too: it would be taken apart into jobs of one letter.
+        if isinstance(names, str) or not isinstance(names, Sequence) or any(_given(name) is None for name in names):
+            raise OptionError(
+                f"bookmark_upstream={names!r}: expected a list of job names. Nothing was read or changed."
+            )
+
+    def _share(self, job: str) -> Share | None:
+        given = _given(self.shard)
+        if given is None:
+            return None
+        shard_name(job, 0)  # the name has to have room for it
+        return Share.of(given)
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The job, option and window in force, where the option comes from, the declared upstream jobs, up to which run
+    some of them are to be read, which virtual shards the task works on (None: the job is not sharded), and where plans
+    are written down (None: nowhere).
+    """
+
+    job: str
+    choice: Choice
+    option_source: str
+    upstream: tuple[str, ...]
+    until: Mapping[str, int] = field(default_factory=dict)
+    share: Share | None = None
+    manifest_uri: str | None = None
+
+
+def untils(given: Any) -> dict[str, int]:
+    """Return up to which run each upstream is to be read: of what an operator or sensor returned, or a list of such.
+
+    A template gives it as text: `{{ ti.xcom_pull("wait") | tojson }}`. None, or nothing, is no bound.
+
+    Raises:
+        OptionError: it is something else, or says two things of one job.
+
+    Example:
+        >>> untils('[{"job": "flights.clean", "run_number": "7"}]')
+        {'flights.clean': 7}
+    """
+    if given is None or given == "":
+        return {}
+    found: dict[str, int] = {}
+    for summary in _summaries(given):
+        if not isinstance(summary, Mapping) or not isinstance(summary.get("job"), str):
+            raise _no_summary(given)
+        job = check_name("job", summary["job"])
+        if summary.get("run_number") is None and summary.get("option") == Option.ENABLE:
+            continue  # a sensor that was released because the upstream went back: there is no run yet to read up to
+        number = until_of(summary, job)
+        if found.setdefault(job, number) != number:
+            raise OptionError(
+                f"bookmark_upstream_until names runs {found[job]} and {number} of {job!r}. Nothing was read or changed."
+            )
+    return found
+
+
+def _summaries(given: Any) -> Sequence[Any]:
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except ValueError as error:
+            raise _no_summary(given) from error
+    if isinstance(given, list | tuple):
+        return given
+    return [] if given is None else [given]
+
+
+def _no_summary(given: Any) -> OptionError:
+    return OptionError(
+        f"bookmark_upstream_until={given!r}: expected what an operator or sensor returned, or a list of such: give its "
+        "output, or a template that ends in '| tojson'. Nothing was read or changed."
+    )
+
+
+def _given(value: Any) -> str | None:
+    """Return a value as text; None where it is empty or what a template makes of None."""
+    text = "" if value is None else str(value).strip()
+    return None if text in ("", "None") else text
+
+
+def _is_literal(value: Any) -> bool:
+    if isinstance(value, str):
+        return "{{" not in value and "{%" not in value
+    return value is None or isinstance(value, int)
+
+
+def check_arguments(given: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Make sure that no argument looks like one of the bookmark's and is none; also not one from `default_args`.
+
+    Raises:
+        OptionError: a misspelt argument, which would be dropped by Airflow or say something else than meant.
+    """
+    names = {*given, *(given.get("default_args") or {})}
+    unknown = sorted(name for name in names if name.startswith("bookmark") and name not in known)
+    if unknown:
+        raise OptionError(
+            f"unknown argument {unknown[0]!r}; those of the bookmark are {', '.join(sorted(known))}. Nothing was read "
+            "or changed."
+        )
+
+
+def check_conf(conf: Any) -> None:
+    """Make sure that the user's Spark conf leaves the settings of the bookmark to the operator.
+
+    Raises:
+        OptionError: it sets one, so that there would be two places that say it.
+    """
+    if not isinstance(conf, Mapping):
+        return
+    taken = sorted(str(key) for key in conf if str(key).startswith(PREFIX))
+    if taken:
+        raise OptionError(
+            f"conf sets {taken[0]!r}, which the operator sets itself. Nothing was read or changed. Say it by an "
+            "argument: bookmark_job, bookmark_option, bookmark_from, bookmark_to, bookmark_upstream, "
+            "bookmark_on_conflict, bookmark_on_unused, bookmark_manifest_uri, or by the connection."
+        )

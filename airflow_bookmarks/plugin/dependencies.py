@@ -1,0 +1,225 @@
+"""A visit: one request, with who makes it, which job it is about, and how long it may still take."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, Any, TypeVar
+
+import anyio.to_thread
+from fastapi import Depends, Path, Request
+
+from airflow_bookmarks.core.errors import BookmarkError, JobUnknownError, LookRefusedError, StateCorruptError
+from airflow_bookmarks.core.job import check_name
+from airflow_bookmarks.core.rules.owner import owners_in
+from airflow_bookmarks.files.permission import looking_below
+from airflow_bookmarks.hooks.bookmark import BookmarkHook
+from airflow_bookmarks.plugin.auth import LoggedIn, Person, Sight
+from airflow_bookmarks.plugin.bulkhead import PATIENCE_S, Gate
+from airflow_bookmarks.plugin.connection import Opened
+from airflow_bookmarks.plugin.exception_handlers import LOGGED, ForbiddenError
+from airflow_bookmarks.plugin.presenters.job_list import AllHeads
+from airflow_bookmarks.plugin.redaction import veiled_text
+from airflow_bookmarks.plugin.scan.child import LIMITS, Limits, is_allowed, look, look_below
+from airflow_bookmarks.plugin.scan.errand import ERRANDS
+from airflow_bookmarks.store.transitions.naming import resolve_name
+
+_T = TypeVar("_T")
+
+_ALL_JOBS = 4  # times as long as for one
+_CHILD = 4  # times as long as for what takes no look at files
+
+Ask = Callable[..., Any]  # an errand: what, the job, and its arguments by name
+
+
+@dataclass(frozen=True)
+class Backstage:
+    """What all requests share: the connection, the gates to what may block, and what was read a moment ago."""
+
+    opened: Opened = field(default_factory=Opened)
+    store: Gate = field(default_factory=lambda: Gate("state store"))
+    # Listing a folder may take long where nothing is wrong, and should not keep others from the store. Each of these
+    # threads waits for a child that does it.
+    folders: Gate = field(default_factory=lambda: Gate("listing of folders", threads=2))
+    # As may looking at the head of each job; one at a time, because those who come meanwhile find what it has found.
+    all_jobs: Gate = field(default_factory=lambda: Gate("state of all jobs", threads=1))
+    heads: AllHeads = field(default_factory=AllHeads)
+    patience_s: float = PATIENCE_S
+
+    limits: Limits = LIMITS  # of each child that looks at files
+
+    def close(self) -> None:
+        """End the threads."""
+        self.store.close()
+        self.folders.close()
+        self.all_jobs.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """A job, by its key, with the DAG and task that its record names, and every DAG that owns or owned it."""
+
+    key: str
+    dag_id: str | None
+    task_id: str | None
+    owners: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One request."""
+
+    person: Person
+    backstage: Backstage
+    deadline: float
+    asked_for: list[str] = field(default_factory=list)  # the key of the job that the request is about, once it is found
+
+    async def store(self, call: Callable[[BookmarkHook], _T]) -> _T:
+        """Ask the store, within the time that is left."""
+        return await self._through(self.backstage.store, call)
+
+    async def looking(self, call: Callable[[BookmarkHook, Ask], _T], *, is_change: bool = False) -> _T:
+        """Ask for what may take a look at files: here without one, then by a child, where the deployment allows that.
+
+        Args:
+            call: is given the hook, and what does an errand; it is called again for the child.
+            is_change: what was done here is done, and not done again for what it did not see.
+
+        Raises:
+            LookRefusedError: it takes a look that is not allowed. LookFailedError: the child had no answer.
+        """
+        refused: list[str] = []
+
+        def here(hook: BookmarkHook) -> _T:
+            with looking_below() as permission:
+                try:
+                    return call(hook, partial(ask_here, hook))
+                finally:
+                    refused.extend(permission.refused)
+
+        prefixes = look_below()
+        try:
+            answer = await self.store(here)
+        except LookRefusedError:
+            if not is_allowed(prefixes, refused):
+                raise
+        else:
+            if is_change or not is_allowed(prefixes, refused):
+                return answer
+        limits = self.backstage.limits
+        return await self._through(
+            self.backstage.folders,
+            lambda hook: call(hook, partial(_ask_child, hook, prefixes, limits)),
+            more_s=(_CHILD - 1) * self.backstage.patience_s,
+        )
+
+    async def all_jobs(self, call: Callable[[BookmarkHook], _T]) -> _T:
+        """Ask the store for the heads of all jobs: some seconds where nothing is wrong, so for longer than the rest."""
+        return await self._through(self.backstage.all_jobs, call, more_s=(_ALL_JOBS - 1) * self.backstage.patience_s)
+
+    async def airflow(self, call: Callable[[], _T]) -> _T:
+        """Ask Airflow's own database, as Airflow's own routes do: in its threads."""
+        return await anyio.to_thread.run_sync(call)
+
+    async def readable(self, name: str) -> Owned:
+        """Return the job that has this name, which the user may look at.
+
+        A job that they may not look at is answered as one that is not there: nobody learns by asking which there are.
+
+        Raises:
+            JobUnknownError: there is none that they may look at. NameInvalidError: there can't be one.
+        """
+        check_name("job", name)
+        try:
+            job = await self.store(lambda hook: owned(hook, name))
+        except StateCorruptError:
+            # Whose it is can't be read.
+            if await self.airflow(self.person.may_read_unknown):
+                raise
+            job = None
+        if job is None or not await self.airflow(lambda: self.person.may_read(job.owners)):
+            raise JobUnknownError(
+                f"no bookmark named {name!r} that {self.person.name!r} may look at. Nothing was read or changed."
+            )
+        self.asked_for.append(job.key)
+        return job
+
+    async def veiled(self, said: str) -> str:
+        """Return what an error says without the names of other jobs that the user may not look at."""
+        if not self.asked_for:
+            return said
+        (job,) = self.asked_for
+        try:
+            sight = await self.sight()
+            return await self.store(lambda hook: veiled_text(hook.get_conn(), sight, said, job))
+        except BookmarkError:
+            return f"job {job!r}: this can't be done. {LOGGED}"  # it may name any job
+
+    async def changeable(self, name: str) -> Owned:
+        """Return the job that has this name, which the user may change.
+
+        Raises:
+            ForbiddenError: they may look at it alone; otherwise as `readable`.
+        """
+        job = await self.readable(name)
+        if not await self.airflow(lambda: self.person.may_change(job.owners)):
+            dags = " and ".join(map(repr, job.owners))
+            whose = f"the runs of DAG {dags} (of all DAGs, where there is none of that name)" if dags else "assets"
+            raise ForbiddenError(
+                f"{self.person.name!r} may not change job {name!r}. Nothing was changed. It takes the permission to "
+                f"edit {whose}."
+            )
+        return job
+
+    async def sight(self) -> Sight:
+        """Return which jobs the user may look at."""
+        return await self.airflow(self.person.sight)
+
+    async def _through(self, gate: Gate, call: Callable[[BookmarkHook], _T], *, more_s: float = 0.0) -> _T:
+        def watched() -> _T:
+            # Files are no business of this process, wherever a call might come to them.
+            with looking_below(), self.backstage.opened.watch() as hook:
+                return call(hook)
+
+        left_s = max(0.0, self.deadline + more_s - asyncio.get_running_loop().time())
+        return await gate.run(watched, left_s)
+
+
+def ask_here(hook: BookmarkHook, what: str, job: str, **arguments: Any) -> Any:
+    """Do an errand in this process, which looks at no file."""
+    return ERRANDS[what](hook.get_conn(), job, **arguments)
+
+
+def _ask_child(
+    hook: BookmarkHook, prefixes: Sequence[str], limits: Limits, what: str, job: str, **arguments: Any
+) -> Any:
+    return look(hook, prefixes, what, job, arguments, limits)
+
+
+def owned(hook: BookmarkHook, name: str) -> Owned | None:
+    """Return the job that has this name with the DAG of its record, None where there is no such job."""
+    store = hook.get_conn()
+    key = resolve_name(store, name)
+    entry = store.index_entry(key)
+    if entry is None:
+        head = store.look(key).head
+        if head is None:
+            return None
+        return Owned(key, head.owner, None, () if head.owner is None else (head.owner,))
+    return Owned(key, text(entry.get("dag_id")), text(entry.get("task_id")), owners_in(entry))
+
+
+def text(value: object) -> str | None:
+    """Return a value of an item that is text, None for any other."""
+    return value if isinstance(value, str) else None
+
+
+async def _visit(request: Request, person: LoggedIn) -> Visit:
+    backstage: Backstage = request.app.state.backstage
+    visit = Visit(person, backstage, asyncio.get_running_loop().time() + backstage.patience_s)
+    request.state.visit = visit
+    return visit
+
+
+Visiting = Annotated[Visit, Depends(_visit)]
+JobName = Annotated[str, Path(description="any name of the job", max_length=250)]

@@ -1,0 +1,1 @@
+"""What the store says, as the page is told it."""

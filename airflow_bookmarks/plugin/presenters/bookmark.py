@@ -1,0 +1,199 @@
+"""Telling: what the store says of a job, as answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.job import airflow_run_id
+from airflow_bookmarks.core.job_state import STATE_KIND, hidden
+from airflow_bookmarks.core.ledger.gap import gaps_in_words
+from airflow_bookmarks.core.rules.owner import FORMER_OWNERS, former_in
+from airflow_bookmarks.core.run import watermarks
+from airflow_bookmarks.core.selection.partition_time import NEWEST_PARTITION
+from airflow_bookmarks.core.text.instant import to_text
+from airflow_bookmarks.core.text.redaction import redacted
+from airflow_bookmarks.lifecycle.state.last_plan import shown
+from airflow_bookmarks.plugin.schemas.responses import (
+    ContextRow,
+    EventRow,
+    Gaps,
+    Holder,
+    JobRow,
+    RequestRow,
+    RunRow,
+    SideRow,
+    Task,
+    Window,
+)
+from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.store.codec.attribute import is_moment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from airflow_bookmarks.core.head import Head, Lease
+    from airflow_bookmarks.core.run import ContextState, Execution
+    from airflow_bookmarks.lifecycle.changes.approval import Request
+    from airflow_bookmarks.plugin.auth import Person, Sight
+    from airflow_bookmarks.plugin.schemas.responses import JobState
+
+_INDEX = {"dag_id": str, "task_id": str, "map_index": int, "first_seen_at": str, "last_commit_at": str}
+_DAMAGED = "what the state store holds of this is damaged; 'airflow-bookmarks doctor' names the item."
+
+
+# ---- jobs
+
+
+def job_row(namespace: str, job: str, head: Head, entry: Mapping[str, Any], now: datetime) -> JobRow:
+    """Return where a job stands."""
+    return JobRow(
+        job=job,
+        namespace=namespace,
+        state=_state(head, now),
+        run_number=head.run_number,
+        published=head.published,
+        data_run_number=head.data_run_number,
+        due_run_number=None if head.publishing is None else head.publishing.number,
+        cleaning=head.cleaning is not None,
+        protected=head.protected,
+        shared_with=list(head.shared_with),
+        epoch=head.epoch,
+        version=head.version,
+        watermark=watermarks(head.contexts),
+        holder=None if head.lease is None else _holder(head.lease),
+        **index_facts(entry),
+    )
+
+
+def damaged_row(
+    namespace: str, job: str, entry: Mapping[str, Any], why: str | Exception | None, sight: Sight
+) -> JobRow:
+    """Return a job that can't be read, for a reason; None: its head is not there."""
+    gone = f"the head of job {job!r} is gone, and it had one. Restore the table from a backup or an export."
+    damaged = damage(gone if why is None else why, sight)
+    return JobRow(job=job, namespace=namespace, state="DAMAGED", damaged=damaged, **index_facts(entry))
+
+
+def damage(why: str | Exception, sight: Sight) -> str:
+    """Say why something of a job can't be read; items, objects and tables are named to those who see connections."""
+    return redacted(str(why)) if sight.may_see_the_store else _DAMAGED
+
+
+def index_facts(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the index says of a job; what is not of the right type is left out."""
+    facts: dict[str, Any] = {name: entry[name] for name, kind in _INDEX.items() if isinstance(entry.get(name), kind)}
+    return {**facts, FORMER_OWNERS: former_in(entry)}
+
+
+def _state(head: Head, now: datetime) -> JobState:
+    if head.lease is not None:
+        return "RUNNING" if now < head.lease.expires_at else "EXPIRED"
+    if head.publishing is not None or head.cleaning is not None:
+        return "DUE"
+    return "IDLE" if head.run_number else "NEW"
+
+
+def _holder(lease: Lease) -> Holder:
+    until = to_text(lease.expires_at)
+    return Holder(run_id=lease.run_id, attempt=lease.attempt, since=to_text(lease.since), until=until)
+
+
+def context_rows(contexts: Mapping[str, ContextState], planned: Mapping[str, Mapping[str, Any]]) -> list[ContextRow]:
+    """Return where each context stands, with what its last plan tells of gaps and of the newest partition."""
+    told = {ctx: shown(planned.get(ctx, {})) for ctx in contexts}
+    return [
+        ContextRow(
+            ctx=ctx,
+            kind=state.kind,
+            source=state.fingerprint,
+            watermark=state.watermark,
+            run_number=state.run.number,
+            set_in_epoch=state.set_in,
+            position=in_words(state),
+            gaps=_gaps(told[ctx].get("gaps")),
+            newest_partition=told[ctx].get(NEWEST_PARTITION),
+        )
+        for ctx, state in sorted(contexts.items())
+    ]
+
+
+def _gaps(gaps: Mapping[str, Any] | None) -> Gaps | None:
+    return None if gaps is None else Gaps(**gaps, words=gaps_in_words(gaps))
+
+
+def in_words(state: ContextState) -> str:
+    """Say where a context stands.
+
+    Example:
+        >>> from airflow_bookmarks.core.run import ContextState, RunKey
+        >>> in_words(ContextState("upstream", "upstream:clean", RunKey(7, 9), "41"))
+        'up to run 41 of clean, since run 7'
+    """
+    since = f"since run {state.run.number}" if state.set_in is None else f"set by hand in epoch {state.set_in}"
+    if state.kind == STATE_KIND:
+        return f"what the script kept, {since}"
+    if state.kind == UpstreamSource.kind:
+        return f"up to run {state.watermark or 0} of {state.fingerprint.split(':')[1]}, {since}"
+    if state.watermark is None:
+        return f"nothing read yet, {since}"
+    if state.kind == "files" and is_moment(state.watermark):
+        return f"every file that was found; the newest is of {state.watermark}, {since}"
+    if state.watermark_column is not None:
+        return f"every file that was found; the greatest {state.watermark_column} is {state.watermark}, {since}"
+    if state.kind == "files":
+        return f"every file that was found; the highest is {state.watermark}, {since}"
+    return f"up to {state.watermark}, {since}"
+
+
+def side_row(record: Mapping[str, Any]) -> SideRow:
+    """Return a pause or disable run."""
+    return SideRow(
+        option=record["option"],
+        run_id=record["run_id"],
+        attempt=record["attempt"],
+        from_run=record.get("from"),
+        to_run=record.get("to"),
+        made_at=record.get("made_at"),
+        contexts={ctx: dict(facts) for ctx, facts in record.get("contexts", {}).items()},
+    )
+
+
+def request_row(asked: Request, person: Person, *, may_change: bool, hides_state: bool) -> RequestRow:
+    """Return a request, with whether this user may approve it: not one of their own."""
+    told = hidden(asked.as_dict()) if hides_state else asked.as_dict()
+    return RequestRow(**told, may_approve=may_change and not asked.who.is_same(person.identity))
+
+
+# ---- runs and events
+
+
+def run_row(row: Mapping[str, Any], execution: Execution | None = None) -> RunRow:
+    """Return a run, given as `lifecycle.history.row` has it, with a link to its task where Airflow made it."""
+    window = {
+        ctx: Window(before=facts.get("watermark_before"), after=row["watermark"].get(ctx))
+        for ctx, facts in row["contexts"].items()
+    }
+    return RunRow(**row, window=window, task=None if execution is None else task_of(execution, row["attempt"]))
+
+
+def task_of(execution: Execution, attempt: int) -> Task | None:
+    """Return the task that an execution is, None where it is none of Airflow's."""
+    dag_id, dag_run_id, task_id = execution.dag_id, execution.dag_run_id, execution.task_id
+    if dag_id is None or dag_run_id is None or task_id is None:
+        return None
+    index = execution.run_id.removeprefix(airflow_run_id(dag_id, dag_run_id, task_id)).removeprefix("/")
+    return Task(
+        dag_id=dag_id,
+        dag_run_id=dag_run_id,
+        task_id=task_id,
+        map_index=int(index) if index.isascii() and index.isdigit() else -1,
+        try_number=attempt,
+    )
+
+
+def event_row(event: Mapping[str, Any]) -> EventRow:
+    """Return an event; what a person does not ask for (nonces, previews) is left out."""
+    known: dict[str, Any] = {name: event.get(name) for name in EventRow.model_fields}
+    # An undo goes back to all that the line before had; the last run kept of that is another number.
+    return EventRow(**known | {"to_run": event.get("last_kept", event.get("to_run"))})

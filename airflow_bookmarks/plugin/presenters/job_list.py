@@ -1,0 +1,315 @@
+"""The list of jobs: those that somebody may look at, searched, sorted, a page of them.
+
+The index is read whole, which is one query; heads only for the page that is shown. To sort or choose by what only the
+heads say takes one request more for each hundred jobs. What took long to read is kept for a while; the rows that are
+shown never are.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.head import Head
+from airflow_bookmarks.core.job_state import STATE_CONTEXT
+from airflow_bookmarks.core.rules.lag import LagState
+from airflow_bookmarks.core.run import Run
+from airflow_bookmarks.lifecycle.history.timeline_switch import upstream_of
+from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, lags
+from airflow_bookmarks.lifecycle.inspect.runs import state_of, total
+from airflow_bookmarks.lifecycle.inspect.status import readable_keys
+from airflow_bookmarks.plugin.presenters.bookmark import damaged_row, job_row
+from airflow_bookmarks.plugin.schemas.responses import JobList, RunPoint
+from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.store.table import MAX_OPERATIONS
+from airflow_bookmarks.store.transitions.naming import DELETED_VERSION, is_deleted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from airflow_bookmarks.core.errors import BookmarkError
+    from airflow_bookmarks.plugin.auth import Sight
+    from airflow_bookmarks.plugin.schemas.responses import JobRow, JobState
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.table import Attributes
+
+    _Heads = Mapping[str, Head | BookmarkError]
+
+Sort = Literal[
+    "job", "-job", "dag_id", "-dag_id", "last_commit_at", "-last_commit_at", "run_number", "-run_number",
+    "epoch", "-epoch", "state", "-state",
+]  # fmt: skip
+
+_T = TypeVar("_T")
+
+_HEADS_KEPT_S, _HEADS_KEPT_AT_MOST_S = 10.0, 60.0
+# Reading heads takes processor time that all of the API server shares: a tenth of it at most.
+_KEPT_PER_READING = 10.0
+_INDEX_KEPT_S = 5.0
+# A smaller index is read within one request, and is not worth to be seconds behind.
+_INDEX_WORTH_KEEPING = 1000
+_LOOKS = 3
+_OF_HEADS = ("epoch", "state")
+# The worst first: what a list has room for.
+_WORST = ("REWOUND", "REPLAYED", "STOPPED", "STALLED", "LAGGING", "UNKNOWN", "OK")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which jobs are asked for: all whose name, DAG or task has `search` in it; of this state, DAG, task (None: any).
+
+    `runs` is how many of its last runs come with each.
+    """
+
+    search: str = ""
+    state: JobState | None = None
+    sort: Sort = "job"
+    limit: int = 50
+    offset: int = 0
+    runs: int = 10
+    dag_id: str | None = None
+    task_id: str | None = None
+
+    @property
+    def needs_heads(self) -> bool:
+        """Whether only the heads of all jobs tell which ones are on the page."""
+        return self.state is not None or self.sort.removeprefix("-") in _OF_HEADS
+
+    def matches(self, job: str, entry: Mapping[str, Any]) -> bool:
+        """Whether a job is among those, as far as the index says it."""
+        if self.dag_id is not None and entry.get("dag_id") != self.dag_id:
+            return False
+        if self.task_id is not None and entry.get("task_id") != self.task_id:
+            return False
+        needle = self.search.strip().casefold()
+        return any(needle in str(text).casefold() for text in (job, entry.get("dag_id", ""), entry.get("task_id", "")))
+
+
+class AllHeads:
+    """What lists are sorted and chosen by, the index and the heads of all jobs: read once, and kept for some seconds.
+
+    Ten thousand heads take seconds to read, and longer than a request may last where the machine is busy. The thread
+    that reads them goes on when its request was given up, so whoever asks again finds them. They are kept for ten
+    times as long as it took to read them: ten seconds at least, a minute at most.
+
+    Args:
+        monotonic: the clock, in seconds.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._store: BookmarkStore | None = None
+        self._until = 0.0
+        self._heads: dict[str, Head | BookmarkError | None] = {}
+        self._index: _Index | None = None
+
+    def of(self, store: BookmarkStore, jobs: Sequence[str]) -> _Heads:
+        """Return the heads of some jobs, a minute old at most."""
+        with self._lock:  # who comes meanwhile waits for the same heads
+            began = self._monotonic()
+            if store is not self._store or began >= self._until:
+                self._store, self._heads = store, {}
+            is_first = not self._heads
+            missing = [job for job in jobs if job not in self._heads]
+            # By hundreds, as they are asked for: one that is damaged has all of its call read one by one.
+            for start in range(0, len(missing), MAX_OPERATIONS):
+                part = missing[start : start + MAX_OPERATIONS]
+                found = store.heads_or_damage(part)
+                self._heads |= {job: found.get(job) for job in part}
+            if missing and is_first:
+                now = self._monotonic()
+                kept_s = max(_HEADS_KEPT_S, _KEPT_PER_READING * (now - began))
+                self._until = now + min(kept_s, _HEADS_KEPT_AT_MOST_S)
+            return {job: head for job in jobs if (head := self._heads[job]) is not None}
+
+    def index_of(self, store: BookmarkStore) -> tuple[Mapping[str, Attributes], Mapping[str, BookmarkError]]:
+        """Return the index as `readable_keys` does; a large one is five seconds old at most."""
+        kept = self._index
+        if kept is None or store is not kept.store or self._monotonic() >= kept.until:
+            # Without a lock: where the store hangs, whoever waits should not have to wait for all before.
+            entries, damage = readable_keys(store)
+            kept = _Index(store, self._monotonic() + _INDEX_KEPT_S, entries, damage)
+            self._index = kept if len(entries) >= _INDEX_WORTH_KEEPING else None
+        return kept.entries, kept.damage
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """The index of a store, and until when it is kept."""
+
+    store: BookmarkStore
+    until: float
+    entries: Mapping[str, Attributes]
+    damage: Mapping[str, BookmarkError]
+
+
+def job_list(store: BookmarkStore, sight: Sight, wanted: Wanted, all_heads: AllHeads) -> JobList:
+    """Return a page of jobs; deleted ones are left out."""
+    found = _candidates(store, sight, wanted, all_heads)
+    chosen = (
+        _names_by_heads(store, sight, found, wanted, all_heads)
+        if wanted.needs_heads
+        else _sorted_names(found, wanted.sort)
+    )
+    names, rows, heads = _looked_at(store, sight, found, chosen, wanted)
+    jobs = _in_full(store, rows, heads, wanted.runs)
+    return JobList(jobs=jobs, total=len(names), limit=wanted.limit, offset=wanted.offset)
+
+
+def _looked_at(
+    store: BookmarkStore, sight: Sight, found: Mapping[str, Attributes | str], names: Sequence[str], wanted: Wanted
+) -> tuple[Sequence[str], list[JobRow], _Heads]:
+    """Return the rows of a page as they are now, with their heads, and the names of all that are asked for.
+
+    The heads that those were chosen by may be a while old. What has left its state since makes room for others, a few
+    times over; in the end it is left out.
+    """
+    for _ in range(_LOOKS):
+        page = _cut(names, wanted)
+        heads: _Heads = store.heads_or_damage([job for job in page if not isinstance(found[job], str)])
+        rows = _rows(store, sight, found, page, heads)
+        gone = {row.job for row in rows if wanted.state not in (None, row.state)}
+        if not gone:
+            break
+        names = [job for job in names if job not in gone]
+    return names, [row for row in rows if row.job not in gone], heads
+
+
+def _names_by_heads(
+    store: BookmarkStore, sight: Sight, found: Mapping[str, Attributes | str], wanted: Wanted, all_heads: AllHeads
+) -> list[str]:
+    heads = all_heads.of(store, [job for job in found if not isinstance(found[job], str)])
+    rows = _rows(store, sight, found, list(found), heads)
+    chosen = [row for row in rows if wanted.state in (None, row.state)]
+    return [row.job for row in _sorted(chosen, wanted.sort)]
+
+
+# ---- which
+
+
+def _candidates(store: BookmarkStore, sight: Sight, wanted: Wanted, all_heads: AllHeads) -> dict[str, Attributes | str]:
+    """Return by name the index entry of each job that is asked for, or why it can't be read."""
+    index, damage = all_heads.index_of(store)
+    seen: dict[str, Attributes | str] = {
+        job: entry for job, entry in index.items() if sight.sees(entry) and wanted.matches(job, entry)
+    }
+    marked = [job for job in seen if DELETED_VERSION in index[job]]
+    for job, head in store.heads_or_damage(marked).items():
+        if isinstance(head, Head) and is_deleted(index[job], head):
+            del seen[job]
+    # Whose it is, an entry that can't be read does not say.
+    return seen | {job: str(why) for job, why in damage.items() if sight.may_read_unknown and wanted.matches(job, {})}
+
+
+def _sorted_names(found: Mapping[str, Attributes | str], sort: Sort) -> list[str]:
+    field = sort.removeprefix("-")
+    names = sorted(found)
+    if field != "job":
+        # What has no value comes last, whichever way it is sorted.
+        values = {job: None if isinstance(entry, str) else entry.get(field) for job, entry in found.items()}
+        known = sorted((job for job in names if values[job] is not None), key=lambda job: _order(values[job]))
+        unknown = [job for job in names if values[job] is None]
+        return [*(reversed(known) if sort.startswith("-") else known), *unknown]
+    return names[::-1] if sort.startswith("-") else names
+
+
+def _sorted(rows: Iterable[JobRow], sort: Sort) -> list[JobRow]:
+    field = sort.removeprefix("-")
+    by_name = sorted(rows, key=lambda row: row.job)
+    known = [row for row in by_name if getattr(row, field) is not None]
+    known.sort(key=lambda row: _order(getattr(row, field)), reverse=sort.startswith("-"))
+    return known + [row for row in by_name if getattr(row, field) is None]
+
+
+def _order(value: Any) -> tuple[int, str]:
+    """Return what numbers and texts are sorted by; a damaged entry may have the one in the place of the other."""
+    return (value, "") if isinstance(value, int) else (-1, str(value))
+
+
+def _cut(rows: Sequence[_T], wanted: Wanted) -> Sequence[_T]:
+    return rows[wanted.offset : wanted.offset + wanted.limit]
+
+
+# ---- what of them
+
+
+def _rows(
+    store: BookmarkStore, sight: Sight, found: Mapping[str, Attributes | str], names: Sequence[str], heads: _Heads
+) -> list[JobRow]:
+    now = store.now()
+    rows: list[JobRow] = []
+    for job in names:
+        entry, head = found[job], heads.get(job)
+        if isinstance(entry, str):
+            rows.append(damaged_row(store.namespace, job, {}, entry, sight))
+        elif isinstance(head, Head):
+            rows.append(job_row(store.namespace, job, head, entry, now))
+        else:
+            rows.append(damaged_row(store.namespace, job, entry, head, sight))
+    return rows
+
+
+def _in_full(store: BookmarkStore, page: Sequence[JobRow], heads: _Heads, runs: int) -> list[JobRow]:
+    """Add what takes further requests: how the jobs keep up with others, and their last runs."""
+    readable = {row.job: head for row in page if isinstance(head := heads.get(row.job), Head)}
+    states = lag_states(store, readable)
+    points = {job: _points(store, job, head, runs) for job, head in readable.items()} if runs else {}
+    return [row.model_copy(update={"lag": states.get(row.job), "runs": points.get(row.job, [])}) for row in page]
+
+
+def _points(store: BookmarkStore, job: str, head: Head, limit: int) -> list[RunPoint]:
+    points: list[RunPoint] = []
+    living = store.ancestry(job, head.epoch)
+    for key, run in store.runs_or_damage(job, reverse=True, limit=limit):
+        if isinstance(run, Run):
+            facts = list(run.metrics.get("contexts", {}).values())
+            rows = [each["rows"] for each in facts if each.get("rows") is not None]
+            points.append(
+                RunPoint(
+                    number=key.number,
+                    state=state_of(run, living),
+                    at=run.committed_at or run.planned_at,
+                    files=total(facts, "files"),
+                    bytes=total(facts, "bytes"),
+                    rows=sum(rows) if rows else None,
+                )
+            )
+    return points[::-1]
+
+
+def lag_states(store: BookmarkStore, heads: Mapping[str, Head]) -> dict[str, str]:
+    try:
+        return _lags_of(store, heads)
+    except StateCorruptError:
+        if len(heads) == 1:
+            return dict.fromkeys(heads, LagState.UNKNOWN.value)
+    # One of them, or of those that they read, is damaged: the others are looked at by themselves.
+    states: dict[str, str] = {}
+    for job, head in heads.items():
+        states |= lag_states(store, {job: head})
+    return states
+
+
+def _lags_of(store: BookmarkStore, heads: Mapping[str, Head]) -> dict[str, str]:
+    # After a reset the head says nothing of what is read; the last run does.
+    emptied = [Neighbours.of_job(store, job) for job, head in heads.items() if head.epoch > 1 and not head.contexts]
+    reads = {
+        job: {ctx: state for ctx, state in head.contexts.items() if ctx != STATE_CONTEXT} for job, head in heads.items()
+    } | dict(chain.from_iterable(each.reads.items() for each in emptied))
+    upstreams = {
+        upstream_of(state)
+        for contexts in reads.values()
+        for state in contexts.values()
+        if state.kind == UpstreamSource.kind
+    }
+    others = store.heads(sorted(upstreams - heads.keys()))
+    found: dict[str, str] = {}
+    for lag in lags(Neighbours(store, tuple(heads), {**heads, **others}, reads)):
+        known = found.get(lag.job, "OK")
+        found[lag.job] = min(known, lag.state.value, key=_WORST.index)
+    return found

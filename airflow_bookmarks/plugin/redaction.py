@@ -1,0 +1,123 @@
+"""The veil: what an answer about one job says of other jobs, without the names that the user may not see.
+
+Whom a job reads and who reads it stand in many places of its record: contexts, plans of runs, what a request would do.
+So it is the whole answer that is gone through, and not each place that is known today.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from airflow_bookmarks.lifecycle.inspect.lag import Neighbours
+from airflow_bookmarks.plugin.schemas.responses import Answer
+from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.store.table import MAX_OPERATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from airflow_bookmarks.core.run import ContextState
+    from airflow_bookmarks.plugin.auth import Sight
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+HIDDEN = "(hidden)"  # no job can have this name
+
+# Texts in which a job may be named; all else that is text comes from people, and says what they wrote.
+_TEXTS = ("source", "position", "upstream", "why", "unknown", "error", "job")
+_PREFIX = f"{UpstreamSource.kind}:"
+_BEFORE, _AFTER = r"(?<![\w.~-])", r"(?![\w~-]|\.[\w~-])"  # a full stop ends a sentence, or goes on in a name
+
+_Answer = TypeVar("_Answer", bound=Answer)
+
+
+def veiled(
+    store: BookmarkStore, sight: Sight, answer: _Answer, contexts: Mapping[str, ContextState] | None = None
+) -> _Answer:
+    """Return an answer about a job that may be looked at, without the names of jobs that may not.
+
+    Args:
+        store: where it is looked up whose the named jobs are.
+        sight: what the user may look at.
+        answer: what is to be told.
+        contexts: of the job; what it reads is looked for in texts as well.
+    """
+    told = answer.model_dump()
+    reads = (state.fingerprint for state in (contexts or {}).values() if state.kind == UpstreamSource.kind)
+    hidden = hidden_from(store, sight, sorted({*_named(told), *map(_upstream_in, reads)}))
+    if not hidden:
+        return answer
+    return type(answer).model_validate(_without(told, hidden, _any_of(hidden)))
+
+
+def veiled_text(store: BookmarkStore, sight: Sight, said: str, job: str) -> str:
+    """Return what an error says of a job that may be looked at, without the names of neighbours that may not."""
+    consumers = [edge.consumer for edge in store.edges(job)]
+    reads = Neighbours.of_job(store, job).reads[job].values()
+    upstreams = [_upstream_in(state.fingerprint) for state in reads if state.kind == UpstreamSource.kind]
+    hidden = hidden_from(store, sight, sorted({name for name in (*consumers, *upstreams) if name in said}))
+    return _any_of(hidden).sub(HIDDEN, said) if hidden else said
+
+
+def _any_of(names: Iterable[str]) -> re.Pattern[str]:
+    # The longest first, as one name may begin like another.
+    either = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    return re.compile(f"{_BEFORE}(?:{either}){_AFTER}")
+
+
+def hidden_from(store: BookmarkStore, sight: Sight, jobs: list[str]) -> set[str]:
+    """Return those of some jobs that somebody may not look at."""
+    hidden: set[str] = set()
+    for start in range(0, len(jobs), MAX_OPERATIONS):
+        keys = {store.keys(job).index: job for job in jobs[start : start + MAX_OPERATIONS]}
+        entries = store.table.get(list(keys))
+        hidden |= {job for key, job in keys.items() if not sight.sees(entries.get(key))}
+    return hidden
+
+
+def _named(told: Any) -> Iterator[str]:
+    """Yield the other jobs that an answer names as such."""
+    if isinstance(told, list):
+        for each in told:
+            yield from _named(each)
+    elif isinstance(told, dict):
+        yield from _named_in(told)
+        for each in told.values():
+            yield from _named(each)
+
+
+def _named_in(told: Mapping[str, Any]) -> Iterable[str]:
+    source, upstream, consumers = told.get("source"), told.get("upstream"), told.get("consumers")
+    if isinstance(source, str) and source.startswith(_PREFIX):
+        yield _upstream_in(source)
+    elif isinstance(source, str) and told.get("kind") in ("job", UpstreamSource.kind):
+        yield source
+    if isinstance(upstream, str):
+        yield upstream
+    elif isinstance(upstream, dict) and isinstance(upstream.get("job"), str):
+        yield upstream["job"]
+    if isinstance(consumers, dict):
+        yield from consumers
+    elif isinstance(consumers, list):
+        yield from (name for name in consumers if isinstance(name, str))
+
+
+def _upstream_in(fingerprint: str) -> str:
+    return fingerprint.split(":")[1]
+
+
+def _without(told: Any, hidden: set[str], pattern: re.Pattern[str]) -> Any:
+    if isinstance(told, list):
+        return [_without(each, hidden, pattern) for each in told]
+    if not isinstance(told, dict):
+        return told
+    left = {key: _without(each, hidden, pattern) for key, each in told.items()}
+    for key in _TEXTS:
+        if isinstance(left.get(key), str):
+            left[key] = pattern.sub(HIDDEN, left[key])
+    if isinstance(left.get("consumers"), dict) and hidden & left["consumers"].keys():
+        left["consumers"] = {job: run for job, run in told["consumers"].items() if job not in hidden}
+        left["hidden_consumers"] = len(told["consumers"]) - len(left["consumers"])
+    if isinstance(left.get("consumers"), list):
+        left["consumers"] = [HIDDEN if name in hidden else name for name in left["consumers"] if isinstance(name, str)]
+    return left

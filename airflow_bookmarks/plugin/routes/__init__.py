@@ -1,0 +1,1 @@
+"""The routes: those that change nothing, and those that do."""

@@ -1,0 +1,216 @@
+"""Changing: the routes that change something, by the rules of the hook and so of the command line.
+
+Each takes the permission to change the job, JSON from the page itself, a reason, the version that was looked at, and
+the job's name once more. What is changed is noted with the name of the logged-in user.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Body, Depends, Path
+
+from airflow_bookmarks.core.errors import ChangedMeanwhileError, OptionError
+from airflow_bookmarks.core.job_state import SET_STATE, hidden
+from airflow_bookmarks.hooks.bookmark import BookmarkHook
+from airflow_bookmarks.lifecycle.changes.approval import find_request, protect, reject
+from airflow_bookmarks.lifecycle.changes.change import Change
+from airflow_bookmarks.plugin.audit import note
+from airflow_bookmarks.plugin.auth import Person, Sight
+from airflow_bookmarks.plugin.csrf import same_origin
+from airflow_bookmarks.plugin.dependencies import Ask, JobName, Owned, Visiting
+from airflow_bookmarks.plugin.exception_handlers import MovedError
+from airflow_bookmarks.plugin.presenters.bookmark import request_row
+from airflow_bookmarks.plugin.presenters.conflict import difference
+from airflow_bookmarks.plugin.redaction import veiled
+from airflow_bookmarks.plugin.schemas import requests as ask
+from airflow_bookmarks.plugin.schemas.responses import Changed, Preview, Requested
+
+router = APIRouter(tags=["changing"], dependencies=[Depends(same_origin)])
+
+_T = TypeVar("_T")
+
+RequestId = Annotated[str, Path(max_length=100, pattern=r"^[0-9A-Za-z]+$")]
+
+
+@router.post("/jobs/{job}/preview")
+async def preview(visit: Visiting, job: JobName, wish: Annotated[ask.Wish, ask.BY_KIND]) -> Preview:
+    """Say what a change would do, without making it."""
+    found = await visit.changeable(job)
+    sight = await visit.sight()
+    return await visit.looking(lambda hook, ask: _preview(hook, ask, found.key, wish.change(), sight))
+
+
+@router.post("/jobs/{job}/changes")
+async def change(visit: Visiting, job: JobName, asked: Annotated[ask.ChangeAsk, ask.BY_KIND]) -> Changed:
+    """Reset a job, rewind it, set a context or state of it, delete its bookmark, or undo the last of these."""
+    found = await visit.changeable(job)
+    _check_confirmed(job, asked.confirm)
+    return await visit.looking(lambda hook, ask: _change(hook, ask, found, asked, visit.person), is_change=True)
+
+
+@router.post("/jobs/{job}/protection")
+async def protection(visit: Visiting, job: JobName, asked: Annotated[ask.Reason, Body()]) -> Changed:
+    """Protect a job: changes of it need the approval of a second person from then on."""
+    found = await visit.changeable(job)
+    return await visit.store(lambda hook: _protect(hook, found, asked.reason, visit.person))
+
+
+@router.post("/jobs/{job}/requests", status_code=201)
+async def ask_for(visit: Visiting, job: JobName, asked: Annotated[ask.RequestAsk, ask.BY_KIND]) -> Requested:
+    """Ask for a change of a protected job, which somebody else approves."""
+    found = await visit.changeable(job)
+    _check_confirmed(job, asked.confirm)
+    sight = await visit.sight()
+    return await visit.looking(lambda hook, ask: _request(hook, ask, found, asked, visit.person, sight), is_change=True)
+
+
+@router.post("/jobs/{job}/requests/{id}/approve")
+async def approve_request(
+    visit: Visiting, job: JobName, id: RequestId, asked: Annotated[ask.Approval, Body()]
+) -> Changed:
+    """Approve a change that somebody else asked for, and make it."""
+    found = await visit.changeable(job)
+    return await visit.looking(
+        lambda hook, ask: _approve(hook, ask, found, id, asked.force, visit.person), is_change=True
+    )
+
+
+@router.post("/jobs/{job}/requests/{id}/reject")
+async def reject_request(
+    visit: Visiting, job: JobName, id: RequestId, asked: Annotated[ask.Reason, Body()]
+) -> Requested:
+    """Turn down a change that somebody asked for."""
+    found = await visit.changeable(job)
+    sight = await visit.sight()
+    return await visit.store(lambda hook: _reject(hook, found, id, asked.reason, visit.person, sight))
+
+
+# ---- within the store's threads. The row in Airflow's log is written there as well: nobody may wait for it any more
+
+
+def _preview(hook: BookmarkHook, ask_for: Ask, job: str, wish: Change, sight: Sight) -> Preview:
+    store = hook.get_conn()
+    told = ask_for("preview", job, change=asdict(wish))
+    told = hidden(told) if hook.hides_state else told
+    head = store.head(job)
+    answer = Preview(**told, hidden_consumers=0, needs_approval=head.protected)
+    return veiled(store, sight, answer, head.contexts)
+
+
+def _change(hook: BookmarkHook, ask_for: Ask, found: Owned, asked: ask.ChangeAsk, person: Person) -> Changed:
+    version, who = asked.expected_version, asdict(person.identity)
+    terms = {"reason": asked.reason, "force": asked.force, "expected_version": version, "who": who}
+
+    def make() -> dict[str, Any]:
+        change = asdict(asked.change())
+        made: dict[str, Any] = ask_for("change", found.key, change=change, terms=terms, typed_name=asked.confirm)
+        return made
+
+    told = _or_moved(hook, found.key, version, make, person.sight)
+    facts = {**_wish_facts(asked.change()), "reason": asked.reason, "force": asked.force}
+    return _told(found, person, told, facts)
+
+
+def _protect(hook: BookmarkHook, found: Owned, reason: str, person: Person) -> Changed:
+    told = protect(hook.get_conn(), found.key, reason=reason, who=person.identity)
+    return _told(found, person, told, {"reason": reason})
+
+
+def _request(
+    hook: BookmarkHook, ask_for: Ask, found: Owned, asked: ask.RequestAsk, person: Person, sight: Sight
+) -> Requested:
+    store, wish, version = hook.get_conn(), asked.change(), asked.expected_version
+
+    def make() -> Requested:
+        arguments = {"change": asdict(wish), "reason": asked.reason, "who": asdict(person.identity)}
+        request_id = ask_for("request", found.key, **arguments, expected_version=version)
+        made = find_request(store, found.key, request_id)
+        facts = {**_wish_facts(wish), "reason": asked.reason, "request": made.id}
+        is_noted = _note("bookmark.request", found, person, facts)
+        until = f"{made.valid_until:%Y-%m-%d %H:%M} UTC"
+        said = f"a {wish.kind} of job {found.key!r} is asked for; another person has to approve it until {until}"
+        told = Requested(
+            request=request_row(made, person, may_change=True, hides_state=hook.hides_state),
+            said=said,
+            audited=is_noted,
+        )
+        return veiled(store, sight, told)
+
+    return _or_moved(hook, found.key, version, make, lambda: sight)
+
+
+def _approve(hook: BookmarkHook, ask_for: Ask, found: Owned, request_id: str, force: bool, person: Person) -> Changed:
+    told = ask_for("approve", found.key, request_id=request_id, who=asdict(person.identity), force=force)
+    facts = {"request": request_id, "requested_by": told["requested_by"], "force": force}
+    return _told(found, person, told, facts, event="bookmark.approve")
+
+
+def _reject(hook: BookmarkHook, found: Owned, request_id: str, reason: str, person: Person, sight: Sight) -> Requested:
+    store = hook.get_conn()
+    turned_down = reject(store, found.key, request_id, reason=reason, who=person.identity)
+    is_noted = _note("bookmark.reject", found, person, {"request": request_id, "reason": reason})
+    said = f"request {request_id} of job {found.key!r} is rejected; nothing else was changed"
+    told = Requested(
+        request=request_row(turned_down, person, may_change=True, hides_state=hook.hides_state),
+        said=said,
+        audited=is_noted,
+    )
+    return veiled(store, sight, told)
+
+
+def _or_moved(hook: BookmarkHook, job: str, seen: int, make: Callable[[], _T], sight: Callable[[], Sight]) -> _T:
+    """Make a change; if the job moved since it was looked at, say what happened meanwhile."""
+    try:
+        return make()
+    except ChangedMeanwhileError as error:
+        store = hook.get_conn()
+        told = veiled(store, sight(), difference(store, job, seen), store.head(job).contexts)
+        raise MovedError(str(error), told) from error
+
+
+def _check_confirmed(job: str, confirm: str) -> None:
+    if confirm != job:
+        raise OptionError(
+            f"to change job {job!r}, its name has to be typed out as 'confirm', and {confirm!r} is not it. Nothing was "
+            "changed."
+        )
+
+
+# ---- what is told, and noted
+
+
+def _told(
+    found: Owned, person: Person, told: dict[str, Any], facts: dict[str, Any], *, event: str | None = None
+) -> Changed:
+    kept: dict[str, Any] = {
+        name: told[name] for name in ("epoch", "version", "undone_runs", "files_to_clean") if name in told
+    }
+    is_noted = _note(event or f"bookmark.{told['change']}", found, person, {**facts, **kept})
+    return Changed(**told, said=_in_words(told), audited=is_noted)
+
+
+def _note(event: str, found: Owned, person: Person, facts: dict[str, Any]) -> bool:
+    return note(event, owner=person.name, job=found.key, dag_id=found.dag_id, task_id=found.task_id, facts=facts)
+
+
+def _wish_facts(wish: Change) -> dict[str, Any]:
+    facts: dict[str, Any] = {"change": wish.kind, "to_run": wish.to_run, "contexts": wish.contexts, "ctx": wish.ctx}
+    # The value of a state may be a secret.
+    value = None if wish.kind == SET_STATE else wish.value
+    facts |= {"value": value, "state": wish.state, "clean": wish.clean or None}
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _in_words(told: dict[str, Any]) -> str:
+    job, kind = told["job"], told["change"]
+    if "protected" in told:
+        how = "protected: a change needs a second person" if told["protected"] else "not protected any more"
+        return f"job {job!r} is {how}"
+    if "owner" in told:
+        shared = ", ".join(map(repr, told["shared_with"]))
+        return f"job {job!r} belongs to DAG {told['owner']!r}" + (f", and may be run by {shared} too" if shared else "")
+    undone, epoch, clean = told["undone_runs"], told["epoch"]["after"], told["files_to_clean"]
+    runs = f"{undone} run{'' if undone == 1 else 's'} undone" if undone else "no run undone"
+    files = f", {clean} file{'' if clean == 1 else 's'} to be removed by the next run" if clean else ""
+    return f"{kind} of job {job!r} is made: {runs}{files}; it stands after run {told['to_run']}, in epoch {epoch}"

@@ -1,0 +1,303 @@
+"""Looking: the routes that change nothing. Each takes the permission to look at the job."""
+
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Path, Query
+
+from airflow_bookmarks.core.errors import OptionError, StateCorruptError
+from airflow_bookmarks.core.head import Head
+from airflow_bookmarks.core.job_state import HIDDEN, STATE_CONTEXT, shown_states
+from airflow_bookmarks.core.run import Execution, Run, RunKey
+from airflow_bookmarks.core.text.instant import to_text
+from airflow_bookmarks.hooks.bookmark import BookmarkHook
+from airflow_bookmarks.lifecycle.changes.approval import APPROVED, OPEN, Request, requests
+from airflow_bookmarks.lifecycle.history.state_values import state_values
+from airflow_bookmarks.lifecycle.inspect.lag import Neighbours
+from airflow_bookmarks.lifecycle.inspect.runs import page_of, row
+from airflow_bookmarks.lifecycle.state.last_plan import last_plans
+from airflow_bookmarks.plugin.auth import Sight
+from airflow_bookmarks.plugin.dependencies import Ask, JobName, Owned, Visiting
+from airflow_bookmarks.plugin.presenters.bookmark import (
+    context_rows,
+    damage,
+    damaged_row,
+    event_row,
+    job_row,
+    request_row,
+    run_row,
+    side_row,
+)
+from airflow_bookmarks.plugin.presenters.job_list import Sort, Wanted, job_list, lag_states
+from airflow_bookmarks.plugin.redaction import hidden_from, veiled
+from airflow_bookmarks.plugin.schemas.responses import (
+    ConsumerRow,
+    EventList,
+    FileList,
+    FileRow,
+    Graph,
+    Job,
+    JobList,
+    JobState,
+    LagList,
+    LagRow,
+    May,
+    Me,
+    Pending,
+    RunList,
+    RunRow,
+)
+from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from airflow_bookmarks.store.codec import item
+from airflow_bookmarks.store.table import MAX_OPERATIONS
+from airflow_bookmarks.store.transitions.naming import is_deleted, job_keys
+from airflow_bookmarks.version import __version__
+
+router = APIRouter(tags=["looking"])
+
+_Told = TypeVar("_Told", Pending, LagList)
+
+_SIDE_RUNS = 20
+_CLOSED_REQUESTS = 20
+# Of a job whose head can't be read, only its name and owner are known.
+_NOTHING_MORE: dict[str, Any] = {
+    "contexts": [], "job_state": {}, "consumers": [], "hidden_consumers": 0, "requests": [], "side_runs": [],
+}  # fmt: skip
+_CURSOR = r"^[0-9]{1,10}\.[0-9]{1,10}$"
+
+Limit = Annotated[int, Query(ge=1, le=200, description="how many at most")]
+Offset = Annotated[int, Query(ge=0, le=10**9, description="how many to leave out")]
+Search = Annotated[str, Query(max_length=250, description="a part of the job's name, its DAG's or its task's")]
+Points = Annotated[int, Query(ge=0, le=50, description="how many of the last runs come with each job")]
+DagName = Annotated[str, Path(max_length=250)]
+TaskName = Annotated[str | None, Query(max_length=250)]
+
+
+@router.get("/me")
+async def me(visit: Visiting) -> Me:
+    """Say who is logged in, and what they may do with jobs that belong to no DAG. Asks nothing of the store."""
+    may_read = await visit.airflow(visit.person.may_read_assets)
+    may_change = await visit.airflow(visit.person.may_change_assets)
+    may = May(read_jobs_without_dag=may_read, change_jobs_without_dag=may_change)
+    return Me(name=visit.person.name, may=may, package_version=__version__)
+
+
+@router.get("/jobs")
+async def jobs(
+    visit: Visiting,
+    search: Search = "",
+    state: JobState | None = None,
+    sort: Sort = "job",
+    limit: Limit = 50,
+    offset: Offset = 0,
+    runs: Points = 10,
+) -> JobList:
+    """List the jobs that the user may look at."""
+    wanted = Wanted(search, state, sort, limit, offset, runs)
+    sight = await visit.sight()
+    ask = visit.all_jobs if wanted.needs_heads else visit.store
+    return await ask(lambda hook: job_list(hook.get_conn(), sight, wanted, visit.backstage.heads))
+
+
+@router.get("/dags/{dag_id}/jobs")
+async def jobs_of_dag(
+    visit: Visiting,
+    dag_id: DagName,
+    task_id: TaskName = None,
+    limit: Limit = 50,
+    offset: Offset = 0,
+    runs: Points = 10,
+) -> JobList:
+    """List the jobs that belong to a DAG, or to one of its tasks; none where the user may not look at the DAG."""
+    wanted = Wanted(limit=limit, offset=offset, runs=runs, dag_id=dag_id, task_id=task_id)
+    sight = await visit.sight()
+    return await visit.store(lambda hook: job_list(hook.get_conn(), sight, wanted, visit.backstage.heads))
+
+
+@router.get("/jobs/{job}")
+async def one_job(visit: Visiting, job: JobName) -> Job:
+    """Tell all of a job that is to be known at one look."""
+    found = await visit.readable(job)
+    may_change = await visit.airflow(lambda: visit.person.may_change(found.owners))
+    sight = await visit.sight()
+    return await visit.store(lambda hook: _job(hook, found, visit, sight, may_change))
+
+
+@router.get("/jobs/{job}/runs")
+async def runs_of(
+    visit: Visiting,
+    job: JobName,
+    limit: Limit = 50,
+    before: Annotated[str | None, Query(pattern=_CURSOR, description="`next` of the page before")] = None,
+) -> RunList:
+    """List the runs of a job, newest first, with those that failed, were given up or undone."""
+    found = await visit.readable(job)
+    sight = await visit.sight()
+    cursor = None if before is None else RunKey.parse(before)
+    return await visit.store(lambda hook: _runs(hook.get_conn(), found.key, sight, limit, cursor))
+
+
+@router.get("/jobs/{job}/runs/{number}/files")
+async def files_of(
+    visit: Visiting,
+    job: JobName,
+    number: Annotated[int, Path(ge=1, lt=10**10)],
+    limit: Limit = 50,
+    offset: Offset = 0,
+) -> FileList:
+    """List the files that a run of the living history has read."""
+    found = await visit.readable(job)
+    rows, total = await visit.store(
+        lambda hook: page_of(hook.get_conn(), found.key, str(number), offset=offset, limit=limit)
+    )
+    return FileList(files=[FileRow(**each) for each in rows], total=total, limit=limit, offset=offset)
+
+
+@router.get("/jobs/{job}/events")
+async def events_of(visit: Visiting, job: JobName, limit: Limit = 50, offset: Offset = 0) -> EventList:
+    """List the changes, replays, requests and decisions of a job, newest first."""
+    found = await visit.readable(job)
+    sight = await visit.sight()
+    return await visit.store(lambda hook: _events(hook.get_conn(), found.key, sight, limit, offset))
+
+
+@router.get("/jobs/{job}/pending")
+async def pending_of(visit: Visiting, job: JobName) -> Pending:
+    """Tell what the next run of a job would read, or what its last run left, where its folders are not looked at."""
+    found = await visit.readable(job)
+    sight = await visit.sight()
+    return await visit.looking(
+        lambda hook, ask: _of_sources(hook, found.key, sight, Pending(**ask("pending", found.key)))
+    )
+
+
+@router.get("/jobs/{job}/lag")
+async def lag_of(visit: Visiting, job: JobName) -> LagList:
+    """Tell how far a job is behind each job and each folder that it reads, or was, where that is not looked at."""
+    found = await visit.readable(job)
+    sight = await visit.sight()
+    return await visit.looking(lambda hook, ask: _of_sources(hook, found.key, sight, _lags(hook, ask, found.key)))
+
+
+@router.get("/jobs/{job}/graph")
+async def graph_of(visit: Visiting, job: JobName) -> Graph:
+    """Tell what a job depends on and what depends on it, as far as the user may look at it."""
+    found = await visit.readable(job)
+    sight = await visit.sight()
+    return await visit.all_jobs(lambda hook: _graph(hook, found.key, sight))
+
+
+# ---- within the store's threads
+
+
+def _job(hook: BookmarkHook, found: Owned, visit: Visiting, sight: Sight, may_change: bool) -> Job:
+    store, key = hook.get_conn(), found.key
+    head = store.heads_or_damage([key]).get(key)
+    entry = store.index_entry(key) or {}
+    if not isinstance(head, Head):
+        base = damaged_row(store.namespace, key, entry, head, sight)
+        return Job(**base.model_dump(), **_NOTHING_MORE, default_option=hook.default_option, may_change=may_change)
+    edges = store.edges(key)
+    seen = hidden_from(store, sight, [edge.consumer for edge in edges])
+    base = job_row(store.namespace, key, head, entry, store.now())
+    more = {"lag": lag_states(store, {key: head}).get(key), "is_deleted": is_deleted(entry, head)}
+    told = Job(
+        **base.model_copy(update=more).model_dump(),
+        contexts=context_rows(head.contexts, last_plans(store, key, head)),
+        consumers=[
+            ConsumerRow(job=edge.consumer, run_number=edge.run_number, epoch=edge.epoch, updated_at=edge.updated_at)
+            for edge in edges
+            if edge.consumer not in seen
+        ],
+        job_state=_state(hook, key, head, sight),
+        hidden_consumers=len(seen),
+        requests=[
+            request_row(each, visit.person, may_change=may_change, hides_state=hook.hides_state)
+            for each in _asked(store, key)
+        ],
+        side_runs=[side_row(record) for record in store.sides(key)[: -_SIDE_RUNS - 1 : -1]],
+        default_option=hook.default_option,
+        may_change=may_change,
+    )
+    return veiled(store, sight, told, head.contexts)
+
+
+def _state(hook: BookmarkHook, job: str, head: Head, sight: Sight) -> dict[str, str]:
+    try:
+        state = shown_states(state_values(hook.get_conn(), job, head.contexts))
+    except StateCorruptError as error:
+        state = {STATE_CONTEXT: damage(f"can't be read: {error}", sight)}
+    return dict.fromkeys(state, HIDDEN) if hook.hides_state else state
+
+
+def _asked(store: BookmarkStore, job: str) -> list[Request]:
+    """Return the requests that wait for somebody, and the last of those that do not any more."""
+    asked = requests(store, job, with_closed=True)
+    closed = [each for each in asked if each.state not in (OPEN, APPROVED)][-_CLOSED_REQUESTS:]
+    return [each for each in asked if each.state in (OPEN, APPROVED) or each in closed]
+
+
+def _of_sources(hook: BookmarkHook, job: str, sight: Sight, told: _Told) -> _Told:
+    store = hook.get_conn()
+    return veiled(store, sight, told, store.head(job).contexts)
+
+
+def _lags(hook: BookmarkHook, ask: Ask, job: str) -> LagList:
+    looked_at = to_text(hook.get_conn().now())
+    return LagList(lags=[LagRow(**each) for each in ask("lag", job)], looked_at=looked_at)
+
+
+def _runs(store: BookmarkStore, job: str, sight: Sight, limit: int, before: RunKey | None) -> RunList:
+    head = store.head(job)
+    found: list[tuple[RunKey, Run | Exception]] = []
+    if before is not None:
+        # Attempts that failed share a number: first those of it that are left.
+        same = store.runs_or_damage(job, after=before.number - 1, until=before.number, reverse=True)
+        found += [(key, run) for key, run in same if key.fence < before.fence][: limit + 1]
+    until = None if before is None else before.number - 1
+    if len(found) <= limit and until != -1:
+        found += store.runs_or_damage(job, until=until, reverse=True, limit=limit + 1 - len(found))
+    page, more = found[:limit], len(found) > limit
+    living = store.ancestry(job, head.epoch)
+    executions = _executions(store, job, [run.run_id for _, run in page if isinstance(run, Run)])
+    rows = [
+        run_row(row(run, living), executions.get(run.run_id))
+        if isinstance(run, Run)
+        else RunRow(number=key.number, fence=key.fence, state="DAMAGED", error=damage(run, sight))
+        for key, run in page
+    ]
+    told = RunList(runs=rows, next=str(page[-1][0]) if more else None)
+    return veiled(store, sight, told, head.contexts)
+
+
+def _events(store: BookmarkStore, job: str, sight: Sight, limit: int, offset: int) -> EventList:
+    events = store.events(job)
+    page = [event_row(event) for event in events[::-1][offset : offset + limit]]
+    told = EventList(events=page, total=len(events), limit=limit, offset=offset)
+    # A job that went back along with an upstream gives that as the reason, and may have nothing of it on its head then.
+    is_readable = isinstance(store.heads_or_damage([job]).get(job), Head)
+    return veiled(store, sight, told, Neighbours.of_job(store, job).reads[job] if is_readable else None)
+
+
+def _executions(store: BookmarkStore, job: str, run_ids: list[str]) -> dict[str, Execution]:
+    wanted = list(dict.fromkeys(run_ids))
+    found: dict[str, Execution] = {}
+    for start in range(0, len(wanted), MAX_OPERATIONS):
+        keys = {store.keys(job).execution(run_id): run_id for run_id in wanted[start : start + MAX_OPERATIONS]}
+        items = store.table.get(list(keys))
+        found |= {keys[key]: item.execution_of(keys[key], attributes) for key, attributes in items.items()}
+    return found
+
+
+def _graph(hook: BookmarkHook, job: str, sight: Sight) -> Graph:
+    told: dict[str, Any] = hook.graph(job)
+    owners = job_keys(hook.get_conn())
+    hidden = {
+        node["name"] for node in told["nodes"] if node["kind"] == "job" and not sight.sees(owners.get(node["name"]))
+    }
+    reads = [each for each in told["reads"] if not {each["job"], each["source"]} & hidden]
+    touched = {name for each in reads for name in (each["job"], each["source"])} | {job}
+    nodes = [node for node in told["nodes"] if node["name"] in touched or (node["kind"] == "job")]
+    nodes = [node for node in nodes if node["name"] not in hidden]
+    if job in hidden:  # it was readable a moment ago
+        raise OptionError(f"job {job!r} has another owner since. Nothing was read or changed. Try again.")
+    return Graph(namespace=told["namespace"], nodes=nodes, reads=reads, hidden=len(hidden))

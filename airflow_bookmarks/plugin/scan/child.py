@@ -1,0 +1,184 @@
+"""A child process for each errand that takes a look at files: an interpreter of its own, and killed where it runs away.
+
+What it does holds no lock of the API server, and what it takes in memory and time is bounded: by the child itself, and
+by its parent, which kills it with all that it has started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow.configuration import conf
+
+from airflow_bookmarks.core import errors
+from airflow_bookmarks.core.errors import BookmarkError, LookFailedError, OptionError, StoreAccessError
+from airflow_bookmarks.core.text.redaction import has_user_info
+from airflow_bookmarks.files.permission import Permission, Prefix
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow_bookmarks.hooks.bookmark import BookmarkHook
+
+_MODULE = "airflow_bookmarks.plugin.scan.worker"
+_CREDENTIALS = {
+    "AWS_ACCESS_KEY_ID": "aws_access_key_id",
+    "AWS_SECRET_ACCESS_KEY": "aws_secret_access_key",
+    "AWS_SESSION_TOKEN": "aws_session_token",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a child may take: seconds, seconds of processor time, bytes of addresses, bytes of its answer."""
+
+    life_s: int = 15
+    processor_s: int = 15
+    memory: int = 1 << 30
+    answer: int = 8 << 20
+
+
+LIMITS = Limits()
+
+
+def look_below() -> tuple[str, ...]:
+    """Return below which prefixes the deployment lets the page look: `[bookmarks] look_below`; none by default.
+
+    Raises:
+        StoreAccessError: one of them is no prefix.
+    """
+    listed = conf.get("bookmarks", "look_below", fallback="") or ""
+    prefixes = tuple(text.strip() for text in listed.split(",") if text.strip())
+    for text in prefixes:
+        _check_prefix(text)
+    return prefixes
+
+
+def _check_prefix(text: str) -> None:
+    _check_spelling(text)
+    try:
+        prefix = Prefix.of(text)
+    except OptionError as error:
+        raise StoreAccessError(f"the setting [bookmarks] look_below can't be read: {error}") from error
+    if not prefix.authority and not prefix.names:
+        raise StoreAccessError(
+            f"the setting [bookmarks] look_below lists {text!r}, which is all of a file system. Nothing was read or "
+            "changed. List folders, buckets or hosts, for example s3://bucket/raw/."
+        )
+
+
+def _check_spelling(text: str) -> None:
+    """Make sure that there may be something below a prefix: else the page would look at nothing, and not say why."""
+    if has_user_info(text):
+        why = "a prefix with a user and a password"
+    elif "*" in text or "?" in text:
+        why = f"{text!r}, which has a wildcard: prefixes are plain names, with all that lies below them"
+    elif "://" in text and text.partition("://")[0] != text.partition("://")[0].lower():
+        why = f"{text!r}, whose file system is written in capitals"
+    else:
+        return
+    raise StoreAccessError(
+        f"the setting [bookmarks] look_below lists {why}. Nothing was read or changed. Write it as s3://bucket/raw/."
+    )
+
+
+def is_allowed(prefixes: Sequence[str], paths: Sequence[str]) -> bool:
+    """Whether one of some paths lies below one of these prefixes."""
+    permission = Permission(tuple(map(Prefix.of, prefixes)))
+    return any(map(permission.allows, paths))
+
+
+def look(
+    hook: BookmarkHook, prefixes: Sequence[str], what: str, job: str, arguments: Mapping[str, Any], limits: Limits
+) -> Any:
+    """Let a child do one of the `ERRANDS`, and return what it returns or raise what it raises.
+
+    Raises:
+        LookFailedError: it broke a limit, or ended without an answer.
+    """
+    keys: dict[str, str | None] = {
+        _CREDENTIALS[name]: value for name, value in hook.credentials_environment().items() if value
+    }
+    errand = {
+        "store": hook.store_uri,
+        "credentials": {**keys, "region_name": hook.address.region} if keys else None,
+        "prefixes": list(prefixes),
+        "what": what,
+        "job": job,
+        "arguments": arguments,
+    }
+    told = _told(_spoken(json.dumps(errand).encode(), limits), job, limits)
+    if "error" in told:
+        raise _error_of(str(told["error"]), str(told["message"]))
+    return told["answer"]
+
+
+def _told(said: bytes, job: str, limits: Limits) -> Mapping[str, Any]:
+    try:
+        told: Mapping[str, Any] = json.loads(said)
+    except ValueError as error:
+        raise LookFailedError(
+            f"job {job!r}: the process that looks at files for the API server was ended before it had an answer. It "
+            f"may take {limits.life_s} s, {limits.memory >> 20} MiB of addresses, and {limits.answer >> 20} MiB for "
+            "its answer; a large folder, a pattern of the job that runs away, or a silent server takes more. "
+            "If it was a change, look whether it was made. The command line has no such limits."
+        ) from error
+    return told
+
+
+def _spoken(errand: bytes, limits: Limits) -> bytes:
+    """Return what a child says on its standard output, as far as it came before it ended or was killed."""
+    arguments = map(str, (limits.life_s + 1, limits.processor_s, limits.memory))
+    child = subprocess.Popen(  # noqa: S603  # this interpreter, and a module of ours
+        [sys.executable, "-m", _MODULE, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=_environment(),
+        cwd="/",
+        start_new_session=True,
+    )
+    timer = threading.Timer(limits.life_s, _kill, [child])
+    timer.start()
+    try:
+        # To close it writes what is left, and may find it broken once more.
+        with contextlib.suppress(BrokenPipeError), child.stdin as stdin:  # type: ignore[union-attr]  # it is a pipe
+            stdin.write(errand)
+        with child.stdout as stdout:  # type: ignore[union-attr]
+            said = stdout.read(limits.answer + 1)
+    finally:
+        timer.cancel()
+        timer.join()
+        # Until it is waited for, its number is nobody else's. What has answered may be killed as well.
+        _kill(child)
+        child.wait()
+    return b"" if len(said) > limits.answer else said
+
+
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment without Airflow's: a child needs no key of Airflow's, nor its database."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW_", "_AIRFLOW_"))}
+    # One thread of BLAS: each more takes its share of the addresses.
+    return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
+
+
+def _error_of(name: str, message: str) -> BookmarkError:
+    kind = getattr(errors, name, None)
+    if not (isinstance(kind, type) and issubclass(kind, BookmarkError)):
+        return LookFailedError(message)
+    # Some make their message of what they are given; this one is made already.
+    error = kind.__new__(kind, message)
+    error.args = (message,)
+    return error

@@ -1,0 +1,92 @@
+"""Errands: what the page asks of a job for which files may have to be looked at. Plain values in and out, no Airflow.
+
+They are run in the API server, which looks at no file; and where that is refused and the deployment allows it, by the
+child process (`look_process`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.errors import BookmarkError, LookRefusedError
+from airflow_bookmarks.core.text.identity import Identity
+from airflow_bookmarks.lifecycle.changes.approval import approve, find_request, request
+from airflow_bookmarks.lifecycle.changes.change import Change, apply, preview
+from airflow_bookmarks.lifecycle.changes.naming import delete
+from airflow_bookmarks.lifecycle.inspect.lag import lag
+from airflow_bookmarks.lifecycle.inspect.pending import pending
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+
+def _pending(store: BookmarkStore, job: str) -> dict[str, Any]:
+    return pending(store, job).as_dict()
+
+
+def _lag(store: BookmarkStore, job: str) -> list[dict[str, Any]]:
+    return [each.as_dict() for each in lag(store, job)]
+
+
+def _preview(store: BookmarkStore, job: str, change: Mapping[str, Any]) -> dict[str, Any]:
+    return preview(store, job, _change_of(change)).as_dict()
+
+
+def _change(
+    store: BookmarkStore, job: str, change: Mapping[str, Any], terms: Mapping[str, Any], typed_name: str
+) -> dict[str, Any]:
+    wanted = _change_of(change)
+    given = {**terms, "who": Identity(**terms["who"]).signature}
+    if wanted.kind == "delete":
+        return delete(store, job, typed_name=typed_name, clean=wanted.clean, **given).as_dict()
+    # Rights were asked on this bookmark: where it is the whole of a sharded job, its shards are left alone.
+    return apply(store, job, wanted, **given).as_dict()
+
+
+def _request(
+    store: BookmarkStore,
+    job: str,
+    change: Mapping[str, Any],
+    reason: str,
+    who: Mapping[str, Any],
+    expected_version: int | None,
+) -> str:
+    wanted = _change_of(change)
+    return request(store, job, wanted, reason=reason, who=Identity(**who), expected_version=expected_version).id
+
+
+def _approve(store: BookmarkStore, job: str, request_id: str, who: Mapping[str, Any], force: bool) -> dict[str, Any]:
+    _check_look(store, job, request_id)
+    return approve(store, job, request_id, who=Identity(**who), force=force)
+
+
+def _check_look(store: BookmarkStore, job: str, request_id: str) -> None:
+    """Refuse what this process can't carry out for want of a look at files, before it is approved.
+
+    Raises:
+        LookRefusedError: the change takes such a look. RequestUnknownError.
+    """
+    asked = find_request(store, job, request_id).change
+    try:
+        asked.turn(store, job, store.head(job), {})
+    except LookRefusedError:
+        raise
+    except BookmarkError:
+        return  # whatever else is wrong with it, the approval itself says
+
+
+def _change_of(fields: Mapping[str, Any]) -> Change:
+    contexts = fields["contexts"]
+    return Change(**{**fields, "contexts": None if contexts is None else tuple(contexts)})
+
+
+ERRANDS: Mapping[str, Callable[..., Any]] = {
+    "pending": _pending,
+    "lag": _lag,
+    "preview": _preview,
+    "change": _change,
+    "request": _request,
+    "approve": _approve,
+}

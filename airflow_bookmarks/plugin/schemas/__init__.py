@@ -1,0 +1,1 @@
+"""What the page may send, and what it is told."""

@@ -1,0 +1,191 @@
+"""Asks: what the page may send. Anything else in a body is refused, and nothing is converted."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Body
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from airflow_bookmarks.core.job_state import state_text
+from airflow_bookmarks.core.rules.audit import MAX_REASON
+from airflow_bookmarks.lifecycle.changes.change import Change
+
+_Number = Annotated[int, Field(ge=0, lt=10**10)]
+_RunNumber = Annotated[int, Field(ge=1, lt=10**10)]
+_Name = Annotated[str, Field(min_length=1, max_length=250)]
+_Names = Annotated[list[_Name], Field(min_length=1, max_length=1000)]
+_Reason = Annotated[str, Field(min_length=1, max_length=MAX_REASON)]
+
+
+class Ask(BaseModel):
+    """What every body is."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class ResetWish(Ask):
+    """Back to before the first run."""
+
+    kind: Literal["reset"]
+    clean: bool = False
+    contexts: _Names | None = None
+
+    def change(self) -> Change:
+        """Return it as the change that it asks for."""
+        return Change("reset", clean=self.clean, contexts=None if self.contexts is None else tuple(self.contexts))
+
+
+class RewindWish(Ask):
+    """Back to after an earlier run, by its number."""
+
+    kind: Literal["rewind"]
+    to_run: _RunNumber
+    clean: bool = False
+    contexts: _Names | None = None
+
+    def change(self) -> Change:
+        """Return it as the change that it asks for."""
+        contexts = None if self.contexts is None else tuple(self.contexts)
+        return Change("rewind", str(self.to_run), contexts, clean=self.clean)
+
+
+class SetWish(Ask):
+    """One context to a position that no run left: "now", a time, or the number of a run of an upstream."""
+
+    kind: Literal["set"]
+    ctx: _Name
+    value: Annotated[str, Field(min_length=1, max_length=1000)] | _Number
+
+    def change(self) -> Change:
+        """Return it as the change that it asks for."""
+        return Change("set", ctx=self.ctx, value=str(self.value))
+
+
+class SetStateWish(Ask):
+    """One value of `job.state` to any JSON value; null removes it."""
+
+    kind: Literal["set-state"]
+    state: _Name
+    value: JsonValue
+
+    def change(self) -> Change:
+        """Return it as the change that it asks for."""
+        return Change("set-state", state=self.state, value=state_text(self.state, self.value))
+
+
+class UndoWish(Ask):
+    """As before the last change."""
+
+    kind: Literal["undo"]
+
+    def change(self) -> Change:
+        """Return it as the change that it asks for."""
+        return Change("undo")
+
+
+class DeleteWish(Ask):
+    """No bookmark any more: the next run reads everything."""
+
+    kind: Literal["delete"]
+    clean: bool = False
+
+    def change(self) -> Change:
+        """Return it as the change that it asks for."""
+        return Change("delete", clean=self.clean)
+
+
+class UnprotectWish(Ask):
+    """No protection any more; only as a request."""
+
+    kind: Literal["unprotect"]
+
+    def change(self) -> Change:
+        """Return it as the change that it asks for."""
+        return Change("unprotect")
+
+
+class Sure(Ask):
+    """What a person says to be sure: why, the version that was looked at, and the job's name once more."""
+
+    reason: _Reason
+    expected_version: _Number
+    confirm: str
+
+
+class Forced(Sure):
+    """The same, where a run may be in the way; `force` fences it."""
+
+    force: bool = False
+
+
+class Reset(ResetWish, Forced):
+    """A reset that is meant."""
+
+
+class Rewind(RewindWish, Forced):
+    """A rewind that is meant."""
+
+
+class Set(SetWish, Forced):
+    """A set that is meant."""
+
+
+class SetState(SetStateWish, Forced):
+    """A set-state that is meant."""
+
+
+class Undo(UndoWish, Forced):
+    """An undo that is meant."""
+
+
+class Delete(DeleteWish, Forced):
+    """A deletion that is meant."""
+
+
+class ResetRequest(ResetWish, Sure):
+    """A reset that somebody else is to approve."""
+
+
+class RewindRequest(RewindWish, Sure):
+    """A rewind that somebody else is to approve."""
+
+
+class SetRequest(SetWish, Sure):
+    """A set that somebody else is to approve."""
+
+
+class SetStateRequest(SetStateWish, Sure):
+    """A set-state that somebody else is to approve."""
+
+
+class UndoRequest(UndoWish, Sure):
+    """An undo that somebody else is to approve."""
+
+
+class DeleteRequest(DeleteWish, Sure):
+    """A deletion that somebody else is to approve."""
+
+
+class UnprotectRequest(UnprotectWish, Sure):
+    """The end of a protection, which somebody else is to approve."""
+
+
+# Said of the body itself: FastAPI takes no notice of the discriminator of a type within it, and then a body that is
+# wrong is answered with what is wrong with it as each of the kinds.
+BY_KIND: Any = Body(discriminator="kind")
+Wish = ResetWish | RewindWish | SetWish | SetStateWish | UndoWish | DeleteWish
+ChangeAsk = Reset | Rewind | Set | SetState | Undo | Delete
+RequestAsk = (
+    ResetRequest | RewindRequest | SetRequest | SetStateRequest | UndoRequest | DeleteRequest | UnprotectRequest
+)
+
+
+class Reason(Ask):
+    """Why."""
+
+    reason: _Reason
+
+
+class Approval(Ask):
+    """A request is to be carried out; `force` fences a run that is in the way."""
+
+    force: bool = False

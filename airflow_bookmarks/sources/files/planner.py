@@ -1,0 +1,666 @@
+"""What is new in a set of folders: a listing against the ledger of what was read."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from airflow_bookmarks.core.errors import MisuseError, OptionError, OverwrittenError, SourceMissingError
+from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
+from airflow_bookmarks.core.ledger.segment import bare_name
+from airflow_bookmarks.core.plan import FilePlan, PartitionCounts
+from airflow_bookmarks.core.position import Position
+from airflow_bookmarks.core.rules.shard import VirtualShard
+from airflow_bookmarks.core.selection.bound import LOOKED_AT, WAITING_BYTES, WAITING_FROM, WAITING_OLDEST
+from airflow_bookmarks.core.selection.listing import Listing, instant
+from airflow_bookmarks.core.selection.partition import settle_types
+from airflow_bookmarks.core.selection.partition_time import NEWEST_PARTITION
+from airflow_bookmarks.core.selection.reason import (
+    BEFORE_START,
+    EXPIRED,
+    LATE,
+    OTHER_SHARDS,
+    OVER_BOUND,
+    OVERWRITTEN,
+    QUARANTINED,
+    SETTLING,
+    TOUCHED,
+)
+from airflow_bookmarks.core.text.instant import to_text, utc_now
+from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.sources.files.backlog import Backlog, Rest
+from airflow_bookmarks.sources.files.grouping import Grouping, grouped
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.scan import Look, Looks, look_at
+from airflow_bookmarks.sources.files.scan_spec import Reach
+from airflow_bookmarks.sources.files.selection import Selection
+from airflow_bookmarks.sources.files.sequence import Sequenced, continued, seen_days, seen_numbers
+from airflow_bookmarks.sources.source import Found, Recheck
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    import numpy.typing as npt
+
+    from airflow_bookmarks.core.ledger.seen import Seen
+    from airflow_bookmarks.files.filesystem import FileSystem
+    from airflow_bookmarks.sources.files.scan_filter import Place
+
+_FINGERPRINT_LENGTH = 160
+_CLOCKS_DIFFER_BY = timedelta(minutes=5)  # a file dated later than this from now has a wrong time
+_MILLISECOND = timedelta(milliseconds=1)
+_LOOKED_AT_ONCE = 65_536  # files at the second look, which are objects until they are compared
+
+OPTIONS = "options"  # of a plan's facts: what the source was told, as far as it is not the default
+FORMAT = "format"  # of these: what the files are read as
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _RecordedPlan(FilePlan):
+    """A plan that says with which options it was made, so that the source can be asked again without the script.
+
+    `rows` are those of `listing` that were left out for reasons of which the stored plan has but the count. `over` is
+    what is over the bound: these rows of these files. `known_rows` are those of `listing` that were read before.
+    `told_before` names by reason files that the stored plan of the first batch names: this one has but their count.
+    `newest_partition` is the start of the newest one that is listed, `read_before` up to which one was read before.
+    `read_rows` are those that were read before, also in later batches, and `earlier` what batches before this one read.
+    `grouping` is that of the files of the whole plan, those over the bound among them. `listed_at` is when the files
+    were listed, for an earlier batch of the loop (None: for this one).
+    """
+
+    options: Mapping[str, Any] = field(default_factory=dict)
+    listing: Listing | None = None
+    rows: Mapping[str, npt.NDArray[np.intp]] = field(default_factory=dict)
+    over: tuple[Listing, npt.NDArray[np.intp]] | None = None
+    known_rows: npt.NDArray[np.intp] | None = None
+    read_rows: npt.NDArray[np.intp] | None = None
+    earlier: tuple[Listing, npt.NDArray[np.intp]] | None = None
+    grouping: Grouping | None = None
+    told_before: Mapping[str, Listing] = field(default_factory=dict)
+    reach: Reach | None = None
+    newest_partition: datetime | None = None
+    read_before: datetime | None = None
+    listed_at: datetime | None = None
+
+    def facts(self) -> dict[str, Any]:
+        facts: dict[str, Any] = {NEWEST_PARTITION: self._read_until(), WAITING_FROM: self._waiting_from_ms()}
+        facts[LOOKED_AT] = None if self.listed_at is None else to_text(self.listed_at)
+        told = {name: value for name, value in facts.items() if value is not None}
+        return {**FilePlan.facts(self), **told, **self._waiting(), OPTIONS: dict(self.options)}
+
+    def _waiting(self) -> dict[str, int]:
+        """Return how much of what is listed later runs read, and when its oldest file is of; empty where none waits."""
+        waiting = [self.unread.get(SETTLING) or self.told_before.get(SETTLING) or Listing.of([])]
+        waiting += [] if self.over is None else [self.over[0].take(self.over[1])]
+        waiting = [files for files in waiting if len(files)]
+        if not waiting:
+            return {}
+        oldest = min(int(files.times_ms.min()) for files in waiting)
+        return {WAITING_BYTES: sum(files.total_bytes for files in waiting), WAITING_OLDEST: oldest}
+
+    def _read_until(self) -> str | None:
+        """Return the newest partition up to which all is read: one in which files wait for a later run is listed."""
+        if self.newest_partition is None or self.reach is None:
+            return None
+        settling = self.unread.get(SETTLING) or self.told_before.get(SETTLING) or Listing.of([])
+        waiting = [settling.in_folders()]
+        waiting += [] if self.over is None else [self.over[0].in_folders().take(self.over[1])]
+        oldest = self.reach.oldest_partition(folder for folders in waiting for folder in folders.in_use())
+        until = self.newest_partition if oldest is None else min(self.newest_partition, oldest)
+        return (until if self.read_before is None else max(until, self.read_before)).isoformat()
+
+    def _waiting_from_ms(self) -> int | None:
+        if self.over is None or not len(self.over[1]):
+            return None
+        files, rows = self.over
+        if self.grouping is not None:  # what was read before waits for nothing
+            rows = rows[self.grouping.is_cause[rows]]
+        return int(files.times_ms[rows].min())
+
+
+class FileSource:
+    """Files below some folders; each (path, version) is read once.
+
+    Args:
+        files: the file system that the roots lie on.
+        roots: canonical paths of folders or files.
+        options: which of the files below the roots are read.
+        named: columns that the user's schema names: the types of such partition columns are the user's. By name, the
+            types, for a `partition_filter` to compare by.
+        clock: returns the present time, aware.
+        shard: the virtual shard that is read; files of others are left out and counted ("other_shards"). The types
+            of partition columns are those of the whole.
+        looks: where the listing is shared with other sources of this task; what changed since it was made is found
+            when the run looks at its files again, before it commits.
+        globs: canonical patterns, of what is read besides the roots.
+        backlog: what the batches of a loop share of this source, so that it is listed once for all of them.
+        format: what the files are read as: the position is of files of this format. None: not said.
+
+    Raises:
+        OptionError: a bound of rows.
+    """
+
+    kind = "files"
+
+    def __init__(
+        self,
+        files: FileSystem,
+        roots: Sequence[str],
+        options: FileOptions = FileOptions(),  # noqa: B008 (a frozen value)
+        *,
+        named: Sequence[str] | Mapping[str, str] = (),
+        clock: Callable[[], datetime] = utc_now,
+        shard: VirtualShard | None = None,
+        looks: Looks | None = None,
+        globs: Sequence[str] = (),
+        backlog: Backlog | None = None,
+        format: str | None = None,
+    ) -> None:
+        if options.bound.max_rows is not None:
+            raise OptionError(
+                f"max_rows={options.bound.max_rows}: files don't know their rows before they are read. Nothing was "
+                "read or changed. Bound a source of files by max_files, max_bytes or window; in a loop of batches that "
+                "reads an upstream by rows, give this context one of its own."
+            )
+        if shard is not None:
+            options.check_shard_by(shard.by)
+        self._files = files
+        types = named if isinstance(named, Mapping) else {}
+        self._reach = Reach(tuple(dict.fromkeys(roots)), tuple(dict.fromkeys(globs)), options, types)
+        self._roots = self._reach.folders
+        self._options = options
+        self._named = tuple(named)
+        self._clock, self._shard, self._looks = clock, shard, looks
+        self._backlog = backlog
+        self.format = format
+        self._forget_before_ms: int | None = None
+        self._ledger: Ledger | None = None
+        self._listing: Listing | None = None
+        self._links: Sequence[str] = ()
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """What is listed: the roots, and of each pattern the part without one."""
+        return self._roots
+
+    @property
+    def options(self) -> FileOptions:
+        """Which of the files there are read."""
+        return self._options
+
+    @property
+    def shard(self) -> VirtualShard | None:
+        """The virtual shard that is read, None where it is the whole."""
+        return self._shard
+
+    @property
+    def places(self) -> Sequence[Place]:
+        """What is loaded: the roots, and the patterns below theirs."""
+        return self._reach.places()
+
+    @property
+    def links(self) -> Sequence[str]:
+        """Files and folders below these that lie elsewhere, as the last look has found them."""
+        return self._links
+
+    def fingerprint(self) -> str:
+        """Return the kind, the roots and the patterns, in one order; what is long ends in a hash: the head is small.
+
+        A virtual shard is another source than the whole, and than itself by another rule: the ledger of the one does
+        not tell what the other has read.
+        """
+        text = f"{self.kind}:{','.join(sorted([*self._reach.roots, *self._reach.globs]))}"
+        part = "" if self._shard is None else f" {self._shard}"
+        if len(text) <= _FINGERPRINT_LENGTH:
+            return f"{text}{part}"
+        digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        return f"{text[:_FINGERPRINT_LENGTH]}...#{digest}{part}"
+
+    def plan(self, found: Found) -> FilePlan:
+        """List, and keep what the ledger does not know, up to the bound; see `Source.plan`."""
+        asked = self.fingerprint(), self._options, self._named
+        rest = None if self._backlog is None else self._backlog.rest_at(asked, found.position)
+        if rest is not None:
+            return self._next_part(rest, found)
+        whole = self._plan_all(found)
+        rest = Rest(whole, whole.listing or Listing.of([]), np.arange(len(whole)))
+        if self._backlog is not None:
+            self._backlog.begin(asked, found.position, rest)
+        return self._part(replace(whole, listed_at=None), rest)
+
+    def _part(self, plan: _RecordedPlan, rest: Rest) -> FilePlan:
+        """Return what the bound takes of the rest, with all else as `plan` has it."""
+        files = rest.whole.files
+        bound, grouping = self._options.bound, plan.grouping
+        if grouping is None:
+            is_taken = bound.takes(files, rest.rows)
+        else:
+            is_taken = bound.takes_whole(files, rest.rows, grouping.numbers[rest.rows], grouping.is_cause[rest.rows])
+        earlier = np.delete(np.arange(len(files)), rest.rows)
+        taken, rest.rows = rest.rows[is_taken], rest.rows[~is_taken]
+        skipped = {**plan.skipped, OVER_BOUND: len(rest.rows)} if len(rest.rows) else plan.skipped
+        part = files.take(taken)
+        bases = rest.bases_of(part) if plan.bases else ()
+        return replace(
+            plan, files=part, skipped=skipped, over=(files, rest.rows), earlier=(files, earlier), bases=bases
+        )
+
+    def _next_part(self, rest: Rest, found: Found) -> FilePlan:
+        """Return the plan of a later batch: what was left out stays so, and what batches have read is known.
+
+        What it stores is in proportion to what it reads, however much is left, and however much is left out.
+        """
+        whole = rest.whole
+        if not isinstance(whole, _RecordedPlan) or self._backlog is None:
+            raise MisuseError("the backlog of a file source holds the plan of another source")
+        passed = whole.skipped.get(BEFORE_START, 0)
+        now = replace(
+            whole,
+            known=whole.known + passed + rest.read,
+            skipped={reason: count for reason, count in whole.skipped.items() if reason != BEFORE_START},
+            unread={},
+            told_before={reason: files for reason, files in whole.unread.items() if reason != BEFORE_START},
+            partitions=None,  # the first batch has told of them, and has put away what earlier runs had left
+            known_rows=None,
+            sequence=None if whole.sequence is None else continued(whole.sequence, found),
+        )
+        plan = self._part(now, rest)
+        self._ledger, self._listing = self._backlog.ledger_at(found), rest.among(plan.files)
+        return plan
+
+    def _plan_all(self, found: Found) -> _RecordedPlan:
+        look = self._look(found)
+        mine = None if self._shard is None else np.flatnonzero(look.belongs_to(self._shard))
+        listing = look.listing if mine is None else look.listing.take(mine)
+        ledger = (Backlog() if self._backlog is None else self._backlog).ledger_at(found)
+        verdicts = ledger.classify(listing)
+        is_touched = self._touched(ledger, listing)
+        chosen = self._select(found, ledger, listing, verdicts, is_touched)
+        sequenced = self._follow_sequence(found, chosen, verdicts != Known.NEW)
+        self._leave_by_age(chosen, ledger, look, found)
+        chosen.note(EXPIRED, ledger.forgotten(listing))
+        is_read = (verdicts == Known.KNOWN) & ~is_touched
+        is_changed = (verdicts == Known.CHANGED) | is_touched
+        files, grouping = grouped(self._options.reread, chosen, look, mine, is_changed)
+        types = {}
+        if not self._options.recursive:
+            types = settle_types(
+                look.one_of_each_folder(),
+                found.partition_types,
+                self._named,
+                on_schema_change=self._options.on_schema_change,
+                pruned=look.partition_values,
+            )
+        self._ledger, self._listing = ledger, listing
+        rows = _rows_of_whole(chosen, len(look.listing), mine)
+        known_rows = np.flatnonzero(is_read & ~chosen.wanted & ~chosen.is_left(QUARANTINED))
+        known = len(known_rows) - chosen.counts.get(EXPIRED, 0)
+        return _RecordedPlan(
+            files,
+            self._roots,
+            len(look.listing),
+            known,
+            {**look.skipped, **chosen.counts, **{reason: len(at) for reason, at in rows.items() if len(at)}},
+            types,
+            partitions=_partitions(listing, files, look.pruned) if types or look.pruned else None,
+            unread=chosen.stored,
+            sequence=None if sequenced is None else sequenced.start,
+            seen=self._seen(found, look, sequenced, types),
+            options=self._facts(types),
+            listing=look.listing,
+            rows=rows,
+            known_rows=known_rows if mine is None else mine[known_rows],
+            read_rows=known_rows if mine is None else mine[known_rows],
+            bases=_bases(files, look) if self._reach.globs else (),
+            reach=self._reach,
+            newest_partition=self._reach.newest_partition(look.one_of_each_folder(), found, look.listed_at),
+            read_before=self._reach.read_until(found, look.listed_at),
+            listed_at=look.listed_at,
+            again=_paths_of(listing, chosen.wanted & (is_changed | is_read)),
+            companions=_paths_of(listing, chosen.wanted & is_read),
+            grouping=grouping,
+        )
+
+    def _select(
+        self,
+        found: Found,
+        ledger: Ledger,
+        listing: Listing,
+        verdicts: npt.NDArray[np.int8],
+        is_touched: npt.NDArray[np.bool_],
+    ) -> Selection:
+        """Choose from what is new or changed; each rule leaves files out under a reason of its own."""
+        is_new, is_changed = verdicts == Known.NEW, verdicts == Known.CHANGED
+        is_again = is_touched if self._options.on_touch == "reprocess" else np.zeros(len(listing), np.bool_)
+        is_asked = is_new | is_changed | is_again
+        # One of a group may be read again though it is known, unless it was found since that it can't be parsed.
+        is_held = _held(ledger, listing, is_asked if self._options.reread is None else np.ones_like(is_asked))
+        # An overwrite that can't be parsed is in quarantine, and no overwrite to decide on.
+        is_read_again = self._read_again(listing, is_changed & ~is_held)
+        chosen = Selection(listing, is_new | is_read_again | is_again | is_held)
+        chosen.note(OVERWRITTEN, is_changed & ~is_held & ~is_read_again)
+        chosen.note(TOUCHED, is_touched & ~is_again)
+        if found.position is None:
+            chosen.leave(BEFORE_START, found.start.before(listing.times_ms), is_stored=True)
+        chosen.leave(QUARANTINED, is_held)
+        return chosen
+
+    def _touched(self, ledger: Ledger, listing: Listing) -> npt.NDArray[np.bool_]:
+        """Return which files have the etag with which they were read, and another time."""
+        if listing.etags is not None:
+            return ledger.touched(listing)
+        if self._options.on_touch == "ignore" and len(listing):
+            raise OptionError(
+                "on_touch='ignore': this file system has no etags, so a file whose time alone is another can't be told "
+                f"from one that was overwritten (the first listed: {listing.paths[0]!r}). Nothing was read or changed. "
+                "Leave on_touch out: on_overwrite decides on both."
+            )
+        return np.zeros(len(listing), np.bool_)
+
+    def _follow_sequence(self, found: Found, chosen: Selection, is_read: npt.NDArray[np.bool_]) -> Sequenced | None:
+        if self._options.sequence is None:
+            return None
+        sequenced = Sequenced.of(self._options.sequence, self._roots, found, chosen, is_read)
+        sequenced.arrange(chosen, self._options.on_unmatched)
+        return sequenced
+
+    def _seen(self, found: Found, look: Look, sequenced: Sequenced | None, types: Mapping[str, str]) -> Seen | None:
+        """Return what was ever seen of what may have gaps; None where nobody looks for them."""
+        if self._options.gaps is False:
+            return None
+        if sequenced is not None and not sequenced.rule.is_by_path:
+            return seen_numbers(found, sequenced, look, self._roots, is_part=self._shard is not None)
+        return seen_days(found, look, types) if self._options.gaps else None
+
+    def _facts(self, types: Mapping[str, str]) -> dict[str, Any]:
+        """Return as plain values what changes a plan; of the columns named, those that are partitions."""
+        named = {name.lower() for name in self._named}
+        facts: dict[str, Any] = {
+            "named": [name for name in types if name.lower() in named] or None,
+            "shard": None if self._shard is None else self._shard.number,
+            "shard_by": None if self._shard is None else self._shard.by,
+            "named_types": self._named_types(types) or None,
+            FORMAT: self.format,
+            **self._reach.facts(),
+        }
+        return self._options.facts() | {name: value for name, value in facts.items() if value is not None}
+
+    def _named_types(self, types: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the user's types of partition columns, where a predicate compares by them."""
+        if self._options.partition_filter is None:
+            return {}
+        partitions = {name.lower() for name in types}
+        return {name: text for name, text in self._reach.named.items() if name.lower() in partitions}
+
+    def _read_again(self, listing: Listing, is_changed: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Return which files are to be read again because they have another version now."""
+        if self._options.on_overwrite == "error" and is_changed.any():
+            raise OverwrittenError(
+                f"{int(np.count_nonzero(is_changed))} file(s) that were read before have another version now, the "
+                f"first: {listing.paths[int(np.argmax(is_changed))]!r}. Nothing was read or changed. Put them back, or "
+                "use on_overwrite='reprocess' (read them again) or 'ignore'."
+            )
+        return is_changed if self._options.on_overwrite == "reprocess" else np.zeros(len(listing), np.bool_)
+
+    def _leave_by_age(self, chosen: Selection, ledger: Ledger, look: Look, found: Found) -> None:
+        """Leave out what is too old or too young, and note what the ledger need not remember.
+
+        The lines are drawn from what earlier runs have read: what is newer than that is backlog, however long it waits,
+        and a first run has no lines. What a bound has left over in the run before, or is as young, is not late; nor is
+        what was let out of quarantine.
+        """
+        now = _milliseconds(look.listed_at)
+        margin, settle = self._options.late_after_ms, self._options.settle_ms
+        newest = None if margin is None else ledger.newest_until(_latest_credible(now, found))
+        if margin is not None and newest is not None:
+            waiting, times_ms = found.facts.get(WAITING_FROM, newest), chosen.listing.times_ms
+            is_let_out = ledger.lets_out(chosen.listing)
+            chosen.leave(LATE, (times_ms < min(newest - margin, waiting)) & ~is_let_out, is_stored=True)
+            # Twice the bound, so that late files are told from those that were read for as long again.
+            asked_for = times_ms[is_let_out & chosen.wanted].tolist()
+            self._forget_before_ms = min(newest - 2 * margin, waiting, *asked_for)
+        if settle is not None:
+            chosen.leave(SETTLING, chosen.listing.times_ms > now - settle, is_stored=True)
+
+    def _look(self, found: Found) -> Look:
+        if self._looks is None:
+            look = self._list(found)
+        else:
+            look = self._looks.at(self._reach.key(found), lambda: self._list(found))
+        if look.unmatched and found.position is None:
+            raise SourceMissingError(
+                f"nothing matches {', '.join(map(repr, look.unmatched))}. Nothing was read or changed. Check the "
+                "pattern; names that begin with '_' or '.' are never matched."
+            )
+        self._links = look.links
+        return look
+
+    def _list(self, found: Found) -> Look:
+        listed_at = self._clock()
+        scope = self._reach.scope(found, self._reach.read_until(found, listed_at))
+        return look_at(self._files, self._reach.places(), scope, listed_at=listed_at)
+
+    def overlooked(self, found: Found) -> Listing:
+        """Return files that no run has read, and that came into their partition when it was too old to be listed.
+
+        Lists all partitions. What was there before is not among them: it was left out as `late_after` has it.
+        """
+        line = self._reach.line(self._reach.read_until(found, self._clock()))
+        if line is None:
+            return Listing.of([])
+        whole = self._reach.without_time()
+        look = look_at(self._files, whole.places(), whole.scope(found, None), listed_at=self._clock())
+        ledger = Ledger.empty() if found.position is None else Ledger.from_root(found.position, found.load)
+        is_unread = ledger.classify(look.listing) != Known.KNOWN
+        is_behind = np.zeros(len(look.listing), np.bool_)
+        for row in np.flatnonzero(is_unread).tolist():
+            file = look.listing.file(row)
+            is_behind[row] = line.is_passed(file.path, look.root_of[row], file.modified)
+        return look.listing.take(np.flatnonzero(is_behind))
+
+    def advance(self, plan: FilePlan) -> Position | None:
+        """Return the ledger with the planned files in it; see `Source.advance`."""
+        if self._ledger is None:
+            raise MisuseError("advance() before plan(): a file source knows its ledger only after planning")
+        position = _advance(self._ledger, plan, self._listing, self._forget_before_ms)
+        if self._backlog is not None:
+            self._backlog.advanced(plan, position)
+        return position
+
+    def recheck(self, plan: FilePlan) -> Recheck:
+        """Look at the planned files again; see `Source.recheck`."""
+        # Where only some folders were listed, only those of planned files are again, each by a request.
+        folders = _folders_of(plan) if self._reach.narrows else None
+        asked = len(plan.roots) if folders is None else len(folders)
+        if self._files.pace.is_listing_cheaper(len(plan), asked, plan.listed):
+            return _recheck_by_listing(self._files, plan, folders)
+        return recheck_files(self._files, plan)
+
+
+def _milliseconds(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)
+
+
+def _latest_credible(now_ms: int, found: Found) -> int:
+    """Return the latest time that a file which was read may have, to draw a line from; a later one is a wrong time.
+
+    That is by two clocks, of this run and of the one that read: a single one that is ahead lets nothing in.
+    """
+    clocks = [now_ms] if found.read_at is None else [now_ms, _milliseconds(found.read_at)]
+    return min(clocks) + _CLOCKS_DIFFER_BY // _MILLISECOND
+
+
+def _held(ledger: Ledger, listing: Listing, is_asked: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Return which of the files that are asked for are in quarantine, in the version that is listed."""
+    is_held = np.zeros(len(listing), np.bool_)
+    if len(ledger.quarantine):
+        rows = np.flatnonzero(is_asked)
+        is_held[rows] = ledger.quarantine.holds(listing.take(rows))
+    return is_held
+
+
+def _rows_of_whole(
+    chosen: Selection, listed: int, mine: npt.NDArray[np.intp] | None
+) -> dict[str, npt.NDArray[np.intp]]:
+    """Return by reason the rows of the whole listing that are left out; without shards all rows are one's own."""
+    if mine is None:
+        return chosen.rows
+    is_other = np.ones(listed, np.bool_)
+    is_other[mine] = False
+    return {reason: mine[own] for reason, own in chosen.rows.items()} | {OTHER_SHARDS: np.flatnonzero(is_other)}
+
+
+def _paths_of(listing: Listing, is_meant: npt.NDArray[np.bool_]) -> frozenset[str]:
+    return frozenset(listing.paths[row] for row in np.flatnonzero(is_meant).tolist())
+
+
+def _partitions(listing: Listing, planned: Listing, pruned: int) -> PartitionCounts:
+    folders, wanted = listing.in_folders().in_use(), planned.in_folders().in_use()
+    return PartitionCounts(len(folders), tuple(sorted(folders - wanted)), pruned)
+
+
+def _bases(files: Listing, look: Look) -> tuple[str, ...]:
+    """Return below which folders Spark is to look for partitions; the roots themselves may be above a pattern."""
+    rows = files.rows_in(look.listing)
+    return tuple(dict.fromkeys(look.root_of if rows is None else (look.root_of[row] for row in rows.tolist())))
+
+
+def left_out(plan: FilePlan) -> dict[str, Listing]:
+    """Return by reason the listed files that a plan leaves out, as far as they have names.
+
+    Hidden and nested ones are only counted. A plan that was stored names fewer than one that was just made.
+    """
+    named = dict(plan.unread)
+    if isinstance(plan, _RecordedPlan):
+        named |= plan.told_before
+    if isinstance(plan, _RecordedPlan) and plan.listing is not None:
+        named |= {reason: plan.listing.take(rows) for reason, rows in plan.rows.items() if len(rows)}
+    if isinstance(plan, _RecordedPlan) and plan.over is not None and len(plan.over[1]):
+        named[OVER_BOUND] = plan.over[0].take(plan.over[1])
+    return named
+
+
+def known_files(plan: FilePlan) -> Listing:
+    """Return the listed files that were read before, as far as the ledger tells; none of a plan that was stored."""
+    if not isinstance(plan, _RecordedPlan) or plan.listing is None or plan.known_rows is None:
+        return Listing.of([])
+    return plan.listing.take(plan.known_rows)
+
+
+def read_before(plan: FilePlan) -> list[Listing]:
+    """Return the files that earlier runs and batches have read, that are there, and that a new plan leaves out."""
+    if not isinstance(plan, _RecordedPlan):
+        return []
+    parts = [] if plan.listing is None or plan.read_rows is None else [plan.listing.take(plan.read_rows)]
+    return [*parts, *([] if plan.earlier is None else [plan.earlier[0].take(plan.earlier[1])])]
+
+
+def recorded_files(roots: Sequence[str], options: Mapping[str, Any], clock: Callable[[], datetime]) -> FileSource:
+    """Return the source that a plan was made by: its roots, and the options among its facts.
+
+    Raises:
+        OptionError: its file system can't be opened here.
+    """
+    return FileSource(
+        open_filesystem(roots[0]),
+        options.get("roots", roots),
+        FileOptions.of_facts(options),
+        named=options.get("named_types", options.get("named", ())),
+        globs=options.get("globs", ()),
+        clock=clock,
+        shard=VirtualShard(options["shard"], options["shard_by"]) if "shard" in options else None,
+        format=options.get(FORMAT),
+    )
+
+
+def advance_files(plan: FilePlan, found: Found) -> Position | None:
+    """Return the position after a stored plan that started from `found`."""
+    ledger = Ledger.empty() if found.position is None else Ledger.from_root(found.position, found.load)
+    return _advance(ledger, plan, None, None)
+
+
+def _advance(ledger: Ledger, plan: FilePlan, listing: Listing | None, forget_before_ms: int | None) -> Position | None:
+    passed = plan.unread.get(BEFORE_START)
+    if plan.is_empty and passed is None and not plan.quarantined:
+        return None  # an empty run writes no ledger
+    after = ledger if passed is None else ledger.add(passed, among=listing)
+    after = after.add(_first_read(plan), among=listing)
+    held = after.quarantine.without(plan.files.paths) if len(after.quarantine) else after.quarantine
+    held = held.add(plan.quarantined)
+    if forget_before_ms is not None:
+        after = after.forget(forget_before_ms)
+    if after.forgotten_before_ms is not None:
+        held = held.since(after.forgotten_before_ms)
+    after = replace(after, quarantine=held, let_out=_still_let_out(after, plan))
+    if plan.sequence is not None:
+        watermark = plan.sequence_watermark
+    else:
+        watermark = None if after.newest_ms is None else to_text(instant(after.newest_ms))
+    return Position(after.root(), watermark, after.unsaved())
+
+
+def _still_let_out(ledger: Ledger, plan: FilePlan) -> frozenset[str]:
+    if not ledger.let_out:
+        return ledger.let_out
+    looked_at = [*plan.files.paths, *(file.path for file in plan.quarantined)]
+    return ledger.let_out - {bare_name(path) for path in looked_at}
+
+
+def _first_read(plan: FilePlan) -> Listing:
+    """Return the planned files of which the ledger does not have this version: companions are in it."""
+    if not plan.companions:
+        return plan.files
+    rows = [row for row, path in enumerate(plan.files.paths) if path not in plan.companions]
+    return plan.files.take(np.array(rows, np.intp))
+
+
+def recheck_files(files: FileSystem, plan: FilePlan) -> Recheck:
+    """Say which planned files changed or went: a file overwritten under a DataFrame gives torn rows and no error."""
+    is_same = np.zeros(len(plan), np.bool_)
+    for start in range(0, len(plan), _LOOKED_AT_ONCE):
+        now = files.stat(plan.files.paths[start : start + _LOOKED_AT_ONCE])
+        there = np.array([start + i for i, info in enumerate(now) if info is not None], np.intp)
+        seen = Listing.of(info for info in now if info is not None)
+        is_same[there] = seen.has_versions_of(plan.files.take(there))
+    return _other_than(is_same, plan)
+
+
+def _folders_of(plan: FilePlan) -> set[str]:
+    """Return the folders of planned files, with all that are above them."""
+    folders: set[str] = set()
+    for folder in plan.files.in_folders().in_use():
+        above = folder
+        while above and above not in folders:
+            folders.add(above)
+            above = above.rpartition("/")[0]
+    return folders
+
+
+def _recheck_by_listing(files: FileSystem, plan: FilePlan, folders: Collection[str] | None) -> Recheck:
+    is_same = np.zeros(len(plan), np.bool_)
+    row_of = {path: row for row, path in enumerate(plan.files.paths)}
+    for root in plan.roots:
+        with suppress(SourceMissingError):  # then all that was planned of it went
+            inside = f"{root.rstrip('/')}/"
+            enters = None if folders is None else partial(_is_among, folders, inside)
+            listing = files.list(root, recursive=True, enters=enters).files
+            planned = np.fromiter((row_of.get(path, -1) for path in listing.paths), np.intp, len(listing))
+            there = np.flatnonzero(planned >= 0)
+            rows = planned[there]
+            is_same[rows] = listing.take(there).has_versions_of(plan.files.take(rows))
+    return _other_than(is_same, plan)
+
+
+def _is_among(folders: Collection[str], inside: str, folder: str) -> bool:
+    return f"{inside}{folder}" in folders
+
+
+def _other_than(is_same: npt.NDArray[np.bool_], plan: FilePlan) -> Recheck:
+    return Recheck(tuple(plan.files.paths[row] for row in np.flatnonzero(~is_same).tolist()))

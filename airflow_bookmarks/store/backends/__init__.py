@@ -1,0 +1,1 @@
+"""The tables: DynamoDB, and SQLite for one machine."""

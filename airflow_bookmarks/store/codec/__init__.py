@@ -1,0 +1,1 @@
+"""How core's objects are written as attributes of items, and read back."""

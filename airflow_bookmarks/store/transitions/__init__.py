@@ -1,0 +1,1 @@
+"""The transitions of the state, each one transaction on any table."""

@@ -1,0 +1,147 @@
+"""Transitions of protection, and of requests for changes that a second person decides on.
+
+    protect     HEAD protected | EVENT
+    unprotect   HEAD protected gone | EVENT | EVENT of the request: carried out | EVENTs of others like it: void
+    request     EVENT, which holds the change, its preview and the version that was previewed
+    decide      EVENT of the request: approved or rejected, by whom | EVENT | check HEAD version
+
+A request is decided once: each decision proves that there was none before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import ConditionFailedError
+from airflow_bookmarks.core.text.instant import to_text
+from airflow_bookmarks.store.table import Attributes, Check, Condition, Equals, Exists, Lacks, Operation, Put, Update
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.table import Key
+
+
+def stamped(store: BookmarkStore, head: Head, event: Attributes) -> Attributes:
+    """Return an event that changes no position: with its time, and what it met: version, epoch, protection.
+
+    The policies of jobs know what people do by these names (`epoch_after`, `protected`): no run writes them.
+    """
+    return {
+        **event,
+        "at": to_text(store.now()),
+        "protected": head.protected,
+        "version_before": head.version,
+        "epoch_before": head.epoch,
+        "epoch_after": head.epoch,
+    }
+
+
+def transact_once(store: BookmarkStore, trace: Key, operations: list[Operation]) -> bool:
+    """Write all of `operations`, one of which puts the item `trace`; False where a condition did not hold.
+
+    `trace` is there only when this very transaction was written: so a lost reply is not taken for a refusal.
+    """
+    try:
+        store.table.transact(operations)
+    except ConditionFailedError:
+        return trace in store.table.get([trace])
+    return True
+
+
+def protect(store: BookmarkStore, job: str, head: Head, event: Attributes) -> bool:
+    """Mark a job as protected; False where its version moved since `head`, or it is protected already."""
+    keys = store.keys(job)
+    trace = keys.event(store.new_id())
+    conditions: list[Condition] = [Equals("version", head.version), Lacks("protected")]
+    operations: list[Operation] = [
+        Update(keys.head, set={"protected": True}, conditions=conditions),
+        Put(trace, stamped(store, head, event)),
+    ]
+    return transact_once(store, trace, operations)
+
+
+def unprotect(
+    store: BookmarkStore, job: str, head: Head, request_id: str, others: Sequence[str], event: Attributes
+) -> bool:
+    """Take the protection of a job away, for a request that is approved; False where the version moved since `head`.
+
+    Args:
+        others: ids of further requests to do that; they become void, so that none takes a later protection away.
+    """
+    keys = store.keys(job)
+    trace = keys.event(store.new_id())
+    conditions: list[Condition] = [Equals("version", head.version), Equals("protected", True)]
+    operations: list[Operation] = [
+        Update(keys.head, remove=["protected"], conditions=conditions),
+        Update(keys.event(request_id), set={"done": True}, conditions=[Equals("decision", "approved"), Lacks("void")]),
+        *(Update(keys.event(other), set={"void": True}, conditions=[Exists()]) for other in others),
+        Put(trace, stamped(store, head, event)),
+    ]
+    return transact_once(store, trace, operations)
+
+
+def put_request(store: BookmarkStore, job: str, head: Head, event: Attributes) -> str | None:
+    """Keep a request; return its id, None where the version moved since `head`."""
+    keys = store.keys(job)
+    request_id = store.new_id()
+    trace = keys.event(request_id)
+    operations: list[Operation] = [
+        Check(keys.head, [Equals("version", head.version), Equals("protected", True)]),
+        Put(trace, stamped(store, head, event)),
+    ]
+    return request_id if transact_once(store, trace, operations) else None
+
+
+def decide(
+    store: BookmarkStore,
+    job: str,
+    head: Head,
+    request_id: str,
+    decision: str,
+    who: Attributes,
+    event: Attributes,
+    *,
+    before: str | None = None,
+) -> bool:
+    """Note the decision on a request; False where it was decided meanwhile, or the version moved since `head`.
+
+    Args:
+        before: the decision that stands, and is taken back; None: there is none.
+        decision: "approved" or "rejected".
+        who: attributes that name who decides, added to the request.
+    """
+    keys = store.keys(job)
+    trace = keys.event(store.new_id())
+    after = stamped(store, head, event)
+    decided: Attributes = {"decision": decision, "decided_at": after["at"], **who}
+    still: Condition = Lacks("decision") if before is None else Equals("decision", before)
+    operations: list[Operation] = [
+        Check(keys.head, [Equals("version", head.version)]),
+        Update(keys.event(request_id), set=decided, conditions=[Exists(), Lacks("void"), Lacks("done"), still]),
+        Put(trace, after),
+    ]
+    return transact_once(store, trace, operations)
+
+
+def note_done(store: BookmarkStore, job: str, request_id: str) -> None:
+    """Note that an approved request was carried out."""
+    key = store.keys(job).event(request_id)
+    store.table.transact([Update(key, set={"done": True}, conditions=[Exists()])])
+
+
+def request_items(store: BookmarkStore, job: str) -> dict[str, Attributes]:
+    """Return the events that are requests, by id, oldest first."""
+    keys = store.keys(job)
+    prefix = keys.event("").sk
+    rows = store.table.query(keys.partition, prefix=prefix)
+    return {key.sk.removeprefix(prefix): item for key, item in rows if item.get("kind") == "request"}
+
+
+def request_item(store: BookmarkStore, job: str, request_id: str) -> Attributes | None:
+    """Return one request, None where the id names none."""
+    key = store.keys(job).event(request_id)
+    found = store.table.get([key]).get(key)
+    return found if found is not None and found.get("kind") == "request" else None

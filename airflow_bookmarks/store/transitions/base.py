@@ -1,0 +1,135 @@
+"""What every transition of the state needs: a clock, identifiers, and writes that say whose the job is now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from random import Random, SystemRandom
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import BookmarkError, ChangedMeanwhileError, ConditionFailedError, FencedError
+from airflow_bookmarks.core.run import RunKey
+from airflow_bookmarks.core.text.instant import to_text, utc_now
+from airflow_bookmarks.core.text.ulid import new_ulid
+from airflow_bookmarks.store.blobs import BlobStore
+from airflow_bookmarks.store.codec import item
+from airflow_bookmarks.store.reader import StateReader
+from airflow_bookmarks.store.table import Condition, Equals, Lacks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.job import Caller
+    from airflow_bookmarks.store.object_store import ObjectStore
+    from airflow_bookmarks.store.table import Operation, Table
+
+
+ALIAS_OF = "alias_of"  # on the index entry of a name that a rename gave, and on the empty head that was there before
+
+
+def same_state(head: Head) -> list[Condition]:
+    """Return the conditions under which a head is still what somebody has seen and builds on, its lease aside.
+
+    Fence and version alone do not tell: a replay commits, and a mark clears what is due, without either. And its name
+    may have become that of another job.
+    """
+    conditions: list[Condition] = [Equals("fence", head.fence), Equals("version", head.version)]
+    conditions += [Equals("changes", head.changes), Lacks(ALIAS_OF)]
+    due = None if head.publishing is None else str(head.publishing)
+    conditions.append(Lacks("publishing") if due is None else Equals("publishing", due))
+    clean = None if head.cleaning is None else item.payload_value(head.cleaning)
+    conditions.append(Lacks("cleaning") if clean is None else Equals("cleaning", clean))
+    return conditions
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What a driver holds after a take: the job, its fence, and the head as it was then.
+
+    `run_number` is the number that its run will commit under; `first_run` the first one that its execution committed.
+    """
+
+    job: str
+    caller: Caller
+    fence: int
+    nonce: str
+    base: Head
+    begun_at: datetime
+    first_run: int | None = None
+
+    @property
+    def run_number(self) -> int:
+        return self.base.run_number + 1
+
+    @property
+    def key(self) -> RunKey:
+        return RunKey(self.run_number, self.fence)
+
+
+class Transitions(StateReader):
+    """A state that can be changed: the base of `BookmarkStore`, which says what the arguments are."""
+
+    def __init__(
+        self,
+        table: Table,
+        namespace: str,
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        random: Random | None = None,
+        state_uri: str | None = None,
+        objects: ObjectStore | None = None,
+        ascii_names: bool = False,
+    ) -> None:
+        super().__init__(table, namespace)
+        self.ascii_names = ascii_names
+        self.blobs = BlobStore(table, namespace, clock, state_uri=state_uri, objects=objects)
+        self._clock = clock
+        self._random = random or SystemRandom()
+
+    def now(self) -> datetime:
+        """Return the present time by the store's clock."""
+        return self._clock()
+
+    def new_id(self) -> str:
+        """Return a new identifier that sorts by time."""
+        return new_ulid(self._clock(), self._random)
+
+    # ---- within
+
+    def _held(self, holding: Holding, operations: Sequence[Operation], what: str) -> None:
+        """Write `operations`, of which the conditions say that the fence is ours. Repeating them is harmless."""
+        try:
+            self.table.transact(operations, token=self._token())
+        except ConditionFailedError as error:
+            raise self._fenced(holding, what) from error
+
+    def _fenced(self, holding: Holding, what: str) -> BookmarkError:
+        head = self.look(holding.job).head
+        lease = head.lease if head is not None else None
+        fence = head.fence if head is not None else "none"
+        taken = "killed, reset or rewound"
+        if lease is not None and lease.nonce != holding.nonce:
+            taken = f"taken over by {lease.run_id!r} (attempt {lease.attempt}) at {to_text(lease.since)}"
+        else:
+            for run in self.runs(holding.job, after=holding.base.run_number, reverse=True, limit=1):
+                if run.key.fence > holding.fence:
+                    taken = f"taken over by {run.run_id!r} (attempt {run.attempt}), which has ended since"
+        return FencedError(
+            f"job {holding.job!r}: this run ({holding.caller.run_id!r}, attempt {holding.caller.attempt}, fence "
+            f"{holding.fence}) could not {what}: the job was {taken} (fence {fence}). This run changed nothing further "
+            "in the state; what it staged is swept by the run that has the job now."
+        )
+
+    def _unchanged(self, holding: Holding, what: str) -> BookmarkError:
+        """Return why a commit was refused: the version moved under the own fence, or the fence is another's."""
+        now = self.look(holding.job).head
+        if now is None or now.fence != holding.fence:
+            return self._fenced(holding, what)
+        return ChangedMeanwhileError(
+            f"job {holding.job!r} moved from version {holding.base.version} to {now.version} under this run. "
+            "Nothing was committed. Run it again."
+        )
+
+    def _token(self) -> str:
+        return f"{self._random.getrandbits(128):032x}"

@@ -1,0 +1,196 @@
+"""Transitions of the lease: who works on a job, under which fence.
+
+take      HEAD lease, fence + 1 | EXEC attempt
+renew     HEAD lease_until
+release   HEAD without the lease
+fence     HEAD fence + 1, no lease | EXEC killed_attempt: a kill
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import ChangedMeanwhileError, ConditionFailedError
+from airflow_bookmarks.core.head import Head, Lease
+from airflow_bookmarks.core.rules.owner import DAG_ID
+from airflow_bookmarks.core.text.instant import to_text
+from airflow_bookmarks.store.codec import item
+from airflow_bookmarks.store.table import Attributes, Condition, Equals, Exists, Lacks, Missing, Operation, Update
+from airflow_bookmarks.store.transitions.base import ALIAS_OF, Holding, Transitions, same_state
+
+if TYPE_CHECKING:
+    from airflow_bookmarks.core.job import Caller
+    from airflow_bookmarks.core.run import Execution
+    from airflow_bookmarks.store.codec.item import Keys
+    from airflow_bookmarks.store.reader import Snapshot
+
+RUN_NUMBER = "run_number"  # of the index item: the last run that was committed
+_RACES = 20
+
+
+class LeaseStore(Transitions):
+    """The transitions of the lease; part of `BookmarkStore`."""
+
+    def take(
+        self,
+        job: str,
+        caller: Caller,
+        seen: Snapshot,
+        lease_for: timedelta,
+        *,
+        replays: int | None = None,
+        owner: str | None = None,
+    ) -> Holding | None:
+        """Take the lease under a new fence, if the job is still as `seen`; None where it moved meanwhile.
+
+        The caller has asked `core.head.may_take` before. `replays` names the run that this attempt is to replay: what
+        the execution has finished stays finished then. `owner` is the DAG that a job without an owner belongs to from
+        now on: the head has no owner when it is bound, so of two DAGs that take it at once, one is.
+        """
+        keys, now = self.keys(job), self._clock()
+        base = seen.head or Head()
+        nonce = self._token()
+        lease = Lease(caller.run_id, caller.attempt, now, now + lease_for, nonce)
+        binds = owner if base.owner is None else None
+        after = replace(base, fence=base.fence + 1, lease=lease, owner=base.owner or binds)
+        operations: list[Operation] = []
+        if seen.head is None:
+            operations.append(Update(keys.head, set=item.head_attributes(after), conditions=[Missing()]))
+            unused: list[Condition] = [Lacks(ALIAS_OF), Lacks(RUN_NUMBER)]  # a head that was lost is not begun anew
+            operations.append(Update(keys.index, set=self._index_base(caller, owner, now), conditions=unused))
+        else:
+            changes: Attributes = {"fence": after.fence, **item.lease_attributes(lease)}
+            if binds is not None:
+                changes["owner"] = binds
+                operations.append(Update(keys.index, set=_owned_by(binds, caller), conditions=[Exists()]))
+            operations.append(Update(keys.head, set=changes, conditions=_same_head(seen.head)))
+        operations.append(self._take_execution(keys, caller, seen.execution, base.run_number, nonce, replays))
+        try:
+            self.table.transact(operations, token=nonce)
+        except ConditionFailedError:
+            found = self.look(job).head
+            if found is None or found.lease is None or found.lease.nonce != nonce:
+                return None
+        first_run = seen.execution.first_run if seen.execution else None
+        return Holding(job, caller, after.fence, nonce, replace(after, lease=None), now, first_run)
+
+    def _take_execution(
+        self, keys: Keys, caller: Caller, seen: Execution | None, run_number: int, nonce: str, replays: int | None
+    ) -> Operation:
+        conditions = _same_execution(seen)
+        changes: Attributes = {"attempt": caller.attempt, "killed_attempt": seen.killed_attempt if seen else 0}
+        changes["taken_nonce"] = nonce
+        changes |= {"dag_id": caller.dag_id, "task_id": caller.task_id, "dag_run_id": caller.dag_run_id}
+        changes |= {"logical_date": caller.logical_date, "series": caller.series, "taken_at": to_text(self._clock())}
+        changes["finished"] = replays is not None and seen is not None and seen.is_finished
+        remove = [] if replays is not None else ["replaying"]
+        if replays is not None:
+            changes["replaying"] = replays
+        if seen is None or seen.attempt == 0:
+            changes["base_run"] = run_number
+        return Update(keys.execution(caller.run_id), set=changes, remove=remove, conditions=conditions)
+
+    def _index_base(self, caller: Caller, owner: str | None, now: datetime) -> Attributes:
+        return {**_owned_by(owner, caller), "first_seen_at": to_text(now)}
+
+    def renew(self, holding: Holding, lease_for: timedelta) -> None:
+        """Move the end of the lease.
+
+        Raises:
+            FencedError: the job was taken over, or the attempt killed, or the job reset.
+        """
+        until = to_text(self._clock() + lease_for)
+        conditions = [Equals("fence", holding.fence), Equals("lease_nonce", holding.nonce)]
+        try:
+            self.table.transact(
+                [Update(self.keys(holding.job).head, set={"lease_until": until}, conditions=conditions)]
+            )
+        except ConditionFailedError as error:
+            raise self._fenced(holding, "keep the lease") from error
+
+    def release(self, holding: Holding) -> None:
+        """Give the lease back without a run.
+
+        Raises:
+            FencedError: it is not ours any more.
+        """
+        operation = Update(
+            self.keys(holding.job).head, remove=item.LEASE_ATTRIBUTES, conditions=[Equals("fence", holding.fence)]
+        )
+        try:
+            self.table.transact([operation], token=self._token())
+        except ConditionFailedError as error:
+            raise self._fenced(holding, "release the lease") from error
+
+    def check_held(self, holding: Holding, what: str) -> None:
+        """Make sure that the job is still the holder's; `what` says what it is about to do.
+
+        Raises:
+            FencedError: it is not.
+        """
+        if self.head(holding.job).fence != holding.fence:
+            raise self._fenced(holding, what)
+
+    def fence(self, job: str, run_id: str, attempt: int) -> bool:
+        """Kill an attempt: it, and lower ones, can't begin any more; if it holds the job, it is fenced.
+
+        Returns whether it held the job. Its open run stays and is settled by whoever begins next.
+        """
+        keys = self.keys(job)
+        for _ in range(_RACES):
+            seen = self.look(job, run_id)
+            killed = max(attempt, seen.execution.killed_attempt if seen.execution else 0)
+            changes: Attributes = {"killed_attempt": killed, "killed_at": to_text(self._clock())}
+            if seen.execution is None:
+                changes |= {"attempt": 0}
+            conditions = _same_execution(seen.execution)
+            operations: list[Operation] = [Update(keys.execution(run_id), set=changes, conditions=conditions)]
+            lease = seen.head.lease if seen.head else None
+            is_holder = lease is not None and lease.run_id == run_id and lease.attempt <= attempt
+            if seen.head is not None and is_holder:
+                fenced = Update(
+                    keys.head,
+                    set={"fence": seen.head.fence + 1},
+                    remove=item.LEASE_ATTRIBUTES,
+                    conditions=[Equals("fence", seen.head.fence)],
+                )
+                operations.append(fenced)
+            try:
+                self.table.transact(operations, token=self._token())
+            except ConditionFailedError:
+                continue
+            return is_holder
+        raise ChangedMeanwhileError(
+            f"job {job!r} kept changing while attempt {attempt} of {run_id!r} was killed; try again."
+        )
+
+
+def _owned_by(owner: str | None, caller: Caller) -> Attributes:
+    is_own = owner == caller.dag_id  # else the task would be one that the owner does not have
+    return {
+        DAG_ID: owner,
+        "task_id": caller.task_id if is_own else None,
+        "map_index": caller.map_index if is_own else None,
+    }
+
+
+def _same_head(head: Head) -> list[Condition]:
+    # All that a holder keeps as its base. The fence alone does not tell: whoever is about to lose the lease may commit
+    # between our look and our take, and a take that does not know of its publish would sweep what it has staged.
+    conditions = [*same_state(head), Equals("staging", list(head.staging))]
+    conditions.append(Lacks("owner") if head.owner is None else Equals("owner", head.owner))
+    if head.lease is None:
+        return [*conditions, Lacks("lease_nonce")]
+    # A lease that was renewed since we looked is alive: its end is part of what must not have moved.
+    until = to_text(head.lease.expires_at)
+    return [*conditions, Equals("lease_nonce", head.lease.nonce), Equals("lease_until", until)]
+
+
+def _same_execution(seen: Execution | None) -> list[Condition]:
+    if seen is None:
+        return [Missing()]
+    conditions: list[Condition] = [Equals("attempt", seen.attempt), Equals("killed_attempt", seen.killed_attempt)]
+    taken = Equals("taken_nonce", seen.taken_nonce) if seen.taken_nonce is not None else Lacks("taken_nonce")
+    return [*conditions, taken]

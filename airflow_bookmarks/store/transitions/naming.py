@@ -1,0 +1,134 @@
+"""Transitions of names. A job's key is its first name; the index entry of any other name points to that key.
+
+    alias    index of the new name: alias_of | EVENT | checks of both heads
+    hide     index of the key: deleted_at, deleted_version | edges gone | check HEAD version
+
+A deleted job is hidden as long as its head has the version that the deletion gave it: whatever happens to it later
+brings it back, without a write.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import ConditionFailedError, StateCorruptError
+from airflow_bookmarks.core.text.instant import to_text
+from airflow_bookmarks.store.table import Attributes, Check, Condition, Delete, Equals, Lacks, Missing, Put, Update
+from airflow_bookmarks.store.transitions.approval import stamped, transact_once
+from airflow_bookmarks.store.transitions.base import ALIAS_OF
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.reader import StateReader
+    from airflow_bookmarks.store.table import Operation
+
+_RENAMED_TO = "renamed_to"
+DELETED_AT, DELETED_VERSION = "deleted_at", "deleted_version"
+
+
+def alias_of(entry: Mapping[str, object] | None, name: str) -> str | None:
+    """Return the key that an index entry points to, None where the name is a key itself, or unknown."""
+    key = (entry or {}).get(ALIAS_OF)
+    if key is not None and not isinstance(key, str):
+        raise StateCorruptError(f"the index item {name!r} says {ALIAS_OF} = {key!r}, which is no name. Restore it.")
+    return key
+
+
+def resolve_name(store: StateReader, name: str) -> str:
+    """Return the key of the job that `name` names: the name itself unless it was given by a rename. One read."""
+    return alias_of(store.index_entry(name), name) or name
+
+
+def job_keys(store: StateReader) -> dict[str, Attributes]:
+    """Return the index entries of all jobs by key; names that a rename gave are left out."""
+    return {name: entry for name, entry in store.jobs() if alias_of(entry, name) is None}
+
+
+def aliases(entries: Iterable[tuple[str, Mapping[str, object]]]) -> dict[str, list[str]]:
+    """Return by key the names that were given to jobs by renames; `entries` are those of the index (`store.jobs()`)."""
+    names: dict[str, list[str]] = {}
+    for name, entry in entries:
+        key = alias_of(entry, name)
+        if key is not None:
+            names.setdefault(key, []).append(name)
+    return names
+
+
+def is_deleted(entry: Mapping[str, object], head: Head) -> bool:
+    """Whether a job was deleted, and nothing has happened to it since."""
+    return entry.get(DELETED_VERSION) == head.version and head.lease is None
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyJob:
+    """A job without a position that is to become another name: its head, and what else names it (`names`).
+
+    `renamed_to` is the last of these names, None where there is none: while it stands, no other was given.
+    """
+
+    head: Head
+    names: Sequence[str] = ()
+    renamed_to: str | None = None
+
+
+def add_alias(store: BookmarkStore, job: str, head: Head, name: str, empty: EmptyJob | None, event: Attributes) -> bool:
+    """Let `name` name `job`; False where one of both moved meanwhile.
+
+    Args:
+        head: the head of `job` as seen.
+        empty: the job without a position that has this name now, None where there is none. It is fenced, and says
+            so itself: whoever is about to begin under it can't. Its other names become names of `job`.
+    """
+    keys, named = store.keys(job), store.keys(name)
+    trace = keys.event(store.new_id())
+    entry: Attributes = {ALIAS_OF: job, "named_at": to_text(store.now())}
+    operations: list[Operation] = [
+        Check(keys.head, [Equals("version", head.version)]),
+        # An alias of a key only: so that no name has to be followed twice.
+        Update(keys.index, set={_RENAMED_TO: name}, conditions=[Lacks(ALIAS_OF)]),
+        Put(trace, {**stamped(store, head, event), "name": name}),
+    ]
+    if empty is None:
+        operations += [Check(named.head, [Missing()]), Put(named.index, entry, [Missing()])]
+    else:
+        conditions: list[Condition] = [Equals("fence", empty.head.fence), Equals("version", empty.head.version)]
+        conditions.append(Lacks("lease_nonce"))
+        last = Lacks(_RENAMED_TO) if empty.renamed_to is None else Equals(_RENAMED_TO, empty.renamed_to)
+        operations += [
+            # With `named_at` also here: the policies of jobs know by it what no run writes.
+            Update(named.head, set={"fence": empty.head.fence + 1, **entry}, conditions=conditions),
+            Update(named.index, set=entry, conditions=[Lacks(ALIAS_OF), last]),
+            *(Update(store.keys(other).index, set=entry, conditions=[Equals(ALIAS_OF, name)]) for other in empty.names),
+        ]
+    return transact_once(store, trace, operations)
+
+
+def check_may_delete(store: BookmarkStore, job: str) -> None:
+    """Ask the table whether this role may delete, before anything is changed: by an edge that no job has, to itself.
+
+    Raises:
+        StoreAccessError: it may not.
+    """
+    store.table.transact([Delete(store.keys(job).edge(job))])
+
+
+def hide(store: BookmarkStore, job: str, after: Head, upstreams: Iterable[str]) -> bool:
+    """Hide a deleted job from lists, and take its edges away from the jobs that it has read, so that nobody waits for
+    it; False where the job has moved since `after`, which brought it back.
+    """
+    keys = store.keys(job)
+    entry: Attributes = {DELETED_AT: to_text(store.now()), DELETED_VERSION: after.version}
+    operations: list[Operation] = [
+        Check(keys.head, [Equals("version", after.version)]),
+        Update(keys.index, set=entry),
+        *(Delete(store.keys(upstream).edge(job)) for upstream in upstreams),
+    ]
+    try:
+        store.table.transact(operations)
+    except ConditionFailedError:
+        return False
+    return True

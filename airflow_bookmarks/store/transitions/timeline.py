@@ -1,0 +1,163 @@
+"""Transitions that start a line: reset, rewind, set and undo."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import ConditionFailedError
+from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.core.text.instant import to_text
+from airflow_bookmarks.core.timeline import Line, Turning
+from airflow_bookmarks.store.codec import item
+from airflow_bookmarks.store.table import Attributes, Condition, Equals, Lacks, Missing, Operation, Put, Update
+from airflow_bookmarks.store.transitions.base import Holding, Transitions, same_state
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow_bookmarks.core.edge import Edge
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.run import ContextState, Payload, Run, RunKey
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What starts a line.
+
+    `kept` is the last run that is kept of the `parent` line (None: of the present one; 0: no run). `contexts` and
+    `data_run_number` are the state as it is then, `positions` what of it is new, `publishing` what stays due, `edges`
+    those to be put back. `cleaning` lists what is to be removed, and `abandoned` the open runs that go with it.
+    `bodies` are the blobs that all this refers to, and `check` proves what else the turn relies on.
+    """
+
+    kind: str
+    kept: int
+    contexts: Mapping[str, ContextState]
+    data_run_number: int
+    publishing: RunKey | None
+    edges: Mapping[str, Edge]
+    event: Attributes
+    parent: int | None = None
+    positions: Mapping[str, Payload] = field(default_factory=dict)
+    cleaning: Payload | None = None
+    abandoned: Sequence[Run] = ()
+    bodies: Sequence[bytes] = ()
+    check: Operation | None = None
+
+
+class LineStore(Transitions):
+    """The transitions that start a line, and the one that breaks a lease; part of `BookmarkStore`."""
+
+    def begin_line(self, job: str, seen: Head, turn: Turn, *, keep: Holding | None = None) -> Head | None:
+        """Start a line: epoch, fence and version grow, positions become those that `turn` names.
+
+        One transaction. Returns the head after it, None where the job moved since `seen`. The lease is removed, unless
+        `keep` names the driver that does this within its own run: its lease then goes on under the new fence.
+        """
+        for body in turn.bodies:
+            self.blobs.put(body)
+        keys, now = self.keys(job), to_text(self._clock())
+        event = keys.event(self.new_id())
+        parent = seen.epoch if turn.parent is None else turn.parent
+        line = Line(seen.epoch + 1, parent, turn.kept, seen.run_number)
+        after = replace(
+            seen,
+            version=seen.version + 1,
+            epoch=line.epoch,
+            fence=seen.fence + 1,
+            contexts=turn.contexts,
+            data_run_number=turn.data_run_number,
+            publishing=turn.publishing,
+            cleaning=turn.cleaning or seen.cleaning,
+            lease=seen.lease if keep else None,
+        )
+        turning = _turning(seen, after, line, turn)
+        operations: list[Operation] = [
+            self._head_update(job, seen, after, keep),
+            Update(keys.line(line.epoch), set=item.turning_attributes(turning), conditions=[Missing()]),
+            Update(event, set={**turn.event, "kind": turn.kind, "at": now, "epoch_after": after.epoch}),
+        ]
+        operations += [
+            Update(self.keys(upstream).edge(job), set=item.edge_attributes(replace(edge, updated_at=now)))
+            for upstream, edge in turn.edges.items()
+        ]
+        operations += [
+            Update(
+                keys.run(run.key),
+                set={"state": RunState.ABANDONED.value, "abandoned_by": f"{turn.kind} (epoch {after.epoch})"},
+                conditions=[Equals("state", run.state.value)],
+            )
+            for run in turn.abandoned
+        ]
+        operations += [] if turn.check is None else [turn.check]
+        operations += [self.blobs.proof(body) for body in dict.fromkeys(turn.bodies)]
+        try:
+            self.table.transact(operations, token=self._token())
+        except ConditionFailedError:
+            if event not in self.table.get([event]):  # it is there when only our reply was lost
+                return None
+        return after
+
+    def _head_update(self, job: str, seen: Head, after: Head, keep: Holding | None) -> Update:
+        changes: Attributes = {"version": after.version, "epoch": after.epoch, "fence": after.fence}
+        changes |= {"contexts": item.contexts_value(after.contexts), "data_run_number": after.data_run_number}
+        if after.publishing is not None:
+            changes["publishing"] = str(after.publishing)
+        if after.cleaning is not None:
+            changes["cleaning"] = item.payload_value(after.cleaning)
+        remove = [] if keep else list(item.LEASE_ATTRIBUTES)
+        remove += [] if after.publishing else ["publishing"]
+        conditions = same_state(seen)
+        if keep is None:  # what a run does within itself needs no approval
+            conditions.append(_protected_as(seen))
+        return Update(self.keys(job).head, set=changes, remove=remove, conditions=conditions)
+
+    def break_lease(self, job: str, seen: Head, event: Attributes) -> Head | None:
+        """Fence whoever holds the job, and free it; None where the job moved since `seen`.
+
+        Nothing else changes: the open run stays, and is settled by whoever begins next.
+        """
+        keys = self.keys(job)
+        key = keys.event(self.new_id())
+        after = replace(seen, fence=seen.fence + 1, lease=None)
+        # A change that looked before the job was protected is refused, and must have fenced nobody by then.
+        conditions = [Equals("fence", seen.fence), _protected_as(seen)]
+        operations: list[Operation] = [
+            Update(keys.head, set={"fence": after.fence}, remove=item.LEASE_ATTRIBUTES, conditions=conditions),
+            Put(key, {**event, "at": to_text(self._clock()), "version_before": seen.version}),
+        ]
+        try:
+            self.table.transact(operations, token=self._token())
+        except ConditionFailedError:
+            if key not in self.table.get([key]):
+                return None
+        return after
+
+    def note_clean(self, holding: Holding) -> Holding:
+        """Record that what undone runs staged and published is removed.
+
+        Raises:
+            FencedError: the job is not ours any more; whoever took it over does the cleaning again.
+        """
+        head = Update(self.keys(holding.job).head, remove=["cleaning"], conditions=[Equals("fence", holding.fence)])
+        self._held(holding, [head], "note that the clean is done")
+        return replace(holding, base=replace(holding.base, cleaning=None))
+
+
+def _protected_as(seen: Head) -> Condition:
+    return Equals("protected", True) if seen.protected else Lacks("protected")
+
+
+def _turning(seen: Head, after: Head, line: Line, turn: Turn) -> Turning:
+    dropped = seen.publishing if seen.publishing != after.publishing else None
+    return Turning(
+        line,
+        turn.kind,
+        after.fence,
+        seen.contexts,
+        seen.data_run_number,
+        dropped,
+        turn.cleaning is not None,
+        turn.positions,
+    )
