@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import boto3.session
 
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.files.filesystem import open_filesystem, use_s3_settings
 from airflow_bookmarks.files.s3.client import clients_of
 from airflow_bookmarks.files.s3.settings import S3Access, S3Settings
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.backends.dynamodb import DynamoTable
@@ -150,7 +150,7 @@ class Ground:
         self.units.forget()
 
     def _run(self, folder: str, case: Case) -> None:
-        run = ActiveRun.begin(self.store, f"costs.{folder}", Caller(f"costs/{uuid.uuid4().hex}"), Machine())
+        run = ActiveRun.begin(self.store, f"costs.{folder}", RunIdentity(f"costs/{uuid.uuid4().hex}"), RunEnvironment())
         for context in range(case.contexts):
             root = f"s3a://{_SOURCES}/{folder}/raw{context}"
             run.plan(f"raw{context}", FileSource(open_filesystem(root), [root]))
@@ -160,7 +160,7 @@ class Ground:
     def _stage(self, run: ActiveRun, target: str, count: int) -> None:
         if count == 0:  # a run that found nothing writes nothing
             return
-        folder = run.place("out", Place("files", target, facts={"format": "parquet"}))
+        folder = run.place("out", StagingRequest("files", target, facts={"format": "parquet"}))
         for number in range(count):
             key = f"{folder.removeprefix(f's3a://{_TARGETS}/')}/part-{number:05d}.parquet"
             self.target.put_object(Bucket=_TARGETS, Key=key, Body=b"rows")

@@ -15,10 +15,10 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sources.files.backlog import Backlog
 from airflow_bookmarks.sources.files.options import FileOptions
@@ -68,7 +68,7 @@ def plain(root: str, store: str) -> Iterator[Play]:
         disk, backlog, options = _Counted(), Backlog(), FileOptions(bound=Bound(max_files=FILES_A_BATCH))
         seconds: list[float] = []
         files, begun = 0, time.perf_counter()
-        run = ActiveRun.begin(bookmarks, JOB, Caller("drain"), Machine(), in_batches=True)
+        run = ActiveRun.begin(bookmarks, JOB, RunIdentity("drain"), RunEnvironment(), in_batches=True)
         while True:
             files += len(run.plan(CONTEXT, FileSource(disk, [root], options, backlog=backlog)))
             run.commit()

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
@@ -96,7 +96,7 @@ def known(root: str, store: str, copy: str) -> Iterator[Play]:
 
 def _run(bookmarks: BookmarkStore, root: str, run_id: str, *, commits: bool) -> Told:
     begun = time.perf_counter()
-    run = ActiveRun.begin(bookmarks, JOB, Caller(run_id), Machine())
+    run = ActiveRun.begin(bookmarks, JOB, RunIdentity(run_id), RunEnvironment())
     planning, used = time.perf_counter(), time.process_time()
     plan = run.plan(CONTEXT, FileSource(LocalFileSystem(), [root]))
     planned, plan_cpu_s = time.perf_counter(), time.process_time() - used

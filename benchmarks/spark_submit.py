@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.settings import PREFIX, Settings
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sources.files.planner import FileSource
 
@@ -91,7 +91,7 @@ class StandIn:
     def _run(self, settings: Settings) -> None:
         if settings.job is None:
             raise ValueError(f"the settings name no job: {settings}")
-        run = ActiveRun.begin(self._store, settings.job, settings.caller("none"), Machine())
+        run = ActiveRun.begin(self._store, settings.job, settings.caller("none"), RunEnvironment())
         run.plan("raw", FileSource(LocalFileSystem(), [str(self._raw)]))
         run.commit()
 

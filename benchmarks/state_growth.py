@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.ledger.file_ledger import Ledger
 from airflow_bookmarks.core.ledger.segment import ENTRY_BYTES
 from airflow_bookmarks.core.rules.start import BEGINNING
@@ -21,7 +21,7 @@ from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.files.filesystem import Listed
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.state.positions import ContextReader
 from airflow_bookmarks.sources.files.options import FileOptions
@@ -183,7 +183,7 @@ def ties(root: str, store: str, max_files: int) -> Iterator[Play]:
 
 
 def _run(bookmarks: BookmarkStore, source: FileSource, run_id: str) -> tuple[int, Sequence[str]]:
-    run = ActiveRun.begin(bookmarks, JOB, Caller(run_id), Machine())
+    run = ActiveRun.begin(bookmarks, JOB, RunIdentity(run_id), RunEnvironment())
     plan = run.plan(CONTEXT, source)
     run.commit()
     return len(plan), plan.files.paths

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.files.filesystem import Listed
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sources.files.planner import FileSource
 
@@ -40,7 +40,7 @@ class SteadyJob:
     store: BookmarkStore
     contexts: int = 1
     job: str = "steady"
-    machine: Machine = field(default_factory=Machine)
+    machine: RunEnvironment = field(default_factory=RunEnvironment)
     runs: int = 0
 
     def run(self, *, is_empty: bool = False) -> Summary:
@@ -64,7 +64,7 @@ class SteadyJob:
         self, number: int, files: FileSystem | None = None, before_commit: Callable[[], None] = lambda: None
     ) -> Summary:
         """Begin, plan, stage, commit, publish; `files` is where the input is listed (default: the local disk)."""
-        run = ActiveRun.begin(self.store, self.job, Caller(f"bench/{number:06d}"), self.machine)
+        run = ActiveRun.begin(self.store, self.job, RunIdentity(f"bench/{number:06d}"), self.machine)
         try:
             self._read_and_stage(run, number, files or _LOCAL)
             before_commit()
@@ -77,7 +77,7 @@ class SteadyJob:
         for ctx in range(self.contexts):
             run.plan(f"raw{ctx}", FileSource(files, [str(self.root / f"raw{ctx}")]))
         target = str(self.root / "target")
-        folder = Path(run.place("out", Place("files", target, facts={"format": "text"})))
+        folder = Path(run.place("out", StagingRequest("files", target, facts={"format": "text"})))
         folder.mkdir(parents=True)
         (folder / "part-0.txt").write_text(f"{number:06d}\n")
         token, schema = run.file_token, '{"fields":[]}'

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.changes.change import rewind
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from demo.check import CTX, Days, Expected, Stage, check, check_journal, check_target, newest
 from demo.count import Difference, compare, count_sources
 from demo.report import Line, Report
@@ -212,12 +212,12 @@ def die(demo: Demonstration, step: int) -> None:
     """Kill the driver before its commit, and on other days after it: each row is there once all the same."""
     demo.say(f"step {step}: 7 days land, the driver is killed between staging and commit")
     days, moment, what = demo.landing.land(7), demo.next_date(), "killed before commit"
-    demo.run_clean(step, what, days, moment, attempt=2, fault=f"{Point.BEFORE_COMMIT}@1")
+    demo.run_clean(step, what, days, moment, attempt=2, fault=f"{Failpoint.BEFORE_COMMIT}@1")
     _check_gave_up_first_attempt(demo)
     demo.run_delays(step, what, days, moment)
     demo.say(f"step {step}: 7 more days land, the driver is killed between commit and publish")
     days, moment, what = demo.landing.land(7), demo.next_date(), "killed after commit"
-    demo.run_clean(step, what, days, moment, attempt=1, fault=f"{Point.COMMITTED}@1")
+    demo.run_clean(step, what, days, moment, attempt=1, fault=f"{Failpoint.COMMITTED}@1")
     _check_published_by_another(demo)
     demo.run_delays(step, what, days, moment)
 

@@ -13,7 +13,7 @@ import pytest
 from airflow_bookmarks.lifecycle.protocol.lease import Renewer
 from airflow_bookmarks.store.backends.dynamodb import DynamoTable
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
-from airflow_bookmarks.store.bookmark_store import Holding
+from airflow_bookmarks.store.bookmark_store import LeaseGrant
 from airflow_bookmarks.store.table import Table
 from tools.servers import dynamodb_local, moto_server
 
@@ -41,7 +41,7 @@ def renewers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     started: list[Renewer] = []
     start = Renewer.start
 
-    def start_and_note(self: Renewer, holding: Holding) -> None:
+    def start_and_note(self: Renewer, holding: LeaseGrant) -> None:
         started.append(self)
         start(self, holding)
 

@@ -12,7 +12,7 @@ from airflow_bookmarks.core.text.escaping import escaped
 if TYPE_CHECKING:
     import argparse
 
-    from airflow_bookmarks.lifecycle.inspect.pending import Pending
+    from airflow_bookmarks.lifecycle.inspect.pending import PendingInput
 
 _PENDING_COLUMNS = ("ctx", "files", "bytes", "oldest", "newest", "runs", "rows", "read_again", "skipped", "source")
 _SKIPPED_COLUMNS = ("ctx", "reason", "path", "bytes", "modified_at")
@@ -44,7 +44,7 @@ def _short(context: dict[str, Any]) -> dict[str, Any]:
     return {**context, "runs": f"{runs[0]} ... {runs[-1]} ({len(runs)})"}
 
 
-def _in_words(found: Pending) -> list[str]:
+def _in_words(found: PendingInput) -> list[str]:
     """Return what there is to say of a look besides its rows."""
     lines = [f"unknown: {found.unknown}"] if found.unknown is not None else []
     lines += [f"unknown: context {each.ctx!r}: {each.unknown}" for each in found.contexts if each.unknown is not None]

@@ -60,7 +60,7 @@ class Head:
     shared_with: tuple[str, ...] = ()
 
 
-class Take(Enum):
+class LeaseDecision(Enum):
     """What the rule on leases says to somebody who wants to begin."""
 
     ALLOWED = auto()
@@ -69,19 +69,19 @@ class Take(Enum):
     SUPERSEDED = auto()
 
 
-def may_take(head: Head | None, execution: Execution | None, run_id: str, attempt: int, now: datetime) -> Take:
+def may_take(head: Head | None, execution: Execution | None, run_id: str, attempt: int, now: datetime) -> LeaseDecision:
     """Say whether an attempt may take the lease of a job.
 
     A killed attempt, or one lower than an attempt already seen, never may (an orphaned driver that starts late). A
     lease that is free, run out, or held by a lower attempt of the same execution may be taken.
     """
     if execution is not None and attempt <= execution.killed_attempt:
-        return Take.KILLED
+        return LeaseDecision.KILLED
     if execution is not None and attempt < execution.attempt:
-        return Take.SUPERSEDED
+        return LeaseDecision.SUPERSEDED
     lease = head.lease if head is not None else None
     if lease is None or now >= lease.expires_at:
-        return Take.ALLOWED
+        return LeaseDecision.ALLOWED
     if lease.run_id == run_id and lease.attempt < attempt:
-        return Take.ALLOWED
-    return Take.BUSY
+        return LeaseDecision.ALLOWED
+    return LeaseDecision.BUSY

@@ -66,7 +66,7 @@ def airflow_run_id(dag_id: str, dag_run_id: str, task_id: str, map_index: int = 
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class RunIdentity:
     """Who makes a run: the execution's run id, its attempt, and where it comes from.
 
     `dag_id`, `task_id`, `dag_run_id`, `logical_date`, `series` are None outside Airflow. `series` tells the tries of a

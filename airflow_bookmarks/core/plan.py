@@ -20,7 +20,7 @@ from airflow_bookmarks.core.text.deflated import MOST_RAW_BYTES, deflated, infla
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from airflow_bookmarks.core.ledger.seen import Seen
+    from airflow_bookmarks.core.ledger.seen import SeenRanges
 
 PLANS_OF_FILES = ("files", "upstream")  # the kinds of context whose stored plan is a `FilePlan`
 PART_FILES = 10_000  # a plan of more is stored in parts of so many
@@ -82,7 +82,7 @@ class FilePlan:
     partitions: PartitionCounts | None = None
     unread: Mapping[str, Listing] = field(default_factory=dict)
     sequence: SequenceStart | None = None
-    seen: Seen | None = None
+    seen: SeenRanges | None = None
     quarantined: tuple[QuarantinedFile, ...] = ()
     bases: tuple[str, ...] = ()
     again: frozenset[str] = frozenset()

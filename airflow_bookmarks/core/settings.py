@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import OptionError, VersionMismatchError
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -86,7 +86,7 @@ class Settings:
             )
         return document
 
-    def caller(self, run_id: str) -> Caller:
+    def caller(self, run_id: str) -> RunIdentity:
         """Return who runs this; `run_id` is used where the settings name none.
 
         Raises:
@@ -96,7 +96,7 @@ class Settings:
         if not (attempt.isascii() and attempt.isdigit() and len(attempt) <= 9) or int(attempt) < 1:
             raise OptionError(f"{PREFIX}attempt={attempt!r}: expected a number from 1. Nothing was read or changed.")
         dag = self._dag()
-        return Caller(
+        return RunIdentity(
             run_id=self.run_id or run_id,
             attempt=int(attempt),
             dag_id=dag.get("dag_id"),

@@ -36,7 +36,7 @@ _CONN_TYPE = "bookmarks"
 _UNUSED_FIELDS = ("host", "port", "schema", "login", "password")
 
 
-class Ask(TypedDict, total=False):
+class ChangeArguments(TypedDict, total=False):
     """The arguments, by keyword, of every change that the hook makes.
 
     Args:
@@ -309,7 +309,9 @@ class BookmarkHook(BaseHook):
 
         return self._shown(preview_job(self.get_conn(), job, change).as_dict())
 
-    def reset(self, job: str, *, clean: bool = False, contexts: Sequence[str] | None = None, **ask: Unpack[Ask]) -> Row:
+    def reset(
+        self, job: str, *, clean: bool = False, contexts: Sequence[str] | None = None, **ask: Unpack[ChangeArguments]
+    ) -> Row:
         """Take a job back to before its first run: the next enabled run reads everything. Written data stays.
 
         A sharded job is changed in each of its virtual shards, and its version is the sum of theirs.
@@ -317,7 +319,7 @@ class BookmarkHook(BaseHook):
         Args:
             clean: also remove exactly what the undone runs published; the next run does it. It can't be undone.
             contexts: only these contexts, without undoing a run; default: all.
-            ask: see `Ask`.
+            ask: see `ChangeArguments`.
 
         Raises:
             OptionError: no reason. JobUnknownError. JobBusyError: a run holds the job, and `force` is False.
@@ -338,7 +340,7 @@ class BookmarkHook(BaseHook):
         to_run: str | int,
         clean: bool = False,
         contexts: Sequence[str] | None = None,
-        **ask: Unpack[Ask],
+        **ask: Unpack[ChangeArguments],
     ) -> Row:
         """Take a job back to its state after an earlier run, given by run number or run id; see `reset` for the rest.
 
@@ -353,7 +355,7 @@ class BookmarkHook(BaseHook):
         change = Change("rewind", str(to_run), None if contexts is None else tuple(contexts), clean=clean)
         return change_job(self.get_conn(), job, change, **_terms(**ask)).as_dict()
 
-    def set_position(self, job: str, ctx: str, value: str | int, **ask: Unpack[Ask]) -> Row:
+    def set_position(self, job: str, ctx: str, value: str | int, **ask: Unpack[ChangeArguments]) -> Row:
         """Put one context to a position that no run left; see `reset` for the rest.
 
         Args:
@@ -363,7 +365,7 @@ class BookmarkHook(BaseHook):
 
         return set_position(self.get_conn(), job, ctx, value, **_terms(**ask)).as_dict()
 
-    def set_state(self, job: str, state: str, value: Any, **ask: Unpack[Ask]) -> Row:
+    def set_state(self, job: str, state: str, value: Any, **ask: Unpack[ChangeArguments]) -> Row:
         """Set one value of `job.state`, as a script would; see `reset` for the rest. No run is undone.
 
         Args:
@@ -374,7 +376,7 @@ class BookmarkHook(BaseHook):
 
         return set_state(self.get_conn(), job, state, value, **_terms(**ask)).as_dict()
 
-    def rename_context(self, job: str, ctx: str, to_ctx: str, **ask: Unpack[Ask]) -> Row:
+    def rename_context(self, job: str, ctx: str, to_ctx: str, **ask: Unpack[ChangeArguments]) -> Row:
         """Move the position of a context to the name that its script has for it now; see `reset` for the rest."""
         from airflow_bookmarks.lifecycle.changes.change import rename_context
 
@@ -388,7 +390,7 @@ class BookmarkHook(BaseHook):
         from_root: str,
         to_root: str,
         unverified: Unverified | None = None,
-        **ask: Unpack[Ask],
+        **ask: Unpack[ChangeArguments],
     ) -> Row:
         """Say that the files which one context has read lie in another folder now; see `reset` for the rest.
 
@@ -401,7 +403,7 @@ class BookmarkHook(BaseHook):
         store = self.get_conn()
         return relocate(store, job, ctx, from_root, to_root, unverified=unverified, **_terms(**ask)).as_dict()
 
-    def undo(self, job: str, **ask: Unpack[Ask]) -> Row:
+    def undo(self, job: str, **ask: Unpack[ChangeArguments]) -> Row:
         """Take back the last change of where a job stands; see `reset` for the rest.
 
         Raises:
@@ -411,7 +413,7 @@ class BookmarkHook(BaseHook):
 
         return undo(self.get_conn(), job, **_terms(**ask)).as_dict()
 
-    def delete(self, job: str, *, typed_name: str, clean: bool = False, **ask: Unpack[Ask]) -> Row:
+    def delete(self, job: str, *, typed_name: str, clean: bool = False, **ask: Unpack[ChangeArguments]) -> Row:
         """Delete the bookmark of a job: its next run reads everything; see `reset` for the rest.
 
         Args:

@@ -17,7 +17,7 @@ from airflow_bookmarks.notifications.health import OK, Subject, news, standings
 from airflow_bookmarks.notifications.notification_log import Told
 
 if TYPE_CHECKING:
-    from airflow_bookmarks.notifications.health import News, Standing
+    from airflow_bookmarks.notifications.health import Health, News
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 Callback = Callable[[Context], Any]
@@ -107,7 +107,7 @@ class BookmarkNotifier(BaseNotifier):
             known = _noted(known, one)
             told.write(known)
 
-    def _known(self, before: dict[str, str], now: Sequence[Standing]) -> dict[str, str]:
+    def _known(self, before: dict[str, str], now: Sequence[Health]) -> dict[str, str]:
         """Return what was told without what is none of the job's any more: sources that it does not read now."""
         keys = {standing.key for standing in now}
         return {key: state for key, state in before.items() if key in keys or key.split(" ")[0] not in self.on}

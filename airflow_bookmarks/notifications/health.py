@@ -19,7 +19,7 @@ from airflow_bookmarks.core.rules.lag import LagState
 from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, lag
 
 if TYPE_CHECKING:
-    from airflow_bookmarks.lifecycle.inspect.lag import Lag, Reader
+    from airflow_bookmarks.lifecycle.inspect.lag import JobConsumer, Lag
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 Subject = Literal["lag", "expectation", "upstream"]
@@ -31,7 +31,7 @@ _FAILED, _END = "expectation failed: ", ". Nothing was committed"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Health:
     """How `job` stands in one subject, towards one source or upstream (`about`; None: the job itself).
 
     `state` is "OK", or says the trouble so that another trouble has another text; None where it can't be said now.
@@ -53,7 +53,7 @@ class Standing:
 class News:
     """A standing that is another one than what was told; `before` is that."""
 
-    standing: Standing
+    standing: Health
     before: str
 
     @property
@@ -68,7 +68,7 @@ class News:
         return {**{name: getattr(now, name) for name in names}, "before": self.before, "is_recovery": self.is_recovery}
 
 
-def news(told: Mapping[str, str], standings: Iterable[Standing]) -> list[News]:
+def news(told: Mapping[str, str], standings: Iterable[Health]) -> list[News]:
     """Return what has changed since it was told; what was never told was OK.
 
     Example:
@@ -83,7 +83,7 @@ def news(told: Mapping[str, str], standings: Iterable[Standing]) -> list[News]:
     ]
 
 
-def standings(store: BookmarkStore, job: str, subjects: Iterable[Subject]) -> list[Standing]:
+def standings(store: BookmarkStore, job: str, subjects: Iterable[Subject]) -> list[Health]:
     """Return how a job stands in each of some subjects.
 
     Raises:
@@ -95,58 +95,58 @@ def standings(store: BookmarkStore, job: str, subjects: Iterable[Subject]) -> li
 # ---- one subject each
 
 
-def _lags(store: BookmarkStore, job: str) -> list[Standing]:
+def _lags(store: BookmarkStore, job: str) -> list[Health]:
     return [_lag_of(behind) for behind in lag(store, job)]
 
 
-def _lag_of(behind: Lag) -> Standing:
+def _lag_of(behind: Lag) -> Health:
     # An upstream that went back is told as such, and says nothing of how fast the job reads.
     state = behind.state.value if behind.state in _LAGGING else None
     if behind.state is LagState.OK:
-        return Standing(behind.job, "lag", behind.source, state, f"job {behind.job!r} keeps up with {behind.source!r}")
+        return Health(behind.job, "lag", behind.source, state, f"job {behind.job!r} keeps up with {behind.source!r}")
     counts = (("runs", behind.runs), ("files", behind.files))
     unread = ", ".join(f"{value} {name}" for name, value in counts if value is not None) or "not known"
     said = f"job {behind.job!r} is {behind.state.value} behind {behind.source!r}: {behind.why} (unread: {unread})"
-    return Standing(behind.job, "lag", behind.source, state, said)
+    return Health(behind.job, "lag", behind.source, state, said)
 
 
-def _expectation(store: BookmarkStore, job: str) -> list[Standing]:
+def _expectation(store: BookmarkStore, job: str) -> list[Health]:
     """Runs that did not commit carry the number that comes next, until one does; the highest fence is the newest."""
     head = store.head(job)
     open_runs = store.runs(job, after=head.run_number, reverse=True)
     error = next((run.error for run in open_runs if run.error is not None), None)
     if error is None:
-        return [Standing(job, "expectation", None, OK, f"job {job!r} committed run {head.run_number}")]
+        return [Health(job, "expectation", None, OK, f"job {job!r} committed run {head.run_number}")]
     if _FAILED not in error:
-        return [Standing(job, "expectation", None, None)]  # it failed before it came to what it expects
+        return [Health(job, "expectation", None, None)]  # it failed before it came to what it expects
     message = error.partition(_FAILED)[2].partition(_END)[0]
-    return [Standing(job, "expectation", None, f"FAILED: {message}", f"job {job!r}: expectation failed: {message}")]
+    return [Health(job, "expectation", None, f"FAILED: {message}", f"job {job!r}: expectation failed: {message}")]
 
 
-def _upstreams(store: BookmarkStore, job: str) -> list[Standing]:
+def _upstreams(store: BookmarkStore, job: str) -> list[Health]:
     looked = Neighbours.of_job(store, job)
     return [_upstream(store, looked, reader) for reader in looked.readers]
 
 
-def _upstream(store: BookmarkStore, looked: Neighbours, reader: Reader) -> Standing:
+def _upstream(store: BookmarkStore, looked: Neighbours, reader: JobConsumer) -> Health:
     head, edge, name = looked.heads.get(reader.upstream), reader.edge, reader.upstream
     if head is None or edge is None:
-        return Standing(reader.job, "upstream", name, None)
+        return Health(reader.job, "upstream", name, None)
     if edge.epoch != head.epoch:
         target = rewound_below(edge, head, store.lines(name))
         if target is not None:
             said = f"upstream {name!r} went back to run {target}, and job {reader.job!r} has read run {edge.highest}"
-            return Standing(reader.job, "upstream", name, f"REWOUND to run {target}", said)
+            return Health(reader.job, "upstream", name, f"REWOUND to run {target}", said)
     if edge.changes != head.changes:
         replayed = lowest_replayed(store.runs(name, until=edge.highest), edge.changes)
         if replayed is not None:
             number = replayed.key.number
             said = f"run {number} of upstream {name!r} was replayed since job {reader.job!r} read it"
-            return Standing(reader.job, "upstream", name, f"REPLAYED run {number}", said)
-    return Standing(reader.job, "upstream", name, OK, f"job {reader.job!r} has what upstream {name!r} published")
+            return Health(reader.job, "upstream", name, f"REPLAYED run {number}", said)
+    return Health(reader.job, "upstream", name, OK, f"job {reader.job!r} has what upstream {name!r} published")
 
 
-_LOOKS: Mapping[Subject, Callable[[BookmarkStore, str], list[Standing]]] = {
+_LOOKS: Mapping[Subject, Callable[[BookmarkStore, str], list[Health]]] = {
     "lag": _lags,
     "expectation": _expectation,
     "upstream": _upstreams,

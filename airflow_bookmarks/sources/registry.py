@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.run import PlanEntry
-    from airflow_bookmarks.sources.source import Found, Source
+    from airflow_bookmarks.sources.source import PlanInput, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
 
-_ADVANCE: Mapping[str, Callable[[FilePlan, Found], Position | None]] = {
+_ADVANCE: Mapping[str, Callable[[FilePlan, PlanInput], Position | None]] = {
     FileSource.kind: advance_files,
     UpstreamSource.kind: advance_upstream,
 }
 
-_POINTS: Mapping[str, Callable[[StateReader, Found, FilePlan, str], Position]] = {
+_POINTS: Mapping[str, Callable[[StateReader, PlanInput, FilePlan, str], Position]] = {
     FileSource.kind: files_at,
     UpstreamSource.kind: upstream_at,
 }
@@ -71,7 +71,7 @@ def recorded_source(store: BookmarkStore, job: str, entry: PlanEntry) -> Source:
     return _RECORDED[entry.kind](store, job, entry)
 
 
-def position_at(kind: str, store: StateReader, found: Found, plan: FilePlan, value: str) -> Position:
+def position_at(kind: str, store: StateReader, found: PlanInput, plan: FilePlan, value: str) -> Position:
     """Return the position that a value names, in the words of its kind: "now", a time, an upstream run.
 
     Raises:
@@ -82,7 +82,7 @@ def position_at(kind: str, store: StateReader, found: Found, plan: FilePlan, val
     return _POINTS[kind](store, found, plan, value)
 
 
-def advance_stored(kind: str, plan: FilePlan, found: Found) -> Position | None:
+def advance_stored(kind: str, plan: FilePlan, found: PlanInput) -> Position | None:
     """Return the position after a stored plan, without the source that made it (recovery has none).
 
     Raises:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from airflow_bookmarks.sources.source import Found
+    from airflow_bookmarks.sources.source import PlanInput
 
 Unverified = Literal["read", "new"]
 Moves = tuple[tuple[str, str], ...]
@@ -80,7 +80,7 @@ def check_moved(job: str, ctx: str, roots: Sequence[str], old: str, new: str) ->
 
 
 def relocated(
-    found: Found,
+    found: PlanInput,
     roots: Sequence[str],
     old: str,
     new: str,
@@ -125,7 +125,7 @@ def relocated(
     return Relocation(position, {"from": old, "to": new, **counts, "counted_as": unverified})
 
 
-def with_relocation(found: Found, relocation: Relocation) -> Found:
+def with_relocation(found: PlanInput, relocation: Relocation) -> PlanInput:
     """Return what a source is planned from after a move that is not stored yet."""
     blobs = relocation.position.blobs
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.selection.listing import FileInfo
-    from airflow_bookmarks.sources.source import Found
+    from airflow_bookmarks.sources.source import PlanInput
     from airflow_bookmarks.store.reader import StateReader
 
 NOW = "now"
@@ -46,7 +46,7 @@ def is_retried(path: str, value: str) -> bool:
     return named == "*" or bare_name(path) == bare_name(named)
 
 
-def files_at(store: StateReader, found: Found, plan: FilePlan, value: str) -> Position:
+def files_at(store: StateReader, found: PlanInput, plan: FilePlan, value: str) -> Position:
     """Return the ledger with which what is there "now", or what is older than a time, counts as read.
 
     A file of exactly that time is read, as with `start=`.
@@ -82,7 +82,7 @@ def files_at(store: StateReader, found: Found, plan: FilePlan, value: str) -> Po
     return Position(ledger.root(), watermark, ledger.unsaved())
 
 
-def _retried(found: Found, value: str) -> Position:
+def _retried(found: PlanInput, value: str) -> Position:
     ledger = Ledger.empty() if found.position is None else Ledger.from_root(found.position, found.load)
     held = [file.path for file in ledger.quarantine]
     wanted = [path for path in held if is_retried(path, value)]
@@ -100,7 +100,7 @@ def _retried(found: Found, value: str) -> Position:
     return Position(after.root(), found.watermark, after.unsaved(), keeps_watermark=True)
 
 
-def _optional(found: Found) -> Collection[str]:
+def _optional(found: PlanInput) -> Collection[str]:
     """Return which roots may be missing, by the patterns that the run which led here was told."""
     options: Mapping[str, Any] = found.facts.get("options", {})
     moves = found.facts.get(MOVES, ())
@@ -135,7 +135,7 @@ def _start(value: str) -> Start:
     return start
 
 
-def upstream_at(store: StateReader, found: Found, plan: FilePlan, value: str) -> Position:
+def upstream_at(store: StateReader, found: PlanInput, plan: FilePlan, value: str) -> Position:
     """Return the position of a consumer that has read its upstream up to what is published "now", or to a run.
 
     Raises:

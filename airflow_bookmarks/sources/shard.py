@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.rules.shard import VirtualShard
-    from airflow_bookmarks.sources.source import Found, Recheck
+    from airflow_bookmarks.sources.source import PlanInput, Recheck
     from airflow_bookmarks.sources.upstream import UpstreamSource
 
 
@@ -32,7 +32,7 @@ class ShardedUpstream:
         """Return that of the upstream: each shard follows its runs, and all by the same rule."""
         return self._source.fingerprint()
 
-    def plan(self, found: Found) -> FilePlan:
+    def plan(self, found: PlanInput) -> FilePlan:
         """Plan the whole window, and keep the files of this shard; the others are counted."""
         whole = self._source.plan(found)
         is_own = virtual_shards(whole.files.paths, self._shard.by) == self._shard.number

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PlanInput:
     """What a source is planned from: the stored position of its context (None: none yet), and what goes with it.
 
     `load` fetches stored blobs by content hash; `partition_types` are those settled in earlier runs. `start` says where
@@ -65,7 +65,7 @@ class Source(Protocol):
         """Return what tells this source from another under the same context: kind and place, readable, no secret."""
         ...
 
-    def plan(self, found: Found) -> FilePlan:
+    def plan(self, found: PlanInput) -> FilePlan:
         """Fix what a run will read.
 
         Raises:

@@ -37,7 +37,7 @@ from airflow_bookmarks.core.text.instant import from_text
 from airflow_bookmarks.core.timeline import Ancestry, has_living_number, last_common_run
 from airflow_bookmarks.files.filesystem import open_one_filesystem
 from airflow_bookmarks.sources.files.planner import recheck_files
-from airflow_bookmarks.sources.source import Found, Recheck
+from airflow_bookmarks.sources.source import PlanInput, Recheck
 from airflow_bookmarks.sources.way_back import way_back
 from airflow_bookmarks.store.outputs import numbers_replacing, paths_replaced_by_sides
 from airflow_bookmarks.store.transitions.collection import check_readable
@@ -138,7 +138,7 @@ class UpstreamSource:
         """Return the kind and the job; which output it is, the position itself says."""
         return f"{self.kind}:{self._upstream}"
 
-    def plan(self, found: Found) -> FilePlan:
+    def plan(self, found: PlanInput) -> FilePlan:
         """Select the published runs above the position; see `Source.plan`."""
         head, selected, before = self._look(found)
         # What the position has read of an output proves that there was one, also where those runs were collected.
@@ -169,7 +169,7 @@ class UpstreamSource:
         left = sum(amount.files for amount in amounts[count:])
         return replace(selected, window=selected.window[:count]), left
 
-    def _look(self, found: Found) -> tuple[Head, _Selected, UpstreamPosition]:
+    def _look(self, found: PlanInput) -> tuple[Head, _Selected, UpstreamPosition]:
         """Return the upstream's head with the runs that are to be read, as they were at one moment.
 
         A replay between the two looks would be read and yet be news to the next run: then both are taken anew.
@@ -185,7 +185,7 @@ class UpstreamSource:
                 return head, selected, before
             head = again
 
-    def _position(self, found: Found, head: Head) -> UpstreamPosition:
+    def _position(self, found: PlanInput, head: Head) -> UpstreamPosition:
         return (
             UpstreamPosition(self._upstream, self._wanted_output or "", 0, head.epoch, head.changes)
             if found.position is None
@@ -523,7 +523,7 @@ def _layout(entry: OutputEntry) -> Mapping[str, Any]:
     return {"format": facts.get("format"), "partitionBy": list(facts.get("partition_by", ())), "options": options}
 
 
-def advance_upstream(plan: FilePlan, found: Found) -> Position | None:
+def advance_upstream(plan: FilePlan, found: PlanInput) -> Position | None:
     """Return the position after a stored plan that started from `found`."""
     before = None if found.position is None else UpstreamPosition.decode(found.position)
     return _advance(before, plan)

@@ -8,7 +8,7 @@ from random import SystemRandom
 from typing import TYPE_CHECKING, cast
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.job import Caller, check_name, check_run_id
+from airflow_bookmarks.core.job import RunIdentity, check_name, check_run_id
 from airflow_bookmarks.core.option import Choice, OnUnused, Option, check_choice
 from airflow_bookmarks.core.rules.shard import Shard, Share, shard_name
 from airflow_bookmarks.core.rules.start import BEGINNING, Start
@@ -35,7 +35,7 @@ class Arguments:
 
     name: str
     choice: Choice
-    caller: Caller
+    caller: RunIdentity
     on_conflict: OnConflict
     on_unused: OnUnused
     wait_for: timedelta
@@ -134,7 +134,7 @@ def _required(name: str | None) -> str:
     return name
 
 
-def _caller(settings: Settings, run_id: str | None, attempt: int | None) -> Caller:
+def _caller(settings: Settings, run_id: str | None, attempt: int | None) -> RunIdentity:
     whole = replace(
         settings,
         run_id=_one("run_id", run_id, "run_id", settings.run_id) or f"local/{new_ulid(utc_now(), SystemRandom())}",

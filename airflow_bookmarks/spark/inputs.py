@@ -15,7 +15,7 @@ from airflow_bookmarks.files.input import is_hidden
 from airflow_bookmarks.files.real_path import real_path, respelled
 from airflow_bookmarks.lifecycle.state.guard import Guarded, guarded
 from airflow_bookmarks.sources.files.options import FileOptions
-from airflow_bookmarks.sources.files.scan_filter import Names, Place
+from airflow_bookmarks.sources.files.scan_filter import Names, ScanRoot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -47,8 +47,8 @@ class Inputs(Guarded):
         super().__init__()
         self._job, self._upstreams, self._untils = job, tuple(upstreams), untils
         self._read: set[str] = set()
-        self._places: list[tuple[Place, FileOptions]] = []
-        self._published: dict[str, Place] = {}
+        self._places: list[tuple[ScanRoot, FileOptions]] = []
+        self._published: dict[str, ScanRoot] = {}
         self._targets: dict[str, bool] = {}
         self._kept: dict[str, str] = dict(state)
 
@@ -58,7 +58,7 @@ class Inputs(Guarded):
         return [job for job in (*self._upstreams, *self._untils) if job not in self._read]
 
     @guarded
-    def note_source(self, places: Sequence[Place], options: FileOptions) -> None:
+    def note_source(self, places: Sequence[ScanRoot], options: FileOptions) -> None:
         """Remember a source of files that this run reads, to keep its outputs out of it; before it is planned.
 
         Raises:
@@ -81,7 +81,7 @@ class Inputs(Guarded):
         folders = [link for link in links if os.path.isdir(link)]
         # Of files that lie in one folder one tells of all: an overwrite of that folder deletes them.
         file_in = {os.path.dirname(real_path(link)): link for link in set(links).difference(folders)}
-        self.note_source([Place(link) for link in (*folders, *file_in.values())], options)
+        self.note_source([ScanRoot(link) for link in (*folders, *file_in.values())], options)
 
     @guarded
     def note_upstream(self, roots: Sequence[str]) -> None:
@@ -92,7 +92,7 @@ class Inputs(Guarded):
         Raises:
             OptionError: an output that was written already replaces it.
         """
-        published = {root: Place(root) for root in roots}
+        published = {root: ScanRoot(root) for root in roots}
         for target, overwrites in self._targets.items():
             self._check_upstreams(published.values(), target, overwrites=overwrites)
         self._published |= published
@@ -150,7 +150,7 @@ class Inputs(Guarded):
                 self._check_sources(self._places, folder, overwrites=folder in deleted)
                 self._check_upstreams(self._published.values(), folder, overwrites=folder in deleted)
 
-    def _check_sources(self, sources: Iterable[tuple[Place, FileOptions]], target: str, *, overwrites: bool) -> None:
+    def _check_sources(self, sources: Iterable[tuple[ScanRoot, FileOptions]], target: str, *, overwrites: bool) -> None:
         for place, options in sources:
             if _reads(place, target, options) or (overwrites and _lies_in(place, target)):
                 raise OptionError(
@@ -159,7 +159,7 @@ class Inputs(Guarded):
                     "published or committed. Write somewhere else."
                 )
 
-    def _check_upstreams(self, published: Iterable[Place], target: str, *, overwrites: bool) -> None:
+    def _check_upstreams(self, published: Iterable[ScanRoot], target: str, *, overwrites: bool) -> None:
         for place in published if overwrites else ():
             if place.reads(respelled(target, place.root), recursive=False) or _lies_in(place, target):
                 raise OptionError(
@@ -172,7 +172,7 @@ class Inputs(Guarded):
         for other, also_overwrites in self._targets.items():
             if not (overwrites or also_overwrites):
                 continue
-            if Place(other).holds(respelled(target, other)) or Place(target).holds(respelled(other, target)):
+            if ScanRoot(other).holds(respelled(target, other)) or ScanRoot(target).holds(respelled(other, target)):
                 raise OptionError(
                     f"job {self._job!r}: two outputs of one run go to {other!r} and {target!r}, which are one folder "
                     f"or lie within each other{_by_links(target, other)}, and one of them overwrites: it would replace "
@@ -180,7 +180,7 @@ class Inputs(Guarded):
                     "union of both frames, or give each output a folder of its own."
                 )
 
-    def _check_unread(self, sources: Iterable[tuple[Place, FileOptions]], folder: str, what: str) -> None:
+    def _check_unread(self, sources: Iterable[tuple[ScanRoot, FileOptions]], folder: str, what: str) -> None:
         for place, options in sources if what != _ARCHIVE else ():  # the reader knows where it may lie
             if _sees(place, respelled(folder, place.root), options):
                 raise OptionError(
@@ -190,7 +190,7 @@ class Inputs(Guarded):
                 )
 
     def _check_unseen(self, target: str, folder: str, what: str) -> None:
-        if _sees(Place(target), respelled(folder, target), FileOptions(recursive=True)):
+        if _sees(ScanRoot(target), respelled(folder, target), FileOptions(recursive=True)):
             raise OptionError(
                 f"job {self._job!r}: {what} {folder!r} lies in the target {target!r}, where readers see it, and an "
                 "overwrite deletes it. Nothing was written or committed. Choose a folder beside the target, or in one "
@@ -198,7 +198,7 @@ class Inputs(Guarded):
             )
 
     def check_manifests(
-        self, manifests: Manifests | None, ctx: str, places: Sequence[Place], options: FileOptions
+        self, manifests: Manifests | None, ctx: str, places: Sequence[ScanRoot], options: FileOptions
     ) -> None:
         """Make sure that the manifests of this run don't lie where a context reads; before it is planned.
 
@@ -255,16 +255,16 @@ def state_folders(store: BookmarkStore) -> dict[str, str]:
     return kept if uri is None else {**kept, open_filesystem(uri).canonical(uri): "state_uri"}
 
 
-def _reads(place: Place, target: str, options: FileOptions) -> bool:
+def _reads(place: ScanRoot, target: str, options: FileOptions) -> bool:
     return place.reads(respelled(target, place.root), recursive=options.recursive)
 
 
-def _lies_in(place: Place, folder: str) -> bool:
+def _lies_in(place: ScanRoot, folder: str) -> bool:
     """Whether a folder holds what is read from a place, by whatever spelling."""
-    return place.lies_in(respelled(folder, place.root)) or Place(respelled(place.root, folder)).lies_in(folder)
+    return place.lies_in(respelled(folder, place.root)) or ScanRoot(respelled(place.root, folder)).lies_in(folder)
 
 
-def _sees(place: Place, folder: str, options: FileOptions) -> bool:
+def _sees(place: ScanRoot, folder: str, options: FileOptions) -> bool:
     """Whether files in folders below a folder, which has the spelling of the place, may be input of it."""
     if not place.holds(folder):
         return False
@@ -276,13 +276,13 @@ def _sees(place: Place, folder: str, options: FileOptions) -> bool:
 
 def _by_links(path: str, other: str) -> str:
     """Return what explains that two paths are one place, where their names don't."""
-    if Place(path).holds(other) or Place(other).holds(path) or path[:1] != "/" != other[:1]:
+    if ScanRoot(path).holds(other) or ScanRoot(other).holds(path) or path[:1] != "/" != other[:1]:
         return ""
     real, real_other = real_path(path), real_path(other)
     return f" (by a link or mount: they are {real!r} and {real_other!r})" if (real, real_other) != (path, other) else ""
 
 
-def _lists(place: Place, path: str, options: FileOptions) -> bool:
+def _lists(place: ScanRoot, path: str, options: FileOptions) -> bool:
     """Whether the manifest at a path, or that of another run id beside it, is input of a place."""
     job_folder = path.rsplit("/", 2)[0]
     if place.glob is None and f"{place.root}/".startswith(f"{job_folder}/"):

@@ -20,9 +20,9 @@ from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.lifecycle.changes.naming import key_of
 from airflow_bookmarks.lifecycle.history.shards import Layout, check_not_sharded
 from airflow_bookmarks.lifecycle.protocol.failpoint import fault_from_environment
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal, OnPublished
-from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.lifecycle.run.unknown_run import OnUnknownRuns
@@ -32,7 +32,7 @@ from airflow_bookmarks.sources.files.scan import Looks
 from airflow_bookmarks.spark.arguments import Arguments
 from airflow_bookmarks.spark.batches import Batches
 from airflow_bookmarks.spark.inputs import Inputs, state_folders
-from airflow_bookmarks.spark.read_options import ReadOptions, Share
+from airflow_bookmarks.spark.read_options import ReadOptions, ReadShare
 from airflow_bookmarks.spark.spark_names import reads_a_context, writes_an_output
 
 # Nothing that imports pyspark: a job without Spark works where it isn't installed.
@@ -151,19 +151,19 @@ class BookmarkedJob:
             on_unused=on_unused,
         )
         self.name, self.store = self._given.name, self._given.store
-        self._machine = Machine(at=fault_from_environment(self._given.caller.attempt))
+        self._machine = RunEnvironment(at=fault_from_environment(self._given.caller.attempt))
         self._layout: Layout | None = None
         self._looks: Looks | None = None
         self._number: int | None = None
         self._batches: Batches | None = None
-        self._previous: ActiveRun | SideRun | None = None
+        self._previous: ActiveRun | DetachedRun | None = None
         self._references: References | None = None
         self._clear()
 
     def _clear(self) -> None:
         """Begin with nothing that belongs to a run."""
         self.inputs = Inputs(self.name, self._given.upstreams, self._given.untils, state_folders(self.store))
-        self._run: ActiveRun | SideRun | None = None
+        self._run: ActiveRun | DetachedRun | None = None
         self._uses: Uses | None = None
         self._summary: Summary | None = None
         self._is_aborted = False
@@ -258,13 +258,13 @@ class BookmarkedJob:
             finally:
                 batch._leave()
 
-    def _batch(self, batches: Batches, previous: ActiveRun | SideRun | None) -> BookmarkedJob:
+    def _batch(self, batches: Batches, previous: ActiveRun | DetachedRun | None) -> BookmarkedJob:
         batch = copy.copy(self)
         batch._batches, batch._previous = batches, previous
         batch._clear()
         return batch
 
-    def _ended_run(self) -> ActiveRun | SideRun:
+    def _ended_run(self) -> ActiveRun | DetachedRun:
         """Return the run of this batch, behind which the loop goes on."""
         if self._is_aborted:
             raise MisuseError(
@@ -328,7 +328,7 @@ class BookmarkedJob:
             raise
         return self
 
-    def _prepare_manifests(self, run: ActiveRun | SideRun) -> None:
+    def _prepare_manifests(self, run: ActiveRun | DetachedRun) -> None:
         uri = self._given.manifest_uri
         if uri is not None:
             run.write_manifests(Manifests.of(uri, self.name, run.execution_id))
@@ -339,13 +339,13 @@ class BookmarkedJob:
 
             self._session_conf.enter_context(listings_held(self._spark))
 
-    def _begun(self) -> ActiveRun | SideRun:
+    def _begun(self) -> ActiveRun | DetachedRun:
         if self._previous is not None:
             return self._previous.following()
         given, common = self._given, (self.store, self.name, self._given.caller)
         in_batches = self._batches is not None
         if given.choice.option is not Option.ENABLE:
-            return SideRun.begin(*common, given.choice, self._machine, start=given.start, in_batches=in_batches)
+            return DetachedRun.begin(*common, given.choice, self._machine, start=given.start, in_batches=in_batches)
         if given.replay is not None:
             return ReplayRun.begin_replay(
                 *common, self._machine, given.replay, on_conflict=given.on_conflict, wait_for=given.wait_for
@@ -584,7 +584,7 @@ class BookmarkedJob:
             self._layout.check_rule(ctx, shard_by)
         shard = None if self._number is None else VirtualShard(self._number, shard_by)
         backlog = None if self._batches is None else self._batches.backlog(ctx)
-        return BookmarkedReader(self, ctx, wanted, Share(shard, self._looks, backlog, self._machine.clock))
+        return BookmarkedReader(self, ctx, wanted, ReadShare(shard, self._looks, backlog, self._machine.clock))
 
     def reference(self, name: str) -> ReferenceReader:
         """Return a reader for a lookup, with the method names of `spark.read`; it is no part of the bookmark.
@@ -753,7 +753,7 @@ class BookmarkedJob:
         )
 
     @property
-    def active_run(self) -> ActiveRun | SideRun:
+    def active_run(self) -> ActiveRun | DetachedRun:
         """The run between begin and its end.
 
         Raises:

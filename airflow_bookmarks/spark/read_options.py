@@ -75,7 +75,7 @@ class ReadOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ReadShare:
     """What one run of a loop reads of a context: a virtual shard, a batch, or all of it.
 
     `looks` and `backlog` are what it shares with the other runs of its loop.

@@ -32,7 +32,7 @@ from airflow_bookmarks.spark.readers.files import Way, read_plan
 from airflow_bookmarks.spark.readers.format import FORMATS, Format, case_rule, check_format, corrupt_column
 from airflow_bookmarks.spark.session import is_connect
 from airflow_bookmarks.spark.spark_names import WITHOUT_EFFECT
-from airflow_bookmarks.spark.use import Wanted
+from airflow_bookmarks.spark.use import UsageRequest
 from airflow_bookmarks.spark.watermark import WatermarkColumn
 
 if TYPE_CHECKING:
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from airflow_bookmarks.core.plan import FilePlan
-    from airflow_bookmarks.core.rules.schema import Difference
+    from airflow_bookmarks.core.rules.schema import SchemaDifference
     from airflow_bookmarks.core.run import OutputEntry
     from airflow_bookmarks.sources.source import Source
     from airflow_bookmarks.spark.job import BookmarkedJob
-    from airflow_bookmarks.spark.read_options import ReadOptions, Share
+    from airflow_bookmarks.spark.read_options import ReadOptions, ReadShare
 
 # What Spark would silently leave out, or look for elsewhere, is not in the plan: refuse it instead of half obeying it.
 _REFUSED = {
@@ -68,7 +68,7 @@ class BookmarkedReader(ByFormat):
         job: BookmarkedJob,
         ctx: str,
         options: ReadOptions,
-        share: Share,
+        share: ReadShare,
     ) -> None:
         self._job, self._ctx = job, ctx
         self._wanted, self._files = options, options.files
@@ -483,7 +483,7 @@ class BookmarkedReader(ByFormat):
         return OptionError(f"{self._label}: {what}. Nothing was read or changed.")
 
     def _finish(
-        self, plan: FilePlan, frame: DataFrame, change: Difference, column: WatermarkColumn | None
+        self, plan: FilePlan, frame: DataFrame, change: SchemaDifference, column: WatermarkColumn | None
     ) -> DataFrame:
         run = self._job.active_run
         schema = frame.schema.json()
@@ -494,7 +494,7 @@ class BookmarkedReader(ByFormat):
         if plan.is_empty:
             run.set_rows(self._ctx, 0)
             return frame
-        wanted = Wanted(self._wanted.count_rows, column, not self._wanted.disposal.is_kept)
+        wanted = UsageRequest(self._wanted.count_rows, column, not self._wanted.disposal.is_kept)
         return self._job.uses.frame_of(self._ctx, frame, wanted)
 
 

@@ -95,7 +95,7 @@ def by_name(spark: type, method: str, values: Sequence[Any], options: Mapping[st
     return {**given, **options}
 
 
-class _Named:
+class _ArgumentSpec:
     """A method of a job that is called with a name first, and that a script may take for Spark's reader itself."""
 
     def __init__(self, method: Callable[..., Any], instead: str, names: frozenset[str]) -> None:
@@ -125,7 +125,7 @@ def reads_a_context(method: _F) -> _F:
         "job.read is called with the name of a context first: job.read('flights').{name}(...). What needs no bookmark, "
         "such as a table or a query, is read with spark.read.{name}(...)."
     )
-    return cast("_F", _Named(method, instead, _READS))
+    return cast("_F", _ArgumentSpec(method, instead, _READS))
 
 
 def writes_an_output(method: _F) -> _F:
@@ -134,7 +134,7 @@ def writes_an_output(method: _F) -> _F:
         "job.write is called with a frame and the name of an output first: job.write(frame, 'clean').{name}(...). What "
         "is to be no part of the commit is written with frame.write.{name}(...)."
     )
-    return cast("_F", _Named(method, instead, _WRITES))
+    return cast("_F", _ArgumentSpec(method, instead, _WRITES))
 
 
 def is_of_reader(name: str) -> bool:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from airflow_bookmarks.core.option import OnUnused
-    from airflow_bookmarks.lifecycle.run.detached import SideRun
+    from airflow_bookmarks.lifecycle.run.detached import DetachedRun
     from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
     from airflow_bookmarks.spark.watermark import WatermarkColumn
 
@@ -128,7 +128,7 @@ class ObservedFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class UsageRequest:
     """What has to be known of the use of a context: its rows, its watermark's column, whether all of it was read."""
 
     counts: bool = False
@@ -146,11 +146,11 @@ class Uses:
 
     def __init__(self, job: str, on_unused: OnUnused) -> None:
         self._job, self._on_unused = job, on_unused
-        self._observed: dict[str, tuple[ObservedFrame, Wanted]] = {}
+        self._observed: dict[str, tuple[ObservedFrame, UsageRequest]] = {}
         self._marks: dict[str, frozenset[str]] = {}
         self._outputs = 0
 
-    def frame_of(self, ctx: str, planned: DataFrame, wanted: Wanted) -> DataFrame:
+    def frame_of(self, ctx: str, planned: DataFrame, wanted: UsageRequest) -> DataFrame:
         """Return the frame of a context whose plan is not empty, to be handed to the script."""
         if wanted.is_any or self._on_unused == "error":
             observed = ObservedFrame(planned, wanted.column)
@@ -180,7 +180,7 @@ class Uses:
         for ctx in [ctx for ctx, marks in self._marks.items() if query.is_made_from(marks)]:
             del self._marks[ctx]
 
-    def settle(self, run: ActiveRun | SideRun) -> None:
+    def settle(self, run: ActiveRun | DetachedRun) -> None:
         """Tell a run, which is about to commit, what was read of its contexts, and warn of those that were not.
 
         Raises:
@@ -198,7 +198,7 @@ class Uses:
         if self._on_unused == "warn":
             self._warn(unused)
 
-    def _tell(self, run: ActiveRun | SideRun, ctx: str, observed: ObservedFrame, wanted: Wanted) -> None:
+    def _tell(self, run: ActiveRun | DetachedRun, ctx: str, observed: ObservedFrame, wanted: UsageRequest) -> None:
         if not wanted.is_any:
             return
         reading = observed.whole(counts=wanted.counts)
@@ -210,7 +210,7 @@ class Uses:
             run.keep_files(ctx, why)
 
     def _tell_watermark(
-        self, run: ActiveRun | SideRun, ctx: str, column: str, reading: Reading | None, why: str
+        self, run: ActiveRun | DetachedRun, ctx: str, column: str, reading: Reading | None, why: str
     ) -> None:
         value = None if reading is None else reading.greatest
         run.set_greatest(ctx, Greatest(column, value))

@@ -53,7 +53,7 @@ from airflow_bookmarks.store.table import (
     Update,
 )
 from airflow_bookmarks.store.table_settings import DEFAULT, TableSettings
-from airflow_bookmarks.store.transitions.base import Holding
+from airflow_bookmarks.store.transitions.base import LeaseGrant
 from airflow_bookmarks.store.transitions.lease import RUN_NUMBER, LeaseStore
 from airflow_bookmarks.store.transitions.replay import ReplayStore
 from airflow_bookmarks.store.transitions.timeline import LineStore, Turn
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.table_settings import FoundSettings
     from airflow_bookmarks.store.uri import StoreAddress
 
-__all__ = ["BookmarkStore", "Commit", "Holding", "Turn", "open_store"]
+__all__ = ["BookmarkStore", "Commit", "LeaseGrant", "Turn", "open_store"]
 
 SIDE_RETENTION = timedelta(days=30)
 MAX_UPSTREAMS = MAX_OPERATIONS - 4  # a commit also writes HEAD, RUN, EXEC and the index
@@ -145,7 +145,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
 
     # ---- plan, place
 
-    def plan(self, holding: Holding, ctx: str, entry: PlanEntry, *, option: str, is_last: bool) -> None:
+    def plan(self, holding: LeaseGrant, ctx: str, entry: PlanEntry, *, option: str, is_last: bool) -> None:
         """Store the plan of one context on the run item, before the first byte is read.
 
         Raises:
@@ -161,7 +161,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
 
     def place(
         self,
-        holding: Holding,
+        holding: LeaseGrant,
         outputs: Mapping[str, OutputEntry],
         staging: Sequence[str],
         *,
@@ -183,7 +183,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
         run = Update(keys.run(holding.key), set=placed, conditions=_OPEN)
         self._held(holding, [head, run], f"store the place of {', '.join(map(repr, outputs))}")
 
-    def _run_base(self, holding: Holding, option: str, is_last: bool) -> Attributes:
+    def _run_base(self, holding: LeaseGrant, option: str, is_last: bool) -> Attributes:
         return item.run_attributes(_planned(holding, option, is_last))
 
     def payloads(
@@ -205,7 +205,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
 
     # ---- commit, mark
 
-    def commit(self, holding: Holding, commit: Commit) -> Run:
+    def commit(self, holding: LeaseGrant, commit: Commit) -> Run:
         """Make the plans of the run part of the bookmark, the one atomic step; return the run as it is then.
 
         Raises:
@@ -227,7 +227,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
             raise self._unchanged(holding, "commit") from error
         return self._committed(holding, commit)
 
-    def _check_indexed(self, holding: Holding) -> None:
+    def _check_indexed(self, holding: LeaseGrant) -> None:
         if self.index_entry(holding.job) is None:
             raise StateCorruptError(
                 f"the index item of job {holding.job!r} in namespace {self.namespace!r} is gone, so nobody can tell "
@@ -235,7 +235,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
                 "whether it can be written again."
             )
 
-    def _committed(self, holding: Holding, commit: Commit) -> Run:
+    def _committed(self, holding: LeaseGrant, commit: Commit) -> Run:
         """Return what was just written, so that the publisher need not read it."""
         return replace(
             _planned(holding, commit.option, commit.is_last),
@@ -250,7 +250,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
             data_run_number=holding.base.data_run_number if commit.is_empty else holding.run_number,
         )
 
-    def _commit_operations(self, holding: Holding, commit: Commit) -> list[Operation]:
+    def _commit_operations(self, holding: LeaseGrant, commit: Commit) -> list[Operation]:
         keys, now, key = self.keys(holding.job), to_text(self._clock()), holding.key
         data_run = holding.base.data_run_number if commit.is_empty else key.number
         version = holding.base.version + 1
@@ -287,7 +287,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
         ]
         return operations
 
-    def _index_commit(self, holding: Holding, now: str, number: int) -> Attributes:
+    def _index_commit(self, holding: LeaseGrant, now: str, number: int) -> Attributes:
         entry: Attributes = {"last_commit_at": now, RUN_NUMBER: number}
         caller = holding.caller
         # Whose the job is was settled by a take. Which task of its owner runs it may change.
@@ -295,12 +295,14 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
             entry |= {"task_id": caller.task_id, "map_index": caller.map_index}
         return entry
 
-    def _execution_runs(self, holding: Holding) -> Attributes:
+    def _execution_runs(self, holding: LeaseGrant) -> Attributes:
         # Not finished until the mark of this run, also where recovery has just marked an earlier attempt's as the last.
         runs: Attributes = {"last_run": holding.run_number, "first_run": holding.first_run or holding.run_number}
         return runs | {"finished": False}
 
-    def mark(self, holding: Holding, run: Run, *, is_own: bool, take_next: timedelta | None = None) -> Holding | None:
+    def mark(
+        self, holding: LeaseGrant, run: Run, *, is_own: bool, take_next: timedelta | None = None
+    ) -> LeaseGrant | None:
         """Record that a committed run is published, and release the lease if the run is the publisher's own.
 
         Returns what the driver holds after that: None when the lease was released. With `take_next` (a lease time) the
@@ -313,7 +315,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
         published = max(holding.base.published, run.key.number)
         head: Attributes = {"published": published}
         remove = ["publishing"]
-        following: Holding | None = None
+        following: LeaseGrant | None = None
         if is_own and take_next is not None:
             nonce = self._token()
             lease = Lease(holding.caller.run_id, holding.caller.attempt, now, now + take_next, nonce)
@@ -345,7 +347,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
             return None
         return replace(holding, base=replace(holding.base, published=published, publishing=None))
 
-    def _is_marked(self, holding: Holding, run: Run, following: Holding | None) -> bool:
+    def _is_marked(self, holding: LeaseGrant, run: Run, following: LeaseGrant | None) -> bool:
         found, head = self.run(holding.job, run.key), self.head(holding.job)
         if following is not None:
             return head.lease is not None and head.lease.nonce == following.nonce
@@ -355,7 +357,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
 
     # ---- fail, abandon, adopt
 
-    def fail(self, holding: Holding, error: str, *, has_item: bool, is_kept: bool = False) -> None:
+    def fail(self, holding: LeaseGrant, error: str, *, has_item: bool, is_kept: bool = False) -> None:
         """Mark the own run as FAILED, if it has an item, and release the lease; the error is redacted and cut.
 
         With `is_kept` a run that has planned nothing gets an item, so that its error is not lost.
@@ -381,7 +383,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
             operations.append(Update(keys.run(holding.key), set=failed, conditions=_OPEN))
         self._held(holding, operations, "mark the run as failed")
 
-    def abandon(self, holding: Holding, run: Run) -> None:
+    def abandon(self, holding: LeaseGrant, run: Run) -> None:
         """Give up an open run: its token is burned by then, and its plan is free again.
 
         Raises:
@@ -395,7 +397,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
         ]
         self._held(holding, operations, f"abandon run {run.key}")
 
-    def adopt(self, holding: Holding, run: Run) -> Run:
+    def adopt(self, holding: LeaseGrant, run: Run) -> Run:
         """Take over the plan, places and output of an open run whose rows have landed; return the new run item.
 
         One transaction: the old item becomes ABANDONED, a new one under the own fence carries everything on.
@@ -456,7 +458,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
 _OPEN: Sequence[Condition] = (Lacks("committed_at"), Lacks("failed_at"))
 
 
-def _planned(holding: Holding, option: str, is_last: bool) -> Run:
+def _planned(holding: LeaseGrant, option: str, is_last: bool) -> Run:
     """Return the run of a holding as its first write has it: who makes it, and against which state."""
     return Run(
         key=holding.key,
@@ -474,7 +476,7 @@ def _planned(holding: Holding, option: str, is_last: bool) -> Run:
     )
 
 
-def _is_own(run: Run, holding: Holding) -> bool:
+def _is_own(run: Run, holding: LeaseGrant) -> bool:
     # By whom as well: an import brings runs, and fences, of another history.
     by = (run.run_id, run.attempt)
     return by == (holding.caller.run_id, holding.caller.attempt) and holding.fence in run.fences

@@ -12,7 +12,7 @@ from airflow_bookmarks.core.errors import BookmarkError
 from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
-from airflow_bookmarks.lifecycle.inspect.waiting import Answer, Wait
+from airflow_bookmarks.lifecycle.inspect.waiting import Wait, WaitAnswer
 from airflow_bookmarks.triggers.poller import POLL_INTERVAL_S, Waiter, poller_of
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class BookmarkTrigger(BaseTrigger):
                     silent = f" The store does not answer: {redacted(waiter.outage)}" if waiter.outage else ""
                     return {"status": TIMED_OUT, "standing": standing + silent}
 
-    async def _next(self, waiter: Waiter) -> Answer | None:
+    async def _next(self, waiter: Waiter) -> WaitAnswer | None:
         """Return the next answer, None where the deadline passes in an outage."""
         if self.deadline is None:
             return await waiter.next()

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 from airflow_bookmarks.core.errors import OptionError, StoreUnavailableError
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
-from airflow_bookmarks.lifecycle.inspect.waiting import Answer, Memory, Wait, evaluate
+from airflow_bookmarks.lifecycle.inspect.waiting import Memory, Wait, WaitAnswer, evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -50,7 +50,7 @@ class Waiter:
         self.wait = wait
         self.poll_interval_s = poll_interval_s
         self.outage: str | None = None
-        self._answer: Answer | None = None
+        self._answer: WaitAnswer | None = None
         self._failure: BaseException | None = None
         self._news = asyncio.Event()
 
@@ -60,7 +60,7 @@ class Waiter:
         self._answer = None
         self._news.clear()
 
-    async def next(self) -> Answer:
+    async def next(self) -> WaitAnswer:
         """Return the next answer to the present wait, as soon as there is one.
 
         Raises:
@@ -76,7 +76,7 @@ class Waiter:
             raise self._answer.error
         return self._answer
 
-    def tell(self, answer: Answer) -> None:
+    def tell(self, answer: WaitAnswer) -> None:
         """Hand over an answer, unless it is to what was waited for before."""
         self.outage = None
         if answer.wait is self.wait:
@@ -178,7 +178,7 @@ class Poller:
             waiter.tell(answer)
         return True
 
-    def _evaluate(self, waits: list[Wait]) -> list[Answer]:
+    def _evaluate(self, waits: list[Wait]) -> list[WaitAnswer]:
         if self._store is None:
             self._store = self.open_store()
         return evaluate(self._store, waits, self._memory)

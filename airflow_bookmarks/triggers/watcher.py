@@ -10,7 +10,7 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.rules.condition import NewsSince
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
-from airflow_bookmarks.lifecycle.inspect.waiting import Standing, Wait
+from airflow_bookmarks.lifecycle.inspect.waiting import Wait, WaitStatus
 from airflow_bookmarks.triggers.poller import POLL_INTERVAL_S, check_interval, poller_of
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class BookmarkWatcher(BaseEventTrigger):
             self.log.warning("bookmark watcher: %s: its place is not kept: %s", self.job, error)
 
 
-def _payload(standing: Standing) -> dict[str, Any]:
+def _payload(standing: WaitStatus) -> dict[str, Any]:
     verdict = standing.verdict
     rewound_to = None if verdict.rewound_to is None else str(verdict.rewound_to)
     return {**(standing.summary or {}), "runs": verdict.runs, "rewound_to": rewound_to}

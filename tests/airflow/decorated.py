@@ -15,7 +15,7 @@ import pytest
 from airflow.sdk import DAG, task
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.lifecycle.changes.change import reset
 from tests.airflow.conftest import Player, World, connect
 
@@ -153,7 +153,7 @@ def test_killed_try_is_fenced(world: World, player: Player) -> None:
     played = play(player, copy_of(world, kill))
 
     assert (played.state, written(world)) == ("failed", [])
-    execution = world.store.execution(JOB, Caller(f"shop/{played.run.run_id}/copy").run_id)
+    execution = world.store.execution(JOB, RunIdentity(f"shop/{played.run.run_id}/copy").run_id)
     assert execution is not None
     assert execution.killed_attempt == 1
 

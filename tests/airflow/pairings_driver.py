@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import cast
 
 from airflow_bookmarks.core.settings import Settings
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sources.upstream import OnRewind
@@ -29,7 +29,7 @@ ON_REWIND_VARIABLE = "PAIRINGS_ON_REWIND"
 def drive(order: Order, settings: Settings) -> None:
     """Make one run without Spark, as a script with a `with` block does: an exception aborts it."""
     store = open_store(settings.store or "")
-    shop = Shop(Path(order.root), store, replace(Machine(), at=order.pass_gate))
+    shop = Shop(Path(order.root), store, replace(RunEnvironment(), at=order.pass_gate))
     job, caller = settings.job or "", settings.caller("none")
     if settings.replay is None:
         run = ActiveRun.begin(store, job, caller, shop.machine)
@@ -56,7 +56,7 @@ def drive_spark(order: Order) -> None:
     with BookmarkedJob(spark) as job:
         lines = job.read("raw").text(f"{order.root}/raw")
         job.write(lines, "out").text(f"{order.root}/{job.name}")
-        order.pass_gate(Point.BEFORE_COMMIT)
+        order.pass_gate(Failpoint.BEFORE_COMMIT)
 
 
 def main() -> None:

@@ -12,13 +12,13 @@ import pytest
 from airflow.sdk import DAG
 
 from airflow_bookmarks.core.errors import ChangeRefusedError, NotCommittedError
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.option import Choice
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.lifecycle.changes.change import reset
-from airflow_bookmarks.lifecycle.protocol.finish import Outcome, outcome, side_summary
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
-from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.protocol.finish import ExecutionOutcome, outcome, side_summary
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
 from airflow_bookmarks.operators.task.attempt import Attempt
@@ -41,12 +41,12 @@ def put_many(shop: Shop, count: int) -> list[str]:
 
 def loop(shop: Shop, attempt: int = 1) -> Loop:
     """Begin a loop of batches of two files each, as a driver does."""
-    run = ActiveRun.begin(shop.store, JOB, Caller(RUN_ID, attempt), Machine(), in_batches=True)
+    run = ActiveRun.begin(shop.store, JOB, RunIdentity(RUN_ID, attempt), RunEnvironment(), in_batches=True)
     return Loop(shop, run, OPTIONS)
 
 
 def tried(shop: Shop, attempt: int = 1, first: int = 1) -> Attempt:
-    return Attempt(shop.store, JOB, Caller(RUN_ID, attempt), first, Machine())
+    return Attempt(shop.store, JOB, RunIdentity(RUN_ID, attempt), first, RunEnvironment())
 
 
 class UnpublishedError(Exception):
@@ -111,7 +111,7 @@ def test_loop_that_was_left_fails_the_task_and_says_how_far_it_came(world: World
 def test_batch_that_is_due_is_published_by_the_worker_and_the_retry_reads_the_rest(world: World) -> None:
     lines = put_many(world.shop, 5)
     die_after_the_commit_of(loop(world.shop), 2)
-    assert outcome(world.store, JOB, RUN_ID)[0] is Outcome.PARTLY_DUE
+    assert outcome(world.store, JOB, RUN_ID)[0] is ExecutionOutcome.PARTLY_DUE
     error = RuntimeError("spark failed")
     assert tried(world.shop).settle(error) is None
     assert "its runs up to 2 are committed and published" in error.__notes__[0]
@@ -157,7 +157,7 @@ def test_cleared_task_whose_runs_were_undone_counts_them_no_more(world: World) -
     put_many(world.shop, 4)
     list(loop(world.shop).batches())
     reset(world.store, JOB, reason="again", who="test")
-    run = ActiveRun.begin(world.store, JOB, Caller(RUN_ID, 2), Machine())
+    run = ActiveRun.begin(world.store, JOB, RunIdentity(RUN_ID, 2), RunEnvironment())
     world.shop.copy(run)
     run.commit()
     assert tried(world.shop, attempt=2, first=2).finish().first_run_number is None
@@ -166,8 +166,8 @@ def test_cleared_task_whose_runs_were_undone_counts_them_no_more(world: World) -
 
 def test_paused_batches_are_one_summary(world: World) -> None:
     put_many(world.shop, 5)
-    caller = Caller(RUN_ID, 1)
-    run = SideRun.begin(world.store, JOB, caller, Choice.of("pause"), Machine(), in_batches=True)
+    caller = RunIdentity(RUN_ID, 1)
+    run = DetachedRun.begin(world.store, JOB, caller, Choice.of("pause"), RunEnvironment(), in_batches=True)
     list(Loop(world.shop, run, OPTIONS).batches())
     facts = side_summary(world.store, JOB, caller, "pause").contexts["raw"]
     assert (facts["files"], facts["rows"]) == (5, None)

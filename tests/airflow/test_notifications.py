@@ -18,7 +18,7 @@ from airflow_bookmarks.lifecycle.changes.change import reset, rewind
 from airflow_bookmarks.lifecycle.inspect.lag import Lag
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.notifications.bookmark import BookmarkNotifier
-from airflow_bookmarks.notifications.health import OK, Standing, Subject, news, standings
+from airflow_bookmarks.notifications.health import OK, Health, Subject, news, standings
 from airflow_bookmarks.notifications.notification_log import Told
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -333,10 +333,10 @@ def test_longest_names_fit_the_key_of_a_variable() -> None:
 
 
 def test_nothing_is_told_of_a_standing_that_is_not_known() -> None:
-    unknown = Standing("copy", "lag", "up", None)
+    unknown = Health("copy", "lag", "up", None)
 
     assert news({"lag up": "LAGGING"}, [unknown]) == []
-    assert [one.is_recovery for one in news({"lag up": "LAGGING"}, [Standing("copy", "lag", "up", OK)])] == [True]
+    assert [one.is_recovery for one in news({"lag up": "LAGGING"}, [Health("copy", "lag", "up", OK)])] == [True]
 
 
 @pytest.mark.parametrize(

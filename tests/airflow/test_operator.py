@@ -33,7 +33,7 @@ from airflow_bookmarks.core.errors import (
     NotCommittedError,
     OptionError,
 )
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.settings import PREFIX, Settings
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.change import reset
@@ -139,8 +139,8 @@ def context(attempt: int = 1, retries: int = 0, first: int = 1, dag_run_id: str 
     return {"ti": ti, "logical_date": datetime(2026, 5, 3, tzinfo=UTC)}
 
 
-def caller(attempt: int = 1) -> Caller:
-    return Caller("shop/manual__1/copy", attempt)
+def caller(attempt: int = 1) -> RunIdentity:
+    return RunIdentity("shop/manual__1/copy", attempt)
 
 
 def begin(world: World, attempt: int = 1) -> ActiveRun:
@@ -607,7 +607,7 @@ def in_series(world: World, series: int, attempt: int = 1) -> Callable[[Any], No
 
 def test_driver_is_told_the_series_of_its_try(world: World) -> None:
     task = operator(retries=2)
-    told: list[Caller] = []
+    told: list[RunIdentity] = []
 
     def submit(given: Any) -> None:
         told.append(Settings.from_conf(task.conf or {}).caller(""))
@@ -698,7 +698,7 @@ def test_due_publish_is_left_to_a_living_run_that_holds_the_job(world: World) ->
     world.shop.put("a.txt", "a")
     commit_only(world)
     world.store.fence(JOB, caller().run_id, 1)  # as if the lease of the dead driver had run out
-    other = Caller("somebody/else")
+    other = RunIdentity("somebody/else")
     assert world.store.take(JOB, other, world.store.look(JOB, other.run_id), world.shop.machine.lease_time)
 
     with pytest.raises(JobBusyError):

@@ -25,7 +25,7 @@ import pytest
 from airflow_bookmarks.core.errors import FencedError
 from airflow_bookmarks.core.run import Run, RunState
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.airflow.conftest import World, connect
@@ -52,7 +52,11 @@ from tests.lifecycle.shop import Shop
 pytestmark = [pytest.mark.airflow, pytest.mark.chaos, pytest.mark.xdist_group("pairings")]
 
 TASK = "copy"
-HOLDS = {DriverFate.DIED: Point.STAGED, DriverFate.COMMITTED: Point.COMMITTED, DriverFate.RUNNING: Point.BEFORE_COMMIT}
+HOLDS = {
+    DriverFate.DIED: Failpoint.STAGED,
+    DriverFate.COMMITTED: Failpoint.COMMITTED,
+    DriverFate.RUNNING: Failpoint.BEFORE_COMMIT,
+}
 
 # What a user writes in the DAG file.
 SUBMIT = f"    BookmarkSparkSubmitOperator(task_id={TASK!r}, application={str(DRIVER)!r}, {{arguments}})"
@@ -353,7 +357,7 @@ CHAIN = f"""
 def test_driver_that_finished_after_its_worker_was_lost_is_enough(stage: Stage) -> None:
     scene = stage("finishes", SUBMIT.format(arguments="retries=1"))
     scene.world.shop.put("a.txt", "a")
-    worker, held = scene.hold(Point.BEFORE_COMMIT)
+    worker, held = scene.hold(Failpoint.BEFORE_COMMIT)
     worker.lose(held.pid)
     scene.flow.lose(TASK)
     assert scene.let_go(held) == ""
@@ -367,7 +371,7 @@ def test_driver_that_finished_after_its_worker_was_lost_is_enough(stage: Stage) 
 def test_task_that_failed_with_a_publish_due_and_is_cleared_publishes_it_and_reads_what_is_new(stage: Stage) -> None:
     scene = stage("due", SUBMIT.format(arguments="retries=0"))
     scene.world.shop.put("a.txt", "a")
-    worker, held = scene.hold(Point.COMMITTED)
+    worker, held = scene.hold(Failpoint.COMMITTED)
     worker.lose(held.pid)
     scene.kill(held)
     scene.flow.lose(TASK)
@@ -385,7 +389,7 @@ def test_deferred_task_that_is_marked_failed_fences_its_driver(livy_stage: Stage
     scene = livy_stage("deferred", LIVY.format(arguments="retries=0"))
     scene.world.shop.put("a.txt", "a")
     scene.livy.patience = 1
-    worker, held = scene.hold(Point.BEFORE_COMMIT)
+    worker, held = scene.hold(Failpoint.BEFORE_COMMIT)
     worker.wait()
     trigger = scene.flow.trigger_of(TASK)
 

@@ -17,7 +17,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from airflow.sdk.execution_time.context import OutletEventAccessor
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
@@ -175,7 +175,7 @@ def drive_as(world: World, dag_run_id: str) -> Callable[[Any], None]:
     """Return a submit that makes one whole run of another DAG run."""
 
     def submit(_: Any) -> None:
-        caller = Caller(f"shop/{dag_run_id}/copy", 1)
+        caller = RunIdentity(f"shop/{dag_run_id}/copy", 1)
         run = ActiveRun.begin(world.store, JOB, caller, world.shop.machine)
         world.shop.copy(run)
         run.commit()
@@ -230,7 +230,7 @@ def test_what_is_missing_in_a_sequence_is_a_gauge_that_falls_when_it_comes(world
 
     def read_parts(dag_run_id: str) -> Callable[[Any], None]:
         def submit(_: Any) -> None:
-            run = ActiveRun.begin(world.store, JOB, Caller(f"shop/{dag_run_id}/copy", 1), world.shop.machine)
+            run = ActiveRun.begin(world.store, JOB, RunIdentity(f"shop/{dag_run_id}/copy", 1), world.shop.machine)
             run.plan("raw", FileSource(LocalFileSystem(), [str(world.shop.raw)], options))
             run.commit()
 

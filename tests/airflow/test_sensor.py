@@ -16,7 +16,7 @@ from airflow.sdk.exceptions import AirflowSensorTimeout, AirflowSkipException, T
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_bookmarks.core.errors import BookmarkError, OptionError, StoreUnavailableError
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
@@ -67,7 +67,7 @@ def event_of(deferral: TaskDeferred) -> Any:
 def run_by_dag(world: World, job: str = "up", dag_run_id: str = DAG_RUN, *, until: str = "published") -> None:
     """Make one run of `job`, by the task `work` of the DAG `flights`."""
     date = "2026-05-03T00:00:00.000000Z"
-    caller = Caller(f"flights/{dag_run_id}/work", 1, "flights", "work", dag_run_id=dag_run_id, logical_date=date)
+    caller = RunIdentity(f"flights/{dag_run_id}/work", 1, "flights", "work", dag_run_id=dag_run_id, logical_date=date)
     run = ActiveRun.begin(world.store, job, caller, world.shop.machine)
     world.shop.copy(run)
     if until == "published":

@@ -20,10 +20,10 @@ from airflow_bookmarks.core.errors import (
     NotCommittedError,
     OptionError,
 )
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.rules.shard import Share, VirtualShard, shard_name, shard_names, shards
 from airflow_bookmarks.core.settings import Settings
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
 from airflow_bookmarks.operators.task.attempt import Attempt
@@ -40,13 +40,15 @@ RUN_ID = "shop/manual__1/copy/0"
 
 def drive(shop: Shop, number: int, attempt: int = 1, run_id: str = RUN_ID) -> None:
     """Make the run of a virtual shard, as a driver does."""
-    run = ActiveRun.begin(shop.store, shard_name(JOB, number), Caller(run_id, attempt), Machine())
+    run = ActiveRun.begin(shop.store, shard_name(JOB, number), RunIdentity(run_id, attempt), RunEnvironment())
     run.plan("raw", FileSource(FILES, [str(shop.raw)], shard=VirtualShard(number)))
     run.commit()
 
 
 def tried(shop: Shop, attempt: int = 1, first: int = 1, share: str = "0:3") -> ShardedAttempt:
-    return ShardedAttempt(Attempt(shop.store, JOB, Caller(RUN_ID, attempt), first, Machine()), Share.of(share))
+    return ShardedAttempt(
+        Attempt(shop.store, JOB, RunIdentity(RUN_ID, attempt), first, RunEnvironment()), Share.of(share)
+    )
 
 
 # ---- one try

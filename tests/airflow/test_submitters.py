@@ -27,7 +27,7 @@ from airflow.sdk.exceptions import (
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_bookmarks.core.errors import FencedError, NotCommittedError, OptionError
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.settings import Settings
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.operators.databricks import BookmarkDatabricksSubmitRunOperator
@@ -81,8 +81,8 @@ def told(attempt: int = 1, first: int = 1, retries: int = 0, map_index: int = -1
     return {"ti": ti, "task_instance": ti, "run_id": ti.run_id, "dag": dag, "logical_date": date}
 
 
-def caller(attempt: int = 1) -> Caller:
-    return Caller("shop/manual__1/copy", attempt)
+def caller(attempt: int = 1) -> RunIdentity:
+    return RunIdentity("shop/manual__1/copy", attempt)
 
 
 class Submitter:

@@ -20,7 +20,7 @@ import pytest
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowException
 
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.operators.livy import BookmarkLivyOperator
 from airflow_bookmarks.operators.runtime_zip import runtime_zip
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -182,7 +182,7 @@ def test_worker_publishes_what_a_driver_committed_whose_batch_is_dead(
 ) -> None:
     on_livy.land("a", "a", "a")
 
-    played = play(on_livy, player, fault=Point.COMMITTED, deferrable=deferrable)
+    played = play(on_livy, player, fault=Failpoint.COMMITTED, deferrable=deferrable)
 
     assert played.state == "success"
     assert livy.batches()[-1]["state"] == "dead"

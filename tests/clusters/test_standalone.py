@@ -13,7 +13,7 @@ import pytest
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowException
 
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from tests.airflow.conftest import Player
 from tests.clusters.scene import DAG_ID, JOB, LIMIT_S, Scene, command_lines, environment_of, full_only, held
 
@@ -79,7 +79,7 @@ def test_worker_publishes_what_a_driver_committed_that_was_killed_then(
 ) -> None:
     on_standalone.land("a", "a", "a")
 
-    summary = on_standalone.run("manual__1", retries=1, fault=Point.COMMITTED)
+    summary = on_standalone.run("manual__1", retries=1, fault=Failpoint.COMMITTED)
 
     assert (summary["run_number"], summary["is_published"]) == ("1", True)
     on_standalone.check_whole()
@@ -93,7 +93,7 @@ def test_retry_reads_what_a_driver_had_staged_that_was_killed_then(on_standalone
     on_standalone.land("a", "a", "a")
 
     with pytest.raises(AirflowException) as raised:
-        on_standalone.run("manual__1", retries=1, fault=Point.STAGED)
+        on_standalone.run("manual__1", retries=1, fault=Failpoint.STAGED)
 
     assert any("nothing was committed" in note for note in raised.value.__notes__)
     assert on_standalone.target().total() == 0

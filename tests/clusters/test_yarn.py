@@ -13,7 +13,7 @@ import psutil
 import pytest
 from airflow.sdk.exceptions import AirflowException
 
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from tests.clusters.conftest import CLUSTER_KEY
 from tests.clusters.scene import DAG_ID, JOB, LIMIT_S, Scene, command_lines, environment_of, full_only, held
 from tools.yarn_cluster import YarnCluster
@@ -70,7 +70,7 @@ def test_worker_publishes_what_a_driver_committed_whose_container_was_lost(on_ya
     on_yarn.run("manual__1")
     on_yarn.land("b", "b", "b")
 
-    summary = on_yarn.run("manual__2", fault=Point.COMMITTED, takes_its_container_along=True)
+    summary = on_yarn.run("manual__2", fault=Failpoint.COMMITTED, takes_its_container_along=True)
 
     assert (summary["run_number"], summary["is_published"]) == ("2", True)
     assert summary["contexts"]["raw"]["files"] == 1
@@ -136,7 +136,7 @@ def test_driver_that_yarn_starts_again_leaves_its_first_commit_to_the_worker(on_
     summary = on_yarn.run(
         "manual__1",
         conf={"spark.yarn.maxAppAttempts": "2"},
-        fault=Point.COMMITTED,
+        fault=Failpoint.COMMITTED,
         takes_its_container_along=True,
     )
 

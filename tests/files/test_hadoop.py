@@ -27,7 +27,7 @@ from airflow_bookmarks.files.filesystem import (
     use_hdfs_settings,
 )
 from airflow_bookmarks.files.hadoop.abfs import AbfsFileSystem
-from airflow_bookmarks.files.hadoop.filesystem import HadoopFileSystem, Place
+from airflow_bookmarks.files.hadoop.filesystem import HadoopFileSystem, HadoopPath
 from airflow_bookmarks.files.hadoop.hdfs import HdfsFileSystem
 from airflow_bookmarks.files.hadoop.hdfs_settings import Address, HdfsSettings
 from tests.files.conformance import ODD_NAMES, FileSystemConformance, Ground
@@ -61,7 +61,7 @@ class MemoryFileSystem(HadoopFileSystem):
     def options(self, authority: str) -> Mapping[str, Any]:
         return {}
 
-    def inner(self, at: Place) -> str:
+    def inner(self, at: HadoopPath) -> str:
         return f"/{at.authority}{at.path}"
 
     def time_ms(self, info: Mapping[str, Any]) -> int:
@@ -357,7 +357,7 @@ def test_file_that_is_written_again_in_azure_replaces_the_former(monkeypatch: py
 @pytest.mark.parametrize("opener", ["gs.open_gs()", "abfs.open_abfs('abfss')"])
 def test_forked_child_has_connections_of_its_own(opener: str) -> None:
     script = (
-        "import os; from airflow_bookmarks.files import abfs, gs; gs.GcsFileSystem = lambda: object(); "
+        "import os; from airflow_bookmarks.files.hadoop import abfs, gs; gs.GcsFileSystem = lambda: object(); "
         f"abfs.AbfsFileSystem = lambda scheme: object(); mine = {opener}; assert mine is {opener}; child = os.fork(); "
         f"child or os._exit({opener} is mine); assert os.waitpid(child, 0)[1] == 0"
     )
@@ -399,7 +399,7 @@ def test_paths_of_other_file_systems_take_nothing_of_fsspec() -> None:
     script = (
         "import sys; from airflow_bookmarks.files.filesystem import open_filesystem as o; o('/a'); o('s3a://a/b'); "
     )
-    script += "from airflow_bookmarks.sources import files; sys.exit('fsspec' in sys.modules)"
+    script += "from airflow_bookmarks.sources.files import planner; sys.exit('fsspec' in sys.modules)"
 
     subprocess.run([sys.executable, "-c", script], check=True)
 

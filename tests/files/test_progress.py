@@ -13,7 +13,7 @@ import pytest
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.files.progress import EVERY_S, Progress
 from airflow_bookmarks.sources.files.scan import look_at
-from airflow_bookmarks.sources.files.scan_filter import Place, Scope
+from airflow_bookmarks.sources.files.scan_filter import ScanRoot, Scope
 
 
 def steps(seconds: float) -> Callable[[], float]:
@@ -50,7 +50,7 @@ def test_look_at_several_folders_counts_all_of_them(tmp_path: Path, caplog: pyte
     for name in ("a/1", "a/2", "b/1"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    places = [Place(f"{tmp_path}/a"), Place(f"{tmp_path}/b")]
+    places = [ScanRoot(f"{tmp_path}/a"), ScanRoot(f"{tmp_path}/b")]
 
     look_at(LocalFileSystem(), places, Scope(), listed_at=datetime.now(UTC), monotonic=steps(EVERY_S))
 

@@ -13,7 +13,7 @@ from airflow_bookmarks.core.selection.partition_time import NEWEST_PARTITION
 from airflow_bookmarks.files.s3.filesystem import S3FileSystem
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
-from airflow_bookmarks.sources.source import Found
+from airflow_bookmarks.sources.source import PlanInput
 from tests.files.s3_ground import settings_for
 from tests.files.s3_stand_in import CutOff, Pass, Refuse, StandIn, stand_in
 
@@ -143,7 +143,7 @@ def test_fault_that_passes_costs_no_folder(s3: StandIn, files: S3FileSystem, fau
 def test_predicate_asks_only_for_the_levels_above_and_what_it_lets_in(s3: StandIn, files: S3FileSystem) -> None:
     s3.hold(f"raw/year={y}/month={m}/{i}.csv" for y in range(2003, 2014) for m in range(1, 13) for i in range(20))
 
-    plan = source(files, partition_filter="year = 2013 and month >= 9").plan(Found())
+    plan = source(files, partition_filter="year = 2013 and month >= 9").plan(PlanInput())
 
     assert len(plan) == 4 * 20
     assert plan.partitions is not None
@@ -154,7 +154,9 @@ def test_predicate_asks_only_for_the_levels_above_and_what_it_lets_in(s3: StandI
 def test_predicate_on_the_first_level_lists_a_year_at_once(s3: StandIn, files: S3FileSystem) -> None:
     s3.hold(f"raw/year={y}/month={m}/{i}.csv" for y in range(2003, 2014) for m in range(1, 13) for i in range(20))
 
-    plan = source(files, partition_filter="year = 2013").plan(Found(partition_types={"year": "int", "month": "int"}))
+    plan = source(files, partition_filter="year = 2013").plan(
+        PlanInput(partition_types={"year": "int", "month": "int"})
+    )
 
     assert len(plan) == 240
     assert s3.methods == ["GET"] * 2
@@ -169,9 +171,9 @@ def hours(days: int) -> Iterator[str]:
         yield f"raw/year={time.year}/month={time.month}/day={time.day}/hour={time.hour}/a.csv"
 
 
-def read_until(newest: datetime) -> Found:
+def read_until(newest: datetime) -> PlanInput:
     """Return what is found after a run that has read up to this partition."""
-    return Found(facts={NEWEST_PARTITION: newest.replace(tzinfo=None).isoformat()})
+    return PlanInput(facts={NEWEST_PARTITION: newest.replace(tzinfo=None).isoformat()})
 
 
 def requests_of_a_day(s3: StandIn, files: S3FileSystem, days: int) -> int:
@@ -218,7 +220,7 @@ def test_line_does_not_go_back_when_the_newest_partitions_are_gone(s3: StandIn, 
     s3.hold(f"raw/dt=2013-01-{day:02d}/a.csv" for day in range(1, 11))
     by_time = source(files, datetime(2013, 1, 31, tzinfo=UTC), partition_time="dt", late_after=timedelta(days=2))
 
-    plan = by_time.plan(Found(facts={NEWEST_PARTITION: "2013-01-12T00:00:00"}))
+    plan = by_time.plan(PlanInput(facts={NEWEST_PARTITION: "2013-01-12T00:00:00"}))
 
     assert below(plan.files.paths) == ["dt=2013-01-10/a.csv"]
     assert plan.facts()[NEWEST_PARTITION] == "2013-01-12T00:00:00"
@@ -239,7 +241,7 @@ def test_line_that_a_clock_ahead_has_left_is_taken_back(s3: StandIn, files: S3Fi
     s3.hold(f"raw/dt=2013-01-{day:02d}/a.csv" for day in range(1, 11))
     by_time = source(files, datetime(2013, 1, 10, tzinfo=UTC), partition_time="dt", late_after=timedelta(days=2))
 
-    plan = by_time.plan(Found(facts={NEWEST_PARTITION: "2113-01-01T00:00:00"}))
+    plan = by_time.plan(PlanInput(facts={NEWEST_PARTITION: "2113-01-01T00:00:00"}))
 
     assert below(plan.files.paths)[0] == "dt=2013-01-01/a.csv"
     assert plan.facts()[NEWEST_PARTITION] == "2013-01-10T00:00:00"
@@ -258,7 +260,7 @@ def test_first_run_lists_all_partitions(s3: StandIn, files: S3FileSystem) -> Non
     s3.hold(f"raw/dt=2013-01-{day:02d}/a.csv" for day in range(1, 31))
     by_time = source(files, datetime(2013, 1, 31, tzinfo=UTC), partition_time="dt", late_after=timedelta(days=2))
 
-    assert len(by_time.plan(Found())) == 30
+    assert len(by_time.plan(PlanInput())) == 30
 
 
 def test_folder_in_which_a_file_waits_behind_a_bound_is_listed_when_its_turn_comes(
@@ -268,7 +270,7 @@ def test_folder_in_which_a_file_waits_behind_a_bound_is_listed_when_its_turn_com
     now, by_two = datetime(2013, 1, 31, tzinfo=UTC), Bound(max_files=2)
     by_time = source(files, now, partition_time="dt", late_after=timedelta(days=2), bound=by_two)
 
-    found, read = Found(), []
+    found, read = PlanInput(), []
     while True:
         plan = by_time.plan(found)
         if not len(plan):
@@ -276,7 +278,7 @@ def test_folder_in_which_a_file_waits_behind_a_bound_is_listed_when_its_turn_com
         read.append([path[3:13] for path in below(plan.files.paths)])
         position = by_time.advance(plan)
         assert position is not None
-        found = Found(position.body, facts=plan.facts())
+        found = PlanInput(position.body, facts=plan.facts())
 
     days = ["2013-01-05", "2013-01-06", "2013-01-07", "2013-01-08", "2013-01-09", "2013-01-10", "2013-01-30"]
     assert read == [days[0:2], days[2:4], days[4:6], days[6:]]
@@ -288,8 +290,8 @@ def test_folder_in_which_a_file_settles_is_listed_until_it_is_read(s3: StandIn, 
     s3.hold(["raw/dt=2013-01-05/young.csv"], "2013-01-31T00:00:00.000Z")
     options: dict[str, Any] = {"partition_time": "dt", "late_after": timedelta(days=2), "settle": HOUR}
 
-    plan = source(files, datetime(2013, 1, 31, tzinfo=UTC), **options).plan(Found())
-    after = source(files, datetime(2013, 1, 31, 2, tzinfo=UTC), **options).plan(Found(facts=plan.facts()))
+    plan = source(files, datetime(2013, 1, 31, tzinfo=UTC), **options).plan(PlanInput())
+    after = source(files, datetime(2013, 1, 31, 2, tzinfo=UTC), **options).plan(PlanInput(facts=plan.facts()))
 
     assert below(plan.files.paths) == ["dt=2013-01-30/a.csv"]
     assert "dt=2013-01-05/young.csv" in below(after.files.paths)
@@ -307,7 +309,7 @@ def test_partition_without_a_time_is_listed(s3: StandIn, files: S3FileSystem) ->
 def test_second_look_asks_only_for_the_folders_of_planned_files(s3: StandIn, files: S3FileSystem) -> None:
     s3.hold(f"raw/year={y}/{i:05d}.csv" for y in range(2003, 2014) for i in range(1500))
     by_year = source(files, partition_filter="year = 2013")
-    plan = by_year.plan(Found())
+    plan = by_year.plan(PlanInput())
     s3.seen.clear()
 
     assert by_year.recheck(plan).missing == ()

@@ -19,11 +19,11 @@ from airflow_bookmarks.core.errors import PublishError
 from airflow_bookmarks.files.filesystem import open_filesystem, use_s3_settings
 from airflow_bookmarks.files.s3.settings import S3Settings
 from airflow_bookmarks.lifecycle.changes.change import reset
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.file_changes import FileChanges
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.publish import move_all
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.files.s3_ground import BUCKET, S3Ground, client_for, s3_ground
@@ -85,16 +85,16 @@ class Requests:
 
 def test_publish_takes_three_requests_for_each_file_several_at_a_time(ground: S3Ground) -> None:
     moves = stage(ground, 40)
-    points: list[Point] = []
+    points: list[Failpoint] = []
 
     with Requests(ground) as requests:
-        assert move_all(changes(ground, moves), "run 1", Machine(at=points.append)) == 40
+        assert move_all(changes(ground, moves), "run 1", RunEnvironment(at=points.append)) == 40
 
     assert ground.names() == names_of(moves, ground)
     assert ground.files.folders(ground.root) == ["x=1"]
     assert requests.by_name == {"HeadObject": 40, "CopyObject": 40, "DeleteObject": 40}
     assert 1 < requests.most <= 8  # the connections of these settings
-    assert points == [Point.MOVED] * 40
+    assert points == [Failpoint.MOVED] * 40
 
 
 def test_publish_that_ended_half_way_is_finished_by_the_next_one(ground: S3Ground) -> None:
@@ -103,18 +103,18 @@ def test_publish_that_ended_half_way_is_finished_by_the_next_one(ground: S3Groun
     class KilledError(Exception):
         pass
 
-    def kill_after_ten(point: Point) -> None:
+    def kill_after_ten(point: Failpoint) -> None:
         points.append(point)
         if len(points) == 10:
             raise KilledError
 
-    points: list[Point] = []
+    points: list[Failpoint] = []
     with pytest.raises(KilledError):
-        move_all(changes(ground, moves), "run 1", Machine(at=kill_after_ten))
+        move_all(changes(ground, moves), "run 1", RunEnvironment(at=kill_after_ten))
     assert 10 <= len(ground.names()) < 30
 
-    assert move_all(changes(ground, moves), "run 1", Machine()) == 30
-    assert move_all(changes(ground, moves), "run 1", Machine()) == 30
+    assert move_all(changes(ground, moves), "run 1", RunEnvironment()) == 30
+    assert move_all(changes(ground, moves), "run 1", RunEnvironment()) == 30
 
     assert ground.names() == names_of(moves, ground)
 
@@ -123,7 +123,7 @@ def test_publishers_at_the_same_moves_leave_each_file_once_and_whole(ground: S3G
     moves = stage(ground, 30)
 
     with ThreadPoolExecutor(3) as publishers:
-        moved = list(publishers.map(lambda _: move_all(changes(ground, moves), "run 1", Machine()), range(3)))
+        moved = list(publishers.map(lambda _: move_all(changes(ground, moves), "run 1", RunEnvironment()), range(3)))
 
     assert moved == [30] * 3
     assert ground.names() == names_of(moves, ground)
@@ -136,11 +136,11 @@ def test_file_that_cannot_be_moved_stops_the_publish_and_leaves_the_rest_staged_
     broken[5] = (moves[5][0], "s3a://no-such-bucket-here/a.csv")
 
     with pytest.raises(PublishError, match=r"no such bucket.*stays due"):
-        move_all(changes(ground, broken), "run 1", Machine())
+        move_all(changes(ground, broken), "run 1", RunEnvironment())
     there = ground.files.list(ground.path("_bookmarks"), recursive=True).files.paths
     assert len(there) + len(ground.names()) == 30
 
-    move_all(changes(ground, moves), "run 1", Machine())
+    move_all(changes(ground, moves), "run 1", RunEnvironment())
 
     assert ground.names() == names_of(moves, ground)
 
@@ -150,13 +150,13 @@ def test_staged_file_that_somebody_removed_is_named(ground: S3Ground) -> None:
     ground.files.delete(moves[7][0])
 
     with pytest.raises(PublishError, match=r"1 of 20 staged files are gone.*part-007"):
-        move_all(changes(ground, moves), "run 1", Machine())
+        move_all(changes(ground, moves), "run 1", RunEnvironment())
 
 
 def test_long_publish_tells_how_far_it_is(ground: S3Ground, caplog: pytest.LogCaptureFixture) -> None:
     seconds = iter(range(0, 10_000, 4))  # each file takes four of them
     with caplog.at_level(logging.INFO, "airflow_bookmarks"):
-        move_all(changes(ground, stage(ground, 9)), "run 1", Machine(monotonic=lambda: float(next(seconds))))
+        move_all(changes(ground, stage(ground, 9)), "run 1", RunEnvironment(monotonic=lambda: float(next(seconds))))
 
     assert re.findall(r"publishing run 1: \d of 9 files", caplog.text) == [
         f"publishing run 1: {done} of 9 files" for done in (3, 6, 9)
@@ -206,7 +206,7 @@ def test_clean_takes_back_what_was_published_on_every_file_system(ground: S3Grou
     run = shop.begin()
     targets = {"here": str(tmp_path / "out"), "there": ground.root}
     for name, target in targets.items():
-        folder = run.place(name, Place("files", target))
+        folder = run.place(name, StagingRequest("files", target))
         if name == "here":
             Path(folder).mkdir(parents=True)
             Path(folder, "part.csv").write_text("a\n")

@@ -13,7 +13,7 @@ from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.files.s3.filesystem import S3FileSystem
 from airflow_bookmarks.files.s3.settings import S3Settings
 from airflow_bookmarks.sources.files.planner import FileSource, recheck_files
-from airflow_bookmarks.sources.source import Found
+from airflow_bookmarks.sources.source import PlanInput
 from tests.files.conformance import ODD_NAMES
 from tests.files.s3_ground import S3Ground, client_for, s3_ground, settings_for
 from tests.files.s3_stand_in import StandIn, stand_in
@@ -34,14 +34,14 @@ def ground(moto_settings: S3Settings, aws_session: boto3.session.Session) -> S3G
 
 def planned(source: FileSource, first: int) -> FilePlan:
     """Plan, and leave all but the `first` files to another run."""
-    plan = source.plan(Found())
+    plan = source.plan(PlanInput())
     return FilePlan(plan.files.take(np.arange(first)), plan.roots, plan.listed, plan.known)
 
 
 def test_many_files_are_looked_at_again_by_one_listing(server: StandIn) -> None:
     server.hold(f"raw/part-{i:06d}.csv" for i in range(3500))
     source = FileSource(S3FileSystem(settings_for(server.url)), [ROOT])
-    plan = source.plan(Found())
+    plan = source.plan(PlanInput())
     server.seen.clear()
 
     assert source.recheck(plan).missing == ()
@@ -64,7 +64,7 @@ def test_listing_finds_what_changed_and_what_went(ground: S3Ground) -> None:
     for name in ODD_NAMES:
         ground.put(f"raw/{name}", name.encode())
     source = FileSource(ground.files, [ground.path("raw")])
-    plan = source.plan(Found())
+    plan = source.plan(PlanInput())
     assert source.recheck(plan).missing == ()
 
     ground.put("raw/a b.csv", b"changed")
@@ -79,7 +79,7 @@ def test_listing_finds_what_changed_and_what_went(ground: S3Ground) -> None:
 def test_folder_that_went_whole_is_no_error_but_all_its_files_are_missing(ground: S3Ground) -> None:
     ground.put_all("one/a.csv", "one/b.csv", "one/c.csv", "two/d.csv")
     source = FileSource(ground.files, [ground.path("one"), ground.path("two")])
-    plan = source.plan(Found())
+    plan = source.plan(PlanInput())
 
     ground.files.remove(ground.path("one"))
 

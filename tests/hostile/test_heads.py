@@ -22,9 +22,9 @@ from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine, repair
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.lifecycle.protocol.cleanup import CleanList
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.finish import finish
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.store.codec import item
@@ -94,10 +94,10 @@ def payload(shop: Shop, body: bytes) -> Attributes:
     return item.payload_value(shop.store.blobs.payload(body))
 
 
-def dies_at(shop: Shop, point: Point, mode: Mode = Mode.APPEND) -> None:
+def dies_at(shop: Shop, point: Failpoint, mode: Mode = Mode.APPEND) -> None:
     """Let a run of "copy" die at a point of the protocol."""
 
-    def at(reached: Point) -> None:
+    def at(reached: Failpoint) -> None:
         if reached is point:
             raise InterruptedError
 
@@ -168,10 +168,10 @@ def test_root_below_a_link_is_the_jobs_own(shop: Shop) -> None:
 @pytest.mark.usefixtures("untouched")
 def test_worker_that_publishes_for_a_dead_driver_sweeps_nothing_of_others(shop: Shop, victim: Path) -> None:
     shop.put("a.txt", "a")
-    dies_at(shop, Point.COMMITTED)
+    dies_at(shop, Failpoint.COMMITTED)
     head_says(shop, staging=[str(victim)])
     with pytest.raises(OutOfBoundsError):
-        finish(shop.store, "copy", shop.caller("dying", 1), Machine())
+        finish(shop.store, "copy", shop.caller("dying", 1), RunEnvironment())
     assert shop.target_lines() == {}  # nor is anything published by halves
 
 
@@ -204,7 +204,7 @@ def test_publish_moves_nothing_that_the_run_has_not_staged(
     shop: Shop, victim: Path, names: Callable[[Path, Path], dict[str, str]]
 ) -> None:
     shop.put("a.txt", "a")
-    dies_at(shop, Point.COMMITTED)
+    dies_at(shop, Failpoint.COMMITTED)
     run = next(iter(shop.store.runs("copy")))
     place = Path(run.outputs["out"].place)
     staged = next(path for path in place.rglob("*") if path.is_file())
@@ -232,7 +232,7 @@ def test_publish_believes_no_staging_place_that_is_not_the_runs(
     shop: Shop, victim: Path, place: Callable[[Path], str]
 ) -> None:
     shop.put("a.txt", "a")
-    dies_at(shop, Point.COMMITTED)
+    dies_at(shop, Failpoint.COMMITTED)
     moves = [(f"{place(victim)}/part-0.txt", f"{shop.root}/copy/run-1.1-part-0.txt")]
     output_says(shop, place=place(victim), publish=payload(shop, encode_moves(moves)))
     with pytest.raises(OutOfBoundsError, match=r"RUN 1\.1"):
@@ -256,7 +256,7 @@ def test_overwrite_deletes_nothing_outside_of_its_target(
 ) -> None:
     shop.put("a.txt", "a")
     shop.run()
-    dies_at(shop, Point.COMMITTED, Mode.OVERWRITE)
+    dies_at(shop, Failpoint.COMMITTED, Mode.OVERWRITE)
     former = [str(path) for path in (shop.root / "copy").rglob("run-1*")]
     output_says(shop, delete=payload(shop, encode_paths([*former, path(shop, victim)])))
     with pytest.raises(OutOfBoundsError, match=r"RUN 2\.2"):
@@ -267,7 +267,7 @@ def test_overwrite_deletes_nothing_outside_of_its_target(
 @pytest.mark.usefixtures("untouched")
 def test_overwrite_follows_no_link_out_of_its_target(shop: Shop, victim: Path) -> None:
     shop.put("a.txt", "a")
-    dies_at(shop, Point.COMMITTED, Mode.OVERWRITE)
+    dies_at(shop, Failpoint.COMMITTED, Mode.OVERWRITE)
     (shop.root / "copy" / "way").symlink_to(victim)
     output_says(shop, delete=payload(shop, encode_paths([f"{shop.root}/copy/way/precious.txt"])))
     with pytest.raises(OutOfBoundsError, match="a link leads"):
@@ -294,8 +294,8 @@ def test_due_replay_deletes_nothing_but_files_of_its_run(shop: Shop, victim: Pat
     others = shop.root / "copy" / "somebody.txt"
     others.write_text("somebody\n")
 
-    def at(reached: Point) -> None:
-        if reached is Point.COMMITTED:
+    def at(reached: Failpoint) -> None:
+        if reached is Failpoint.COMMITTED:
             raise InterruptedError
 
     dying = replace(shop, machine=replace(short_lease(), at=at))

@@ -11,7 +11,7 @@ from airflow_bookmarks.core.text import script
 from airflow_bookmarks.core.text.script import check_new_name, why_not_new
 from airflow_bookmarks.lifecycle.changes.change import rename_context, reset
 from airflow_bookmarks.lifecycle.changes.naming import adopt, rename
-from airflow_bookmarks.lifecycle.protocol.staging import Place
+from airflow_bookmarks.lifecycle.protocol.staging import StagingRequest
 from airflow_bookmarks.plugin.connection import PageHook
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.bookmark_store import open_store
@@ -122,7 +122,7 @@ def test_with_names_of_ascii_new_contexts_outputs_and_renames_are_refused(ascii_
     with pytest.raises(NameInvalidError, match="new context"):
         run.plan("données", FileSource(FILES, [str(ascii_shop.raw)]))
     with pytest.raises(NameInvalidError, match="new output"):
-        run.place("propre_é", Place("files", str(ascii_shop.root / "clean")))
+        run.place("propre_é", StagingRequest("files", str(ascii_shop.root / "clean")))
     run.abort("refused")
     with pytest.raises(NameInvalidError, match="new job"):
         rename(ascii_shop.store, "copy", "copié", reason="why", who="ada")

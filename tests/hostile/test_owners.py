@@ -16,7 +16,7 @@ from airflow_bookmarks.core.errors import (
     OwnerError,
     ProtectedError,
 )
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.option import Choice
 from airflow_bookmarks.core.rules.owner import FORMER_NAMES, former_in, owners_in
 from airflow_bookmarks.core.rules.shard import shard_name
@@ -28,9 +28,9 @@ from airflow_bookmarks.lifecycle.inspect.status import bookmark
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine, repair
 from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
 from airflow_bookmarks.lifecycle.protocol.acquire import begin
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.owner import owner_to_bind
-from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -42,8 +42,8 @@ ANN, BOB = Identity("ann", True, "os"), Identity("bob", True, "os")
 WHY: dict[str, Any] = {"reason": "agreed with both teams", "who": "ann"}
 
 
-def caller(dag_id: str | None, number: int = 1, task_id: str = "clean") -> Caller:
-    return Caller(f"{dag_id}/{number}/{task_id}", dag_id=dag_id, task_id=task_id)
+def caller(dag_id: str | None, number: int = 1, task_id: str = "clean") -> RunIdentity:
+    return RunIdentity(f"{dag_id}/{number}/{task_id}", dag_id=dag_id, task_id=task_id)
 
 
 def run(shop: Shop, dag_id: str | None, number: int = 1, *, job: str = "copy", task_id: str = "clean") -> None:
@@ -119,7 +119,7 @@ def test_of_two_dags_that_take_a_job_at_once_one_becomes_the_owner(
     bound = [owner_to_bind(store, "copy", look.head, each) for each, look in seen]
 
     taken = [
-        store.take("copy", each, look, Machine().lease_time, owner=owner)
+        store.take("copy", each, look, RunEnvironment().lease_time, owner=owner)
         for (each, look), owner in zip(seen, bound, strict=True)
     ]
 
@@ -149,7 +149,7 @@ def test_paused_or_disabled_run_of_another_dag_is_refused(shop: Shop, store: Boo
     before = everything(store)
 
     with pytest.raises(OwnerError):
-        SideRun.begin(store, "copy", caller("marketing"), Choice.of(option), shop.machine)
+        DetachedRun.begin(store, "copy", caller("marketing"), Choice.of(option), shop.machine)
 
     assert everything(store) == before
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.files.filesystem import Listed
 from airflow_bookmarks.files.local import LocalFileSystem
@@ -59,7 +59,7 @@ def record_run(
     paths = [f"{root.rstrip('/')}/{name}" for name in names]
     dag_id, _, task_id = job.partition(".")
     run_id = f"{dag_id}/manual__{world.store.look(job).head is None}/{task_id}"
-    caller = Caller(run_id, 1, dag_id=dag_id, task_id=task_id, dag_run_id="manual")
+    caller = RunIdentity(run_id, 1, dag_id=dag_id, task_id=task_id, dag_run_id="manual")
     run = ActiveRun.begin(world.store, job, caller, world.shop.machine)
     source = ClaimingSource(ClaimedFiles(paths), [root], options, clock=world.shop.machine.clock)
     source.claims = claims or {}

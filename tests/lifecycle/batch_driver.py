@@ -16,10 +16,10 @@ from pathlib import Path
 
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.files.filesystem import FileSystem
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
-from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
+from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.sources.files.backlog import Backlog
@@ -43,7 +43,7 @@ class Loop:
     """A loop over the batches of a run that has begun. `before` is called before each of them."""
 
     shop: Shop
-    run: ActiveRun | SideRun
+    run: ActiveRun | DetachedRun
     options: FileOptions
     files: FileSystem = FILES
     before: Callable[[int], object] = lambda number: None
@@ -65,7 +65,7 @@ class Loop:
         source = FileSource(self.files, [str(self.shop.raw)], self.options, backlog=self.backlog)
         plan = run.plan("raw", source, on_missing="skip")
         folder = Path(
-            run.place("out", Place("files", str(target), facts={"format": "text", "mode": Mode.APPEND.value}))
+            run.place("out", StagingRequest("files", str(target), facts={"format": "text", "mode": Mode.APPEND.value}))
         )
         lines: list[str] = []
         for i, path in enumerate(plan.files.paths):
@@ -81,11 +81,11 @@ class Loop:
         return lines
 
 
-def fault_at(point: str, count: int) -> Callable[[Point], None]:
+def fault_at(point: str, count: int) -> Callable[[Failpoint], None]:
     """Return a hook that kills this process when it comes by `point` for the `count`-th time."""
-    passed: list[Point] = []
+    passed: list[Failpoint] = []
 
-    def at(now: Point) -> None:
+    def at(now: Failpoint) -> None:
         passed.append(now)
         if now == point and passed.count(now) == count:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -96,7 +96,7 @@ def fault_at(point: str, count: int) -> Callable[[Point], None]:
 def main(root: str, attempt: str, max_files: str, point: str, count: str) -> None:
     """Drain the raw folder as attempt `attempt` of the execution `task`."""
     store = BookmarkStore(SqliteTable(Path(root) / "bookmarks.db"), "test")
-    shop = Shop(Path(root), store, replace(Machine(), at=fault_at(point, int(count))))
+    shop = Shop(Path(root), store, replace(RunEnvironment(), at=fault_at(point, int(count))))
     run = shop.begin("copy", "task", int(attempt), in_batches=True)
     for batch in Loop(shop, run, FileOptions(bound=Bound.of(max_files=max_files))).batches():
         print(batch.summary.in_words())

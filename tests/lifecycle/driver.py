@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from airflow_bookmarks.lifecycle.protocol.failpoint import fault_from_environment
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -20,7 +20,7 @@ from tests.lifecycle.shop import Shop
 def main(root: str, attempt: str, mode: str, job: str = "copy", upstream: str | None = None) -> None:
     """Make one run as attempt `attempt` of the execution `task`."""
     store = BookmarkStore(SqliteTable(Path(root) / "bookmarks.db"), "test")
-    machine = replace(Machine(), at=fault_from_environment(int(attempt)))
+    machine = replace(RunEnvironment(), at=fault_from_environment(int(attempt)))
     shop = Shop(Path(root), store, machine, Mode(mode))
     shop.run(job, run_id="task", attempt=int(attempt), upstream=upstream)
 

@@ -10,13 +10,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.option import Choice
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.maintenance.doctor import Finding, examine
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
-from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
+from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.sources.files.options import FileOptions
@@ -33,7 +33,7 @@ class Shop:
 
     root: Path
     store: BookmarkStore
-    machine: Machine = field(default_factory=Machine)
+    machine: RunEnvironment = field(default_factory=RunEnvironment)
     mode: Mode = Mode.APPEND
     runs_made: int = 0
     overwrites_published: bool = True  # also of pause and disable runs
@@ -50,22 +50,22 @@ class Shop:
         os.utime(path, (seconds, seconds))
         return path
 
-    def caller(self, run_id: str | None = None, attempt: int = 1) -> Caller:
+    def caller(self, run_id: str | None = None, attempt: int = 1) -> RunIdentity:
         self.runs_made += 1
-        return Caller(run_id or f"manual/{self.runs_made}", attempt)
+        return RunIdentity(run_id or f"manual/{self.runs_made}", attempt)
 
     def begin(self, job: str = "copy", run_id: str | None = None, attempt: int = 1, **kwargs: Any) -> ActiveRun:
         return ActiveRun.begin(self.store, job, self.caller(run_id, attempt), self.machine, **kwargs)
 
     def side(
         self, job: str = "copy", option: str = "pause", from_run: str | None = None, to_run: str | None = None
-    ) -> SideRun:
+    ) -> DetachedRun:
         choice = Choice.of(option, from_run, to_run)
-        return SideRun.begin(self.store, job, self.caller(), choice, self.machine)
+        return DetachedRun.begin(self.store, job, self.caller(), choice, self.machine)
 
     def copy(
         self,
-        run: ActiveRun | SideRun,
+        run: ActiveRun | DetachedRun,
         *,
         upstream: str | None = None,
         on_missing: Any = "error",
@@ -83,7 +83,7 @@ class Shop:
         lines: list[str] = []
         target = self.root / run.job
         facts = {"format": "text", "mode": self.mode.value}
-        place = Place("files", str(target), facts=facts, overwrites_published=self.overwrites_published)
+        place = StagingRequest("files", str(target), facts=facts, overwrites_published=self.overwrites_published)
         folder = Path(run.place("out", place))
         for i, path in enumerate(plan.files.paths):
             text = Path(path).read_text()
@@ -137,6 +137,6 @@ def unsound(store: BookmarkStore, **how: Any) -> list[Finding]:
     return [finding for finding in examine(store, **how) if finding.code != "undone-files-left"]
 
 
-def short_lease() -> Machine:
+def short_lease() -> RunEnvironment:
     """Return a machine whose leases have run out as soon as they are taken."""
-    return Machine(lease_time=timedelta(seconds=0))
+    return RunEnvironment(lease_time=timedelta(seconds=0))

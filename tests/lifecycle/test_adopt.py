@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from airflow_bookmarks.core.errors import FencedError, MisuseError, NotCommittedError, SourceChangedError
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.run import Run, RunState
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point, no_fault
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint, no_fault
 from airflow_bookmarks.lifecycle.protocol.finish import finish as finish_execution
 from airflow_bookmarks.lifecycle.protocol.recover import recover
-from airflow_bookmarks.lifecycle.protocol.staging import Place, Staged
+from airflow_bookmarks.lifecycle.protocol.staging import Staged, StagingRequest
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sources.files.planner import FileSource
-from airflow_bookmarks.store.bookmark_store import Holding
+from airflow_bookmarks.store.bookmark_store import LeaseGrant
 from tests.lifecycle.shop import FILES, Shop
 
 
@@ -41,7 +41,7 @@ class Rows:
             self._db.executemany("INSERT INTO rows VALUES (?, ?)", [(fence, line) for line in lines])
         return True
 
-    def burn(self, holding: Holding, run: Run, output: str) -> None:
+    def burn(self, holding: LeaseGrant, run: Run, output: str) -> None:
         with self._db:
             self._db.execute("INSERT OR IGNORE INTO tokens VALUES (?)", (2 * holding.fence - 1,))
 
@@ -65,7 +65,7 @@ def begin(shop: Shop, rows: Rows, attempt: int, run_id: str = "task") -> ActiveR
 
 def plan_and_place(shop: Shop, run: ActiveRun) -> list[str]:
     plan = run.plan("raw", FileSource(FILES, [str(shop.raw)]))
-    run.place("out", Place(Rows.kind, str(shop.root / "rows")))
+    run.place("out", StagingRequest(Rows.kind, str(shop.root / "rows")))
     return [line for path in plan.files.paths for line in Path(path).read_text().splitlines()]
 
 
@@ -99,7 +99,7 @@ def test_landed_rows_are_taken_over_again_from_an_heir_that_died_before_its_comm
     dead = begin(shop, rows, 1)
     rows.write(fence_of(dead), plan_and_place(shop, dead))
     seen = shop.store.look("copy", "task")
-    heir = shop.store.take("copy", Caller("task", 2), seen, shop.machine.lease_time)
+    heir = shop.store.take("copy", RunIdentity("task", 2), seen, shop.machine.lease_time)
     assert heir is not None
     _, adopted = recover(shop.store, heir, shop.machine, {Rows.kind: rows})
     assert adopted is not None
@@ -148,7 +148,7 @@ def test_staged_output_is_taken_over_with_the_rows_that_landed(shop: Shop, rows:
     shop.put("a.txt", "a")
     dead = begin(shop, rows, 1)
     lines = shop.copy(dead)
-    dead.place("rows", Place(Rows.kind, str(shop.root / "rows")))
+    dead.place("rows", StagingRequest(Rows.kind, str(shop.root / "rows")))
     rows.write(fence_of(dead), lines)
 
     begin(shop, rows, 2).abort("only to recover")
@@ -162,22 +162,22 @@ def test_sink_that_commits_by_itself_comes_last_and_alone(shop: Shop, rows: Rows
     shop.put("a.txt", "a")
     run = begin(shop, rows, 1)
     shop.copy(run)
-    run.place("rows", Place(Rows.kind, str(shop.root / "rows")))
+    run.place("rows", StagingRequest(Rows.kind, str(shop.root / "rows")))
 
     with pytest.raises(MisuseError, match="commits by itself"):
-        run.place("more", Place(Rows.kind, str(shop.root / "more")))
+        run.place("more", StagingRequest(Rows.kind, str(shop.root / "more")))
     with pytest.raises(MisuseError, match="commits by itself"):
-        run.place("files", Place("files", str(shop.root / "files")))
+        run.place("files", StagingRequest("files", str(shop.root / "files")))
 
 
 def test_sink_that_commits_by_itself_waits_until_all_else_is_staged(shop: Shop, rows: Rows) -> None:
     shop.put("a.txt", "a")
     run = begin(shop, rows, 1)
     run.plan("raw", FileSource(FILES, [str(shop.raw)]))
-    run.place("out", Place("files", str(shop.root / "copy")))
+    run.place("out", StagingRequest("files", str(shop.root / "copy")))
 
     with pytest.raises(MisuseError, match="not written"):
-        run.place("rows", Place(Rows.kind, str(shop.root / "rows")))
+        run.place("rows", StagingRequest(Rows.kind, str(shop.root / "rows")))
 
 
 def test_input_is_looked_at_again_before_rows_land_that_cannot_be_taken_back(shop: Shop, rows: Rows) -> None:
@@ -187,7 +187,7 @@ def test_input_is_looked_at_again_before_rows_land_that_cannot_be_taken_back(sho
     shop.put("a.txt", "another", seconds=1_800_000_000)
 
     with pytest.raises(SourceChangedError):
-        run.place("rows", Place(Rows.kind, str(shop.root / "rows")))
+        run.place("rows", StagingRequest(Rows.kind, str(shop.root / "rows")))
     run.abort("changed")
     assert lines == ["a"]
     assert rows.lines() == []
@@ -197,7 +197,7 @@ def test_worker_does_not_take_a_run_that_was_taken_over_for_the_own_one(shop: Sh
     shop.put("a.txt", "a")
     dead = begin(shop, rows, 1)
     lines = shop.copy(dead)
-    dead.place("rows", Place(Rows.kind, str(shop.root / "rows")))
+    dead.place("rows", StagingRequest(Rows.kind, str(shop.root / "rows")))
     rows.write(fence_of(dead), lines)
     shop.machine = replace(shop.machine, at=_die_when_published)
     with pytest.raises(KeyboardInterrupt):
@@ -205,13 +205,13 @@ def test_worker_does_not_take_a_run_that_was_taken_over_for_the_own_one(shop: Sh
     shop.machine = replace(shop.machine, at=no_fault)
 
     with pytest.raises(NotCommittedError, match="Run the task again"):
-        finish_execution(shop.store, "copy", Caller("task", 2), shop.machine)
+        finish_execution(shop.store, "copy", RunIdentity("task", 2), shop.machine)
     assert shop.target_lines() == {"a": 1}
     assert shop.store.head("copy").published == 1
 
 
-def _die_when_published(point: Point) -> None:
-    if point is Point.PUBLISHED:
+def _die_when_published(point: Failpoint) -> None:
+    if point is Failpoint.PUBLISHED:
         raise KeyboardInterrupt
 
 

@@ -19,8 +19,8 @@ from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind
 from airflow_bookmarks.lifecycle.protocol import file_changes
 from airflow_bookmarks.lifecycle.protocol import source_cleanup as archive
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sources.files.options import FileOptions
@@ -34,12 +34,12 @@ class KilledError(BaseException):
     """Stands for the end of a driver process at a named point."""
 
 
-def killed_at(point: Point) -> Machine:
-    def at(reached: Point) -> None:
+def killed_at(point: Failpoint) -> RunEnvironment:
+    def at(reached: Failpoint) -> None:
         if reached is point:
             raise KilledError
 
-    return replace(Machine(), at=at)
+    return replace(RunEnvironment(), at=at)
 
 
 def run(shop: Shop, disposal: Disposal | None = DELETE, **kwargs: Any) -> list[str]:
@@ -52,7 +52,7 @@ def run(shop: Shop, disposal: Disposal | None = DELETE, **kwargs: Any) -> list[s
     return lines
 
 
-def die(shop: Shop, point: Point, disposal: Disposal = DELETE) -> None:
+def die(shop: Shop, point: Failpoint, disposal: Disposal = DELETE) -> None:
     """Make a run whose driver ends at a point of its commit."""
     driver = replace(shop, machine=killed_at(point)).begin()
     driver.dispose("raw", disposal)
@@ -100,14 +100,14 @@ def test_archived_file_is_not_replaced_by_a_later_one_of_its_name(shop: Shop) ->
 
 
 def test_file_that_is_overwritten_after_the_commit_stays_and_is_read_again(shop: Shop) -> None:
-    def overwrite(reached: Point) -> None:
-        if reached is Point.MARKED:
+    def overwrite(reached: Failpoint) -> None:
+        if reached is Failpoint.MARKED:
             shop.put("a.txt", "other", seconds=1_700_000_500)
 
     shop.put("a.txt", "a")
     shop.machine = replace(shop.machine, at=overwrite)
     run(shop)
-    shop.machine = Machine()
+    shop.machine = RunEnvironment()
 
     assert there(shop) == {"a.txt": "other\n"}
     assert run(shop) == ["other"]
@@ -125,21 +125,21 @@ def test_file_that_was_missing_at_the_commit_is_none_that_was_read(shop: Shop) -
 def test_file_that_was_gone_at_the_commit_and_came_back_is_none_that_was_read(shop: Shop) -> None:
     path, away = shop.put("b.txt", "b"), shop.root / "away"
 
-    def bring_back(reached: Point) -> None:
-        if reached is Point.COMMITTED:
+    def bring_back(reached: Failpoint) -> None:
+        if reached is Failpoint.COMMITTED:
             away.rename(path)
 
     shop.put("a.txt", "a")
     shop.machine = replace(shop.machine, at=bring_back)
     run(shop, on_missing="skip", between=lambda: path.rename(away))
-    shop.machine = Machine()
+    shop.machine = RunEnvironment()
 
     assert there(shop) == {"b.txt": "b\n"}
     assert run(shop) == ["b"]
 
 
-@pytest.mark.parametrize("point", [Point.MARKED, Point.SWEPT])
-def test_what_a_driver_leaves_that_dies_after_its_mark_the_next_run_finishes(shop: Shop, point: Point) -> None:
+@pytest.mark.parametrize("point", [Failpoint.MARKED, Failpoint.SWEPT])
+def test_what_a_driver_leaves_that_dies_after_its_mark_the_next_run_finishes(shop: Shop, point: Failpoint) -> None:
     shop.put("a.txt", "a")
     die(shop, point)
     assert list(there(shop)) == ["a.txt"]
@@ -153,7 +153,7 @@ def test_what_a_driver_leaves_that_dies_after_its_mark_the_next_run_finishes(sho
 
 def test_what_another_driver_had_to_publish_the_next_run_finishes(shop: Shop) -> None:
     shop.put("a.txt", "a")
-    die(shop, Point.COMMITTED)
+    die(shop, Failpoint.COMMITTED)
     driver = shop.begin(run_id="manual/1", attempt=2)
     driver.dispose("raw", DELETE)
 
@@ -166,9 +166,9 @@ def test_what_another_driver_had_to_publish_the_next_run_finishes(shop: Shop) ->
 
 def test_leftovers_are_found_behind_several_runs(shop: Shop) -> None:
     shop.put("a.txt", "a")
-    die(shop, Point.MARKED)
+    die(shop, Failpoint.MARKED)
     shop.put("b.txt", "b")
-    die(shop, Point.MARKED)
+    die(shop, Failpoint.MARKED)
     run(shop, None)  # which keeps what it reads, and so what others left
 
     assert list(there(shop)) == ["a.txt", "b.txt"]
@@ -203,7 +203,7 @@ def test_plans_are_asked_only_if_known_files_are_listed(shop: Shop, monkeypatch:
 def test_so_many_runs_are_asked_and_no_more(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive, "LOOKED_BACK", 2)
     shop.put("a.txt", "a")
-    die(shop, Point.MARKED)
+    die(shop, Failpoint.MARKED)
     for _ in range(2):
         run(shop, None)
 
@@ -215,15 +215,15 @@ def test_so_many_runs_are_asked_and_no_more(shop: Shop, monkeypatch: pytest.Monk
 def test_reset_that_comes_before_the_end_leaves_the_files_which_are_input_again(
     shop: Shop, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def take_back(reached: Point) -> None:
-        if reached is Point.MARKED:
+    def take_back(reached: Failpoint) -> None:
+        if reached is Failpoint.MARKED:
             reset(shop.store, "copy", reason="r", who="ada")
 
     shop.put("a.txt", "a")
     shop.machine = replace(shop.machine, at=take_back)
     with caplog.at_level(logging.INFO):
         run(shop)
-    shop.machine = Machine()
+    shop.machine = RunEnvironment()
 
     assert list(there(shop)) == ["a.txt"]
     assert "1 left, because the job was taken back" in caplog.text
@@ -233,7 +233,7 @@ def test_leftovers_of_an_undone_run_are_input_again(shop: Shop) -> None:
     shop.put("a.txt", "a")
     run(shop, None)
     shop.put("b.txt", "b")
-    die(shop, Point.MARKED)
+    die(shop, Failpoint.MARKED)
     rewind(shop.store, "copy", 1, reason="r", who="ada")
 
     assert run(shop) == ["b"]

@@ -30,13 +30,13 @@ from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.changes.change import rewind
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
-from airflow_bookmarks.lifecycle.protocol.finish import Outcome, last_summary, outcome
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.protocol.finish import ExecutionOutcome, last_summary, outcome
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sources.files.backlog import Backlog
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource, left_out
-from airflow_bookmarks.sources.source import Found
+from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -306,21 +306,21 @@ def test_folders_are_listed_once_for_all_batches(shop: Shop) -> None:
 def test_stored_plan_of_a_batch_is_in_proportion_to_what_it_reads(shop: Shop) -> None:
     shop.put("0/before.txt", "b", seconds=1_700_000_000)
     first = FileSource(FILES, [str(shop.raw)], FileOptions(recursive=True))
-    read = first.advance(first.plan(Found()))
+    read = first.advance(first.plan(PlanInput()))
     assert read is not None
     for day in range(6):
         shop.put(f"{day}/a.txt", "a", seconds=1_700_000_000 + day)
         shop.put(f"{day}/late.txt", "late", seconds=1_600_000_000)
     shop.put("whole.txt", "w", seconds=1_700_000_006)
     options = FileOptions(bound=Bound(max_files=2), late_after=timedelta(days=1))
-    backlog, found, bases, named = Backlog(), Found(read.body), [], []
+    backlog, found, bases, named = Backlog(), PlanInput(read.body), [], []
     for _ in range(4):
         globs = [f"{shop.root}/{{raw/[0-5],raw/whole.txt}}"]
         source = FileSource(FILES, [], options, globs=globs, backlog=backlog)
         plan = source.plan(found)
         position = source.advance(plan)
         assert position is not None
-        found = Found(position.body, found.load, watermark=position.watermark, facts=plan.facts())
+        found = PlanInput(position.body, found.load, watermark=position.watermark, facts=plan.facts())
         stored = FilePlan.decode(plan.encode())
         bases.append([base.removeprefix(f"{shop.raw}/") for base in stored.bases])
         named.append(len(stored.unread.get(LATE, ())))
@@ -446,14 +446,14 @@ def drive(shop: Shop, attempt: int, point: str = "none", count: int = 0) -> int:
     return subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True).returncode
 
 
-@pytest.mark.parametrize("point", [p for p in Point if p not in (Point.TAKEN, Point.RECOVERED)])
-def test_killed_within_the_second_batch_and_retried_each_row_is_there_once(shop: Shop, point: Point) -> None:
+@pytest.mark.parametrize("point", [p for p in Failpoint if p not in (Failpoint.TAKEN, Failpoint.RECOVERED)])
+def test_killed_within_the_second_batch_and_retried_each_row_is_there_once(shop: Shop, point: Failpoint) -> None:
     lines = put_many(shop, 7)
-    count = {Point.LISTED: 2, Point.MOVED: 4}.get(point, 2)
+    count = {Failpoint.LISTED: 2, Failpoint.MOVED: 4}.get(point, 2)
     assert drive(shop, 1, point, count) == -signal.SIGKILL
     kept = shop.store.head("copy").run_number
     assert kept >= 1
-    assert outcome(shop.store, "copy", "task")[0] is not Outcome.FINISHED
+    assert outcome(shop.store, "copy", "task")[0] is not ExecutionOutcome.FINISHED
     assert drive(shop, 2) == 0
     assert shop.target_lines() == dict.fromkeys(lines, 1)
     assert shop.staged_files() == []
@@ -484,10 +484,10 @@ def test_side_runs_walk_through_the_backlog_and_change_nothing(shop: Shop, optio
 
 def side_in_batches(shop: Shop, option: str, from_run: str | None = None, to_run: str | None = None) -> Any:
     from airflow_bookmarks.core.option import Choice
-    from airflow_bookmarks.lifecycle.run.detached import SideRun
+    from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 
     choice = Choice.of(option, from_run, to_run)
-    return SideRun.begin(shop.store, "copy", shop.caller(), choice, shop.machine, in_batches=True)
+    return DetachedRun.begin(shop.store, "copy", shop.caller(), choice, shop.machine, in_batches=True)
 
 
 def test_pause_over_a_window_is_one_batch(shop: Shop) -> None:

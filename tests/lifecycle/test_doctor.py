@@ -20,10 +20,10 @@ from airflow_bookmarks.lifecycle.changes.naming import adopt, delete, rename
 from airflow_bookmarks.lifecycle.maintenance.doctor import Finding, repair
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
-from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
+from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -184,19 +184,19 @@ def test_every_step_of_a_varied_history_is_sound(shop: Shop, large: bool) -> Non
 
 def test_due_replay_and_what_it_leaves_are_sound(shop: Shop) -> None:
     three_runs(shop)
-    shop.machine = replace(short_lease(), at=stop_at(Point.COMMITTED))
+    shop.machine = replace(short_lease(), at=stop_at(Failpoint.COMMITTED))
     with pytest.raises(Stopped):
         replay(shop, 2).commit()
     assert examine(shop.store) == []
     rewind(shop.store, "copy", 1, reason="x", who="ada", force=True)
     assert examine(shop.store) == []
-    shop.machine = Machine()
+    shop.machine = RunEnvironment()
     shop.run()
     assert examine(shop.store) == []
 
 
-@pytest.mark.parametrize("point", Point)
-def test_run_that_died_at_any_point_leaves_no_more_than_a_lease_and_staging(shop: Shop, point: Point) -> None:
+@pytest.mark.parametrize("point", Failpoint)
+def test_run_that_died_at_any_point_leaves_no_more_than_a_lease_and_staging(shop: Shop, point: Failpoint) -> None:
     three_runs(shop)
     shop.put("d.txt", "d")
     shop.machine = replace(short_lease(), at=stop_at(point), start_thread=lambda work: None)
@@ -209,7 +209,7 @@ def test_run_that_died_at_any_point_leaves_no_more_than_a_lease_and_staging(shop
     assert {f.code for f in examine(shop.store)} <= {"staging-orphaned"}
     later = {f.code for f in examine(shop.store, clock=in_days(1))}
     assert later <= {"lease-dangling", "staging-orphaned"}
-    shop.machine = Machine()
+    shop.machine = RunEnvironment()
     shop.run()
     assert examine(shop.store, clock=in_days(1)) == []
 
@@ -218,8 +218,8 @@ class Stopped(Exception):
     """Stands for the death of a driver."""
 
 
-def stop_at(point: Point) -> Callable[[Point], None]:
-    def stop(reached: Point) -> None:
+def stop_at(point: Failpoint) -> Callable[[Failpoint], None]:
+    def stop(reached: Failpoint) -> None:
         if reached is point:
             raise Stopped
 
@@ -254,9 +254,11 @@ def test_side_run_that_overwrote_what_runs_published_is_sound(shop: Shop, mode: 
 
 
 def test_side_run_that_replaced_a_partition_with_deeper_folders_is_sound(shop: Shop) -> None:
-    def publish(run: ActiveRun | SideRun, partition: str) -> None:
+    def publish(run: ActiveRun | DetachedRun, partition: str) -> None:
         target, mode = str(shop.root / "copy"), Mode.OVERWRITE_PARTITIONS
-        folder = run.place("out", Place("files", target, facts={"mode": mode.value}, overwrites_published=True))
+        folder = run.place(
+            "out", StagingRequest("files", target, facts={"mode": mode.value}, overwrites_published=True)
+        )
         Path(folder, partition).mkdir(parents=True)
         Path(folder, partition, "part").write_text("a\n")
         run.staged("out", collect_staged(FILES, folder, target, run.file_token, mode, rows=1, schema=None))
@@ -464,10 +466,10 @@ def change_line(shop: Shop, epoch: int = 2, **changes: Value) -> None:
 def lose_staged(shop: Shop) -> None:
     """Let a run end between its commit and its publish, and lose what it staged."""
     shop.put("d.txt", "d")
-    shop.machine = replace(short_lease(), at=stop_at(Point.COMMITTED), start_thread=lambda work: None)
+    shop.machine = replace(short_lease(), at=stop_at(Failpoint.COMMITTED), start_thread=lambda work: None)
     with pytest.raises(Stopped):
         shop.run()
-    shop.machine = Machine()
+    shop.machine = RunEnvironment()
     for path in shop.staged_files():
         path.unlink()
 

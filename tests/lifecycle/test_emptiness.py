@@ -15,8 +15,8 @@ from airflow_bookmarks.lifecycle.inspect.lag import lag
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.inspect.runs import history
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
-from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
+from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.empty import commit_empty
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
@@ -27,7 +27,7 @@ from tests.lifecycle.shop import FILES, Shop
 
 def stage(
     shop: Shop,
-    run: ActiveRun | SideRun,
+    run: ActiveRun | DetachedRun,
     *lines: str,
     output: str = "api",
     mode: Mode = Mode.APPEND,
@@ -36,7 +36,7 @@ def stage(
 ) -> None:
     """Stage lines that come from somewhere else: one file, also where there is no line."""
     target = str(shop.root / output)
-    place = Place("files", target, facts={"format": "text", "mode": mode.value}, when_empty=when_empty)
+    place = StagingRequest("files", target, facts={"format": "text", "mode": mode.value}, when_empty=when_empty)
     folder = Path(run.place(output, place))
     folder.mkdir(parents=True)
     (folder / "part.txt").write_text("".join(f"{line}\n" for line in lines))

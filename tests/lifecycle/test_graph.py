@@ -12,7 +12,7 @@ from airflow_bookmarks.core.errors import JobUnknownError
 from airflow_bookmarks.core.rules.lag import LagState
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind
 from airflow_bookmarks.lifecycle.changes.naming import delete, rename
-from airflow_bookmarks.lifecycle.inspect.graph import Graph, Node, Read, graph
+from airflow_bookmarks.lifecycle.inspect.graph import JobGraph, Node, ReadEdge, graph
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.table import Delete
@@ -40,7 +40,7 @@ def diamond(shop: Shop) -> None:
     run(shop, "bottom", "left", "right")
 
 
-def edges(found: Graph) -> list[tuple[str, str]]:
+def edges(found: JobGraph) -> list[tuple[str, str]]:
     return [(read.job, read.source) for read in found.reads if read.lag is not None]
 
 
@@ -147,8 +147,8 @@ def test_cycle_of_jobs_is_drawn_and_ends(shop: Shop) -> None:
 
 def test_chain_that_is_longer_than_the_stack_is_drawn() -> None:
     names = [f"job.{number:04}" for number in range(3000)]
-    reads = tuple(Read(after, before, ("up",)) for before, after in pairwise(names))
-    found = Graph("test", {name: Node(name, "job") for name in names}, reads)
+    reads = tuple(ReadEdge(after, before, ("up",)) for before, after in pairwise(names))
+    found = JobGraph("test", {name: Node(name, "job") for name in names}, reads)
     assert len(found.as_text().splitlines()) == 3000
     assert len(found.around("job.1500").nodes) == 3000
 

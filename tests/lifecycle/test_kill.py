@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.job import Caller
-from airflow_bookmarks.lifecycle.protocol.failpoint import FAULT_VARIABLE, Point, fault_from_environment, no_fault
-from airflow_bookmarks.lifecycle.protocol.finish import Outcome, finish, outcome
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.core.job import RunIdentity
+from airflow_bookmarks.lifecycle.protocol.failpoint import FAULT_VARIABLE, Failpoint, fault_from_environment, no_fault
+from airflow_bookmarks.lifecycle.protocol.finish import ExecutionOutcome, finish, outcome
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.store.table import Update, Value
 from tests.lifecycle.shop import Shop
 
 ROOT = Path(__file__).parents[2]
-NOTHING_COMMITTED = {p for p in Point if list(Point).index(p) < list(Point).index(Point.COMMITTED)}
+NOTHING_COMMITTED = {p for p in Failpoint if list(Failpoint).index(p) < list(Failpoint).index(Failpoint.COMMITTED)}
 
 
 def drive(shop: Shop, attempt: int, mode: Mode, fault: str = "") -> int:
@@ -31,8 +31,8 @@ def drive(shop: Shop, attempt: int, mode: Mode, fault: str = "") -> int:
 
 
 @pytest.mark.parametrize("mode", [Mode.APPEND, Mode.OVERWRITE_PARTITIONS])
-@pytest.mark.parametrize("point", Point)
-def test_killed_at_a_point_and_retried_each_row_is_there_once(shop: Shop, point: Point, mode: Mode) -> None:
+@pytest.mark.parametrize("point", Failpoint)
+def test_killed_at_a_point_and_retried_each_row_is_there_once(shop: Shop, point: Failpoint, mode: Mode) -> None:
     shop.mode = mode
     shop.put("a.txt", "a1")
     shop.put("b.txt", "b")
@@ -49,28 +49,28 @@ def test_killed_at_a_point_and_retried_each_row_is_there_once(shop: Shop, point:
     assert (head.publishing, head.lease, head.published) == (None, None, head.run_number)
 
 
-@pytest.mark.parametrize("point", [Point.COMMITTED, Point.PUBLISHING, Point.MOVED, Point.PUBLISHED])
-def test_worker_publishes_what_a_dead_driver_committed(shop: Shop, point: Point) -> None:
+@pytest.mark.parametrize("point", [Failpoint.COMMITTED, Failpoint.PUBLISHING, Failpoint.MOVED, Failpoint.PUBLISHED])
+def test_worker_publishes_what_a_dead_driver_committed(shop: Shop, point: Failpoint) -> None:
     shop.put("a.txt", "a")
     shop.put("b.txt", "b")
     assert drive(shop, 1, Mode.APPEND, f"{point}@1") == -signal.SIGKILL
-    assert outcome(shop.store, "copy", "task")[0] is Outcome.DUE
-    summary = finish(shop.store, "copy", Caller("task", 1), Machine())
+    assert outcome(shop.store, "copy", "task")[0] is ExecutionOutcome.DUE
+    summary = finish(shop.store, "copy", RunIdentity("task", 1), RunEnvironment())
     assert (summary.run_number, summary.is_published) == (1, True)
     assert shop.target_lines() == {"a": 1, "b": 1}
     assert shop.staged_files() == []
-    assert outcome(shop.store, "copy", "task")[0] is Outcome.FINISHED
+    assert outcome(shop.store, "copy", "task")[0] is ExecutionOutcome.FINISHED
 
 
 def test_worker_has_published_though_an_old_staging_root_can_not_be_reached(
     shop: Shop, caplog: pytest.LogCaptureFixture
 ) -> None:
     shop.put("a.txt", "a")
-    assert drive(shop, 1, Mode.APPEND, f"{Point.COMMITTED}@1") == -signal.SIGKILL
+    assert drive(shop, 1, Mode.APPEND, f"{Failpoint.COMMITTED}@1") == -signal.SIGKILL
     staging: list[Value] = ["gopher://old/test/copy", *shop.store.head("copy").staging]
     shop.store.table.transact([Update(shop.store.keys("copy").head, set={"staging": staging})])
 
-    assert finish(shop.store, "copy", Caller("task", 1), Machine()).is_published
+    assert finish(shop.store, "copy", RunIdentity("task", 1), RunEnvironment()).is_published
 
     assert (shop.target_lines(), shop.staged_files()) == ({"a": 1}, [])
     assert "what was staged in 'gopher://old/test/copy' is left" in caplog.text

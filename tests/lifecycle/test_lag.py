@@ -15,7 +15,7 @@ from airflow_bookmarks.core.rules.lag import LagState
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind
 from airflow_bookmarks.lifecycle.changes.naming import delete
 from airflow_bookmarks.lifecycle.inspect.lag import Lag, Neighbours, lag, lags
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
@@ -228,8 +228,8 @@ def test_run_that_is_committed_and_not_published_is_no_lag_yet(town: Town) -> No
     town.consume()
     town.publish()
 
-    def stop(at: Point) -> None:
-        if at is Point.COMMITTED:
+    def stop(at: Failpoint) -> None:
+        if at is Failpoint.COMMITTED:
             raise Stopped
 
     town.shop.machine = replace(town.shop.machine, at=stop)

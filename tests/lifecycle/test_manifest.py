@@ -22,7 +22,7 @@ from airflow_bookmarks.files.hadoop.abfs import AbfsFileSystem
 from airflow_bookmarks.files.s3.settings import S3Settings
 from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.lifecycle.inspect.runs import files_of
-from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.empty import commit_empty
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
@@ -45,7 +45,7 @@ def written(uri: str) -> dict[str, Any]:
     return {str(path.relative_to(root)): json.loads(path.read_text()) for path in sorted(root.rglob("*.json"))}
 
 
-def plan(run: ActiveRun | SideRun, shop: Shop, uri: str) -> FilePlan:
+def plan(run: ActiveRun | DetachedRun, shop: Shop, uri: str) -> FilePlan:
     run.write_manifests(Manifests.of(uri, run.job, run.execution_id))
     return run.plan("raw", FileSource(FILES, [str(shop.raw)]))
 

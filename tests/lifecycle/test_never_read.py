@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.lifecycle.changes.change import Change, preview, set_position
-from airflow_bookmarks.lifecycle.inspect.never_read import NeverRead
+from airflow_bookmarks.lifecycle.inspect.never_read import NeverReadInput
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from tests.lifecycle.shop import FILES, Shop
@@ -25,7 +25,7 @@ def behind(shop: Shop) -> None:
     shop.put("c.txt", "ccc", seconds=NEW)
 
 
-def seen(shop: Shop, value: str, job: str = "copy") -> NeverRead | None:
+def seen(shop: Shop, value: str, job: str = "copy") -> NeverReadInput | None:
     return preview(shop.store, job, Change("set", ctx="raw", value=value)).never_read
 
 
@@ -33,7 +33,7 @@ def test_set_to_now_names_the_files_that_no_run_will_read(shop: Shop) -> None:
     behind(shop)
     shop.run("down", upstream="copy")
     found = seen(shop, "now")
-    assert found == NeverRead(files=2, bytes=7, consumers=("down",))
+    assert found == NeverReadInput(files=2, bytes=7, consumers=("down",))
     told = preview(shop.store, "copy", Change("set", ctx="raw", value="now")).as_dict()["never_read"]
     assert told == {"files": 2, "bytes": 7, "runs": [], "consumers": ["down"], "unknown": None}
     set_position(shop.store, "copy", "raw", "now", **WHY)
@@ -42,14 +42,14 @@ def test_set_to_now_names_the_files_that_no_run_will_read(shop: Shop) -> None:
 
 def test_set_to_a_time_names_only_what_is_older_and_was_not_read(shop: Shop) -> None:
     behind(shop)
-    assert seen(shop, "2023-11-15T00:00:00Z") == NeverRead(files=1, bytes=3)
-    assert seen(shop, "2013-01-01T00:00:00Z") == NeverRead(files=0, bytes=0)
+    assert seen(shop, "2023-11-15T00:00:00Z") == NeverReadInput(files=1, bytes=3)
+    assert seen(shop, "2013-01-01T00:00:00Z") == NeverReadInput(files=0, bytes=0)
 
 
 def test_set_of_a_job_that_is_up_to_date_names_nothing(shop: Shop) -> None:
     shop.put("a.txt", "a")
     shop.run()
-    assert seen(shop, "now") == NeverRead(files=0, bytes=0)
+    assert seen(shop, "now") == NeverReadInput(files=0, bytes=0)
     assert preview(shop.store, "copy", Change("reset")).never_read is None
 
 
@@ -59,7 +59,7 @@ def test_what_a_bound_or_settling_left_to_later_runs_is_never_read_either(shop: 
     run = shop.begin()
     run.plan("raw", FileSource(FILES, [str(shop.raw)], replace(FileOptions(), bound=Bound.of(max_files=1))))
     run.commit()
-    assert seen(shop, "now") == NeverRead(files=3, bytes=6)
+    assert seen(shop, "now") == NeverReadInput(files=3, bytes=6)
 
 
 def test_set_of_a_consumer_names_the_runs_of_its_upstream(shop: Shop) -> None:
@@ -68,9 +68,9 @@ def test_set_of_a_consumer_names_the_runs_of_its_upstream(shop: Shop) -> None:
         shop.run("up")
         if name == "a":
             shop.run("down", upstream="up")
-    assert seen(shop, "now", "down") == NeverRead(files=2, bytes=4, runs=(2, 3))
-    assert seen(shop, "2", "down") == NeverRead(files=1, bytes=2, runs=(2,))
-    assert seen(shop, "1", "down") == NeverRead(files=0, bytes=0)
+    assert seen(shop, "now", "down") == NeverReadInput(files=2, bytes=4, runs=(2, 3))
+    assert seen(shop, "2", "down") == NeverReadInput(files=1, bytes=2, runs=(2,))
+    assert seen(shop, "1", "down") == NeverReadInput(files=0, bytes=0)
 
 
 def test_source_that_cannot_be_looked_at_is_not_known(shop: Shop) -> None:

@@ -12,10 +12,10 @@ from airflow_bookmarks.core.errors import (
     RunUnknownError,
     SourceChangedError,
 )
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.protocol.finish import side_summary
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest
 from airflow_bookmarks.store.table import Key
 from tests.lifecycle.shop import Shop
 
@@ -158,11 +158,11 @@ def test_summary_of_a_side_run_says_what_its_record_says(shop: Shop) -> None:
     run = shop.side("copy", "disable")
     shop.copy(run)
     run.commit()
-    caller = Caller(f"manual/{shop.runs_made}", 1)
+    caller = RunIdentity(f"manual/{shop.runs_made}", 1)
     summary = side_summary(shop.store, "copy", caller, "disable")
     assert (summary.is_published, summary.run_number) == (True, None)
     assert (summary.contexts["raw"]["files"], summary.outputs["out"]["rows"]) == (1, 2)
-    assert not side_summary(shop.store, "copy", Caller("another", 1), "disable").is_published
+    assert not side_summary(shop.store, "copy", RunIdentity("another", 1), "disable").is_published
 
 
 # ---- side runs that fail
@@ -229,7 +229,7 @@ def test_side_run_with_an_output_that_was_never_written_publishes_nothing(shop: 
     shop.put("a.txt", "a")
     run = shop.side()
     shop.copy(run)
-    run.place("more", Place("files", str(shop.root / "more")))
+    run.place("more", StagingRequest("files", str(shop.root / "more")))
     with pytest.raises(MisuseError, match=r"\['more'\] were placed and not written\. Nothing was published"):
         run.commit()
     run.abort("misuse")

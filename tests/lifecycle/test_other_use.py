@@ -14,7 +14,7 @@ from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.files.filesystem import paths_and_patterns
 from airflow_bookmarks.lifecycle.changes.change import relocate, rename_context, reset
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.lifecycle.run.other_use import Region
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
@@ -259,7 +259,9 @@ def test_output_that_later_runs_did_not_write_stays_until_its_consumers_have_it(
         maker.plan("raw", source(shop))
         for name in outputs:
             target = str(shop.root / name)
-            folder = Path(maker.place(name, Place("files", target, facts={"format": "text", "mode": "append"})))
+            folder = Path(
+                maker.place(name, StagingRequest("files", target, facts={"format": "text", "mode": "append"}))
+            )
             folder.mkdir(parents=True)
             (folder / "part.txt").write_text("x\n")
             made = collect_staged(FILES, str(folder), target, maker.file_token, Mode.APPEND, rows=1, schema="{}")

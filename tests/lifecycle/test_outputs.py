@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -26,7 +26,7 @@ def stage_both(shop: Shop, run: ActiveRun) -> None:
     """Stage one file for each of two outputs."""
     for name in NAMES:
         target = str(shop.root / name)
-        folder = run.place(name, Place("files", target))
+        folder = run.place(name, StagingRequest("files", target))
         Path(folder).mkdir(parents=True)
         Path(folder, "part").write_text(f"{name}\n")
         staged = collect_staged(FILES, folder, target, run.file_token, Mode.APPEND, rows=1, schema=None)
@@ -42,14 +42,14 @@ def drive(root: str, number: int) -> None:
     """Make a run with two outputs in this process, which dies when so many files were moved."""
     moved = 0
 
-    def die(point: Point) -> None:
+    def die(point: Failpoint) -> None:
         nonlocal moved
-        moved += point is Point.MOVED
+        moved += point is Failpoint.MOVED
         if moved == number:
             os.kill(os.getpid(), signal.SIGKILL)
 
     store = BookmarkStore(SqliteTable(Path(root) / "bookmarks.db"), "test")
-    shop = Shop(Path(root), store, Machine(at=die))
+    shop = Shop(Path(root), store, RunEnvironment(at=die))
     run = shop.begin(run_id="task")
     stage_both(shop, run)
     run.commit()

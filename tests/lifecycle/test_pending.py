@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from airflow_bookmarks.core.errors import RunUnknownError, SourceError
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position, undo, unlock
-from airflow_bookmarks.lifecycle.inspect.pending import Pending, pending
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.inspect.pending import PendingInput, pending
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.lifecycle.run.empty import commit_empty
 from airflow_bookmarks.sources.files.options import FileOptions
@@ -38,22 +38,22 @@ class Stopped(BaseException):
     """Stands for a process that ended at a point."""
 
 
-def stopping_at(shop: Shop, point: Point) -> Shop:
-    def stop(at: Point) -> None:
+def stopping_at(shop: Shop, point: Failpoint) -> Shop:
+    def stop(at: Failpoint) -> None:
         if at is point:
             raise Stopped
 
     return replace(shop, machine=replace(shop.machine, at=stop))
 
 
-def die(shop: Shop, point: Point, job: str = "copy") -> None:
+def die(shop: Shop, point: Failpoint, job: str = "copy") -> None:
     """Begin a run whose process ends at a point, and whose lease somebody has taken away since."""
     with pytest.raises(Stopped):
         stopping_at(shop, point).run(job)
     unlock(shop.store, job, **WHY)
 
 
-def names(found: Pending, ctx: str = "raw") -> list[str]:
+def names(found: PendingInput, ctx: str = "raw") -> list[str]:
     plan = next(context.plan for context in found.contexts if context.ctx == ctx)
     assert plan is not None
     return [Path(path).name for path in plan.files.paths]
@@ -301,7 +301,7 @@ def step_of(shop: Shop, step: str, run_number: int, name: str) -> None:
         shop.run("up")
     elif what == "die":
         shop.put(name, "a line")
-        die(shop, Point.COMMITTED, "up")
+        die(shop, Failpoint.COMMITTED, "up")
     elif what == "consume":
         run = shop.begin("down")
         run.plan("raw", UpstreamSource(shop.store, "down", "up", on_rewind="ignore"))
@@ -426,7 +426,7 @@ def test_publish_that_is_due_is_pending(shop: Shop) -> None:
     shop.put("a.txt", "a")
     shop.run()
     shop.put("b.txt", "b")
-    die(shop, Point.COMMITTED)
+    die(shop, Failpoint.COMMITTED)
     found = pending(shop.store, "copy")
     assert (found.is_empty, found.as_dict()["due_run_number"], found.contexts[0].files) == (False, 2, 0)
     shop.run()
@@ -435,7 +435,7 @@ def test_publish_that_is_due_is_pending(shop: Shop) -> None:
 
 def test_run_that_a_dead_driver_left_open_is_pending(shop: Shop) -> None:
     shop.run()
-    die(shop, Point.PLANNED)
+    die(shop, Failpoint.PLANNED)
     found = pending(shop.store, "copy")
     assert (found.is_empty, len(found.left_open), found.holder) == (False, 1, None)
     shop.run()

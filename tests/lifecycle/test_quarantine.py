@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError, QuarantineFullError
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.ledger import quarantine
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.run import Run
@@ -21,17 +21,17 @@ from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset, r
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.recover import CommittingSink
-from airflow_bookmarks.lifecycle.protocol.staging import Place, Staged
+from airflow_bookmarks.lifecycle.protocol.staging import Staged, StagingRequest
 from airflow_bookmarks.lifecycle.run.empty import commit_empty
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
-from airflow_bookmarks.store.bookmark_store import BookmarkStore, Holding
+from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
 from tests.lifecycle.shop import FILES, Shop
 
 
@@ -96,7 +96,7 @@ def test_driver_that_dies_with_the_reduced_plan_leaves_nothing_behind(shop: Shop
 class _Landed:
     """A sink that commits by itself, in which every run's rows are found."""
 
-    def burn(self, holding: Holding, run: Run, output: str) -> None:
+    def burn(self, holding: LeaseGrant, run: Run, output: str) -> None:
         """Do nothing."""
 
     def landed(self, run: Run, output: str) -> bool:
@@ -113,7 +113,7 @@ def test_run_that_is_taken_over_keeps_what_it_could_not_parse_and_the_watermark_
     shop.put("c.txt", "c")
     dead = shop.begin(run_id="task")
     read(shop, dead, ["b.txt"])
-    dead.place("out", Place("rows", str(shop.root / "rows")))
+    dead.place("out", StagingRequest("rows", str(shop.root / "rows")))
     sinks: dict[str, CommittingSink] = {"rows": _Landed()}
 
     heir = shop.begin(run_id="task", attempt=2, sinks=sinks)
@@ -125,17 +125,17 @@ def test_run_that_is_taken_over_keeps_what_it_could_not_parse_and_the_watermark_
     heir.commit()
 
 
-@pytest.mark.parametrize("point", [Point.COMMITTED, Point.PUBLISHED, Point.MARKED])
-def test_record_is_there_from_the_commit_on(shop: Shop, point: Point) -> None:
+@pytest.mark.parametrize("point", [Failpoint.COMMITTED, Failpoint.PUBLISHED, Failpoint.MARKED])
+def test_record_is_there_from_the_commit_on(shop: Shop, point: Failpoint) -> None:
     class KilledError(BaseException):
         pass
 
-    def at(reached: Point) -> None:
+    def at(reached: Failpoint) -> None:
         if reached is point:
             raise KilledError
 
     shop.put("b.txt", "b")
-    dead = replace(shop, machine=replace(Machine(), at=at)).begin(run_id="task")
+    dead = replace(shop, machine=replace(RunEnvironment(), at=at)).begin(run_id="task")
     read(shop, dead, ["b.txt"])
     with pytest.raises(KilledError):
         dead.commit()
@@ -241,7 +241,7 @@ def test_worker_commits_an_empty_run_though_broken_files_are_listed(shop: Shop) 
     run(shop, "b.txt")
 
     assert pending(shop.store, "copy").is_empty
-    assert commit_empty(shop.store, "copy", Caller("worker", 1), Machine()) is not None
+    assert commit_empty(shop.store, "copy", RunIdentity("worker", 1), RunEnvironment()) is not None
     assert held(shop.store) == ["b.txt"]
 
 
@@ -278,7 +278,7 @@ def test_output_of_a_run_without_the_broken_file_is_published(shop: Shop) -> Non
     shop.put("b.txt", "b")
     driver = shop.begin()
     assert read(shop, driver, ["b.txt"]) == ["a.txt"]
-    folder = Path(driver.place("out", Place("files", str(shop.root / "copy"))))
+    folder = Path(driver.place("out", StagingRequest("files", str(shop.root / "copy"))))
     (folder / "part-0.txt").parent.mkdir(parents=True)
     (folder / "part-0.txt").write_text("a\n")
     driver.staged(

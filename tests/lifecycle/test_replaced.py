@@ -13,8 +13,8 @@ from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind
 from airflow_bookmarks.lifecycle.inspect.runs import history
 from airflow_bookmarks.lifecycle.maintenance.doctor.examination import examine
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from tests.lifecycle.shop import FILES, Shop
@@ -151,8 +151,8 @@ def deleted_for_a_dropped_publish(shop: Shop) -> None:
     shop.put("month=1/a.txt", "a1")
     shop.run("up")
 
-    def stop(at: Point) -> None:
-        if at is Point.PUBLISHED:
+    def stop(at: Failpoint) -> None:
+        if at is Failpoint.PUBLISHED:
             raise Stopped
 
     shop.put("month=1/a.txt", "a2", "x")
@@ -196,7 +196,7 @@ def test_partitions_that_were_not_listed_may_be_part_of_a_coarser_one_that_is_re
         source = FileSource(FILES, [str(shop.raw)], FileOptions(reread=reread, **options))
         plan, target = run.plan("raw", source), str(shop.root / "copy")
         facts = {"format": "text", "mode": shop.mode.value}
-        folder = Path(run.place("out", Place("files", target, facts=facts)))
+        folder = Path(run.place("out", StagingRequest("files", target, facts=facts)))
         for number, path in enumerate(plan.files.paths):
             part = folder / columns.format(day=Path(path).parent.name[4:]) / f"part-{number}.txt"
             part.parent.mkdir(parents=True, exist_ok=True)

@@ -27,8 +27,8 @@ from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
-from airflow_bookmarks.lifecycle.protocol.finish import Outcome, finish, outcome
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.protocol.finish import ExecutionOutcome, finish, outcome
 from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.lifecycle.state.summary import Summary
@@ -318,7 +318,7 @@ def test_worker_reports_the_replay_of_a_run_whose_execution_was_collected(shop: 
     replay(shop, 1, run_id="collected")
 
     assert finish(shop.store, "copy", shop.caller("collected"), shop.machine).run_number == 1
-    assert outcome(shop.store, "copy", "collected")[0] is Outcome.FINISHED
+    assert outcome(shop.store, "copy", "collected")[0] is ExecutionOutcome.FINISHED
     assert unsound(shop.store) == []
 
 
@@ -434,13 +434,13 @@ def test_failed_replay_stays_to_be_done_for_its_execution(shop: Shop) -> None:
 
     state, _ = outcome(shop.store, "copy", "first")
     execution = shop.store.execution("copy", "first")
-    assert state is Outcome.NOT_COMMITTED
+    assert state is ExecutionOutcome.NOT_COMMITTED
     assert execution is not None
     assert execution.replaying == 1
 
     replay(shop, 1, run_id="first", attempt=3)
     state, _ = outcome(shop.store, "copy", "first")
-    assert state is Outcome.FINISHED
+    assert state is ExecutionOutcome.FINISHED
 
 
 def test_worker_publishes_the_replay_of_a_driver_that_died(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -448,7 +448,7 @@ def test_worker_publishes_the_replay_of_a_driver_that_died(shop: Shop, monkeypat
     _leave_replay_due(shop, 1, monkeypatch, run_id="first", attempt=2)
 
     state, _ = outcome(shop.store, "copy", "first")
-    assert state is Outcome.DUE
+    assert state is ExecutionOutcome.DUE
     finish(shop.store, "copy", shop.caller("first", 2), shop.machine)
 
     assert shop.store.head("copy").publishing is None
@@ -596,8 +596,8 @@ def _rename_staged(shop: Shop, partition: str, name: str) -> None:
     folder.rename(folder.with_name(name))
 
 
-def _die_when_committed(point: Point) -> None:
-    if point is Point.COMMITTED:
+def _die_when_committed(point: Failpoint) -> None:
+    if point is Failpoint.COMMITTED:
         raise KeyboardInterrupt
 
 

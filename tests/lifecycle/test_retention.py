@@ -29,7 +29,7 @@ from airflow_bookmarks.lifecycle.inspect.runs import history
 from airflow_bookmarks.lifecycle.maintenance import retention
 from airflow_bookmarks.lifecycle.maintenance.retention import BLOB_GRACE, Collected, JobCollected, collect
 from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sources.files.planner import FileSource
@@ -708,7 +708,7 @@ class Year:
         self.store = BookmarkStore(store.table, "test", clock=self.clock)
         self.is_collecting = False
         beside = BeforeEachWrite(store.table, self.perhaps_collect)
-        machine = Machine(clock=self.clock, start_thread=lambda work: None)
+        machine = RunEnvironment(clock=self.clock, start_thread=lambda work: None)
         self.shop = Shop(root, BookmarkStore(beside, "test", clock=self.clock), machine, Mode.OVERWRITE_PARTITIONS)
         self.lines: set[str] = set()
         self.collected = 0

@@ -20,7 +20,7 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.lifecycle.changes.change import rename_context, reset, rewind
 from airflow_bookmarks.lifecycle.inspect.runs import history
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sources.files.planner import FileSource
@@ -186,7 +186,7 @@ def append(shop: Shop, run: ActiveRun, paths: Sequence[str]) -> None:
     """Stage the lines of some files as one output that appends."""
     target = str(shop.root / run.job)
     facts = {"format": "text", "mode": Mode.APPEND.value}
-    folder = Path(run.place("out", Place("files", target, facts=facts)))
+    folder = Path(run.place("out", StagingRequest("files", target, facts=facts)))
     folder.mkdir(parents=True)
     text = "".join(Path(path).read_text() for path in paths)
     (folder / "part.txt").write_text(text)

@@ -28,8 +28,8 @@ from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.inspect.runs import history
-from airflow_bookmarks.lifecycle.protocol.finish import Outcome, outcome
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.finish import ExecutionOutcome, outcome
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.staging import Mode, collect_staged
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
@@ -158,10 +158,10 @@ def test_commit_twice_and_read_after_commit_are_errors(shop: Shop) -> None:
 
 
 def test_output_that_was_placed_and_not_written_blocks_the_commit(shop: Shop) -> None:
-    from airflow_bookmarks.lifecycle.protocol.staging import Place
+    from airflow_bookmarks.lifecycle.protocol.staging import StagingRequest
 
     run = shop.begin()
-    run.place("out", Place("files", str(shop.root / "copy")))
+    run.place("out", StagingRequest("files", str(shop.root / "copy")))
     with pytest.raises(MisuseError, match="placed and not written"):
         run.commit()
     run.abort("a test")
@@ -363,7 +363,7 @@ def test_wait_has_an_end(shop: Shop) -> None:
 
 def test_run_that_lost_its_lease_cannot_plan_commit_or_mark(shop: Shop) -> None:
     shop.put("a.txt", "a")
-    shop.machine = Machine(lease_time=timedelta(seconds=0), start_thread=lambda target: None)
+    shop.machine = RunEnvironment(lease_time=timedelta(seconds=0), start_thread=lambda target: None)
     stale = shop.begin(run_id="stale")
     shop.copy(stale)
     shop.run(run_id="fresh")
@@ -377,7 +377,7 @@ def test_run_that_lost_its_lease_cannot_plan_commit_or_mark(shop: Shop) -> None:
 
 
 def test_fenced_run_is_told_who_has_taken_over(shop: Shop) -> None:
-    shop.machine = Machine(lease_time=timedelta(seconds=0), start_thread=lambda target: None)
+    shop.machine = RunEnvironment(lease_time=timedelta(seconds=0), start_thread=lambda target: None)
     stale = shop.begin(run_id="stale")
     shop.begin(run_id="fresh")
     with pytest.raises(FencedError, match="'fresh'"):
@@ -702,7 +702,7 @@ def test_execution_is_not_finished_by_the_publish_of_an_earlier_attempts_run(
         monkeypatch.undo()
 
     state, _ = outcome(shop.store, "copy", "task")
-    assert state is Outcome.DUE
+    assert state is ExecutionOutcome.DUE
 
 
 def _killed(*args: object) -> int:

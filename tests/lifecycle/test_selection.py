@@ -19,11 +19,11 @@ from airflow_bookmarks.lifecycle.changes.change import set_position
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.inspect.status import bookmark
 from airflow_bookmarks.lifecycle.maintenance.doctor import Finding, examine
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.files.scan import Looks
-from airflow_bookmarks.sources.source import Found
+from airflow_bookmarks.sources.source import PlanInput
 from tests.lifecycle.shop import FILES, Shop
 
 NOON = datetime(2013, 1, 31, 12, tzinfo=UTC)
@@ -46,7 +46,7 @@ def source(shop: Shop, globs: Sequence[str] = (), **options: Any) -> FileSource:
 
 
 def at(shop: Shop, now: datetime) -> Shop:
-    return replace(shop, machine=Machine(clock=lambda: now))
+    return replace(shop, machine=RunEnvironment(clock=lambda: now))
 
 
 def run(shop: Shop, source: FileSource) -> list[str]:
@@ -62,7 +62,7 @@ def below(shop: Shop, paths: Sequence[str]) -> list[str]:
 
 
 def plan_now(shop: Shop, source: FileSource) -> list[str]:
-    return below(shop, source.plan(Found()).files.paths)
+    return below(shop, source.plan(PlanInput()).files.paths)
 
 
 def overlooked(shop: Shop) -> list[Finding]:
@@ -153,7 +153,7 @@ def test_column_is_missed_once_it_is_known_even_where_everything_is_pruned(shop:
 
     assert plan_now(shop, pruned) == []
     with pytest.raises(OptionError, match="'mnth' is no partition column"):
-        pruned.plan(Found(partition_types={"year": "int"}))
+        pruned.plan(PlanInput(partition_types={"year": "int"}))
 
 
 def test_time_of_partitions_that_have_no_such_column_is_an_error(shop: Shop) -> None:
@@ -167,7 +167,7 @@ def test_file_that_is_loaded_by_its_name_has_no_partition_with_a_time(shop: Shop
     put(shop, "a.txt")
 
     with pytest.raises(OptionError, match="these folders have no partition columns"):
-        FileSource(FILES, [f"{shop.raw}/a.txt"], FileOptions(**DAYS)).plan(Found())
+        FileSource(FILES, [f"{shop.raw}/a.txt"], FileOptions(**DAYS)).plan(PlanInput())
 
 
 def test_folder_that_is_no_number_stops_a_comparison_with_one(shop: Shop) -> None:
@@ -180,7 +180,7 @@ def test_folder_that_is_no_number_stops_a_comparison_with_one(shop: Shop) -> Non
 def test_types_are_settled_over_pruned_partitions_too(shop: Shop) -> None:
     put(shop, "k=1/a.txt", "k=x/a.txt")
 
-    plan = source(shop, partition_filter="k = '1'").plan(Found())
+    plan = source(shop, partition_filter="k = '1'").plan(PlanInput())
 
     assert (below(shop, plan.files.paths), plan.partition_types) == (["k=1/a.txt"], {"k": "string"})
 
@@ -220,7 +220,7 @@ def test_root_that_is_loaded_by_its_name_as_well_has_to_be_there(shop: Shop) -> 
     both = FileSource(FILES, [f"{shop.raw}/old"], globs=[f"{shop.root}/{{raw/new,raw/old}}"])
 
     with pytest.raises(SourceMissingError, match="/old' does not exist"):
-        both.plan(Found())
+        both.plan(PlanInput())
 
 
 def test_context_is_set_to_now_where_an_alternative_is_missing(shop: Shop) -> None:
@@ -247,7 +247,7 @@ def test_pattern_and_folder_are_read_together_each_with_its_partitions(shop: Sho
     put(shop, "whole/k=1/a.txt", "2013-01/k=2/a.txt", "2012-01/k=3/a.txt")
     both = FileSource(FILES, [f"{shop.raw}/whole"], globs=[f"{shop.raw}/2013-*"])
 
-    plan = both.plan(Found())
+    plan = both.plan(PlanInput())
 
     assert below(shop, plan.files.paths) == ["2013-01/k=2/a.txt", "whole/k=1/a.txt"]
     assert (plan.partition_types, sorted(plan.bases)) == ({"k": "int"}, [f"{shop.raw}/2013-01", f"{shop.raw}/whole"])
@@ -257,7 +257,7 @@ def test_pattern_and_folder_are_read_together_each_with_its_partitions(shop: Sho
 def test_predicate_goes_below_what_a_pattern_matches(shop: Shop) -> None:
     put(shop, *(f"{region}/k={k}/a.txt" for region in ("eu", "us", "asia") for k in (1, 2)))
 
-    plan = source(shop, ["[eu]*"], partition_filter="k = 2").plan(Found())
+    plan = source(shop, ["[eu]*"], partition_filter="k = 2").plan(PlanInput())
 
     assert below(shop, plan.files.paths) == ["eu/k=2/a.txt", "us/k=2/a.txt"]
     assert plan.partitions is not None
@@ -267,7 +267,7 @@ def test_predicate_goes_below_what_a_pattern_matches(shop: Shop) -> None:
 def test_hidden_folders_are_matched_by_no_pattern(shop: Shop) -> None:
     put(shop, "ok/a.txt", "_bookmarks/a.txt", ".hid/a.txt", "_temporary/0/a.txt")
 
-    plan = source(shop, ["*/*"]).plan(Found())
+    plan = source(shop, ["*/*"]).plan(PlanInput())
 
     assert below(shop, plan.files.paths) == ["ok/a.txt"]
     assert plan.skipped == {"hidden": 3}
@@ -276,7 +276,7 @@ def test_hidden_folders_are_matched_by_no_pattern(shop: Shop) -> None:
 def test_files_below_a_match_in_folders_that_are_no_partition_are_counted_as_nested(shop: Shop) -> None:
     put(shop, "2013-01/a.txt", "2013-01/old/b.txt")
 
-    plan = source(shop, ["2013-*"]).plan(Found())
+    plan = source(shop, ["2013-*"]).plan(PlanInput())
 
     assert (below(shop, plan.files.paths), plan.skipped) == (["2013-01/a.txt"], {"nested": 1})
     assert plan_now(shop, source(shop, ["2013-*"], recursive=True)) == ["2013-01/a.txt", "2013-01/old/b.txt"]
@@ -285,7 +285,7 @@ def test_files_below_a_match_in_folders_that_are_no_partition_are_counted_as_nes
 def test_second_look_finds_what_changed_below_a_pattern(shop: Shop) -> None:
     put(shop, "2013-01/a.txt", "2013-02/b.txt", "2012-01/c.txt")
     by_pattern = source(shop, ["2013-*"])
-    plan = by_pattern.plan(Found())
+    plan = by_pattern.plan(PlanInput())
     (shop.raw / "2013-02/b.txt").write_text("other and longer\n")
 
     assert below(shop, by_pattern.recheck(plan).missing) == ["2013-02/b.txt"]
@@ -300,7 +300,7 @@ def test_shards_share_a_look_only_where_they_select_the_same(shop: Shop) -> None
         for number in range(64):
             shard = VirtualShard(number, "path")
             options = FileOptions(partition_filter=text)
-            plan = FileSource(FILES, [str(shop.raw)], options, shard=shard, looks=looks).plan(Found())
+            plan = FileSource(FILES, [str(shop.raw)], options, shard=shard, looks=looks).plan(PlanInput())
             paths |= {Path(path).parent.name for path in plan.files.paths}
         return paths
 
@@ -313,8 +313,8 @@ def test_files_that_wait_in_one_shard_are_not_pruned_by_the_look_of_another(shop
     options, looks, before = FileOptions(**DAYS), Looks(), {"newest_partition": "2013-01-01T00:00:00"}
     first, second = (FileSource(FILES, [str(shop.raw)], options, clock=lambda: NOON, looks=looks) for _ in range(2))
 
-    drained = first.plan(Found(facts={"newest_partition": "2013-01-31T00:00:00"}))
-    waiting = second.plan(Found(facts=before))
+    drained = first.plan(PlanInput(facts={"newest_partition": "2013-01-31T00:00:00"}))
+    waiting = second.plan(PlanInput(facts=before))
 
     assert below(shop, drained.files.paths) == ["dt=2013-01-31/a.txt"]
     assert below(shop, waiting.files.paths) == ["dt=2013-01-01/a.txt", "dt=2013-01-31/a.txt"]

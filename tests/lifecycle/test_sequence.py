@@ -17,7 +17,7 @@ from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.inspect.runs import history
 from airflow_bookmarks.lifecycle.inspect.status import bookmark
 from airflow_bookmarks.lifecycle.maintenance.doctor import Finding, examine
-from airflow_bookmarks.lifecycle.protocol.staging import Place
+from airflow_bookmarks.lifecycle.protocol.staging import StagingRequest
 from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
@@ -133,7 +133,7 @@ def test_run_that_a_successor_takes_over_leaves_the_watermark_and_the_gaps_of_it
     put(shop, "part-12.csv", "part-7.csv")
     dead = shop.begin(run_id="task", sinks={Rows.kind: rows})
     plan = dead.plan("raw", FileSource(FILES, [str(shop.raw)], FileOptions(sequence=PARTS)))
-    dead.place("out", Place(Rows.kind, str(shop.root / "rows")))
+    dead.place("out", StagingRequest(Rows.kind, str(shop.root / "rows")))
     rows.write(int(dead.token.rsplit("/", 1)[1]), list(plan.files.paths))
     heir = shop.begin(run_id="task", attempt=2, sinks={Rows.kind: rows})
     assert watermark(shop) == "12"

@@ -19,7 +19,7 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.rules.shard import shard_name, shard_names, shards
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.lifecycle.changes.approval import protect
-from airflow_bookmarks.lifecycle.changes.change import Change, Changed, reset
+from airflow_bookmarks.lifecycle.changes.change import Change, ChangeOutcome, reset
 from airflow_bookmarks.lifecycle.changes.sharded_change import ShardedChanged, ShardedPreview, change_job, preview_job
 from airflow_bookmarks.lifecycle.history.shards import shards_of
 from airflow_bookmarks.lifecycle.inspect.runs import history
@@ -197,7 +197,7 @@ def test_job_that_is_whole_is_changed_as_before(shop: Shop) -> None:
 
     done = change_job(shop.store, JOB, RESET, **ASKED)
 
-    assert isinstance(done, Changed)
+    assert isinstance(done, ChangeOutcome)
     assert shop.run(JOB)[0] == ["a"]
     with pytest.raises(JobUnknownError):
         preview_job(shop.store, "never", RESET)

@@ -38,14 +38,14 @@ from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.lifecycle.history.shards import Layout, check_not_sharded, is_sharded, upstream_of_shard
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.inspect.status import bookmark
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
-from airflow_bookmarks.lifecycle.protocol.staging import Place, collect_staged
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+from airflow_bookmarks.lifecycle.protocol.staging import StagingRequest, collect_staged
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource, left_out
 from airflow_bookmarks.sources.files.scan import Looks
 from airflow_bookmarks.sources.shard import ShardedUpstream
-from airflow_bookmarks.sources.source import Found
+from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -79,7 +79,9 @@ class Task:
 
     def copy(self, run: ActiveRun, number: int, plan: FilePlan) -> list[str]:
         target = self.shop.root / JOB
-        folder = Path(run.place("out", Place("files", str(target), facts={"format": "text", "mode": "append"})))
+        folder = Path(
+            run.place("out", StagingRequest("files", str(target), facts={"format": "text", "mode": "append"}))
+        )
         lines: list[str] = []
         for i, path in enumerate(plan.files.paths):
             lines += Path(path).read_text().splitlines()
@@ -102,7 +104,7 @@ def at_once(shop: Shop, texts: Sequence[str]) -> list[str]:
 
     def work(text: str) -> list[str]:
         own = BookmarkStore(SqliteTable(shop.root / "bookmarks.db"), "test")
-        waits_briefly = replace(Machine(), sleep=lambda _: None)
+        waits_briefly = replace(RunEnvironment(), sleep=lambda _: None)
         task = Task(Shop(shop.root, own, waits_briefly, runs_made=1000 * (1 + texts.index(text))))
         return task.run(text, on_conflict="wait")
 
@@ -220,7 +222,7 @@ def test_partition_is_read_by_one_shard(shop: Shop) -> None:
 def test_new_files_during_a_task_are_the_next_ones(shop: Shop) -> None:
     put(shop, ["a"])
     task, looks = Task(shop), Looks()
-    task.source(0, looks).plan(Found())
+    task.source(0, looks).plan(PlanInput())
     (late,) = numbers_of(shop, ["b"])
     put(shop, ["b"])
     run = shop.begin(shard_name(JOB, late))
@@ -261,7 +263,7 @@ def test_file_that_changes_after_the_shared_listing_stops_its_shard_and_is_read_
     put(shop, ["a"])
     (number,) = numbers_of(shop, ["a"])
     task, looks = Task(shop), Looks()
-    task.source(0, looks).plan(Found())
+    task.source(0, looks).plan(PlanInput())
     shop.put("a.txt", "changed", seconds=1_700_000_500)
     run = shop.begin(shard_name(JOB, number))
     task.copy(run, number, run.plan("raw", task.source(number, looks)))
@@ -280,7 +282,7 @@ def test_files_of_other_shards_are_counted_and_listed_on_demand(shop: Shop) -> N
     number = numbers_of(shop, names)[0]
     own = {name for name, at in zip(names, numbers_of(shop, names), strict=True) if at == number}
 
-    plan = Task(shop).source(number).plan(Found())
+    plan = Task(shop).source(number).plan(PlanInput())
 
     assert {Path(path).stem for path in plan.files.paths} == own
     assert plan.facts()["listed"] == 20
@@ -317,7 +319,7 @@ def test_types_of_partition_columns_are_settled_over_all_shards(shop: Shop) -> N
     names = ["code=1/a", "code=x/b"]
     put(shop, names)
     task = Task(shop, by="partition")
-    types = [task.source(number).plan(Found()).partition_types for number in numbers_of(shop, names)]
+    types = [task.source(number).plan(PlanInput()).partition_types for number in numbers_of(shop, names)]
     assert types == [{"code": "string"}, {"code": "string"}]
 
 

@@ -11,7 +11,7 @@ import pytest
 from airflow_bookmarks.core.errors import ChangeRefusedError, PublishError, SourceChangedError
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sources.files.planner import FileSource
 from tests.lifecycle.shop import FILES, Shop
@@ -31,7 +31,9 @@ def overwrite(shop: Shop, option: str, *, is_asked_for: bool, mode: Mode = Mode.
     run = shop.side("up", option)
     run.plan("raw", FileSource(FILES, [str(shop.raw)]))
     target = str(shop.root / "up")
-    place = Place("files", target, facts={"mode": mode.value}, when_empty="publish", overwrites_published=is_asked_for)
+    place = StagingRequest(
+        "files", target, facts={"mode": mode.value}, when_empty="publish", overwrites_published=is_asked_for
+    )
     part = Path(run.place("out", place)) / "file=b" / "part-0.txt"
     part.parent.mkdir(parents=True)
     part.write_text("made beside\n")

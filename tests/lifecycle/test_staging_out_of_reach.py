@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from airflow_bookmarks.lifecycle.maintenance.doctor.examination import examine
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.store.table import Update
 from tests.lifecycle.shop import FILES, Shop
 
@@ -16,7 +16,7 @@ from tests.lifecycle.shop import FILES, Shop
 def moved(shop: Shop) -> Shop:
     """Return a shop whose job has staged elsewhere once, in a folder that can't be listed any more."""
     run, target = shop.begin(), str(shop.root / "copy")
-    folder = run.place("out", Place("files", target, staging=str(shop.root / "old")))
+    folder = run.place("out", StagingRequest("files", target, staging=str(shop.root / "old")))
     Path(folder).mkdir(parents=True)
     Path(folder, "part").write_text("first\n")
     run.staged("out", collect_staged(FILES, folder, target, run.file_token, Mode.APPEND, rows=1, schema=None))

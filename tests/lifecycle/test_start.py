@@ -15,12 +15,12 @@ from airflow_bookmarks.core.rules.start import BEGINNING, Start
 from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.core.selection.reason import BEFORE_START
 from airflow_bookmarks.lifecycle.changes.change import reset
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
-from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.sources.files.planner import FileSource, advance_files
-from airflow_bookmarks.sources.source import Found
+from airflow_bookmarks.sources.source import PlanInput
 from tests.lifecycle.shop import FILES, Shop
 
 NOW = Start.of("now")
@@ -118,7 +118,7 @@ def test_pause_before_the_first_run_shows_what_it_would_read_and_disable_reads_a
     shop.put("a.txt", "a")
     for option, lines in (("pause", []), ("disable", ["a"])):
         choice = Choice.of(option, None, None)
-        side = SideRun.begin(shop.store, "copy", shop.caller(), choice, shop.machine, start=NOW)
+        side = DetachedRun.begin(shop.store, "copy", shop.caller(), choice, shop.machine, start=NOW)
         assert shop.copy(side) == lines
         side.commit()
     assert run(shop, NOW)[0] == []
@@ -131,7 +131,7 @@ def test_stored_plan_knows_what_counts_as_read_for_whoever_takes_the_run_over(sh
     (stored,) = [r.plans["raw"] for r in shop.store.runs("copy")]
     plan = FilePlan.decode(shop.store.blobs.get(stored.body))
     assert [file.path for file in plan.unread[BEFORE_START]] == [str(shop.raw / "a.txt")]
-    position = advance_files(plan, Found())
+    position = advance_files(plan, PlanInput())
     assert position is not None
     begun.commit()
     assert shop.store.head("copy").contexts["raw"].watermark == position.watermark
@@ -159,17 +159,17 @@ def test_consumer_that_starts_now_begins_after_what_its_upstream_has_published(s
 
 
 def test_consumer_that_starts_now_reads_a_run_that_was_committed_and_not_yet_published(shop: Shop) -> None:
-    def die(point: Point) -> None:
-        if point is Point.COMMITTED:
+    def die(point: Failpoint) -> None:
+        if point is Failpoint.COMMITTED:
             raise KeyboardInterrupt
 
     shop.put("a.txt", "a")
     shop.run("up")
     shop.put("b.txt", "b")
-    shop.machine = Machine(at=die, lease_time=timedelta(seconds=0))
+    shop.machine = RunEnvironment(at=die, lease_time=timedelta(seconds=0))
     with pytest.raises(KeyboardInterrupt):
         shop.run("up")
-    shop.machine = Machine()
+    shop.machine = RunEnvironment()
     assert run(shop, NOW, "down", upstream="up")[0] == []
     shop.run("up")
     assert run(shop, NOW, "down", upstream="up")[0] == ["b"]

@@ -16,8 +16,8 @@ from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset, rewind, undo
 from airflow_bookmarks.lifecycle.inspect.runs import history
 from airflow_bookmarks.lifecycle.inspect.status import bookmark
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.state.job_state import JobStates
 from airflow_bookmarks.sources.files.planner import FileSource
@@ -121,11 +121,11 @@ def test_exception_leaves_the_state_as_it_was(shop: Shop) -> None:
 def test_driver_that_dies_before_its_commit_leaves_the_state_as_it_was(shop: Shop) -> None:
     passed(shop, 1)
 
-    def die(point: Point) -> None:
-        if point is Point.BEFORE_COMMIT:
+    def die(point: Failpoint) -> None:
+        if point is Failpoint.BEFORE_COMMIT:
             raise KeyboardInterrupt
 
-    shop.machine = Machine(at=die)
+    shop.machine = RunEnvironment(at=die)
     with pytest.raises(KeyboardInterrupt):
         passed(shop, 2)
     assert seen(shop) == 1

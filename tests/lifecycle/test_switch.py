@@ -10,7 +10,7 @@ import pytest
 from airflow_bookmarks.core.errors import BookmarkError, SourceSwitchedError
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.changes.change import rewind
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sources.files.planner import FileSource
@@ -134,7 +134,7 @@ def test_run_undone_before_its_publish_hides_nothing_from_consumers(shop: Shop) 
     shop.run("up")
     good.write_text("bad!!\n")
     with pytest.raises(Stopped):
-        stopping_at(shop, Point.COMMITTED).run("up", run_id="dies")
+        stopping_at(shop, Failpoint.COMMITTED).run("up", run_id="dies")
     shop.put("a.txt", "good")
     rewind(shop.store, "up", 1, reason="a test", who="me", force=True)
     shop.run("up")
@@ -147,8 +147,8 @@ def test_driver_whose_publish_was_dropped_moves_and_deletes_nothing_after_the_ne
     shop.run()
     shop.put("a.txt", "a2", "more")
 
-    def rewound_and_done_again(at: Point) -> None:
-        if at is Point.PUBLISHING:
+    def rewound_and_done_again(at: Failpoint) -> None:
+        if at is Failpoint.PUBLISHING:
             rewind(shop.store, "copy", 1, reason="a test", who="me", force=True)
             shop.run()
 

@@ -12,8 +12,8 @@ import pytest
 from airflow_bookmarks.core.errors import MisuseError
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
-from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
+from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sources.files.planner import FileSource
 from tests.lifecycle.shop import FILES, Shop
@@ -36,15 +36,15 @@ def at_once(*works: Callable[[], object]) -> list[object]:
         return [made.result() for made in [pool.submit(begin, work) for work in works]]
 
 
-def write(shop: Shop, run: ActiveRun | SideRun, name: str) -> None:
+def write(shop: Shop, run: ActiveRun | DetachedRun, name: str) -> None:
     target = str(shop.root / name)
-    folder = run.place(name, Place("files", target))
+    folder = run.place(name, StagingRequest("files", target))
     Path(folder).mkdir(parents=True)
     Path(folder, "part.txt").write_text(f"{name}\n")
     run.staged(name, collect_staged(FILES, folder, target, run.file_token, Mode.APPEND, rows=1, schema=None))
 
 
-def read(shop: Shop, run: ActiveRun | SideRun, ctx: str) -> FilePlan:
+def read(shop: Shop, run: ActiveRun | DetachedRun, ctx: str) -> FilePlan:
     return run.plan(ctx, FileSource(FILES, [str(shop.root / "raw")]))
 
 
@@ -73,7 +73,7 @@ def test_one_output_or_context_is_taken_by_one_thread_alone(shop: Shop, kind: st
     shop.put("a.txt", "a")
     run = shop.begin() if kind == "enable" else shop.side()
     read_by = at_once(*[lambda: read(shop, run, "raw")] * THREADS)
-    written_by = at_once(*[lambda: run.place("out", Place("files", str(shop.root / "out")))] * THREADS)
+    written_by = at_once(*[lambda: run.place("out", StagingRequest("files", str(shop.root / "out")))] * THREADS)
     for results in (read_by, written_by):
         assert sum(isinstance(result, MisuseError) for result in results) == THREADS - 1
     run.abort("enough")

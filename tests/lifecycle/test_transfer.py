@@ -30,8 +30,8 @@ from airflow_bookmarks.lifecycle.inspect.runs import history
 from airflow_bookmarks.lifecycle.maintenance import transfer
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from airflow_bookmarks.lifecycle.maintenance.transfer import as_glue_entry, export, import_
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -245,14 +245,14 @@ def test_copy_refuses_to_clean_or_replay_what_it_was_given(shop: Shop, other: Sh
     assert shop.target_lines() == {"a": 1, "b": 1, "c": 1}
 
 
-def dies_at(shop: Shop, point: Point) -> None:
+def dies_at(shop: Shop, point: Failpoint) -> None:
     """Let a run of "copy" die at a point of the protocol."""
 
-    def at(reached: Point) -> None:
+    def at(reached: Failpoint) -> None:
         if reached is point:
             raise InterruptedError
 
-    run = replace(shop, machine=Machine(at=at, lease_time=timedelta(0))).begin()
+    run = replace(shop, machine=RunEnvironment(at=at, lease_time=timedelta(0))).begin()
     shop.copy(run)
     with pytest.raises(InterruptedError):
         run.commit()
@@ -260,7 +260,7 @@ def dies_at(shop: Shop, point: Point) -> None:
 
 def test_job_whose_publish_is_due_is_moved_and_not_copied(shop: Shop, other: Shop) -> None:
     shop.put("a.txt", "a")
-    dies_at(shop, Point.COMMITTED)
+    dies_at(shop, Failpoint.COMMITTED)
     document = export(shop.store)
 
     with pytest.raises(ChangeRefusedError, match="the publish of run 1 was due"):

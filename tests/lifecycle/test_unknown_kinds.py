@@ -16,9 +16,9 @@ from airflow_bookmarks.lifecycle.inspect.lineage import lineage
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.inspect.runs import files_of, history
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.finish import finish as finish_execution
-from airflow_bookmarks.lifecycle.protocol.staging import Place, Staged
+from airflow_bookmarks.lifecycle.protocol.staging import Staged, StagingRequest
 from airflow_bookmarks.lifecycle.run.empty import commit_empty
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.state.summary import Summary
@@ -34,7 +34,7 @@ TABLE = "jdbc:postgresql://dw/flights#public.clean"
 def to_table(shop: Shop, run: ActiveRun) -> Summary:
     """Write a row to a table, by a sink that commits by itself and is no folder."""
     run.plan("raw", FileSource(FILES, [str(shop.raw)]))
-    run.place("out", Place("jdbc", TABLE))
+    run.place("out", StagingRequest("jdbc", TABLE))
     run.staged("out", Staged((), rows=1))
     return run.commit()
 
@@ -87,8 +87,8 @@ def test_publish_that_is_due_to_an_unknown_sink_stays_due(shop: Shop) -> None:
     assert (head.published, head.publishing is None) == (0, False)
 
 
-def _die_after_commit(point: Point) -> None:
-    if point is Point.COMMITTED:
+def _die_after_commit(point: Failpoint) -> None:
+    if point is Failpoint.COMMITTED:
         raise KeyboardInterrupt
 
 
@@ -114,7 +114,7 @@ def test_output_that_is_no_folder_is_neither_staged_nor_moved_nor_swept(shop: Sh
 def test_paused_run_leaves_what_is_no_folder_to_its_sink(shop: Shop) -> None:
     run = shop.side()
     run.plan("raw", FileSource(FILES, [str(shop.raw)]))
-    assert run.place("out", Place("jdbc", TABLE)) == ""
+    assert run.place("out", StagingRequest("jdbc", TABLE)) == ""
     run.staged("out", Staged((), rows=1))
     assert run.commit().outputs["out"]["rows"] == 1
 

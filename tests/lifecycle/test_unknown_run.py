@@ -8,7 +8,7 @@ import pytest
 
 from airflow_bookmarks.core.errors import UnknownRunsError
 from airflow_bookmarks.core.rules.start import Start
-from airflow_bookmarks.lifecycle.protocol.staging import Place
+from airflow_bookmarks.lifecycle.protocol.staging import StagingRequest
 from airflow_bookmarks.lifecycle.run.unknown_run import OnUnknownRuns
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -38,7 +38,7 @@ def place(
     """Begin a run, place an output of it, and give up."""
     run = shop.begin(job, start=Start.of(start))
     try:
-        run.place("out", Place("files", str(target or shop.root / "copy"), on_unknown_runs=on_unknown_runs))
+        run.place("out", StagingRequest("files", str(target or shop.root / "copy"), on_unknown_runs=on_unknown_runs))
     finally:
         run.abort("tried")
 

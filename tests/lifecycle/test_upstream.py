@@ -22,8 +22,8 @@ from airflow_bookmarks.core.rules.until import until_of
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.upstream import OnRewind, UpstreamSource
 from tests.lifecycle.shop import FILES, Shop
@@ -33,8 +33,8 @@ class Stopped(BaseException):
     """Stands for a process that ended at a point."""
 
 
-def stopping_at(shop: Shop, point: Point) -> Shop:
-    def stop(at: Point) -> None:
+def stopping_at(shop: Shop, point: Failpoint) -> Shop:
+    def stop(at: Failpoint) -> None:
         if at is point:
             raise Stopped
 
@@ -108,7 +108,7 @@ def test_consumer_stops_before_a_run_whose_publish_is_due(shop: Shop) -> None:
     shop.run("up")
     shop.put("b.txt", "b")
     with pytest.raises(Stopped):
-        stopping_at(shop, Point.COMMITTED).run("up", run_id="dies", attempt=1)
+        stopping_at(shop, Failpoint.COMMITTED).run("up", run_id="dies", attempt=1)
     assert shop.run("down", upstream="up")[0] == ["a"]
     shop.put("c.txt", "c")
     shop.run("up", run_id="dies", attempt=2)
@@ -303,7 +303,7 @@ def written(shop: Shop, name: str, *columns: str, form: str = "text", by: tuple[
     run = shop.begin("up")
     run.plan("raw", FileSource(FILES, [str(shop.raw)]))
     facts = {"format": form, "partition_by": list(by), "options": options}
-    folder = Path(run.place("out", Place("files", str(shop.root / "up"), facts=facts)))
+    folder = Path(run.place("out", StagingRequest("files", str(shop.root / "up"), facts=facts)))
     part = folder / f"file={name}" / "part-0.txt"
     part.parent.mkdir(parents=True)
     part.write_text(name)

@@ -8,7 +8,7 @@ import pytest
 
 from airflow_bookmarks.core.errors import OptionError, SourceSwitchedError
 from airflow_bookmarks.lifecycle.changes.change import reset
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from tests.lifecycle.shop import FILES, Shop
@@ -21,7 +21,7 @@ def published(shop: Shop, name: str, *outputs: str) -> None:
     run.plan("raw", FileSource(FILES, [str(shop.raw)]))
     for output in outputs:
         target = str(shop.root / output)
-        folder = Path(run.place(output, Place("files", target)))
+        folder = Path(run.place(output, StagingRequest("files", target)))
         folder.mkdir(parents=True)
         (folder / "part-0.txt").write_text(name)
         run.staged(

@@ -18,7 +18,7 @@ from airflow_bookmarks.core.errors import (
     StateCorruptError,
     TableLayoutError,
 )
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.rules.condition import (
     DagRunDone,
     LogicalDateDone,
@@ -30,8 +30,8 @@ from airflow_bookmarks.core.rules.condition import (
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position, undo
 from airflow_bookmarks.lifecycle.changes.naming import adopt, delete, rename
-from airflow_bookmarks.lifecycle.inspect.waiting import Answer, Memory, Standing, Wait, condition_of, evaluate
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.inspect.waiting import Memory, Wait, WaitAnswer, WaitStatus, condition_of, evaluate
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
@@ -52,12 +52,12 @@ def news(job: str = "up", consumer: str = "down") -> Wait:
     return Wait((job,), NewsFor(consumer))
 
 
-def ask(shop: Shop, wait: Wait, memory: Memory | None = None) -> Answer:
+def ask(shop: Shop, wait: Wait, memory: Memory | None = None) -> WaitAnswer:
     (answer,) = evaluate(shop.store, [wait], memory)
     return answer
 
 
-def one(shop: Shop, wait: Wait, memory: Memory | None = None) -> Standing:
+def one(shop: Shop, wait: Wait, memory: Memory | None = None) -> WaitStatus:
     (standing,) = ask(shop, wait, memory).standings
     return standing
 
@@ -77,8 +77,8 @@ def publish(shop: Shop, job: str = "up", *, seconds: int = 1_700_000_000) -> Non
 def commit_only(shop: Shop, job: str = "up", *, seconds: int = 1_700_000_000) -> None:
     """Let a job commit a run, and end before any of it is published."""
 
-    def stop(at: Point) -> None:
-        if at is Point.COMMITTED:
+    def stop(at: Failpoint) -> None:
+        if at is Failpoint.COMMITTED:
             raise Stopped
 
     dying = replace(shop, machine=replace(shop.machine, at=stop, lease_time=timedelta(0)))
@@ -89,7 +89,7 @@ def commit_only(shop: Shop, job: str = "up", *, seconds: int = 1_700_000_000) ->
 def run_for(shop: Shop, logical_date: datetime, job: str = "up", dag_run_id: str = "scheduled") -> ActiveRun:
     """Begin a run by a DAG run of a logical date, and stage what it writes."""
     run_id = f"flights/{dag_run_id}/work"
-    caller = Caller(run_id, 1, "flights", "work", dag_run_id=dag_run_id, logical_date=to_text(logical_date))
+    caller = RunIdentity(run_id, 1, "flights", "work", dag_run_id=dag_run_id, logical_date=to_text(logical_date))
     run = ActiveRun.begin(shop.store, job, caller, shop.machine)
     shop.copy(run)
     return run
@@ -346,7 +346,7 @@ def market(tmp_path_factory: pytest.TempPathFactory) -> tuple[Shop, RecordingTab
     shop, table = recorded_shop(tmp_path_factory.mktemp("market"))
     shop.put("a.txt", "a")
     for number in range(200):
-        caller = Caller(f"flights/first/{number}", 1, f"dag_{number}", "work", dag_run_id="first")
+        caller = RunIdentity(f"flights/first/{number}", 1, f"dag_{number}", "work", dag_run_id="first")
         run = ActiveRun.begin(shop.store, f"up_{number}", caller, shop.machine)
         shop.copy(run)
         run.commit()
@@ -563,7 +563,7 @@ def test_what_is_remembered_changes_no_answer(shop: Shop, seed: int) -> None:
 # ---- since a place in history (the watcher)
 
 
-def since(shop: Shop, place: NewsSince) -> Standing:
+def since(shop: Shop, place: NewsSince) -> WaitStatus:
     return one(shop, Wait(("up",), place))
 
 
@@ -615,8 +615,8 @@ def test_replay_is_news_when_it_is_published_also_after_other_news(shop: Shop) -
     place = since(shop, NewsSince()).now
     publish(shop)
 
-    def stop(at: Point) -> None:
-        if at is Point.COMMITTED:
+    def stop(at: Failpoint) -> None:
+        if at is Failpoint.COMMITTED:
             raise Stopped
 
     machine = replace(shop.machine, at=stop, lease_time=timedelta(0))

@@ -6,14 +6,14 @@ import pytest
 
 from airflow_bookmarks.core.errors import SourceSwitchedError
 from airflow_bookmarks.lifecycle.changes.change import rename_context
-from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from tests.lifecycle.shop import FILES, Shop
 
 
-def read_as(shop: Shop, run: ActiveRun | SideRun, ctx: str, form: str = "csv") -> int:
+def read_as(shop: Shop, run: ActiveRun | DetachedRun, ctx: str, form: str = "csv") -> int:
     return len(run.plan(ctx, FileSource(FILES, [str(shop.raw)], format=form)))
 
 

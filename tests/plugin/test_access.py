@@ -290,11 +290,11 @@ def test_failure_tells_nothing_of_the_store_to_who_may_not_see_connections(
 def test_readers_that_somebody_may_not_look_at_are_counted_and_not_named(
     site: Site, world: World, dags: object
 ) -> None:
-    from airflow_bookmarks.core.job import Caller
+    from airflow_bookmarks.core.job import RunIdentity
     from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 
     job = three_runs(world, "flights")
-    caller = Caller("nights/1/down", 1, dag_id="nights", task_id="down", dag_run_id="1")
+    caller = RunIdentity("nights/1/down", 1, dag_id="nights", task_id="down", dag_run_id="1")
     run = ActiveRun.begin(world.store, "nights.down", caller, world.shop.machine)
     world.shop.copy(run, upstream=job)
     run.commit()

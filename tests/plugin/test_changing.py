@@ -11,7 +11,7 @@ from airflow.utils.session import create_session
 from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.rules.shard import shard_name
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.change import Change
@@ -405,7 +405,7 @@ def test_shards_of_another_dag_are_left_alone_by_a_change_of_the_name_that_they_
     world.shop.put("1.txt", "line")
     shard = run_of_dag(world, "flights", shard_name("nights.big", 3))
     # An earlier version, or who writes items by hand, lets another DAG begin under the name of the whole.
-    begun = ActiveRun.begin(world.store, "nights.big", Caller("by hand", 1), world.shop.machine)
+    begun = ActiveRun.begin(world.store, "nights.big", RunIdentity("by hand", 1), world.shop.machine)
     begun.abort("nothing to do")
     world.store.table.transact([Update(world.store.keys("nights.big").index, set={"dag_id": "nights"})])
     before = world.store.head(shard)

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("airflow.providers.fab", reason="the FAB auth manager is not installed")
 
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.lifecycle.changes.approval import protect
 from airflow_bookmarks.lifecycle.changes.sharing import hand_over
@@ -112,7 +112,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 
 def _make_jobs(world: World) -> None:
     three_runs(world, "flights")
-    caller = Caller("nights/1/report", 1, dag_id="nights", task_id="report", dag_run_id="1")
+    caller = RunIdentity("nights/1/report", 1, dag_id="nights", task_id="report", dag_run_id="1")
     run = ActiveRun.begin(world.store, THEIRS, caller, world.shop.machine)
     world.shop.copy(run, upstream=OURS)
     run.commit()

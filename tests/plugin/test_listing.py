@@ -9,7 +9,7 @@ import pytest
 
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.head import Head
-from airflow_bookmarks.plugin.presenters.job_list import AllHeads, Wanted, job_list
+from airflow_bookmarks.plugin.presenters.job_list import AllHeads, JobQuery, job_list
 from airflow_bookmarks.plugin.schemas.responses import JobList
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Put, Update
@@ -25,7 +25,7 @@ class Everything:
 
 
 def listed(world: World, heads: AllHeads, **wanted: Any) -> JobList:
-    return job_list(world.store, Everything(), Wanted(**wanted), heads)  # type: ignore[arg-type]
+    return job_list(world.store, Everything(), JobQuery(**wanted), heads)  # type: ignore[arg-type]
 
 
 def copies(world: World, count: int) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.plugin.presenters.job_list import AllHeads
@@ -61,7 +61,7 @@ def test_context_says_what_is_missing_in_its_sequence_and_where_it_stands(
 ) -> None:
     for number in (1, 4):
         world.shop.put(f"part-{number}.csv", "a")
-    caller = Caller("flights/manual__1/clean", 1, dag_id="flights", task_id="clean", dag_run_id="manual__1")
+    caller = RunIdentity("flights/manual__1/clean", 1, dag_id="flights", task_id="clean", dag_run_id="manual__1")
     run = ActiveRun.begin(world.store, "flights.clean", caller, world.shop.machine)
     run.plan("raw", FileSource(FILES, [str(world.shop.raw)], FileOptions(sequence=r"part-(?P<seq>\d+)")))
     run.commit()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import StateCorruptError
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.lifecycle.changes.approval import protect, request
 from airflow_bookmarks.lifecycle.changes.change import Change
@@ -32,7 +32,9 @@ def row_of_jobs(world: World) -> World:
     run_of_dag(world, "nights", ABOVE)
     for job, upstream in ((OURS, ABOVE), (BELOW, OURS)):
         dag_id, _, task_id = job.partition(".")
-        run = ActiveRun.begin(world.store, job, Caller(f"{job}/1", dag_id=dag_id, task_id=task_id), world.shop.machine)
+        run = ActiveRun.begin(
+            world.store, job, RunIdentity(f"{job}/1", dag_id=dag_id, task_id=task_id), world.shop.machine
+        )
         world.shop.copy(run, upstream=upstream)
         run.commit()
     return world

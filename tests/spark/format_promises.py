@@ -171,13 +171,13 @@ def test_avro_is_looked_at_by_its_heads_and_one_file_of_each_kind(lake: Lake, mo
     for i in range(20):
         (lake.root / "raw" / f"b{i}.avro").write_bytes(first.read_bytes())
     asked: list[int] = []
-    seen = readers_schema._Look._seen
+    seen = readers_schema._SchemaScan._seen
 
     def counted(self: Any, paths: Any, **options: str) -> Any:
         asked.append(len(paths))
         return seen(self, paths, **options)
 
-    monkeypatch.setattr(readers_schema._Look, "_seen", counted)
+    monkeypatch.setattr(readers_schema._SchemaScan, "_seen", counted)
     with lake.job() as job:
         assert job.read("raw").format("avro").load(lake.path("raw")).count() == 22
     assert asked == [1, 1]

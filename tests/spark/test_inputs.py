@@ -15,7 +15,7 @@ import pytest
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.selection.glob import Glob
 from airflow_bookmarks.sources.files.options import FileOptions
-from airflow_bookmarks.sources.files.scan_filter import Place
+from airflow_bookmarks.sources.files.scan_filter import ScanRoot
 from airflow_bookmarks.spark.inputs import Inputs, state_folders
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.spark.lake import Lake, lines_of
@@ -39,8 +39,8 @@ def link(at: Path, to: Path | str) -> str:
     return str(at)
 
 
-def places(*roots: str) -> list[Place]:
-    return [Place(glob.root, glob if glob.depth else None) for root in roots for glob in Glob.expand(root)]
+def places(*roots: str) -> list[ScanRoot]:
+    return [ScanRoot(glob.root, glob if glob.depth else None) for root in roots for glob in Glob.expand(root)]
 
 
 # ---- a target that is the source by another name

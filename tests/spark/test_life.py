@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from airflow_bookmarks.core.errors import FencedError, JobBusyError, MisuseError, StoreUnavailableError
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.spark import BookmarkedJob
 from tests.spark.lake import LISTING_KEY, Lake, lines_of, rows_of
 
@@ -159,7 +159,7 @@ def test_session_is_as_it_was_also_where_the_end_of_the_run_fails(lake: Lake, mo
     closed: list[str] = []
     job = lake.job(option="pause").begin()
     job._session_conf.callback(closed.append, "closed")
-    monkeypatch.setattr(SideRun, "abort", fail)
+    monkeypatch.setattr(DetachedRun, "abort", fail)
     with pytest.raises(StoreUnavailableError):
         job.abort("a test")
     assert closed == ["closed"]

@@ -13,7 +13,7 @@ from airflow_bookmarks.core.errors import ManifestError, OptionError
 from airflow_bookmarks.core.selection.glob import Glob
 from airflow_bookmarks.lifecycle.state.manifest import Manifests
 from airflow_bookmarks.sources.files.options import FileOptions
-from airflow_bookmarks.sources.files.scan_filter import Place
+from airflow_bookmarks.sources.files.scan_filter import ScanRoot
 from airflow_bookmarks.spark import BookmarkedJob
 from airflow_bookmarks.spark.inputs import Inputs
 from airflow_bookmarks.store import blobs as blob
@@ -161,7 +161,7 @@ FOLDER = "/lake/m/partitionlisting/copy"
     ],
 )
 def test_manifests_are_refused_where_they_would_be_listed(root: str, options: FileOptions, is_refused: bool) -> None:
-    places = [Place(glob.root, glob if glob.depth else None) for glob in Glob.expand(root)]
+    places = [ScanRoot(glob.root, glob if glob.depth else None) for glob in Glob.expand(root)]
 
     def check(uri: str) -> None:
         Inputs("copy", (), {}).check_manifests(Manifests.of(uri, "copy", "r1"), "raw", places, options)

@@ -187,7 +187,7 @@ def test_file_that_changed_while_it_was_looked_at_is_left_to_the_look_before_the
 ) -> None:
     lake.put("a.csv", "1,a")
     torn = lake.put("b.csv", "x,b")
-    parse = corrupt._Parser.parse
+    parse = corrupt._CorruptParser.parse
 
     def overwritten(parser: Any, paths: Any) -> dict[str, str]:
         found = parse(parser, paths)
@@ -195,7 +195,7 @@ def test_file_that_changed_while_it_was_looked_at_is_left_to_the_look_before_the
         os.utime(torn, (1, 1))
         return found
 
-    monkeypatch.setattr(corrupt._Parser, "parse", overwritten)
+    monkeypatch.setattr(corrupt._CorruptParser, "parse", overwritten)
     with lake.job() as job:
         rows = rows_of(job.read("raw", on_corrupt="quarantine", on_missing="skip").schema(SCHEMA).csv(lake.path("raw")))
 
@@ -211,13 +211,13 @@ def test_file_that_went_while_others_were_looked_at_hides_none_of_them(
     gone = lake.put("b.parquet")
     gone.write_bytes(parquet_of(lake))
     lake.put("c.parquet").write_bytes(b"no parquet at all")
-    parse = corrupt._Parser.parse
+    parse = corrupt._CorruptParser.parse
 
     def going(parser: Any, paths: Any) -> dict[str, str]:
         gone.unlink(missing_ok=True)
         return parse(parser, paths)
 
-    monkeypatch.setattr(corrupt._Parser, "parse", going)
+    monkeypatch.setattr(corrupt._CorruptParser, "parse", going)
     with lake.job() as job:
         reader = job.read("raw", on_corrupt="quarantine", on_missing="skip").schema(SCHEMA)
         assert rows_of(reader.parquet(lake.path("raw"))) == [(1, "a"), (2, "b")]

@@ -406,13 +406,13 @@ def test_csv_headers_that_differ_are_told_with_the_job_and_a_file_of_each(lake: 
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return how many files Spark was given, each time that it was asked for columns."""
     asked: list[int] = []
-    seen = readers_schema._Look._seen
+    seen = readers_schema._SchemaScan._seen
 
     def counted(self: Any, paths: Any, **options: str) -> Any:
         asked.append(len(paths))
         return seen(self, paths, **options)
 
-    monkeypatch.setattr(readers_schema._Look, "_seen", counted)
+    monkeypatch.setattr(readers_schema._SchemaScan, "_seen", counted)
     return asked
 
 

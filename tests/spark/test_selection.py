@@ -14,7 +14,7 @@ from airflow_bookmarks.files.filesystem import paths_and_patterns
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
-from airflow_bookmarks.sources.source import Found
+from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.spark.readers.files import Way
 from tests.spark.lake import Lake, lines_of
 
@@ -119,10 +119,10 @@ def test_pattern_reads_the_files_that_spark_reads_by_it(
 
     if by_spark is None:
         with pytest.raises(SourceMissingError, match="matches"):
-            source.plan(Found())
+            source.plan(PlanInput())
         return
     expected, columns = by_spark
-    plan = source.plan(Found())
+    plan = source.plan(PlanInput())
 
     assert sorted(path.removeprefix(f"{layout}/") for path in plan.files.paths) == sorted(expected)
     assert list(plan.partition_types) == columns
@@ -396,14 +396,14 @@ def test_predicate_lets_in_what_sparks_where_lets_in(
     root = str(partitions / sample)
     schema = classic.createDataFrame([], given).schema if given else None
     named = {field.name: field.dataType.simpleString() for field in schema or ()}
-    types = FileSource(FILES, [root], named=named).plan(Found()).partition_types
+    types = FileSource(FILES, [root], named=named).plan(PlanInput()).partition_types
     columns = ", ".join(f"{name} {named.get(name, kind)}" for name, kind in types.items())
     frame = classic.read.format("text").schema(f"value string, {columns}").load(root)
     try:
         expected = lines_of(frame.where(text).select("value"))
     except PySparkException:
         expected = None
-    first, later = Found(), Found(partition_types=types)
+    first, later = PlanInput(), PlanInput(partition_types=types)
 
     for found in (first, later):
         source = FileSource(FILES, [root], FileOptions(partition_filter=text), named=named)

@@ -19,7 +19,7 @@ import airflow_bookmarks.spark.job
 from airflow_bookmarks.core.errors import SchemaChangedError, SourceChangedError
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
-from airflow_bookmarks.lifecycle.protocol.failpoint import FaultHook, Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint, FaultHook
 from airflow_bookmarks.spark.readers.files import Way, choose_way, paths_by_root
 from airflow_bookmarks.spark.readers.format import Format
 from tests.spark.lake import Lake, columns_of, lines_of, rows_of
@@ -297,8 +297,8 @@ def after_the_plan(monkeypatch: pytest.MonkeyPatch, happens: Any) -> None:
     """Let something happen when the plan is stored and nothing is read yet."""
 
     def hook_of(attempt: int) -> FaultHook:
-        def hook(point: Point) -> None:
-            if point is Point.PLANNED:
+        def hook(point: Failpoint) -> None:
+            if point is Failpoint.PLANNED:
                 happens()
 
         return hook

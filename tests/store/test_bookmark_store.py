@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from airflow_bookmarks.core.errors import FencedError, StateCorruptError, TableLayoutError
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind
 from airflow_bookmarks.lifecycle.inspect.runs import history
 from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM
 from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.store.blobs import CHUNK_BYTES
-from airflow_bookmarks.store.bookmark_store import BookmarkStore, Commit, Holding
+from airflow_bookmarks.store.bookmark_store import BookmarkStore, Commit, LeaseGrant
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Put, Table
 from tests.lifecycle.shop import Shop
@@ -34,8 +34,8 @@ def store(table: Table) -> BookmarkStore:
     return store
 
 
-def take(store: BookmarkStore, run_id: str = "one", attempt: int = 1) -> Holding:
-    caller = Caller(run_id, attempt)
+def take(store: BookmarkStore, run_id: str = "one", attempt: int = 1) -> LeaseGrant:
+    caller = RunIdentity(run_id, attempt)
     holding = store.take("job", caller, store.look("job", run_id), LEASE)
     assert holding is not None
     return holding
@@ -81,12 +81,12 @@ def test_of_several_takers_exactly_one_gets_the_job(store: BookmarkStore, backen
     if backend == "moto":
         pytest.skip("moto checks a transaction and writes it in steps that another request can come between")
     seen = {run_id: store.look("job", run_id) for run_id in "abcdef"}
-    got: list[Holding | None] = []
+    got: list[LeaseGrant | None] = []
     start = threading.Barrier(len(seen))
 
     def race(run_id: str) -> None:
         start.wait()
-        got.append(store.take("job", Caller(run_id), seen[run_id], LEASE))
+        got.append(store.take("job", RunIdentity(run_id), seen[run_id], LEASE))
 
     threads = [threading.Thread(target=race, args=(run_id,)) for run_id in seen]
     for thread in threads:
@@ -209,7 +209,7 @@ def test_job_that_a_dag_took_over_is_found_under_that_dag(store: BookmarkStore, 
     shop = Shop(tmp_path, store)
     shop.raw.mkdir()
     shop.run("job")
-    caller = Caller("dag/run/task", 1, dag_id="dag", task_id="task")
+    caller = RunIdentity("dag/run/task", 1, dag_id="dag", task_id="task")
     holding = store.take("job", caller, store.look("job", caller.run_id), LEASE, owner="dag")
     assert holding is not None
     store.commit(holding, nothing())
@@ -223,7 +223,7 @@ def test_take_is_refused_when_the_holder_committed_since_the_look(store: Bookmar
     seen = store.look("job", "one")
     store.commit(first, nothing())
 
-    assert store.take("job", Caller("one", 2), seen, LEASE) is None
+    assert store.take("job", RunIdentity("one", 2), seen, LEASE) is None
     assert take(store, "one", 2).base.publishing == RunKey(1, 1)
 
 
@@ -233,5 +233,5 @@ def test_take_is_refused_when_the_holder_placed_an_output_since_the_look(store: 
     entry = OutputEntry("files", "/target", "/target/_bookmarks/test/job/1.1/out")
     store.place(first, {"out": entry}, ["/target/_bookmarks/test/job"], option="enable", is_last=True)
 
-    assert store.take("job", Caller("one", 2), seen, LEASE) is None
+    assert store.take("job", RunIdentity("one", 2), seen, LEASE) is None
     assert take(store, "one", 2).base.staging == ("/target/_bookmarks/test/job",)

@@ -23,7 +23,7 @@ from airflow_bookmarks.cli.command import VERBS, _parser
 from airflow_bookmarks.cli.verb import Desk
 from airflow_bookmarks.core.errors import NameInvalidError, OptionError, StoreAccessError
 from airflow_bookmarks.core.head import Head
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.lifecycle.changes import approval as protection
@@ -31,9 +31,9 @@ from airflow_bookmarks.lifecycle.changes.change import relocate, reset, rewind
 from airflow_bookmarks.lifecycle.changes.sharing import hand_over, share
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine, repair
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
-from airflow_bookmarks.lifecycle.protocol.failpoint import FaultHook, Point, no_fault
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint, FaultHook, no_fault
 from airflow_bookmarks.lifecycle.protocol.finish import finish
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
@@ -183,18 +183,20 @@ def a_committed_run(world: World) -> None:
     world.shop.machine = _machine()
 
 
-def _machine(at: FaultHook = no_fault) -> Machine:
+def _machine(at: FaultHook = no_fault) -> RunEnvironment:
     """Return a machine that renews no lease by itself: that would be recorded whenever a slow machine comes to it."""
-    return Machine(at=at, start_thread=lambda renew: None)
+    return RunEnvironment(at=at, start_thread=lambda renew: None)
 
 
-def _stop_before_publishing(point: Point) -> None:
-    if point is Point.PUBLISHING:
+def _stop_before_publishing(point: Failpoint) -> None:
+    if point is Failpoint.PUBLISHING:
         raise InterruptedError("the driver was stopped")
 
 
 def run_by_dag(world: World, job: str, dag_id: str = "nights") -> None:
-    run = ActiveRun.begin(world.store, job, Caller(f"{dag_id}/1", dag_id=dag_id, task_id="run"), world.shop.machine)
+    run = ActiveRun.begin(
+        world.store, job, RunIdentity(f"{dag_id}/1", dag_id=dag_id, task_id="run"), world.shop.machine
+    )
     world.shop.copy(run)
     run.commit()
 

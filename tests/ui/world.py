@@ -13,17 +13,17 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
 
-from airflow_bookmarks.core.job import Caller, airflow_run_id
+from airflow_bookmarks.core.job import RunIdentity, airflow_run_id
 from airflow_bookmarks.core.option import Choice
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.core.text.instant import to_text, utc_now
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.changes.approval import protect, request
 from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind
-from airflow_bookmarks.lifecycle.protocol.failpoint import FaultHook, Point, no_fault
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
-from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint, FaultHook, no_fault
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
+from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.source import Source
@@ -54,8 +54,8 @@ class _UnreachableError(Exception):
     """Raised in the place of a target that can't be written to."""
 
 
-def _fail_after_commit(point: Point) -> None:
-    if point is Point.COMMITTED:
+def _fail_after_commit(point: Failpoint) -> None:
+    if point is Failpoint.COMMITTED:
         raise _UnreachableError
 
 
@@ -102,9 +102,9 @@ class World:
         """Let time go by."""
         self.now += timedelta(**duration)
 
-    def machine(self, lease_time: timedelta = timedelta(minutes=2), at: FaultHook = no_fault) -> Machine:
+    def machine(self, lease_time: timedelta = timedelta(minutes=2), at: FaultHook = no_fault) -> RunEnvironment:
         """Return the machine of a driver: its clock is the world's, and nobody renews its lease."""
-        return Machine(
+        return RunEnvironment(
             clock=lambda: self.now,
             monotonic=lambda: self.now.timestamp(),
             start_thread=lambda _: None,
@@ -112,13 +112,13 @@ class World:
             lease_time=lease_time,
         )
 
-    def caller(self, job: str) -> Caller:
+    def caller(self, job: str) -> RunIdentity:
         """Return who makes a run: the task of that name, in the DAG run of this moment."""
         at = to_text(self.now.replace(microsecond=0))
         dag_id, _, task_id = job.partition(".")
         dag_run_id = f"scheduled__{at}"
         run_id = airflow_run_id(dag_id, dag_run_id, task_id)
-        return Caller(run_id, dag_id=dag_id, task_id=task_id, dag_run_id=dag_run_id, logical_date=at)
+        return RunIdentity(run_id, dag_id=dag_id, task_id=task_id, dag_run_id=dag_run_id, logical_date=at)
 
     def from_files(self, *folders: Path) -> FileSource:
         """Return a source of files."""
@@ -129,8 +129,8 @@ class World:
         job: str,
         reads: Reads | None = None,
         *,
-        caller: Caller | None = None,
-        machine: Machine | None = None,
+        caller: RunIdentity | None = None,
+        machine: RunEnvironment | None = None,
         minutes: float = 6,
         then: Callable[[ActiveRun], None] = lambda run: None,
     ) -> None:
@@ -141,7 +141,7 @@ class World:
         run.commit()
         self.wait(seconds=self.random.uniform(5, 40))
 
-    def fail(self, job: str, error: str, *, caller: Caller | None = None, reads: Reads | None = None) -> None:
+    def fail(self, job: str, error: str, *, caller: RunIdentity | None = None, reads: Reads | None = None) -> None:
         """Make a run that fails when it has read half."""
         run = ActiveRun.begin(self.store, job, caller or self.caller(job), self.machine())
         self._copy(run, reads or {"raw": self.from_files(self.folder(job))}, 2)
@@ -153,7 +153,7 @@ class World:
         run = ActiveRun.begin(self.store, job, self.caller(job), self.machine(lease_time))
         run.plan("raw", self.from_files(self.folder(job)))
 
-    def _copy(self, run: ActiveRun | SideRun, reads: Reads, minutes: float) -> None:
+    def _copy(self, run: ActiveRun | DetachedRun, reads: Reads, minutes: float) -> None:
         read = 0
         for ctx, source in reads.items():
             plan = run.plan(ctx, source)
@@ -161,7 +161,9 @@ class World:
             read += plan.files.total_bytes
             self.wait(seconds=self.random.uniform(1, 9))
         target = str(self.root / "lake" / run.job / "out")
-        folder = Path(run.place("out", Place("files", target, facts={"format": "parquet", "mode": Mode.APPEND.value})))
+        folder = Path(
+            run.place("out", StagingRequest("files", target, facts={"format": "parquet", "mode": Mode.APPEND.value}))
+        )
         self.wait(minutes=minutes * self.random.uniform(0.6, 1.8))
         if read:
             folder.mkdir(parents=True)
@@ -240,7 +242,7 @@ class World:
 
     def _pause(self, job: str) -> None:
         caller = self.caller(job)
-        run = SideRun.begin(self.store, job, caller, Choice.of("pause", "1", "3"), self.machine())
+        run = DetachedRun.begin(self.store, job, caller, Choice.of("pause", "1", "3"), self.machine())
         self._copy(run, {"raw": self.from_files(self.folder(job))}, 1)
         run.commit()
 
@@ -255,7 +257,7 @@ class World:
     def _names(self) -> None:
         for name in (WITHOUT_DAG, *ODD):
             self.arrive(self.folder(name), 1, 1)
-            self.run(name, caller=Caller(f"local/{name}"), minutes=0.2)
+            self.run(name, caller=RunIdentity(f"local/{name}"), minutes=0.2)
 
     def _held(self) -> None:
         self.hold(RUNNING)

@@ -24,8 +24,8 @@ from airflow_bookmarks.cli import identity, main
 from airflow_bookmarks.cli.command import STORE_VARIABLE, VERBS, _parser
 from airflow_bookmarks.core.selection import reason
 from airflow_bookmarks.core.text.identity import Identity
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.store import uri as address
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.lifecycle.shop import Shop
@@ -188,15 +188,15 @@ def deliver(shop: Shop, day: int) -> None:
 def hold(shop: Shop) -> None:
     """Leave a driver dead that holds the job, and has committed what is not visible yet."""
     deliver(shop, 21)
-    shop.machine = Machine(at=_die_before_publishing, start_thread=lambda _: None)
+    shop.machine = RunEnvironment(at=_die_before_publishing, start_thread=lambda _: None)
     run = shop.begin(_JOB, "flights/21/clean")
     shop.copy(run)
     with contextlib.suppress(InterruptedError):
         run.commit()
 
 
-def _die_before_publishing(point: Point) -> None:
-    if point is Point.PUBLISHING:
+def _die_before_publishing(point: Failpoint) -> None:
+    if point is Failpoint.PUBLISHING:
         raise InterruptedError("the driver died")
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.selection.glob import Exclusions, Glob, NamePattern
-from airflow_bookmarks.sources.files.scan_filter import Place
+from airflow_bookmarks.sources.files.scan_filter import ScanRoot
 
 
 @pytest.mark.parametrize(
@@ -107,14 +107,14 @@ def test_folder_that_a_pattern_would_read_is_known(
     pattern: str, recursive: bool, reading: list[str], others: list[str]
 ) -> None:
     (glob,) = Glob.expand(pattern)
-    place = Place(glob.root, glob)
+    place = ScanRoot(glob.root, glob)
 
     assert [folder for folder in (*reading, *others) if place.reads(folder, recursive=recursive)] == reading
 
 
 def test_folder_that_holds_what_a_pattern_reads_is_known() -> None:
     (glob,) = Glob.expand("/lake/raw/2013-*/*.csv")
-    place = Place(glob.root, glob)
+    place = ScanRoot(glob.root, glob)
 
     assert [f for f in ("/lake", "/lake/raw", "/lake/raw/2013-01", "/lake/raw/2012") if place.lies_in(f)] == [
         "/lake",

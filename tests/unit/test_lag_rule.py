@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_bookmarks.core.rules.lag import LagState, Point, lag_state
+from airflow_bookmarks.core.rules.lag import LagPoint, LagState, lag_state
 
 NOON = datetime(2013, 1, 31, 12, tzinfo=UTC)
 OK, LAGGING, STALLED = LagState.OK, LagState.LAGGING, LagState.STALLED
@@ -19,10 +19,10 @@ def minutes(number: float) -> timedelta:
     return timedelta(minutes=number)
 
 
-def commits(*consumed_and_lag: tuple[int, int], every: float = 1) -> list[Point]:
+def commits(*consumed_and_lag: tuple[int, int], every: float = 1) -> list[LagPoint]:
     """Return commits that end at noon."""
     last = len(consumed_and_lag) - 1
-    return [Point(NOON - minutes((last - i) * every), *each) for i, each in enumerate(consumed_and_lag)]
+    return [LagPoint(NOON - minutes((last - i) * every), *each) for i, each in enumerate(consumed_and_lag)]
 
 
 @pytest.mark.parametrize(
@@ -66,26 +66,26 @@ AFTER = st.integers(0, 30).map(minutes)
 
 
 @given(POINTS, AFTER)
-def test_consumer_without_lag_is_never_in_trouble(points: list[Point], after: timedelta) -> None:
+def test_consumer_without_lag_is_never_in_trouble(points: list[LagPoint], after: timedelta) -> None:
     assert lag_state(points, 0, NOON + after) is OK
 
 
 @given(POINTS, st.integers(1, 5), AFTER, st.integers(-(10**6), 10**6), st.integers(0, 1000))
-def test_only_differences_count(points: list[Point], lag: int, after: timedelta, shift: int, base: int) -> None:
-    moved = [Point(p.at + timedelta(seconds=shift), p.consumed + base, p.lag) for p in points]
+def test_only_differences_count(points: list[LagPoint], lag: int, after: timedelta, shift: int, base: int) -> None:
+    moved = [LagPoint(p.at + timedelta(seconds=shift), p.consumed + base, p.lag) for p in points]
     now = NOON + after
     assert lag_state(moved, lag, now + timedelta(seconds=shift)) is lag_state(points, lag, now)
 
 
 @given(POINTS, st.integers(1, 5), AFTER, st.integers(1, 100))
-def test_there_is_no_threshold_to_tune(points: list[Point], lag: int, after: timedelta, factor: int) -> None:
+def test_there_is_no_threshold_to_tune(points: list[LagPoint], lag: int, after: timedelta, factor: int) -> None:
     """All times and all lags may be as many times as great: the answer is the same."""
-    scaled = [Point(NOON + (p.at - NOON) * factor, p.consumed, p.lag * factor) for p in points]
+    scaled = [LagPoint(NOON + (p.at - NOON) * factor, p.consumed, p.lag * factor) for p in points]
     assert lag_state(scaled, lag * factor, NOON + after * factor) is lag_state(points, lag, NOON + after)
 
 
 @given(POINTS, st.integers(1, 5), AFTER)
-def test_each_state_means_what_it_says(points: list[Point], lag: int, after: timedelta) -> None:
+def test_each_state_means_what_it_says(points: list[LagPoint], lag: int, after: timedelta) -> None:
     state = lag_state(points, lag, NOON + after)
     consumed, lags = [p.consumed for p in points], [p.lag for p in points]
     if state is STOPPED:
@@ -104,7 +104,7 @@ def test_each_state_means_what_it_says(points: list[Point], lag: int, after: tim
 
 @given(POINTS, st.integers(1, 5), AFTER, AFTER)
 def test_stopped_consumer_stays_stopped_until_it_commits(
-    points: list[Point], lag: int, after: timedelta, more: timedelta
+    points: list[LagPoint], lag: int, after: timedelta, more: timedelta
 ) -> None:
     if lag_state(points, lag, NOON + after) is STOPPED:
         assert lag_state(points, lag, NOON + after + more) is STOPPED

@@ -4,7 +4,8 @@ A history is a sequence of changes to a data set (new files, overwrites, deletes
 files dated back), of runs that read all or a part of what is unread and commit or do not, and of rewinds. After each
 commit the ledger goes through its stored form, where only what the kept roots name is kept.
 
-The same histories run with paths of few bits, so that many share them. What holds then is what `core/ledger/file_ledger.py` says:
+The same histories run with paths of few bits, so that many share them. What holds then is what
+`core/ledger/file_ledger.py` says:
 
 - exact where paths that share their bits are listed together;
 - exact for a path whose bits no other has, whatever the others do;
@@ -33,7 +34,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_bookmarks.core.errors import FencedError
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
 from airflow_bookmarks.core.ledger.segment import Bits64, Hasher, blake2b_64
 from airflow_bookmarks.core.plan import FilePlan
@@ -43,8 +44,8 @@ from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.core.selection.reason import BEFORE_START, EXPIRED, LATE, OVER_BOUND
 from airflow_bookmarks.files.filesystem import Listed
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource, left_out
@@ -490,14 +491,14 @@ class World:
     def run(self, step: Pass) -> None:
         """Make a run, and check what it plans against the notes."""
 
-        def at(point: Point) -> None:
-            if point is Point.COMMITTED and step.ending is Ending.DIES_AFTER_COMMIT:
+        def at(point: Failpoint) -> None:
+            if point is Failpoint.COMMITTED and step.ending is Ending.DIES_AFTER_COMMIT:
                 raise Died
 
         clock = self.clock(step)
-        machine = Machine(clock=clock, start_thread=lambda renew: None, at=at, lease_time=timedelta(seconds=0))
+        machine = RunEnvironment(clock=clock, start_thread=lambda renew: None, at=at, lease_time=timedelta(seconds=0))
         self.runs_made += 1
-        run = ActiveRun.begin(self.store, "copy", Caller(f"run/{self.runs_made}"), machine, start=self.start)
+        run = ActiveRun.begin(self.store, "copy", RunIdentity(f"run/{self.runs_made}"), machine, start=self.start)
         source = FileSource(
             self.disk,
             ["s3://lake/raw"],
@@ -598,8 +599,8 @@ def test_run_that_was_taken_over_commits_nothing_and_loses_nothing(
     world = World(BEGINNING)
     for event in before:
         world.happen(event)
-    machine = Machine(clock=lambda: world.now, start_thread=lambda renew: None, lease_time=timedelta(seconds=0))
-    stale = ActiveRun.begin(world.store, "copy", Caller("stale"), machine)
+    machine = RunEnvironment(clock=lambda: world.now, start_thread=lambda renew: None, lease_time=timedelta(seconds=0))
+    stale = ActiveRun.begin(world.store, "copy", RunIdentity("stale"), machine)
     stale.plan("raw", FileSource(world.disk, ["s3://lake/raw"]), on_missing="skip")
     for event in meanwhile:
         world.happen(event)

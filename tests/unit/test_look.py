@@ -15,8 +15,8 @@ from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.sources.files import planner as file_source
 from airflow_bookmarks.sources.files.planner import FileSource, recheck_files
 from airflow_bookmarks.sources.files.scan import Look, look_at
-from airflow_bookmarks.sources.files.scan_filter import Place, Scope
-from airflow_bookmarks.sources.source import Found
+from airflow_bookmarks.sources.files.scan_filter import ScanRoot, Scope
+from airflow_bookmarks.sources.source import PlanInput
 
 FILES = LocalFileSystem()
 
@@ -28,7 +28,7 @@ def put(root: Path, *names: str) -> None:
 
 
 def look(*roots: Path, recursive: bool = False) -> Look:
-    return look_at(FILES, [Place(str(root)) for root in roots], Scope(recursive), listed_at=datetime.now(UTC))
+    return look_at(FILES, [ScanRoot(str(root)) for root in roots], Scope(recursive), listed_at=datetime.now(UTC))
 
 
 def test_file_below_several_roots_belongs_to_the_first(tmp_path: Path) -> None:
@@ -67,11 +67,11 @@ def test_folder_whose_files_lie_under_two_roots_is_looked_at_under_both(tmp_path
 def test_folders_with_nothing_to_read_are_told(tmp_path: Path) -> None:
     put(tmp_path, "x=1/a", "x=2/a", "x=3/a")
     source = FileSource(FILES, [str(tmp_path)])
-    position = source.advance(source.plan(Found()))
+    position = source.advance(source.plan(PlanInput()))
     assert position is not None
     put(tmp_path, "x=2/b")
 
-    plan = FileSource(FILES, [str(tmp_path)]).plan(Found(position.body, lambda names: dict(position.blobs)))
+    plan = FileSource(FILES, [str(tmp_path)]).plan(PlanInput(position.body, lambda names: dict(position.blobs)))
 
     assert plan.partitions is not None
     assert plan.partitions.listed == 3
@@ -81,7 +81,7 @@ def test_folders_with_nothing_to_read_are_told(tmp_path: Path) -> None:
 def test_second_look_tells_what_changed_or_went(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_source, "_LOOKED_AT_ONCE", 2)  # so that it goes in several parts
     put(tmp_path, *"abcdefg")
-    plan = FileSource(FILES, [str(tmp_path)]).plan(Found())
+    plan = FileSource(FILES, [str(tmp_path)]).plan(PlanInput())
     (tmp_path / "b").unlink()
     (tmp_path / "e").write_text("two\nrows\n")
 

@@ -9,7 +9,7 @@ import pytest
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.selection.partition_time import PartitionTime
 from airflow_bookmarks.sources.files.options import FileOptions
-from airflow_bookmarks.sources.files.partition_rule import Line
+from airflow_bookmarks.sources.files.partition_rule import PartitionCutoff
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_partition_time_needs_a_line_and_folders_that_are_partitions() -> None:
 
 
 def test_line_before_the_beginning_of_time_leaves_nothing_out() -> None:
-    line = Line(PartitionTime.parse("year"), datetime(2013, 1, 1), late_after=timedelta(days=10**6))  # noqa: DTZ001
+    line = PartitionCutoff(PartitionTime.parse("year"), datetime(2013, 1, 1), late_after=timedelta(days=10**6))  # noqa: DTZ001
 
     assert not line.is_before({"year": "0001"})
     assert not line.is_passed("/lake/year=0001/a", "/lake", datetime.now(UTC))

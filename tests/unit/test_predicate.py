@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.selection.predicate import Cells, Outcome, Predicate, values_of
+from airflow_bookmarks.core.selection.predicate import Cells, Predicate, Truth, values_of
 
 
 def cells(**types_and_texts: tuple[str, str | None]) -> Cells:
@@ -54,31 +54,31 @@ def test_column_that_is_not_known_yet_leaves_open_what_it_decides() -> None:
     predicate = Predicate.parse("year = 2013 and month >= 9 or region = 'eu'")
     year = cells(year=("2013", "int"))
 
-    assert predicate.outcome(year) == Outcome.ANY
-    assert predicate.outcome({**year, **cells(month=("9", "int"))}) & Outcome.TRUE
-    assert predicate.outcome(cells(year=("2012", "int"), region=("us", "string"))) == Outcome.FALSE
-    assert predicate.outcome(cells(region=("eu", "string"))) == Outcome.TRUE
+    assert predicate.outcome(year) == Truth.ANY
+    assert predicate.outcome({**year, **cells(month=("9", "int"))}) & Truth.TRUE
+    assert predicate.outcome(cells(year=("2012", "int"), region=("us", "string"))) == Truth.FALSE
+    assert predicate.outcome(cells(region=("eu", "string"))) == Truth.TRUE
 
 
 def test_null_is_not_true_and_neither_is_its_opposite() -> None:
     null = cells(year=("__HIVE_DEFAULT_PARTITION__", "int"))
 
-    assert Predicate.parse("year = 2013").outcome(null) == Outcome.NULL
-    assert Predicate.parse("not year = 2013").outcome(null) == Outcome.NULL
-    assert Predicate.parse("year = 2013 or 1 = 1").outcome(null) == Outcome.TRUE
-    assert Predicate.parse("year = 2013 and 1 = 2").outcome(null) == Outcome.FALSE
+    assert Predicate.parse("year = 2013").outcome(null) == Truth.NULL
+    assert Predicate.parse("not year = 2013").outcome(null) == Truth.NULL
+    assert Predicate.parse("year = 2013 or 1 = 1").outcome(null) == Truth.TRUE
+    assert Predicate.parse("year = 2013 and 1 = 2").outcome(null) == Truth.FALSE
 
 
 @pytest.mark.parametrize(
     ("text", "outcome"),
     [
-        ("month = 9", Outcome.TRUE),  # a number or a text: '09' is cast, and is 9
-        ("month = '9'", Outcome.TRUE | Outcome.FALSE),  # true of numbers, false of texts
-        ("month = 10", Outcome.FALSE),
-        ("month > 'x'", Outcome.ANY),  # of numbers it is an error, so nothing is left out yet
+        ("month = 9", Truth.TRUE),  # a number or a text: '09' is cast, and is 9
+        ("month = '9'", Truth.TRUE | Truth.FALSE),  # true of numbers, false of texts
+        ("month = 10", Truth.FALSE),
+        ("month > 'x'", Truth.ANY),  # of numbers it is an error, so nothing is left out yet
     ],
 )
-def test_type_that_is_not_settled_yet_leaves_open_what_depends_on_it(text: str, outcome: Outcome) -> None:
+def test_type_that_is_not_settled_yet_leaves_open_what_depends_on_it(text: str, outcome: Truth) -> None:
     assert Predicate.parse(text).outcome(cells(month=("09", None))) == outcome
 
 
@@ -110,11 +110,11 @@ def test_folder_that_is_none_of_the_users_type_is_an_error() -> None:
     ],
 )
 def test_escapes_of_a_text_are_those_of_spark(text: str, value: str) -> None:
-    assert Predicate.parse(f"region = '{text}'").outcome(cells(region=(value, "string"))) == Outcome.TRUE
+    assert Predicate.parse(f"region = '{text}'").outcome(cells(region=(value, "string"))) == Truth.TRUE
 
 
-@pytest.mark.parametrize(("word", "outcome"), [("or", Outcome.TRUE), ("and", Outcome.FALSE)])
-def test_thousands_of_conditions_are_one_predicate(word: str, outcome: Outcome) -> None:
+@pytest.mark.parametrize(("word", "outcome"), [("or", Truth.TRUE), ("and", Truth.FALSE)])
+def test_thousands_of_conditions_are_one_predicate(word: str, outcome: Truth) -> None:
     text = f" {word} ".join(f"day = '{day}'" for day in range(5000))
 
     assert Predicate.parse(text).outcome(cells(day=("4999", "string"))) == outcome

@@ -25,7 +25,7 @@ from airflow_bookmarks.sources.files.backlog import Backlog
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.registry import advance_stored
-from airflow_bookmarks.sources.source import Found
+from airflow_bookmarks.sources.source import PlanInput
 
 ROOT = "/raw"
 Name: TypeAlias = tuple[int, int]  # partition, number of the file
@@ -66,7 +66,7 @@ class Job:
 
     options: FileOptions
     store: Store = field(default_factory=Store)
-    found: Found = field(default_factory=Found)
+    found: PlanInput = field(default_factory=PlanInput)
     target: dict[int, dict[str, str]] = field(default_factory=dict)
     blobs: dict[str, bytes] = field(default_factory=dict)
 
@@ -85,7 +85,7 @@ class Job:
             assert adopted is not None
             self.blobs |= position.blobs
             facts = {"partition_types": plan.partition_types, **plan.facts()}
-            self.found = Found(position.body, self.load, plan.partition_types, facts=facts)
+            self.found = PlanInput(position.body, self.load, plan.partition_types, facts=facts)
         return plan
 
     def drain(self) -> list[FilePlan]:

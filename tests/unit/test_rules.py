@@ -16,7 +16,7 @@ from airflow_bookmarks.core.errors import (
     StateCorruptError,
     VersionMismatchError,
 )
-from airflow_bookmarks.core.head import Head, Lease, Take, may_take
+from airflow_bookmarks.core.head import Head, Lease, LeaseDecision, may_take
 from airflow_bookmarks.core.job import check_name, check_run_id
 from airflow_bookmarks.core.option import Choice, Option
 from airflow_bookmarks.core.plan import FilePlan, UpstreamWindow, decode_moves, encode_moves, union
@@ -113,18 +113,18 @@ def leased(seconds: int) -> Head:
 @pytest.mark.parametrize(
     ("head", "execution", "run_id", "attempt", "expected"),
     [
-        (None, None, "task", 1, Take.ALLOWED),
-        (leased(60), None, "other", 1, Take.BUSY),
-        (leased(60), None, "task", 2, Take.BUSY),
-        (leased(60), None, "task", 3, Take.ALLOWED),
-        (leased(0), None, "other", 1, Take.ALLOWED),
-        (leased(0), Execution("task", 2), "task", 1, Take.SUPERSEDED),
-        (None, Execution("task", 1, killed_attempt=1), "task", 1, Take.KILLED),
-        (None, Execution("task", 1, killed_attempt=1), "task", 2, Take.ALLOWED),
+        (None, None, "task", 1, LeaseDecision.ALLOWED),
+        (leased(60), None, "other", 1, LeaseDecision.BUSY),
+        (leased(60), None, "task", 2, LeaseDecision.BUSY),
+        (leased(60), None, "task", 3, LeaseDecision.ALLOWED),
+        (leased(0), None, "other", 1, LeaseDecision.ALLOWED),
+        (leased(0), Execution("task", 2), "task", 1, LeaseDecision.SUPERSEDED),
+        (None, Execution("task", 1, killed_attempt=1), "task", 1, LeaseDecision.KILLED),
+        (None, Execution("task", 1, killed_attempt=1), "task", 2, LeaseDecision.ALLOWED),
     ],
 )
 def test_who_may_take_the_lease(
-    head: Head | None, execution: Execution | None, run_id: str, attempt: int, expected: Take
+    head: Head | None, execution: Execution | None, run_id: str, attempt: int, expected: LeaseDecision
 ) -> None:
     assert may_take(head, execution, run_id, attempt, NOW) is expected
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
 from airflow_bookmarks.core.ledger.gap import gaps_in_words, shown_gaps
-from airflow_bookmarks.core.ledger.seen import MAX_RANGES, SHOWN_RANGES, Seen, days
+from airflow_bookmarks.core.ledger.seen import MAX_RANGES, SHOWN_RANGES, SeenRanges, days
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.rules.condition import is_reached
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
@@ -158,8 +158,8 @@ def test_options_come_back_from_the_facts_of_a_plan() -> None:
 # ---- gaps
 
 
-def seen(*numbers: int, of: str = "n") -> Seen:
-    return Seen("number", of).add(np.array(numbers, np.int64))
+def seen(*numbers: int, of: str = "n") -> SeenRanges:
+    return SeenRanges("number", of).add(np.array(numbers, np.int64))
 
 
 NUMBERS = st.lists(st.integers(-30, 60), max_size=20)
@@ -172,7 +172,7 @@ def test_what_is_missing_is_exactly_what_no_run_has_seen(runs: list[list[int]]) 
     for numbers in runs:
         known = known.add(np.array(numbers, np.int64))
         if known.ranges:
-            known = Seen.of_facts(known.facts())
+            known = SeenRanges.of_facts(known.facts())
     ever = {number for numbers in runs for number in numbers}
     missing = set(range(min(ever), max(ever) + 1)) - ever if ever else set()
     told = {n for first, last in map(known._range_of, known.gaps) for n in range(first, last + 1)}
@@ -204,7 +204,7 @@ def test_gaps_of_which_none_is_told_apart_are_said_as_that() -> None:
 
 
 def test_a_million_numbers_without_a_gap_are_one_range() -> None:
-    assert Seen("number", "n").add(np.arange(1_000_000)).facts()["seen"] == "0..999999"
+    assert SeenRanges("number", "n").add(np.arange(1_000_000)).facts()["seen"] == "0..999999"
 
 
 def test_record_of_many_gaps_stays_small_and_says_how_many_are_not_shown() -> None:
@@ -219,10 +219,10 @@ def test_record_of_many_gaps_stays_small_and_says_how_many_are_not_shown() -> No
 
 
 def test_days_are_missing_as_days() -> None:
-    known = Seen("day", "day").add(days(["2013-02-28", "2013-03-02", "2012-12-31"])).add(days(["2013-01-01"]))
+    known = SeenRanges("day", "day").add(days(["2013-02-28", "2013-03-02", "2012-12-31"])).add(days(["2013-01-01"]))
     assert known.gaps == ["2013-01-02..2013-02-27", "2013-03-01"]
     assert known.missing == 58
-    assert Seen.of_facts(known.facts()) == known
+    assert SeenRanges.of_facts(known.facts()) == known
 
 
 def test_people_are_shown_what_is_missing_and_not_all_that_was_seen() -> None:
@@ -244,4 +244,4 @@ def test_damaged_record_of_gaps_is_damage_and_not_guessed_at(damage: dict[str, A
 @pytest.mark.parametrize("text", ["1..x", "", "2013-01-31", "1,,3"])
 def test_ranges_that_mean_nothing_are_damage(text: str) -> None:
     with pytest.raises(StateCorruptError, match="Nothing was read or changed"):
-        Seen.of_facts(seen(1, 3).facts() | {"seen": text})
+        SeenRanges.of_facts(seen(1, 3).facts() | {"seen": text})

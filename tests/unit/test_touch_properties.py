@@ -19,7 +19,7 @@ from airflow_bookmarks.files.filesystem import Listed
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
-from airflow_bookmarks.sources.source import Found
+from airflow_bookmarks.sources.source import PlanInput
 
 ROOT = "/raw"
 Version: TypeAlias = tuple[str, int]  # etag, second
@@ -46,7 +46,7 @@ class Reader:
 
     options: FileOptions
     store: Store = field(default_factory=Store)
-    found: Found = field(default_factory=Found)
+    found: PlanInput = field(default_factory=PlanInput)
     skipped: Mapping[str, int] = field(default_factory=dict)
     known: int = 0
     blobs: dict[str, bytes] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Reader:
         position = source.advance(plan)
         if position is not None:
             self.blobs |= position.blobs
-            self.found = Found(
+            self.found = PlanInput(
                 position.body,
                 lambda names: {name: self.blobs[name] for name in names},
                 watermark=position.watermark,

@@ -1,8 +1,9 @@
 """The file ledger: which files a context has read, path and version of each, exact and compact.
 
-A ledger is a list of immutable segments (`core/ledger/segment.py`), newest first, and a root that names them. A run that read
-files puts one segment of tier 0 in front. When `fan_out` segments of one tier stand side by side, they become one of
-the next tier, as in a log-structured merge tree, so an entry is written once per tier, about log32(runs) times in all:
+A ledger is a list of immutable segments (`core/ledger/segment.py`), newest first, and a root that names them. A run
+that read files puts one segment of tier 0 in front. When `fan_out` segments of one tier stand side by side, they become
+one of the next tier, as in a log-structured merge tree, so an entry is written once per tier, about log32(runs) times
+in all:
 
     run   tiers, newest first (fan_out 3)
     1     0

@@ -1,7 +1,8 @@
 """Quarantine: files that could not be parsed, recorded with the reason and left out until somebody asks for them again.
 
 A record is of one version of one path: another version of that path is read as any new file. The record is part of the
-position of its context (`core/ledger/file_ledger.py`), so a rewind, a reset and an undo take it along, and so do export and import.
+position of its context (`core/ledger/file_ledger.py`), so a rewind, a reset and an undo take it along, and so do export
+and import.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ SHOWN_RANGES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenRanges:
     """The numbers that were ever seen: ranges, ascending, each two with something missing between them.
 
     A day is kept as its number since the year 1. `of` says what it is about: the rule of a sequence, or the name of a
@@ -49,7 +49,7 @@ class Seen:
     ranges: tuple[Range, ...] = ()
     lost: int = 0
 
-    def add(self, numbers: npt.NDArray[np.int64], *, most: int = MAX_RANGES) -> Seen:
+    def add(self, numbers: npt.NDArray[np.int64], *, most: int = MAX_RANGES) -> SeenRanges:
         """Return it with `numbers` seen as well, in at most so many ranges."""
         if not len(numbers):
             return self
@@ -60,7 +60,7 @@ class Seen:
         starts, ends = np.concatenate([known[:, 0], new[first]]), np.concatenate([known[:, 1], new[last]])
         return self._of(_joined(starts, ends), most)
 
-    def _of(self, ranges: Sequence[Range], most: int) -> Seen:
+    def _of(self, ranges: Sequence[Range], most: int) -> SeenRanges:
         cut = max(len(ranges) - most, self._lowest_in(ranges))
         folded = ranges[: cut + 1]
         one = (folded[0][0], folded[-1][1])
@@ -108,7 +108,7 @@ class Seen:
         }
 
     @classmethod
-    def of_facts(cls, facts: Mapping[str, Any]) -> Seen:
+    def of_facts(cls, facts: Mapping[str, Any]) -> SeenRanges:
         """Return what `facts` told.
 
         Raises:
@@ -153,5 +153,5 @@ def _between(ranges: Sequence[Range]) -> list[tuple[int, int, int]]:
 
 
 def days(dates: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Return ISO dates as the numbers that `Seen` keeps."""
+    """Return ISO dates as the numbers that `SeenRanges` keeps."""
     return np.array([date.fromisoformat(text).toordinal() for text in dates], np.int64)

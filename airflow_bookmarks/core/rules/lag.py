@@ -53,7 +53,7 @@ class LagState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class LagPoint:
     """One commit of a consumer: when it was, up to which run it had read then, and how many runs it had left unread."""
 
     at: datetime
@@ -62,7 +62,7 @@ class Point:
 
 
 def lag_state(
-    points: Sequence[Point],
+    points: Sequence[LagPoint],
     lag: int,
     now: datetime,
     waiting_since: datetime | None = None,
@@ -101,7 +101,7 @@ def lag_state(
     return LagState.OK
 
 
-def _is_stopped(points: Sequence[Point], now: datetime, waiting_since: datetime | None) -> bool:
+def _is_stopped(points: Sequence[LagPoint], now: datetime, waiting_since: datetime | None) -> bool:
     first, last = points[0].at, points[-1].at
     span = last - first
     if not span:
@@ -110,5 +110,5 @@ def _is_stopped(points: Sequence[Point], now: datetime, waiting_since: datetime 
     return now - idle_since > span
 
 
-def _went_back(points: Sequence[Point]) -> bool:
+def _went_back(points: Sequence[LagPoint]) -> bool:
     return points[-1].consumed < max(point.consumed for point in points)

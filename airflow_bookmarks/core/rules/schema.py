@@ -31,7 +31,7 @@ _READABLE_AS = {"integer": ("long", "double"), "long": ("double",), "date": ("ti
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ColumnChange:
     """One column, by its dotted name, and its type before and now; None where it is not there."""
 
     name: str
@@ -43,13 +43,13 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class SchemaDifference:
     """What two schemas differ in: columns that were added, have a wider type, another type, or went."""
 
-    added: tuple[Change, ...] = ()
-    widened: tuple[Change, ...] = ()
-    changed: tuple[Change, ...] = ()
-    removed: tuple[Change, ...] = ()
+    added: tuple[ColumnChange, ...] = ()
+    widened: tuple[ColumnChange, ...] = ()
+    changed: tuple[ColumnChange, ...] = ()
+    removed: tuple[ColumnChange, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.added or self.widened or self.changed or self.removed)
@@ -69,7 +69,7 @@ class Difference:
         return "; ".join(f"{kind} {change}" for kind, changes in self.facts().items() for change in changes)
 
 
-def compare(before: Type, now: Type, fold: Fold = str.lower) -> Difference:
+def compare(before: Type, now: Type, fold: Fold = str.lower) -> SchemaDifference:
     """Say what `now` has otherwise than `before`, field by field, in structs, arrays and maps too.
 
     A type is wider if it is a longer integer, double for float, or a decimal with no fewer digits on either side of
@@ -79,12 +79,12 @@ def compare(before: Type, now: Type, fold: Fold = str.lower) -> Difference:
         >>> compare(struct(a="integer"), struct(a="long", b="string")).facts()
         {'added': ['b: not there -> string'], 'widened': ['a: int -> bigint']}
     """
-    found: dict[str, list[Change]] = {"added": [], "widened": [], "changed": [], "removed": []}
+    found: dict[str, list[ColumnChange]] = {"added": [], "widened": [], "changed": [], "removed": []}
     _compare(before, now, fold, "", found)
-    return Difference(**{kind: tuple(changes) for kind, changes in found.items()})
+    return SchemaDifference(**{kind: tuple(changes) for kind, changes in found.items()})
 
 
-def _compare(before: Type, now: Type, fold: Fold, name: str, found: dict[str, list[Change]]) -> None:
+def _compare(before: Type, now: Type, fold: Fold, name: str, found: dict[str, list[ColumnChange]]) -> None:
     if not isinstance(before, str) and not isinstance(now, str) and before["type"] == now["type"] != "udt":
         if before["type"] != "struct":
             for part in _PARTS[before["type"]]:
@@ -96,13 +96,13 @@ def _compare(before: Type, now: Type, fold: Fold, name: str, found: dict[str, li
             if key in after:
                 _compare(each["type"], after[key]["type"], fold, inner, found)
             else:
-                found["removed"].append(Change(inner, spoken(each["type"]), None))
+                found["removed"].append(ColumnChange(inner, spoken(each["type"]), None))
         for key, each in after.items():
             if key not in then:
-                found["added"].append(Change(_below(name, each["name"]), None, spoken(each["type"])))
+                found["added"].append(ColumnChange(_below(name, each["name"]), None, spoken(each["type"])))
     elif before != now:
         kind = "widened" if is_wider(now, before) else "changed"
-        found[kind].append(Change(name, spoken(before), spoken(now)))
+        found[kind].append(ColumnChange(name, spoken(before), spoken(now)))
 
 
 _PARTS: Mapping[str, Mapping[str, str]] = {

@@ -130,7 +130,7 @@ def _is_anchored(parsed: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _ExpressionPart:
     """A part of an expression: with which signs it begins and ends, and whether it may match nothing."""
 
     first: frozenset[int] = frozenset()
@@ -153,16 +153,16 @@ class _Signs:
         self.looked = 1  # how often what is looked ahead or behind for multiplies the steps
         self._ignores_case = bool(flags & re.IGNORECASE.value)
 
-    def sequence(self, items: Sequence[Any], *, is_tail: bool = False) -> _Part:
+    def sequence(self, items: Sequence[Any], *, is_tail: bool = False) -> _ExpressionPart:
         """Add what follows each other; `is_tail`: after it the expression matches, so that loops at its end end it."""
         if is_tail:
             items = _without_loops_at_end(items)
-        part = _Part()
+        part = _ExpressionPart()
         for number, item in enumerate(items):
             part = self._joined(part, self._item(*item, is_tail=is_tail and number == len(items) - 1))
         return part
 
-    def _item(self, kind: Any, value: Any, *, is_tail: bool) -> _Part:
+    def _item(self, kind: Any, value: Any, *, is_tail: bool) -> _ExpressionPart:
         takes = self._single(kind, value)
         if takes is not None:
             return self._sign(takes)
@@ -175,7 +175,7 @@ class _Signs:
         if kind in (_op.MAX_REPEAT, _op.MIN_REPEAT, _op.POSSESSIVE_REPEAT):
             return self._repeated(*value, is_tail=is_tail)
         if kind is _op.AT:
-            return _Part()
+            return _ExpressionPart()
         if kind in (_op.ASSERT, _op.ASSERT_NOT):
             return self._looked(value[1])
         if kind is _op.FAILURE:
@@ -184,42 +184,42 @@ class _Signs:
             raise ExpressionError("it refers back to a group, which can't be matched in bounded time; write it out")
         raise ExpressionError(f"it has {kind}, which is not known here")
 
-    def _scoped(self, added_flags: int, items: Sequence[Any], *, is_tail: bool) -> _Part:
+    def _scoped(self, added_flags: int, items: Sequence[Any], *, is_tail: bool) -> _ExpressionPart:
         outer = self._ignores_case
         self._ignores_case = outer or bool(added_flags & re.IGNORECASE.value)
         part = self.sequence(items, is_tail=is_tail)
         self._ignores_case = outer
         return part
 
-    def _sign(self, takes: int) -> _Part:
+    def _sign(self, takes: int) -> _ExpressionPart:
         if not self._left[0]:
             raise ExpressionError(f"it stands for more than {_MOST_SIGNS} characters with its repeats written out")
         self._left[0] -= 1
         self.takes.append(takes)
         self.follow.append(set())
         only = frozenset([len(self.takes) - 1])
-        return _Part(only, only, is_nullable=False)
+        return _ExpressionPart(only, only, is_nullable=False)
 
-    def _joined(self, one: _Part, other: _Part) -> _Part:
+    def _joined(self, one: _ExpressionPart, other: _ExpressionPart) -> _ExpressionPart:
         for sign in one.last:
             self.follow[sign] |= other.first
-        return _Part(
+        return _ExpressionPart(
             one.first | other.first if one.is_nullable else one.first,
             one.last | other.last if other.is_nullable else other.last,
             one.is_nullable and other.is_nullable,
         )
 
-    def _either(self, parts: Sequence[_Part]) -> _Part:
+    def _either(self, parts: Sequence[_ExpressionPart]) -> _ExpressionPart:
         nullable = sum(part.is_nullable for part in parts)
         if nullable > 1:
             raise ExpressionError("several of its alternatives may match nothing; one is enough")
-        return _Part(
+        return _ExpressionPart(
             frozenset().union(*(part.first for part in parts)),
             frozenset().union(*(part.last for part in parts)),
             nullable == 1,
         )
 
-    def _repeated(self, least: int, most: int, items: Sequence[Any], *, is_tail: bool) -> _Part:
+    def _repeated(self, least: int, most: int, items: Sequence[Any], *, is_tail: bool) -> _ExpressionPart:
         takes = self._single(*items[0]) if len(items) == 1 else None
         if takes is not None:
             return self._repeated_sign(takes, least, least if is_tail else most)
@@ -228,42 +228,42 @@ class _Signs:
                 "it repeats a group without bound, '(...)*' or '(...)+', which may take exponential time; repeat a "
                 "single character or set ('[^/]*'), or give the group a bound ('(...){0,3}')"
             )
-        part = _Part()
-        copies: list[_Part] = []
+        part = _ExpressionPart()
+        copies: list[_ExpressionPart] = []
         while len(copies) < most:  # each of them adds a sign, of which there are not too many
             copies.append(self.sequence(items))
             if copies[-1].is_nullable:
                 raise ExpressionError("it repeats what may match nothing; make that match one character at least")
         for copy in copies[:least]:
             part = self._joined(part, copy)
-        rest = _Part()
+        rest = _ExpressionPart()
         for copy in reversed(copies[least:]):  # each stands within the one before: x{0,2} is (x(x)?)?
             rest = self._joined(copy, rest)
-            rest = _Part(rest.first, rest.last, is_nullable=True)
+            rest = _ExpressionPart(rest.first, rest.last, is_nullable=True)
         return self._joined(part, rest)
 
-    def _repeated_sign(self, takes: int, least: int, most: int) -> _Part:
-        part = _Part()
+    def _repeated_sign(self, takes: int, least: int, most: int) -> _ExpressionPart:
+        part = _ExpressionPart()
         for _ in range(least):
             part = self._joined(part, self._sign(takes))
         if most - least < 1:
             return part
         if most - least == 1 or not least:
             one = self._sign(takes)
-            part = self._joined(part, _Part(one.first, one.last, is_nullable=True))
+            part = self._joined(part, _ExpressionPart(one.first, one.last, is_nullable=True))
         if most - least > 1:  # up to a bound of its own is no more than without any
             (loop,) = part.last if least else one.last
             self.loops.add(loop)
             self.follow[loop].add(loop)
         return part
 
-    def _looked(self, items: Sequence[Any]) -> _Part:
+    def _looked(self, items: Sequence[Any]) -> _ExpressionPart:
         within = _Signs(re.IGNORECASE.value if self._ignores_case else 0, self._left)
         part = within.sequence(list(items))
         if within.loops:
             raise ExpressionError("it looks ahead or behind for something with a repeat; give that a fixed length")
         self.looked *= 1 + int(_Cost(within, part.first, is_anchored=True).steps(len(within.takes) + 1))
-        return _Part()
+        return _ExpressionPart()
 
     # ---- the characters that a sign takes
 

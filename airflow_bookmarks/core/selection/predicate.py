@@ -28,7 +28,7 @@ GRAMMAR = (
 )
 
 
-class Outcome(IntFlag):
+class Truth(IntFlag):
     """What a predicate may come to: a set of these."""
 
     TRUE = 1
@@ -89,7 +89,7 @@ class Predicate:
         node = parser.whole()
         return cls(text, tuple(dict.fromkeys(parser.columns)), node)
 
-    def outcome(self, cells: Cells) -> Outcome:
+    def outcome(self, cells: Cells) -> Truth:
         """Return all that the predicate may come to.
 
         Raises:
@@ -147,9 +147,8 @@ def _kind_of_type(column: str, type_name: str) -> Kind:
 
 
 def _guess(text: str, kind: Kind) -> Value | None:
-    pattern = (
-        _INTEGER if kind is Kind.NUMBER else _PLAIN_DATE
-    )  # what a column may settle to: see core/selection/partition.py
+    # What a column may settle to: see core/selection/partition.py.
+    pattern = _INTEGER if kind is Kind.NUMBER else _PLAIN_DATE
     if not pattern.fullmatch(text):
         return None
     try:
@@ -217,29 +216,29 @@ def _alike(values: Sequence[Value]) -> Sequence[Value]:
     return [_as(value, kind, whole=whole) for value in values]
 
 
-def _compared(values: Sequence[Value], test: Callable[..., bool]) -> Outcome:
+def _compared(values: Sequence[Value], test: Callable[..., bool]) -> Truth:
     alike = _alike(values)
     if any(value.kind is Kind.NULL for value in alike):
-        return Outcome.NULL
-    return Outcome.TRUE if test(*(value.of for value in alike)) else Outcome.FALSE
+        return Truth.NULL
+    return Truth.TRUE if test(*(value.of for value in alike)) else Truth.FALSE
 
 
-def _same(values: Sequence[Value]) -> Outcome:
+def _same(values: Sequence[Value]) -> Truth:
     one, other = _alike(values)
-    return Outcome.TRUE if one == other else Outcome.FALSE
+    return Truth.TRUE if one == other else Truth.FALSE
 
 
-def _among(values: Sequence[Value]) -> Outcome:
+def _among(values: Sequence[Value]) -> Truth:
     one, *others = _alike(values)
     if one.kind is Kind.NULL:
-        return Outcome.NULL
+        return Truth.NULL
     if one in others:
-        return Outcome.TRUE
-    return Outcome.NULL if NULL in others else Outcome.FALSE
+        return Truth.TRUE
+    return Truth.NULL if NULL in others else Truth.FALSE
 
 
-def _is_null(values: Sequence[Value]) -> Outcome:
-    return Outcome.TRUE if values[0].kind is Kind.NULL else Outcome.FALSE
+def _is_null(values: Sequence[Value]) -> Truth:
+    return Truth.TRUE if values[0].kind is Kind.NULL else Truth.FALSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +247,7 @@ class _Comparison:
 
     holds: Callable[..., bool]
 
-    def __call__(self, values: Sequence[Value]) -> Outcome:
+    def __call__(self, values: Sequence[Value]) -> Truth:
         return _compared(values, self.holds)
 
 
@@ -256,11 +255,11 @@ class _Comparison:
 class _Like:
     pattern: Wildcards
 
-    def __call__(self, values: Sequence[Value]) -> Outcome:
+    def __call__(self, values: Sequence[Value]) -> Truth:
         (value,) = values
         if value.kind is Kind.NULL:
-            return Outcome.NULL
-        return Outcome.TRUE if self.pattern.matches(str(value.of)) else Outcome.FALSE
+            return Truth.NULL
+        return Truth.TRUE if self.pattern.matches(str(value.of)) else Truth.FALSE
 
 
 # ---- the tree
@@ -269,7 +268,7 @@ class _Like:
 class _Node:
     __slots__ = ()
 
-    def outcome(self, cells: Cells) -> Outcome:
+    def outcome(self, cells: Cells) -> Truth:
         raise NotImplementedError
 
 
@@ -279,9 +278,9 @@ class _Test(_Node):
 
     said: str
     operands: tuple[str | Value, ...]
-    test: Callable[[Sequence[Value]], Outcome]
+    test: Callable[[Sequence[Value]], Truth]
 
-    def outcome(self, cells: Cells) -> Outcome:
+    def outcome(self, cells: Cells) -> Truth:
         choices: list[Sequence[Value]] = []
         for operand in self.operands:
             if isinstance(operand, Value):
@@ -289,8 +288,8 @@ class _Test(_Node):
             elif operand in cells:
                 choices.append(cells[operand])
             else:
-                return Outcome.ANY
-        found = Outcome(0)
+                return Truth.ANY
+        found = Truth(0)
         is_sure = all(len(choice) == 1 for choice in choices)
         for values in product(*choices):
             try:
@@ -301,7 +300,7 @@ class _Test(_Node):
                         f"partition_filter: {self.said!r} can't be evaluated: {error}. Nothing was read or changed. "
                         "Compare the column with values of its own type (a text in quotes), or move the folder away."
                     ) from error
-                found = Outcome.ANY  # once the types are settled it is known, and an error then if it is one
+                found = Truth.ANY  # once the types are settled it is known, and an error then if it is one
         return found
 
 
@@ -309,7 +308,7 @@ class _Test(_Node):
 class _Not(_Node):
     inner: _Node
 
-    def outcome(self, cells: Cells) -> Outcome:
+    def outcome(self, cells: Cells) -> Truth:
         return _NEGATED[self.inner.outcome(cells)]
 
 
@@ -319,16 +318,16 @@ class _Both(_Node):
 
     one: _Node
     other: _Node
-    decided_by: Outcome
+    decided_by: Truth
 
-    def outcome(self, cells: Cells) -> Outcome:
+    def outcome(self, cells: Cells) -> Truth:
         first = self.one.outcome(cells)
         if first == self.decided_by:
             return first
         return _joined(first, self.other.outcome(cells), self.decided_by)
 
 
-def _balanced(nodes: Sequence[_Node], decided_by: Outcome) -> _Node:
+def _balanced(nodes: Sequence[_Node], decided_by: Truth) -> _Node:
     """Join nodes, at least one, in their order: a thousand of them are ten deep, and no recursion too many."""
     while len(nodes) > 1:
         pairs = [_Both(one, other, decided_by) for one, other in zip(nodes[::2], nodes[1::2], strict=False)]
@@ -336,29 +335,29 @@ def _balanced(nodes: Sequence[_Node], decided_by: Outcome) -> _Node:
     return nodes[0]
 
 
-def _joined(one: Outcome, other: Outcome, decided_by: Outcome) -> Outcome:
-    found = Outcome(0)
+def _joined(one: Truth, other: Truth, decided_by: Truth) -> Truth:
+    found = Truth(0)
     for a, b in product(_each(one), _each(other)):
         if decided_by in (a, b):
             found |= decided_by
         else:
-            found |= Outcome.NULL if Outcome.NULL in (a, b) else a
+            found |= Truth.NULL if Truth.NULL in (a, b) else a
     return found
 
 
-def _each(outcome: Outcome) -> list[Outcome]:
-    return [single for single in (Outcome.TRUE, Outcome.FALSE, Outcome.NULL) if single & outcome]
+def _each(outcome: Truth) -> list[Truth]:
+    return [single for single in (Truth.TRUE, Truth.FALSE, Truth.NULL) if single & outcome]
 
 
-def _negated(outcome: Outcome) -> Outcome:
-    swapped = {Outcome.TRUE: Outcome.FALSE, Outcome.FALSE: Outcome.TRUE, Outcome.NULL: Outcome.NULL}
-    found = Outcome(0)
+def _negated(outcome: Truth) -> Truth:
+    swapped = {Truth.TRUE: Truth.FALSE, Truth.FALSE: Truth.TRUE, Truth.NULL: Truth.NULL}
+    found = Truth(0)
     for single in _each(outcome):
         found |= swapped[single]
     return found
 
 
-_NEGATED = {Outcome(bits): _negated(Outcome(bits)) for bits in range(8)}
+_NEGATED = {Truth(bits): _negated(Truth(bits)) for bits in range(8)}
 
 
 # ---- reading
@@ -375,7 +374,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.ASCII | re.DOTALL,
 )
 _KEYWORDS = frozenset(["AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "ESCAPE", "IS", "NULL"])
-_TESTS: Mapping[str, Callable[[Sequence[Value]], Outcome]] = {
+_TESTS: Mapping[str, Callable[[Sequence[Value]], Truth]] = {
     "=": _Comparison(eq),
     "==": _Comparison(eq),
     "<>": _Comparison(ne),
@@ -443,13 +442,13 @@ class _Parser:
         nodes = [self._all()]
         while self._took("OR"):
             nodes.append(self._all())
-        return _balanced(nodes, Outcome.TRUE)
+        return _balanced(nodes, Truth.TRUE)
 
     def _all(self) -> _Node:
         nodes = [self._negation()]
         while self._took("AND"):
             nodes.append(self._negation())
-        return _balanced(nodes, Outcome.FALSE)
+        return _balanced(nodes, Truth.FALSE)
 
     def _negation(self) -> _Node:
         self._depth += 1
@@ -478,7 +477,7 @@ class _Parser:
             self._expect("AND")
             high = self._operand()
             above, below = self._built(begin, (left, low), _TESTS[">="]), self._built(begin, (left, high), _TESTS["<="])
-            both = _Both(above, below, Outcome.FALSE)
+            both = _Both(above, below, Truth.FALSE)
             return _Not(both) if is_negated else both
         if self._took("LIKE"):
             return self._built(begin, (left,), _Like(self._pattern()), is_negated)
@@ -491,7 +490,7 @@ class _Parser:
         self,
         begin: int,
         operands: tuple[str | Value, ...],
-        test: Callable[[Sequence[Value]], Outcome],
+        test: Callable[[Sequence[Value]], Truth],
         is_negated: bool = False,
     ) -> _Node:
         node = _Test(self._text[begin : self._next.at].strip(), operands, test)

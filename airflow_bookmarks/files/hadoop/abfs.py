@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.files.hadoop.filesystem import HadoopFileSystem, Place
+from airflow_bookmarks.files.hadoop.filesystem import HadoopFileSystem, HadoopPath
 
 
 class AbfsFileSystem(HadoopFileSystem):
@@ -36,7 +36,7 @@ class AbfsFileSystem(HadoopFileSystem):
         host = authority.partition("@")[2]
         return {"account_name": host.partition(".")[0], "anon": False}
 
-    def inner(self, at: Place) -> str:
+    def inner(self, at: HadoopPath) -> str:
         """Return the container and the name of the file."""
         return f"{at.authority.partition('@')[0]}{at.path}".rstrip("/")
 
@@ -49,7 +49,7 @@ class AbfsFileSystem(HadoopFileSystem):
         etag = info.get("etag")
         return None if etag is None else str(etag).strip('"')
 
-    def copy(self, here: Place, there: Place) -> None:
+    def copy(self, here: HadoopPath, there: HadoopPath) -> None:
         """Copy a file by way of this machine's disk.
 
         The store's own copy may be under way still when it is answered, and adlfs does not tell when it is whole: the
@@ -63,7 +63,7 @@ class AbfsFileSystem(HadoopFileSystem):
             self._info(here)
             self.put(there, kept)
 
-    def put(self, at: Place, local: str) -> None:
+    def put(self, at: HadoopPath, local: str) -> None:
         """Write a file of this machine; adlfs replaces nothing that it is not told to."""
         self._ask(at, lambda fs: fs.put_file(local, self.inner(at), overwrite=True))
 

@@ -38,7 +38,7 @@ _Info = Mapping[str, Any]  # what fsspec tells of an entry; each file system by 
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HadoopPath:
     """A canonical path by its parts: who keeps it (a name node, a bucket, a container), and where it lies there."""
 
     scheme: str
@@ -76,7 +76,7 @@ class HadoopFileSystem(ABC):
         """Return with which arguments fsspec's class is made."""
 
     @abstractmethod
-    def inner(self, at: Place) -> str:
+    def inner(self, at: HadoopPath) -> str:
         """Return a path as fsspec's class takes it."""
 
     @abstractmethod
@@ -119,7 +119,7 @@ class HadoopFileSystem(ABC):
                 info = self._info(at)
                 if info["type"] != "directory":
                     return self._list_file(at, info)
-                walk = _Walk(self, at, Sieve(recursive), enters, saw)
+                walk = _HadoopWalk(self, at, Sieve(recursive), enters, saw)
                 folders = [""]
                 while folders:
                     folders = walk.enter(folders)
@@ -130,12 +130,12 @@ class HadoopFileSystem(ABC):
                     "path; a folder that is only empty so far has to be there."
                 ) from error
 
-    def _list_file(self, at: Place, info: _Info) -> Listed:
+    def _list_file(self, at: HadoopPath, info: _Info) -> Listed:
         if is_hidden(posixpath.basename(at.path)):  # Spark reads no row of it, also when it is named
             return Listed(Listing.of([]), {HIDDEN: 1})
         return Listed(Listing.of([self._file(at, info)]))
 
-    def entries(self, at: Place) -> Sequence[_Info]:
+    def entries(self, at: HadoopPath) -> Sequence[_Info]:
         """Return what lies directly in a folder."""
         return cast("Sequence[_Info]", self._ask(at, lambda fs: fs.ls(self.inner(at), detail=True)))
 
@@ -154,10 +154,10 @@ class HadoopFileSystem(ABC):
                 return None
         return None if info["type"] == "directory" else self._file(at, info)
 
-    def _info(self, at: Place) -> _Info:
+    def _info(self, at: HadoopPath) -> _Info:
         return cast("_Info", self._ask(at, lambda fs: fs.info(self.inner(at))))
 
-    def _file(self, at: Place, info: _Info) -> FileInfo:
+    def _file(self, at: HadoopPath, info: _Info) -> FileInfo:
         return FileInfo(str(at), int(info["size"]), self.time_ms(info), self.etag(info))
 
     def folders(self, root: str) -> Sequence[str]:
@@ -181,7 +181,7 @@ class HadoopFileSystem(ABC):
             content = self.content(at)
         return cast("IO[bytes]", io.BufferedReader(_Content(self, path, content)))
 
-    def content(self, at: Place) -> Any:
+    def content(self, at: HadoopPath) -> Any:
         """Begin to read a file; return what has `read(count)` and `close()`."""
         return self._ask(at, lambda fs: fs.open(self.inner(at), "rb"))
 
@@ -195,7 +195,7 @@ class HadoopFileSystem(ABC):
             kept.flush()
             self.put(at, kept.name)
 
-    def put(self, at: Place, local: str) -> None:
+    def put(self, at: HadoopPath, local: str) -> None:
         """Write a file of this machine, in the place of what is there."""
         self._ask(at, lambda fs: fs.put_file(local, self.inner(at)))
 
@@ -218,7 +218,7 @@ class HadoopFileSystem(ABC):
                 self._ask(here, lambda fs: fs.rm_file(self.inner(here)))
         return True
 
-    def copy(self, here: Place, there: Place) -> None:
+    def copy(self, here: HadoopPath, there: HadoopPath) -> None:
         """Copy one file so that nobody sees a part of it at its new place."""
         self._ask(here, lambda fs: fs.cp_file(self.inner(here), self.inner(there)))
 
@@ -242,7 +242,7 @@ class HadoopFileSystem(ABC):
                 return
             self.pace.each(lambda name: self._remove_file(at, name), found, lambda name, _: None)
 
-    def _remove_file(self, at: Place, name: str) -> None:
+    def _remove_file(self, at: HadoopPath, name: str) -> None:
         with suppress(FileNotFoundError):
             self._ask(at, lambda fs: fs.rm_file(name))
 
@@ -258,7 +258,7 @@ class HadoopFileSystem(ABC):
             )
         return str(at)
 
-    def _is_there(self, at: Place) -> bool:
+    def _is_there(self, at: HadoopPath) -> bool:
         with self._telling(f"{str(at)!r} can't be looked at"):
             try:
                 self._info(at)
@@ -275,7 +275,7 @@ class HadoopFileSystem(ABC):
         """Return the path with its scheme and escapes; see `FileSystem.pattern`."""
         return "".join("\\" + c if c in _GLOB or c == "\\" else c for c in self.uri(path))
 
-    def _place(self, path: str) -> Place:
+    def _place(self, path: str) -> HadoopPath:
         scheme, sign, rest = path.partition("://")
         authority, _, inside = rest.partition("/")
         if not sign or scheme not in self.schemes:
@@ -284,11 +284,11 @@ class HadoopFileSystem(ABC):
                 "and keep sources or targets that belong together on one file system."
             )
         whole = posixpath.normpath(f"/{inside.lstrip('/')}")
-        return Place(self.schemes[0], self.authority(authority, path), whole)
+        return HadoopPath(self.schemes[0], self.authority(authority, path), whole)
 
     # ---- asking
 
-    def _ask(self, at: Place, request: Callable[[AbstractFileSystem], _T]) -> _T:
+    def _ask(self, at: HadoopPath, request: Callable[[AbstractFileSystem], _T]) -> _T:
         """Make one request of the file system that keeps `at`."""
         return request(self._connection(at.authority, self.options(at.authority)))
 
@@ -340,11 +340,11 @@ def _naming(package: str, scheme: str) -> Iterator[None]:
 
 
 @dataclass(slots=True)
-class _Walk:
+class _HadoopWalk:
     """Makes of folder after folder the columns of a listing."""
 
     files: HadoopFileSystem
-    root: Place
+    root: HadoopPath
     sieve: Sieve
     enters: Callable[[str], bool] | None
     saw: Callable[[int], None] | None
@@ -365,9 +365,9 @@ class _Walk:
         )
         return below
 
-    def _at(self, below: str) -> Place:
+    def _at(self, below: str) -> HadoopPath:
         path = posixpath.join(self.root.path, below) if below else self.root.path
-        return Place(self.root.scheme, self.root.authority, path)
+        return HadoopPath(self.root.scheme, self.root.authority, path)
 
     def _take(self, folder: str, entries: Sequence[_Info]) -> Iterator[str]:
         own = self.files.inner(self._at(folder)).strip("/")

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.files.hadoop.filesystem import HadoopFileSystem, Place
+from airflow_bookmarks.files.hadoop.filesystem import HadoopFileSystem, HadoopPath
 
 
 class GcsFileSystem(HadoopFileSystem):
@@ -30,7 +30,7 @@ class GcsFileSystem(HadoopFileSystem):
         """Return nothing: what there is to say is said by fsspec's own configuration."""
         return {}
 
-    def inner(self, at: Place) -> str:
+    def inner(self, at: HadoopPath) -> str:
         """Return the bucket and the name of the object."""
         return f"{at.authority}{at.path}".rstrip("/")
 

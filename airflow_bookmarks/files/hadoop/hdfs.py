@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.files.filesystem import FileSystemError
-from airflow_bookmarks.files.hadoop.filesystem import HadoopFileSystem, Place
+from airflow_bookmarks.files.hadoop.filesystem import HadoopFileSystem, HadoopPath
 from airflow_bookmarks.files.hadoop.hdfs_settings import Address, HdfsSettings, without_default_port
 from airflow_bookmarks.files.permission import present_permission
 
@@ -71,7 +71,7 @@ class HdfsFileSystem(HadoopFileSystem):
             f"could mean. Nothing was read or changed. Write it as {self.example}."
         )
 
-    def inner(self, at: Place) -> str:
+    def inner(self, at: HadoopPath) -> str:
         """Return the path inside of HDFS."""
         return at.path
 
@@ -88,7 +88,7 @@ class HdfsFileSystem(HadoopFileSystem):
             return self._settings.addresses(authority)
         return (Address.of(authority, is_secure=self.schemes[0] == "swebhdfs"),)
 
-    def _ask(self, at: Place, request: Callable[[AbstractFileSystem], _T]) -> _T:
+    def _ask(self, at: HadoopPath, request: Callable[[AbstractFileSystem], _T]) -> _T:
         """Make one request of the active name node: of the one that was, and then of the others."""
         addresses = self._addresses(at.authority)
         first = self._active.get(at.authority, 0)
@@ -116,7 +116,7 @@ class HdfsFileSystem(HadoopFileSystem):
 
     # ---- what is known of files
 
-    def entries(self, at: Place) -> Sequence[Mapping[str, Any]]:
+    def entries(self, at: HadoopPath) -> Sequence[Mapping[str, Any]]:
         """Return what lies directly in a folder, by one request for each 1,000; fsspec asks for all of them at once."""
         found: list[Mapping[str, Any]] = []
         after = ""
@@ -131,12 +131,12 @@ class HdfsFileSystem(HadoopFileSystem):
             if not after.isascii() or "%" in after or "+" in after:
                 return [_info(at, status) for status in self._all_at_once(at)]
 
-    def _all_at_once(self, at: Place) -> Sequence[Mapping[str, Any]]:
+    def _all_at_once(self, at: HadoopPath) -> Sequence[Mapping[str, Any]]:
         answer = self._ask(at, lambda fs: fs._call("LISTSTATUS", path=at.path))
         statuses: Sequence[Mapping[str, Any]] = answer.json()["FileStatuses"]["FileStatus"]
         return statuses
 
-    def _page(self, at: Place, after: str) -> Mapping[str, Any]:
+    def _page(self, at: HadoopPath, after: str) -> Mapping[str, Any]:
         answer = self._ask(at, lambda fs: fs._call("LISTSTATUS_BATCH", path=at.path, startAfter=after))
         listing: Mapping[str, Any] = answer.json()["DirectoryListing"]
         return listing
@@ -151,7 +151,7 @@ class HdfsFileSystem(HadoopFileSystem):
 
     # ---- reading
 
-    def content(self, at: Place) -> Any:
+    def content(self, at: HadoopPath) -> Any:
         """Begin to read a file, by one request for all of it: fsspec's own takes an error for what the file holds."""
         session, there = self._ask(at, lambda fs: _redirected(fs, at, "OPEN", "get"))
         answer = session.get(there, stream=True)
@@ -170,7 +170,9 @@ class HdfsFileSystem(HadoopFileSystem):
         """Write one file beside its place, then rename it; see `FileSystem.write`."""
         at = self._place(path)
         # The other's name is no part of this one: it may be as long as a name can be.
-        part = Place(at.scheme, at.authority, posixpath.join(posixpath.dirname(at.path), f".{uuid.uuid4().hex}.part"))
+        part = HadoopPath(
+            at.scheme, at.authority, posixpath.join(posixpath.dirname(at.path), f".{uuid.uuid4().hex}.part")
+        )
         with self._telling(f"{path!r} can't be written"):
             session, there = self._ask(at, lambda fs: _redirected(fs, part, "CREATE", "put", overwrite="true"))
             try:
@@ -185,7 +187,7 @@ class HdfsFileSystem(HadoopFileSystem):
                 self._remove_part(part)
                 raise
 
-    def _remove_part(self, part: Place) -> None:
+    def _remove_part(self, part: HadoopPath) -> None:
         # No error where it never came to be. Where the connection broke it may do so yet: then it stays hidden.
         try:
             self._ask(part, lambda fs: fs.rm_file(part.path))
@@ -210,7 +212,7 @@ class HdfsFileSystem(HadoopFileSystem):
             except FileNotFoundError:
                 return False  # another publisher was faster
 
-    def _rename(self, here: Place, there: Place) -> bool:
+    def _rename(self, here: HadoopPath, there: HadoopPath) -> bool:
         # Of a plain rename (`mv`) HDFS answers false without a reason, and fsspec does not hand that on. This one is as
         # atomic, tells what is missing, and replaces: so it finishes a move whose answer got lost.
         answer = self._ask(
@@ -250,7 +252,7 @@ def open_hdfs(settings: HdfsSettings | None, scheme: str) -> HdfsFileSystem:
     return _opened(settings or HdfsSettings.of_environment(), scheme, os.getpid())
 
 
-def _info(at: Place, status: Mapping[str, Any]) -> Mapping[str, Any]:
+def _info(at: HadoopPath, status: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return of an entry what is asked for: of a million of them the rest would be a lot."""
     return {
         "name": posixpath.join(at.path, status["pathSuffix"]),
@@ -260,7 +262,7 @@ def _info(at: Place, status: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-def _redirected(fs: AbstractFileSystem, at: Place, op: str, method: str, **arguments: str) -> tuple[Any, str]:
+def _redirected(fs: AbstractFileSystem, at: HadoopPath, op: str, method: str, **arguments: str) -> tuple[Any, str]:
     """Ask where the content of a file is given or taken; return by which session, and the URL.
 
     The name node spells the path of that URL in its own way: letters and their accents as one character. HDFS takes

@@ -48,7 +48,7 @@ from airflow_bookmarks.lifecycle.history.timeline_switch import (
     turn_to,
     with_clean,
 )
-from airflow_bookmarks.lifecycle.inspect.never_read import NeverRead, never_read_after
+from airflow_bookmarks.lifecycle.inspect.never_read import NeverReadInput, never_read_after
 from airflow_bookmarks.lifecycle.inspect.runs import total
 from airflow_bookmarks.lifecycle.overwritten import check_made_again
 from airflow_bookmarks.lifecycle.state.positions import ContextReader
@@ -77,7 +77,7 @@ _Turning = Callable[["Head"], "Turn"]
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangeOutcome:
     """What a change did: the head before and after, the last run kept (0: none), and the numbers of undone runs.
 
     `to_clean` counts the files that whoever begins next removes. `unreadable` are the keys of run items among the
@@ -109,7 +109,7 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class ChangePreview:
     """What a change would do, against which version of the job.
 
     `files`, `bytes` and `rows` are what the undone runs read and would be read again (None: not known, as of a set to
@@ -139,7 +139,7 @@ class Preview:
     unreadable: tuple[str, ...] = ()
     state: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
     left_over: int | None = 0
-    never_read: NeverRead | None = None
+    never_read: NeverReadInput | None = None
     moved: Mapping[str, Any] | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -253,7 +253,7 @@ def reset(
     clean: bool = False,
     contexts: Sequence[str] | None = None,
     **terms: Unpack[Terms],
-) -> Changed:
+) -> ChangeOutcome:
     """Take a job back to before its first run: the next enabled run reads everything. History and targets stay.
 
     Args:
@@ -280,7 +280,7 @@ def rewind(
     clean: bool = False,
     contexts: Sequence[str] | None = None,
     **terms: Unpack[Terms],
-) -> Changed:
+) -> ChangeOutcome:
     """Take a job back to its state after an earlier run, given by run number or run id; see `reset` for the rest.
 
     Raises:
@@ -291,7 +291,7 @@ def rewind(
     return apply(store, job, change, **terms)
 
 
-def set_position(store: BookmarkStore, job: str, ctx: str, value: str | int, **terms: Unpack[Terms]) -> Changed:
+def set_position(store: BookmarkStore, job: str, ctx: str, value: str | int, **terms: Unpack[Terms]) -> ChangeOutcome:
     """Put one context to a position that no run left; see `reset` for the rest.
 
     Args:
@@ -305,7 +305,7 @@ def set_position(store: BookmarkStore, job: str, ctx: str, value: str | int, **t
     return apply(store, job, Change("set", ctx=ctx, value=str(value)), **terms)
 
 
-def set_state(store: BookmarkStore, job: str, state: str, value: Any, **terms: Unpack[Terms]) -> Changed:
+def set_state(store: BookmarkStore, job: str, state: str, value: Any, **terms: Unpack[Terms]) -> ChangeOutcome:
     """Set one value of `job.state`, as a script would; see `reset` for the rest. No run is undone.
 
     Args:
@@ -318,7 +318,7 @@ def set_state(store: BookmarkStore, job: str, state: str, value: Any, **terms: U
     return apply(store, job, Change(SET_STATE, state=state, value=state_text(state, value)), **terms)
 
 
-def rename_context(store: BookmarkStore, job: str, ctx: str, to_ctx: str, **terms: Unpack[Terms]) -> Changed:
+def rename_context(store: BookmarkStore, job: str, ctx: str, to_ctx: str, **terms: Unpack[Terms]) -> ChangeOutcome:
     """Move the position of a context to another name, which its script has for it now; see `reset` for the rest.
 
     No run is undone. Runs keep the name under which they read: such a run is not replayed under the new one.
@@ -339,7 +339,7 @@ def relocate(
     *,
     unverified: Unverified | None = None,
     **terms: Unpack[Terms],
-) -> Changed:
+) -> ChangeOutcome:
     """Say that the files which one context has read lie in another folder now; see `reset` for the rest.
 
     Those with the same path below it and the same etag (the same size, where one of the stores has no etags) count as
@@ -357,7 +357,7 @@ def relocate(
     return apply(store, job, change, **terms)
 
 
-def undo(store: BookmarkStore, job: str, **terms: Unpack[Terms]) -> Changed:
+def undo(store: BookmarkStore, job: str, **terms: Unpack[Terms]) -> ChangeOutcome:
     """Take back the last reset, rewind, set, set-state or undo: the job stands as before it; see `reset` for the rest.
 
     Runs made since are undone. A second undo takes the first one back.
@@ -400,7 +400,7 @@ def apply(
     force: bool = False,
     expected_version: int | None = None,
     approved: bool = False,
-) -> Changed:
+) -> ChangeOutcome:
     """Make a change of a job, given by any of its names; the terms are those of `Terms`, the errors of `reset`."""
     check_reason(change.kind, reason)
     check_who(who)
@@ -433,11 +433,11 @@ def apply(
         after = store.begin_line(job, head, turn)
         if after is not None:
             numbers = tuple(run.key.number for run in undone.runs)
-            return Changed(job, change.kind, kept, head, after, numbers, files_to_clean(turn), undone.unreadable)
+            return ChangeOutcome(job, change.kind, kept, head, after, numbers, files_to_clean(turn), undone.unreadable)
     raise _kept_changing(job, f"a {change.kind}")
 
 
-def preview(store: BookmarkStore, job: str, change: Change) -> Preview:
+def preview(store: BookmarkStore, job: str, change: Change) -> ChangePreview:
     """Say what a change would do, without doing it. Pass its `version` on as `expected_version`.
 
     Raises:
@@ -456,7 +456,7 @@ def preview(store: BookmarkStore, job: str, change: Change) -> Preview:
     is_cleaned = turn.cleaning is not None
     # Which of it was read before, only the source could tell.
     is_unknown = change.kind == "set" and reads_again(change.value or "")
-    return Preview(
+    return ChangePreview(
         job=job,
         kind=change.kind,
         version=head.version,
@@ -478,7 +478,7 @@ def preview(store: BookmarkStore, job: str, change: Change) -> Preview:
     )
 
 
-def _never_read(store: BookmarkStore, job: str, head: Head, change: Change, turn: Turn) -> NeverRead | None:
+def _never_read(store: BookmarkStore, job: str, head: Head, change: Change, turn: Turn) -> NeverReadInput | None:
     if change.kind != "set" or change.ctx is None or (change.value or "").startswith(RETRY):
         return None
     return never_read_after(store, job, head, turn, change.ctx)

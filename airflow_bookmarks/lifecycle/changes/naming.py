@@ -16,7 +16,7 @@ from airflow_bookmarks.core.errors import ChangedMeanwhileError, ChangeRefusedEr
 from airflow_bookmarks.core.rules.audit import Terms, check_reason, check_who
 from airflow_bookmarks.core.text.identity import signed
 from airflow_bookmarks.core.text.script import check_new_name
-from airflow_bookmarks.lifecycle.changes.change import Change, Changed, apply
+from airflow_bookmarks.lifecycle.changes.change import Change, ChangeOutcome, apply
 from airflow_bookmarks.lifecycle.history.timeline_switch import upstream_of
 from airflow_bookmarks.store.transitions import naming as transition
 
@@ -146,7 +146,9 @@ def _check_empty(store: BookmarkStore, name: str, head: Head, key: str) -> None:
 # ---- delete
 
 
-def delete(store: BookmarkStore, job: str, *, typed_name: str, clean: bool = False, **terms: Unpack[Terms]) -> Changed:
+def delete(
+    store: BookmarkStore, job: str, *, typed_name: str, clean: bool = False, **terms: Unpack[Terms]
+) -> ChangeOutcome:
     """Delete the bookmark of a job: the next run reads everything, and lists leave the job out until then.
 
     History, events and the numbers stay, so a later run goes on with higher ones, and consumers see that the job went
@@ -166,7 +168,7 @@ def delete(store: BookmarkStore, job: str, *, typed_name: str, clean: bool = Fal
     return make_deletion(store, key_of(store, job), Change("delete", clean=clean), **terms)
 
 
-def make_deletion(store: BookmarkStore, job: str, change: Change, **terms: Unpack[Terms]) -> Changed:
+def make_deletion(store: BookmarkStore, job: str, change: Change, **terms: Unpack[Terms]) -> ChangeOutcome:
     """Delete the bookmark of a job, given by its key, whose name was typed out; the rest is as for `change.apply`.
 
     Where the process ends half-way, the job stands reset, with the event of its deletion, and is still listed; to

@@ -24,7 +24,7 @@ from airflow_bookmarks.core.errors import (
     StoreError,
 )
 from airflow_bookmarks.core.rules.audit import Terms, check_reason, check_who
-from airflow_bookmarks.lifecycle.changes.change import Change, Changed, Preview, apply, check_free, preview
+from airflow_bookmarks.lifecycle.changes.change import Change, ChangeOutcome, ChangePreview, apply, check_free, preview
 from airflow_bookmarks.lifecycle.history.sharded_point import changes_of_shards
 from airflow_bookmarks.lifecycle.history.shards import shards_of
 from airflow_bookmarks.lifecycle.inspect.runs import total
@@ -53,7 +53,7 @@ class ShardedPreview:
     job: str
     change: Change
     version: int
-    shards: Mapping[str, Preview]
+    shards: Mapping[str, ChangePreview]
     unchanged: tuple[str, ...] = ()
     changes: Mapping[str, Change] = field(default_factory=dict)
 
@@ -89,7 +89,7 @@ class ShardedChanged:
 
     job: str
     kind: str
-    shards: Mapping[str, Changed]
+    shards: Mapping[str, ChangeOutcome]
     unchanged: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -113,13 +113,15 @@ class ShardedChanged:
 # ---- any job
 
 
-def preview_job(store: BookmarkStore, job: str, change: Change) -> Preview | ShardedPreview:
+def preview_job(store: BookmarkStore, job: str, change: Change) -> ChangePreview | ShardedPreview:
     """Say what a change of a job, sharded or not, would do, without doing it; the errors are those of `preview`."""
     shards = _shards(store, job, change)
     return _look(store, job, shards, change) if shards else preview(store, job, change)
 
 
-def change_job(store: BookmarkStore, job: str, change: Change, **terms: Unpack[Terms]) -> Changed | ShardedChanged:
+def change_job(
+    store: BookmarkStore, job: str, change: Change, **terms: Unpack[Terms]
+) -> ChangeOutcome | ShardedChanged:
     """Make a change of a job, sharded or not; the terms and the errors are those of `change.apply`.
 
     Raises:
@@ -173,7 +175,7 @@ def change_shards(
 
 
 def _made(store: BookmarkStore, seen: ShardedPreview, wanted: Sequence[str], terms: Terms) -> ShardedChanged:
-    made: dict[str, Changed] = {}
+    made: dict[str, ChangeOutcome] = {}
     refused: dict[str, BookmarkError] = {}
     for shard in wanted:
         own: Terms = {**terms, "expected_version": seen.shards[shard].version}
@@ -195,7 +197,7 @@ def _look(store: BookmarkStore, job: str, shards: Sequence[str], change: Change)
     """Look at all shards, and change nothing."""
     heads = store.heads(shards)
     changes = _changes(store, job, heads, change)
-    seen: dict[str, Preview] = {}
+    seen: dict[str, ChangePreview] = {}
     for shard, own in changes.items():
         looked = preview(store, shard, own)
         if not _stands(store, shard, heads[shard], own, looked):
@@ -226,7 +228,7 @@ def _changes(store: BookmarkStore, job: str, heads: Mapping[str, Head], change: 
     return {shard: replace(wanted[shard], contexts=names) for shard, names in own.items() if names}
 
 
-def _stands(store: BookmarkStore, shard: str, head: Head, change: Change, seen: Preview) -> bool:
+def _stands(store: BookmarkStore, shard: str, head: Head, change: Change, seen: ChangePreview) -> bool:
     """Whether a shard stands already where the change would take it, so that there is nothing to do."""
     if head.lease is not None or seen.undone or seen.unreadable or seen.to_clean or seen.version != head.version:
         return False

@@ -24,7 +24,7 @@ from airflow_bookmarks.sources.relocation import check_moved, moved_path, reloca
 if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.sources.relocation import Unverified
-    from airflow_bookmarks.sources.source import Found, Source
+    from airflow_bookmarks.sources.source import PlanInput, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.table import Attributes
     from airflow_bookmarks.store.transitions.timeline import Turn
@@ -81,7 +81,7 @@ def turn_relocate(
 
 def found_moved(
     store: BookmarkStore, job: str, reader: ContextReader, ctx: str, source: Source, moved_from: str | None
-) -> Found | None:
+) -> PlanInput | None:
     """Return what a source is planned from whose files lay below `moved_from` when they were read.
 
     What the run commits then is the position with these files under their new paths. None where `moved_from` is, and

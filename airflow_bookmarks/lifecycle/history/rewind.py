@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.sources.upstream import RewindWanted
-    from airflow_bookmarks.store.bookmark_store import BookmarkStore, Holding
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
     from airflow_bookmarks.store.table import Attributes
     from airflow_bookmarks.store.transitions.timeline import Turn
 
@@ -128,7 +128,7 @@ def _number(store: BookmarkStore, job: str, reference: str) -> int | None:
 # ---- along with an upstream
 
 
-def rewind_along(store: BookmarkStore, holding: Holding, wanted: RewindWanted) -> Holding:
+def rewind_along(store: BookmarkStore, holding: LeaseGrant, wanted: RewindWanted) -> LeaseGrant:
     """Take the consumer that `holding` works on back, all contexts, to its newest run whose edge lies at or below the
     run that its upstream went back to.
 

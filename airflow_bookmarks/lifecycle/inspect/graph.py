@@ -58,7 +58,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadEdge:
     """`job` reads `source` (a node each) by some contexts. `lag` says how it keeps up with a job; None for others."""
 
     job: str
@@ -81,22 +81,22 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class JobGraph:
     """Jobs and what they read: `nodes` by name, `reads` by job and source."""
 
     namespace: str
     nodes: Mapping[str, Node] = field(default_factory=dict)
-    reads: tuple[Read, ...] = ()
+    reads: tuple[ReadEdge, ...] = ()
 
-    def reads_of(self, job: str) -> tuple[Read, ...]:
+    def reads_of(self, job: str) -> tuple[ReadEdge, ...]:
         """Return what a job reads."""
         return tuple(read for read in self.reads if read.job == job)
 
-    def readers_of(self, name: str) -> tuple[Read, ...]:
+    def readers_of(self, name: str) -> tuple[ReadEdge, ...]:
         """Return who reads a job or source."""
         return tuple(read for read in self.reads if read.source == name)
 
-    def around(self, job: str) -> Graph:
+    def around(self, job: str) -> JobGraph:
         """Return the part that a job depends on, and that depends on it, at any distance.
 
         Raises:
@@ -114,7 +114,7 @@ class Graph:
         reads = tuple(
             read for read in self.reads if {read.job, read.source} <= above or {read.job, read.source} <= below
         )
-        return Graph(self.namespace, {name: node for name, node in self.nodes.items() if name in kept}, reads)
+        return JobGraph(self.namespace, {name: node for name, node in self.nodes.items() if name in kept}, reads)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -161,7 +161,7 @@ class Graph:
     def _tree(self, root: str, shown: set[str]) -> list[str]:
         lines: list[str] = []
         # A list and not a recursion: a chain of jobs may be longer than Python's stack.
-        open_: list[tuple[str, str, str, Read | None]] = [(root, "", "", None)]
+        open_: list[tuple[str, str, str, ReadEdge | None]] = [(root, "", "", None)]
         while open_:
             name, lead, below, read = open_.pop()
             node, reads = self.nodes[name], self.reads_of(name)
@@ -178,30 +178,30 @@ class Graph:
         return lines
 
 
-def graph(store: BookmarkStore, job: str | None = None) -> Graph:
+def graph(store: BookmarkStore, job: str | None = None) -> JobGraph:
     """Return the graph of a namespace; with `job` (a key) only what that depends on and what depends on it.
 
     Raises:
         JobUnknownError: no such bookmark.
     """
     looked = Neighbours.of_all(store)
-    reads = [Read(each.job, each.source, each.contexts, each) for each in lags(looked)]
+    reads = [ReadEdge(each.job, each.source, each.contexts, each) for each in lags(looked)]
     reads += _reads_of_sources(looked)
     reads.sort(key=lambda read: (read.job, read.lag is None, read.source))
-    found = Graph(store.namespace, _nodes(looked, reads), tuple(reads))
+    found = JobGraph(store.namespace, _nodes(looked, reads), tuple(reads))
     return found if job is None else found.around(job)
 
 
-def _reads_of_sources(looked: Neighbours) -> list[Read]:
+def _reads_of_sources(looked: Neighbours) -> list[ReadEdge]:
     contexts: dict[tuple[str, str], list[str]] = {}
     for job in looked.jobs:
         for ctx, state in sorted(looked.reads[job].items()):
             if state.kind != UpstreamSource.kind:
                 contexts.setdefault((job, state.fingerprint), []).append(ctx)
-    return [Read(job, source, tuple(names)) for (job, source), names in contexts.items()]
+    return [ReadEdge(job, source, tuple(names)) for (job, source), names in contexts.items()]
 
 
-def _nodes(looked: Neighbours, reads: Iterable[Read]) -> dict[str, Node]:
+def _nodes(looked: Neighbours, reads: Iterable[ReadEdge]) -> dict[str, Node]:
     names = {*looked.jobs, *looked.damaged, *(read.source for read in reads if read.lag is not None)}
     nodes: dict[str, Node] = {}
     for name in sorted(names):

@@ -15,7 +15,7 @@ from airflow_bookmarks.core.edge import lowest_replayed
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.rules.condition import rewound_below
-from airflow_bookmarks.core.rules.lag import WINDOW, LagState, Point, lag_state
+from airflow_bookmarks.core.rules.lag import WINDOW, LagPoint, LagState, lag_state
 from airflow_bookmarks.core.run import ContextState, RunState, names_now
 from airflow_bookmarks.core.text.instant import from_text, to_text
 from airflow_bookmarks.lifecycle.history.timeline_switch import upstream_of
@@ -69,7 +69,7 @@ class Lag:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class JobConsumer:
     """A job that reads another one: by which contexts, and the edge that says how far (None: none is left)."""
 
     job: str
@@ -127,12 +127,12 @@ class Neighbours:
         return cls(store, jobs, heads, reads, deleted, damaged, others)
 
     @cached_property
-    def readers(self) -> tuple[Reader, ...]:
+    def readers(self) -> tuple[JobConsumer, ...]:
         """Who reads which job, by name."""
         pairs = [(job, upstream) for job in self.jobs for upstream in sorted(_upstreams(self.reads[job]))]
         edges = _edges(self.store, pairs)
         return tuple(
-            Reader(job, upstream, _contexts_of(self.reads[job], upstream), edges.get((job, upstream)))
+            JobConsumer(job, upstream, _contexts_of(self.reads[job], upstream), edges.get((job, upstream)))
             for job, upstream in pairs
         )
 
@@ -216,7 +216,7 @@ class _Windows:
         return self._runs[job]
 
 
-def _lag(looked: Neighbours, reader: Reader, windows: _Windows) -> Lag:
+def _lag(looked: Neighbours, reader: JobConsumer, windows: _Windows) -> Lag:
     head, edge = looked.heads.get(reader.upstream), reader.edge
     known = (reader.job, reader.upstream, UpstreamSource.kind, reader.contexts)
     if head is None:
@@ -239,7 +239,7 @@ def _lag(looked: Neighbours, reader: Reader, windows: _Windows) -> Lag:
     return Lag(*known, state, edge.run_number, head.published, len(unread), files, size, waited, why)
 
 
-def _moved(store: BookmarkStore, reader: Reader, head: Head, edge: Edge) -> tuple[LagState, str] | None:
+def _moved(store: BookmarkStore, reader: JobConsumer, head: Head, edge: Edge) -> tuple[LagState, str] | None:
     """Return what the upstream did to the history that the consumer has read; None: nothing."""
     if edge.epoch != head.epoch:
         target = rewound_below(edge, head, store.lines(reader.upstream))
@@ -253,8 +253,8 @@ def _moved(store: BookmarkStore, reader: Reader, head: Head, edge: Edge) -> tupl
 
 
 def _history(
-    store: BookmarkStore, reader: Reader, head: Head, edge: Edge, window: Sequence[Run]
-) -> tuple[list[Point], list[Run]]:
+    store: BookmarkStore, reader: JobConsumer, head: Head, edge: Edge, window: Sequence[Run]
+) -> tuple[list[LagPoint], list[Run]]:
     """Return the last commits of a consumer as the rule sees them, and the upstream's runs that it has not read."""
     consumed = _consumed(reader.upstream, edge, window)
     lowest = min([edge.run_number, *consumed])
@@ -270,13 +270,13 @@ def _history(
         return sum(run.key.number > number and _published_at(run) <= at for run in published)
 
     points = [
-        Point(from_text(run.committed_at or run.planned_at), number, left(number, from_text(run.planned_at)))
+        LagPoint(from_text(run.committed_at or run.planned_at), number, left(number, from_text(run.planned_at)))
         for run, number in zip(window[len(window) - len(consumed) :], consumed, strict=True)
     ]
     if points and points[-1].consumed != edge.run_number and edge.updated_at is not None:
         # Somebody took the consumer back since its last run.
         at = from_text(edge.updated_at)
-        points = [*points, Point(at, edge.run_number, left(edge.run_number, at))][-WINDOW:]
+        points = [*points, LagPoint(at, edge.run_number, left(edge.run_number, at))][-WINDOW:]
     return points, [run for run in published if run.key.number > edge.run_number]
 
 
@@ -302,7 +302,7 @@ def _published_at(run: Run) -> datetime:
     return from_text(at or run.planned_at)
 
 
-def _outputs(reader: Reader, window: Sequence[Run]) -> frozenset[str]:
+def _outputs(reader: JobConsumer, window: Sequence[Run]) -> frozenset[str]:
     """Return which outputs of the upstream a job reads, as its last runs say; none: all."""
     facts = (run.metrics.get("contexts", {}).get(ctx, {}) for run in window for ctx in reader.contexts)
     names = {each.get("upstream", {}).get("output", "") for each in facts}
@@ -314,7 +314,7 @@ def _written(runs: Iterable[Run], outputs: frozenset[str]) -> tuple[int | None, 
     return total(facts, "files"), total(facts, "bytes")
 
 
-def _in_words(state: LagState, points: Sequence[Point]) -> str | None:
+def _in_words(state: LagState, points: Sequence[LagPoint]) -> str | None:
     last = points[-1].at.isoformat(timespec="seconds") if points else ""
     return {
         LagState.STOPPED: f"its last run committed at {last}, longer ago than its last {len(points)} runs took",
@@ -347,7 +347,7 @@ def _lag_of_source(job: str, context: PendingContext, window: Sequence[Run], now
     known = (job, context.source, context.kind, (context.ctx,))
     if context.plan is None:
         return replace(Lag(*known, LagState.UNKNOWN, why=context.unknown), **_recorded(context.waiting))
-    points = [Point(from_text(run.committed_at or run.planned_at), run.key.number, 0) for run in window]
+    points = [LagPoint(from_text(run.committed_at or run.planned_at), run.key.number, 0) for run in window]
     state = lag_state(points, context.files, now, context.oldest, is_working=is_working)
     waited = 0 if context.oldest is None else max(0, int((now - context.oldest).total_seconds()))
     size = context.plan.files.total_bytes

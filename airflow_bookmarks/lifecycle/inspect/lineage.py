@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadDataset:
     """What a run read of one context: from where (URIs or paths), how much, and the window.
 
     `watermark_from` is the one before the run. Of an upstream: its runs after `after` up to and including `until`.
@@ -48,7 +48,7 @@ class Lineage:
 
     job: str
     run_number: int
-    reads: tuple[Read, ...]
+    reads: tuple[ReadDataset, ...]
     writes: tuple[Written, ...]
 
 
@@ -69,11 +69,11 @@ def lineage(store: BookmarkStore, job: str, number: int) -> Lineage | None:
     return Lineage(job, number, reads, writes)
 
 
-def _read(store: BookmarkStore, run: Run, ctx: str, entry: PlanEntry) -> Read:
+def _read(store: BookmarkStore, run: Run, ctx: str, entry: PlanEntry) -> ReadDataset:
     measured: dict[str, Any] = run.metrics.get("contexts", {}).get(ctx, {})
     upstream = entry.facts.get("upstream", {})
     state = run.contexts.get(ctx)
-    return Read(
+    return ReadDataset(
         ctx=ctx,
         locations=FilePlan.decode(store.blobs.get(entry.body)).roots if entry.kind in PLANS_OF_FILES else (),
         files=entry.facts.get("files"),

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.plan import FilePlan
-    from airflow_bookmarks.sources.source import Found
+    from airflow_bookmarks.sources.source import PlanInput
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.transitions.timeline import Turn
 
 
 @dataclass(frozen=True, slots=True)
-class NeverRead:
+class NeverReadInput:
     """What is there, was not read, and counts as read once a context is set.
 
     `files` and `bytes` are None where nobody can tell, for the reason in `unknown`. `runs` are those of an upstream,
@@ -48,27 +48,27 @@ class NeverRead:
         return {**asdict(self), "runs": list(self.runs), "consumers": list(self.consumers)}
 
 
-def never_read_after(store: BookmarkStore, job: str, head: Head, turn: Turn, ctx: str) -> NeverRead:
+def never_read_after(store: BookmarkStore, job: str, head: Head, turn: Turn, ctx: str) -> NeverReadInput:
     """Return what no run would read any more after `turn` has set a context: both positions are asked what is new."""
     reader = ContextReader(store, job, head)
     entry = recorded_plans(store, job, head, recent_runs(store, job, head)).get(ctx)
     consumers = tuple(sorted(edge.consumer for edge in store.edges(job)))
     if entry is None:
-        return NeverRead(None, None, (), consumers, "no run is left that says how it was read")
+        return NeverReadInput(None, None, (), consumers, "no run is left that says how it was read")
     try:
         source = recorded_source(store, job, entry)
         found = reader.found_for(ctx, source, recorded_on_change(entry))
         before = source.plan(found)
         after = recorded_source(store, job, entry).plan(_found_after(store, found, turn, ctx))
     except (OptionError, SourceError, OSError) as error:
-        return NeverRead(None, None, (), consumers, redacted(str(error)))
+        return NeverReadInput(None, None, (), consumers, redacted(str(error)))
     unread, still = _unread(before), _unread(after)
     skipped = [size for path, size in unread.items() if path not in still]
     runs = tuple(number for number in _runs(before) if number not in _runs(after))
-    return NeverRead(len(skipped), sum(skipped), runs, consumers if skipped or runs else ())
+    return NeverReadInput(len(skipped), sum(skipped), runs, consumers if skipped or runs else ())
 
 
-def _found_after(store: BookmarkStore, found: Found, turn: Turn, ctx: str) -> Found:
+def _found_after(store: BookmarkStore, found: PlanInput, turn: Turn, ctx: str) -> PlanInput:
     """Return what the source is planned from after the turn, whose blobs are not stored yet."""
     unsaved = {hashlib.sha256(body).hexdigest(): body for body in turn.bodies}
 

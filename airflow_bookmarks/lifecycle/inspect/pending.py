@@ -128,7 +128,7 @@ class PendingContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingInput:
     """What is to do for the next enabled run of a job.
 
     `due` is a run that is committed and still to be published, `is_cleaning` whether undone output is still to be
@@ -184,7 +184,7 @@ class Pending:
         }
 
 
-def pending(store: BookmarkStore, job: str) -> Pending:
+def pending(store: BookmarkStore, job: str) -> PendingInput:
     """Return what the next enabled run of a job would read, and what it would have to finish first.
 
     Args:
@@ -200,13 +200,13 @@ def pending(store: BookmarkStore, job: str) -> Pending:
     head = store.look(job).head
     if head is None:
         why = f"no bookmark named {job!r} in namespace {store.namespace!r}: it has never run, or has another name"
-        return Pending(job, store.namespace, now, unknown=why)
+        return PendingInput(job, store.namespace, now, unknown=why)
     recent = recent_runs(store, job, head)
     entries = recorded_plans(store, job, head, recent)
     reader = ContextReader(store, job, head)
     is_held = head.lease is not None and now < head.lease.expires_at
     is_left = [r for r in recent if r.key.number > head.run_number and r.state.is_open]
-    return Pending(
+    return PendingInput(
         job,
         store.namespace,
         now,

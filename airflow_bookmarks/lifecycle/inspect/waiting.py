@@ -58,7 +58,7 @@ _MOST_SAID = 10  # jobs of one wait of which a message says where they stand
 _FEW = 4  # runs read at first when the newest one is looked for; nearly always that is the first
 
 _Items: TypeAlias = Mapping[Key, Attributes]
-_Reading: TypeAlias = Generator[Sequence[Key], _Items, "Standing"]
+_Reading: TypeAlias = Generator[Sequence[Key], _Items, "WaitStatus"]
 
 
 # ---- what is asked
@@ -149,7 +149,7 @@ BEGINNING = NewsSince(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class WaitStatus:
     """Where one job of a wait stands: the verdict, the run that satisfies it as its summary (DEP-6 of XCom), and
     `now`, from where a `NewsSince` goes on.
     """
@@ -161,11 +161,11 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WaitAnswer:
     """The answer to one wait: where each of its jobs stands, or the `error` for which it can't be answered."""
 
     wait: Wait
-    standings: tuple[Standing, ...] = ()
+    standings: tuple[WaitStatus, ...] = ()
     error: BookmarkError | None = None
 
     @property
@@ -208,7 +208,7 @@ class Memory:
     names_since: float = 0.0
     makers: dict[str, tuple[int, _Maker | None]] = field(default_factory=dict)
     executions: dict[str, tuple[Head, list[Execution]]] = field(default_factory=dict)
-    standings: dict[tuple[str, Condition], tuple[object, Standing]] = field(default_factory=dict)
+    standings: dict[tuple[str, Condition], tuple[object, WaitStatus]] = field(default_factory=dict)
 
     def forget_old_names(self) -> None:
         """Forget which jobs the names mean, if that was read too long ago."""
@@ -237,7 +237,7 @@ class _Maker:
         return check_run_id(airflow_run_id(self.dag_id, dag_run_id, self.task_id, self.map_index))
 
 
-def evaluate(store: BookmarkStore, waits: Sequence[Wait], memory: Memory | None = None) -> list[Answer]:
+def evaluate(store: BookmarkStore, waits: Sequence[Wait], memory: Memory | None = None) -> list[WaitAnswer]:
     """Answer all of `waits`, in their order, by consistent reads that they share.
 
     200 waits for consumers on 200 jobs that stand still cost four requests: their heads and edges, in batches of a
@@ -256,21 +256,21 @@ def evaluate(store: BookmarkStore, waits: Sequence[Wait], memory: Memory | None 
         memory.knows_layout = True
     memory.forget_old_names()
     asked = list(dict.fromkeys((job, wait.condition) for wait in waits for job in wait.jobs))
-    found = dict(zip(asked, _together(store, [_Look(store, memory, *one).read() for one in asked]), strict=True))
+    found = dict(zip(asked, _together(store, [_StateRead(store, memory, *one).read() for one in asked]), strict=True))
     memory.keep_only(set(asked))
     return [_answer(wait, [found[job, wait.condition] for job in wait.jobs]) for wait in waits]
 
 
-def _answer(wait: Wait, found: Sequence[Standing | BookmarkError]) -> Answer:
+def _answer(wait: Wait, found: Sequence[WaitStatus | BookmarkError]) -> WaitAnswer:
     errors = [one for one in found if isinstance(one, BookmarkError)]
     if errors:
-        return Answer(wait, error=errors[0])
-    return Answer(wait, tuple(one for one in found if isinstance(one, Standing)))
+        return WaitAnswer(wait, error=errors[0])
+    return WaitAnswer(wait, tuple(one for one in found if isinstance(one, WaitStatus)))
 
 
-def _together(store: BookmarkStore, readings: Sequence[_Reading]) -> list[Standing | BookmarkError]:
+def _together(store: BookmarkStore, readings: Sequence[_Reading]) -> list[WaitStatus | BookmarkError]:
     """Run all readings in step: what they need next is read together."""
-    ended: dict[int, Standing | BookmarkError] = {}
+    ended: dict[int, WaitStatus | BookmarkError] = {}
     needed = _step(readings, dict.fromkeys(range(len(readings))), ended)
     while needed:
         keys = list(dict.fromkeys(key for wanted in needed.values() for key in wanted))
@@ -280,7 +280,7 @@ def _together(store: BookmarkStore, readings: Sequence[_Reading]) -> list[Standi
 
 
 def _step(
-    readings: Sequence[_Reading], given: Mapping[int, _Items | None], ended: dict[int, Standing | BookmarkError]
+    readings: Sequence[_Reading], given: Mapping[int, _Items | None], ended: dict[int, WaitStatus | BookmarkError]
 ) -> dict[int, Sequence[Key]]:
     needed: dict[int, Sequence[Key]] = {}
     for i, items in given.items():
@@ -311,7 +311,7 @@ class _Seen:
     other: Attributes | None = None
 
 
-class _Look:
+class _StateRead:
     """One look at one job for one condition. `read` yields the keys of what it needs, and is sent the items."""
 
     def __init__(self, store: BookmarkStore, memory: Memory, name: str, condition: Condition) -> None:
@@ -394,9 +394,9 @@ class _Look:
 
     # ---- verdicts
 
-    def _standing(self, seen: _Seen, verdict: Callable[[Head], Verdict]) -> Standing:
+    def _standing(self, seen: _Seen, verdict: Callable[[Head], Verdict]) -> WaitStatus:
         if seen.head is None:
-            return Standing(self.name, UNKNOWN)
+            return WaitStatus(self.name, UNKNOWN)
         # Who holds the lease and until when tells nothing: it is renewed all the time.
         head = replace(seen.head, lease=None)
         what = (seen.job, head, seen.other)
@@ -406,9 +406,9 @@ class _Look:
             self.memory.standings[self.name, self.condition] = (what, standing)
         return standing
 
-    def _drawn(self, job: str, head: Head, verdict: Verdict) -> Standing:
+    def _drawn(self, job: str, head: Head, verdict: Verdict) -> WaitStatus:
         summary = self._summary(job, head, verdict.run) if verdict.is_met else None
-        return Standing(self.name, verdict, summary, _now(head))
+        return WaitStatus(self.name, verdict, summary, _now(head))
 
     def _summary(self, job: str, head: Head, run: Run | None) -> dict[str, Any]:
         """Return the summary of a run; without one (the job went back to its beginning) of the job as it is now."""

@@ -271,7 +271,7 @@ def import_(
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _TransferPart:
     """One job of a document, read."""
 
     sha256: str
@@ -281,7 +281,7 @@ class _Part:
     items: Mapping[str, Attributes]
 
 
-def _checked(document: Any) -> tuple[dict[str, _Part], dict[str, bytes]]:
+def _checked(document: Any) -> tuple[dict[str, _TransferPart], dict[str, bytes]]:
     if not isinstance(document, Mapping):
         raise DocumentError(f"the document is no JSON object but a {type(document).__name__}. {_NOT_OURS}")
     if document.get("format") != FORMAT or isinstance(document["format"], bool):
@@ -308,7 +308,7 @@ _NOT_OURS = (
 )
 
 
-def _checked_part(job: str, part: Mapping[str, Any]) -> _Part:
+def _checked_part(job: str, part: Mapping[str, Any]) -> _TransferPart:
     content = {name: part[name] for name in ("index", "aliases", "items")}
     if _checksum(content) != part["sha256"]:
         raise DocumentError(f"job {job!r} does not match its checksum. Nothing was imported. Export again.")
@@ -320,10 +320,10 @@ def _checked_part(job: str, part: Mapping[str, Any]) -> _Part:
     for sk, value in attributes.items():
         check_item(Key(f"{job}", sk), value)  # what a table would refuse half-way
     aliases = tuple(check_name("job", name) for name in part["aliases"])
-    return _Part(part["sha256"], item.head_of(attributes["HEAD"]), index, aliases, attributes)
+    return _TransferPart(part["sha256"], item.head_of(attributes["HEAD"]), index, aliases, attributes)
 
 
-def _check_complete(jobs: Mapping[str, _Part], blobs: Mapping[str, bytes]) -> None:
+def _check_complete(jobs: Mapping[str, _TransferPart], blobs: Mapping[str, bytes]) -> None:
     for job, part in jobs.items():
         for attributes in part.items.values():
             for name, value in attributes.items():
@@ -346,7 +346,7 @@ def _named_by(name: str, payload: Attributes, blobs: Mapping[str, bytes]) -> Ite
         yield from Ledger.from_root(body, lambda names: {one: blobs[one] for one in names}).segment_ids()
 
 
-def _check_free(store: BookmarkStore, job: str, part: _Part, head: Head | None, overwrite: bool) -> None:
+def _check_free(store: BookmarkStore, job: str, part: _TransferPart, head: Head | None, overwrite: bool) -> None:
     for name in part.aliases:
         if key_of(store, name) not in (job, name) or store.look(name).head is not None:
             raise ChangeRefusedError(f"{name!r}, a name of job {job!r}, is another job here. Nothing was imported.")
@@ -367,7 +367,7 @@ def _check_free(store: BookmarkStore, job: str, part: _Part, head: Head | None, 
     _check_consumers(store, job, part)
 
 
-def _check_consumers(store: BookmarkStore, job: str, part: _Part) -> None:
+def _check_consumers(store: BookmarkStore, job: str, part: _TransferPart) -> None:
     """Refuse to replace what a consumer has read by what it has not: nobody could tell it any more."""
     for edge in store.edges(job):
         given = part.items.get(f"{item.EDGE_PREFIX}{edge.consumer}")
@@ -379,7 +379,7 @@ def _check_consumers(store: BookmarkStore, job: str, part: _Part) -> None:
             )
 
 
-def _is_done(store: BookmarkStore, job: str, part: _Part) -> bool:
+def _is_done(store: BookmarkStore, job: str, part: _TransferPart) -> bool:
     """Whether an earlier import of the same document has brought the job, and ended with it."""
     head = store.look(job).head
     entry = store.index_entry(job) or {}

@@ -12,8 +12,8 @@ from airflow_bookmarks.core.errors import (
     JobBusyError,
     StateCorruptError,
 )
-from airflow_bookmarks.core.head import Take, may_take
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.core.head import LeaseDecision, may_take
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.new_name import check_job_name
 from airflow_bookmarks.lifecycle.protocol.owner import owner_to_bind
 from airflow_bookmarks.store.transitions.importing import check_unclaimed
@@ -21,9 +21,9 @@ from airflow_bookmarks.store.transitions.lease import RUN_NUMBER
 from airflow_bookmarks.store.transitions.naming import alias_of
 
 if TYPE_CHECKING:
-    from airflow_bookmarks.core.job import Caller
-    from airflow_bookmarks.lifecycle.protocol.lease import Machine
-    from airflow_bookmarks.store.bookmark_store import BookmarkStore, Holding
+    from airflow_bookmarks.core.job import RunIdentity
+    from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
     from airflow_bookmarks.store.reader import Snapshot
 
 log = logging.getLogger(__name__)
@@ -36,13 +36,13 @@ _UNMOVED = 3
 def begin(
     store: BookmarkStore,
     job: str,
-    caller: Caller,
-    machine: Machine,
+    caller: RunIdentity,
+    machine: RunEnvironment,
     *,
     on_conflict: OnConflict = "fail",
     wait_for: timedelta = timedelta(hours=1),
     replays: int | None = None,
-) -> Holding:
+) -> LeaseGrant:
     """Take the job.
 
     Args:
@@ -63,17 +63,17 @@ def begin(
         seen = store.look(job, caller.run_id)
         verdict = may_take(seen.head, seen.execution, caller.run_id, caller.attempt, machine.clock())
         owner = owner_to_bind(store, job, seen.head, caller)
-        if verdict is Take.ALLOWED:
+        if verdict is LeaseDecision.ALLOWED:
             check_job_name(store, job, seen.head)
             holding = store.take(job, caller, seen, machine.lease_time, replays=replays, owner=owner)
             if holding is not None:
-                machine.at(Point.TAKEN)
+                machine.at(Failpoint.TAKEN)
                 return holding
             unmoved = unmoved + 1 if seen == before else 0
             _check_takeable(store, job, seen, unmoved)
             before = seen
             continue  # it moved between look and take: look again
-        if verdict is not Take.BUSY:
+        if verdict is not LeaseDecision.BUSY:
             raise _refused(job, caller, verdict)
         if seen.head is not None:
             check_unclaimed(job, seen.head)
@@ -116,8 +116,8 @@ def _busy(job: str, seen: Snapshot) -> JobBusyError:
     return JobBusyError(job, lease.run_id, lease.attempt, lease.since, lease.expires_at)
 
 
-def _refused(job: str, caller: Caller, verdict: Take) -> AttemptRefusedError:
-    why = "was killed" if verdict is Take.KILLED else "is lower than one that was already seen"
+def _refused(job: str, caller: RunIdentity, verdict: LeaseDecision) -> AttemptRefusedError:
+    why = "was killed" if verdict is LeaseDecision.KILLED else "is lower than one that was already seen"
     return AttemptRefusedError(
         f"job {job!r}: attempt {caller.attempt} of {caller.run_id!r} {why}; a driver that starts late must not work "
         "on the job any more. Nothing was read or changed. Run the task again: a new attempt may begin."

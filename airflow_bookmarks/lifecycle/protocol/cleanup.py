@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from airflow_bookmarks.core.run import OutputEntry, Run
-    from airflow_bookmarks.store.bookmark_store import BookmarkStore, Holding
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
 
 log = logging.getLogger(__name__)
 
@@ -231,7 +231,7 @@ def overwritten_for_good(store: BookmarkStore, job: str, undone: Sequence[Run]) 
     return lost
 
 
-def finish_clean(store: BookmarkStore, holding: Holding) -> Holding:
+def finish_clean(store: BookmarkStore, holding: LeaseGrant) -> LeaseGrant:
     """Remove what the head lists, and note that it is done. It can be repeated.
 
     A file whose content is another by now stays, and is warned about: it is not what the undone runs published.

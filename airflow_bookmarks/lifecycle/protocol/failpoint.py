@@ -16,7 +16,7 @@ from airflow_bookmarks.core.errors import OptionError
 FAULT_VARIABLE = "AIRFLOW_BOOKMARKS_FAULT"
 
 
-class Point(StrEnum):
+class Failpoint(StrEnum):
     """Where a driver stands in the protocol; each name is the step that was just done (or is about to be)."""
 
     TAKEN = "taken"
@@ -34,10 +34,10 @@ class Point(StrEnum):
     SWEPT = "swept"
 
 
-FaultHook = Callable[[Point], None]
+FaultHook = Callable[[Failpoint], None]
 
 
-def no_fault(point: Point) -> None:
+def no_fault(point: Failpoint) -> None:
     """Do nothing: the hook of every real run."""
 
 
@@ -51,13 +51,13 @@ def fault_from_environment(attempt: int, environment: Mapping[str, str] | None =
     if not text:
         return no_fault
     name, _, only = text.partition("@")
-    if name not in set(Point) or (only and not only.isdecimal()):
-        points = ", ".join(Point)
+    if name not in set(Failpoint) or (only and not only.isdecimal()):
+        points = ", ".join(Failpoint)
         raise OptionError(f"{FAULT_VARIABLE}={text!r}: expected <point>[@<attempt>] with a point of: {points}")
     if only and int(only) != attempt:
         return no_fault
 
-    def kill(point: Point) -> None:
+    def kill(point: Failpoint) -> None:
         if point == name:
             os.kill(os.getpid(), signal.SIGKILL)
 

@@ -22,16 +22,16 @@ from airflow_bookmarks.lifecycle.state.execution_summary import batches_until, j
 from airflow_bookmarks.lifecycle.state.summary import Summary
 
 if TYPE_CHECKING:
-    from airflow_bookmarks.core.job import Caller
+    from airflow_bookmarks.core.job import RunIdentity
     from airflow_bookmarks.core.run import Run
-    from airflow_bookmarks.lifecycle.protocol.lease import Machine
+    from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import Snapshot
 
 log = logging.getLogger(__name__)
 
 
-class Outcome(Enum):
+class ExecutionOutcome(Enum):
     """What an execution has come to."""
 
     NOT_BEGUN = auto()
@@ -41,20 +41,20 @@ class Outcome(Enum):
     FINISHED = auto()
 
 
-def outcome(store: BookmarkStore, job: str, run_id: str) -> tuple[Outcome, Snapshot]:
+def outcome(store: BookmarkStore, job: str, run_id: str) -> tuple[ExecutionOutcome, Snapshot]:
     """Say what an execution has come to: whether it began, committed, and whether its publish is due or done."""
     seen = store.look(job, run_id)
     if seen.execution is None or seen.execution.attempt == 0 or seen.head is None:
-        return Outcome.NOT_BEGUN, seen
+        return ExecutionOutcome.NOT_BEGUN, seen
     if seen.execution.is_finished and seen.execution.replaying is None:
-        return Outcome.FINISHED, seen
+        return ExecutionOutcome.FINISHED, seen
     due = _due_run(store, job, seen)
     if due is None or (due.replayed_by or due.run_id) != run_id:
-        return Outcome.NOT_COMMITTED, seen
-    return (Outcome.DUE if due.is_last or due.replayed_by is not None else Outcome.PARTLY_DUE), seen
+        return ExecutionOutcome.NOT_COMMITTED, seen
+    return (ExecutionOutcome.DUE if due.is_last or due.replayed_by is not None else ExecutionOutcome.PARTLY_DUE), seen
 
 
-def finish(store: BookmarkStore, job: str, caller: Caller, machine: Machine) -> Summary:
+def finish(store: BookmarkStore, job: str, caller: RunIdentity, machine: RunEnvironment) -> Summary:
     """Make sure that the execution has published, publishing what it committed; return its last run.
 
     Call it only after the driver process has ended: the worker takes the lease of its attempt over.
@@ -65,16 +65,16 @@ def finish(store: BookmarkStore, job: str, caller: Caller, machine: Machine) -> 
         JobBusyError: committed, and another run has the job by now: it publishes what is due.
     """
     state, seen = outcome(store, job, caller.run_id)
-    if state is Outcome.NOT_BEGUN:
+    if state is ExecutionOutcome.NOT_BEGUN:
         raise NotCommittedError(
             f"job {job!r}: Spark ended and no bookmark run of {caller.run_id!r} ever began. Nothing was committed. "
             "Does the script open `with BookmarkedJob(spark) as job:`, under this job's name? With "
             "bookmark_option='disable' no commit is asked for."
         )
-    if state in (Outcome.DUE, Outcome.PARTLY_DUE):
+    if state in (ExecutionOutcome.DUE, ExecutionOutcome.PARTLY_DUE):
         publish_due(store, job, caller, machine, seen)
         state, seen = outcome(store, job, caller.run_id)
-    if state is Outcome.FINISHED:
+    if state is ExecutionOutcome.FINISHED:
         return last_summary(store, job, seen)
     made = last_part(store, job, seen)
     if made is not None:
@@ -100,7 +100,7 @@ def last_part(store: BookmarkStore, job: str, seen: Snapshot) -> int | None:
     return None if run is None or run.is_last else last
 
 
-def publish_due(store: BookmarkStore, job: str, caller: Caller, machine: Machine, seen: Snapshot) -> None:
+def publish_due(store: BookmarkStore, job: str, caller: RunIdentity, machine: RunEnvironment, seen: Snapshot) -> None:
     """Publish what an execution has committed, under the lease of its attempt, whose driver has ended.
 
     Raises:
@@ -138,7 +138,7 @@ def _due_run(store: BookmarkStore, job: str, seen: Snapshot) -> Run | None:
     return store.run(job, seen.head.publishing)
 
 
-def side_summary(store: BookmarkStore, job: str, caller: Caller, option: str) -> Summary:
+def side_summary(store: BookmarkStore, job: str, caller: RunIdentity, option: str) -> Summary:
     """Return what a pause or disable run did, from its side record; without one (it left none) nothing is claimed."""
     records: list[dict[str, Any]] = store.sides(job)
     made = [

@@ -16,7 +16,7 @@ from airflow_bookmarks.lifecycle.protocol.failpoint import FaultHook, no_fault
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from airflow_bookmarks.store.bookmark_store import BookmarkStore, Holding
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ LEASE_TIME = timedelta(seconds=120)
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class RunEnvironment:
     """What a run uses of the machine it runs on: time, sleep, threads, and the fault hook of tests.
 
     `wait` waits for an event up to so many seconds and says whether it was set, in the thread of the renewer.
@@ -42,13 +42,13 @@ class Machine:
 class Renewer:
     """Renews the lease of a holding every quarter of its time until stopped or fenced."""
 
-    def __init__(self, store: BookmarkStore, machine: Machine) -> None:
+    def __init__(self, store: BookmarkStore, machine: RunEnvironment) -> None:
         self._store, self._machine = store, machine
-        self._holding: Holding | None = None
+        self._holding: LeaseGrant | None = None
         self._stop = threading.Event()
         self.fenced: FencedError | None = None
 
-    def start(self, holding: Holding) -> None:
+    def start(self, holding: LeaseGrant) -> None:
         """Begin to renew the lease of `holding`."""
         self._holding = holding
         if self._machine.start_thread is not None:
@@ -56,7 +56,7 @@ class Renewer:
         else:
             threading.Thread(target=self._run, name="bookmark-lease", daemon=True).start()
 
-    def switch(self, holding: Holding) -> None:
+    def switch(self, holding: LeaseGrant) -> None:
         """Go on with another holding of the same job (the next fence of the same execution)."""
         self._holding = holding
 

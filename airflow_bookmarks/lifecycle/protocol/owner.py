@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.job import Caller
+    from airflow_bookmarks.core.job import RunIdentity
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 
@@ -30,7 +30,7 @@ def owner_of(store: BookmarkStore, job: str, head: Head | None) -> str | None:
     return None if head is None else owner_in(store.index_entry(job))
 
 
-def owner_to_bind(store: BookmarkStore, job: str, head: Head | None, caller: Caller) -> str | None:
+def owner_to_bind(store: BookmarkStore, job: str, head: Head | None, caller: RunIdentity) -> str | None:
     """Return the DAG that a take of a job is to bind as its owner, None where it binds nothing.
 
     Of a virtual shard that begins, that is the DAG to which the others belong, and of a whole job that of its shards.
@@ -48,7 +48,7 @@ def owner_to_bind(store: BookmarkStore, job: str, head: Head | None, caller: Cal
     return None
 
 
-def check_owner(store: BookmarkStore, job: str, head: Head | None, caller: Caller) -> str | None:
+def check_owner(store: BookmarkStore, job: str, head: Head | None, caller: RunIdentity) -> str | None:
     """Make sure that a run of the caller's DAG may begin on a job; return the job's owner.
 
     Raises:

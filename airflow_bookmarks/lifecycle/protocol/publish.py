@@ -17,7 +17,7 @@ from airflow_bookmarks.core.errors import OptionError, OutOfBoundsError, Publish
 from airflow_bookmarks.core.plan import decode_moves, decode_paths
 from airflow_bookmarks.core.rules.territory import OutputBounds, StagingBounds, Territory, staged_key
 from airflow_bookmarks.core.run import RunState
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.file_changes import HEAD_STAGING, FileChanges, check_staging, staged_folders
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.run import OutputEntry, Run, RunKey
     from airflow_bookmarks.lifecycle.protocol.file_changes import Move
-    from airflow_bookmarks.lifecycle.protocol.lease import Machine
-    from airflow_bookmarks.store.bookmark_store import BookmarkStore, Holding
+    from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ COMMITTED = Closing(
 )
 
 
-def publish_run(store: BookmarkStore, holding: Holding, run: Run, machine: Machine) -> int:
+def publish_run(store: BookmarkStore, holding: LeaseGrant, run: Run, machine: RunEnvironment) -> int:
     """Move what the run lists, then delete what it lists; return the number of files made visible.
 
     `run` is the item as the publisher first saw it: its lists are never read anew half-way. `holding` is the
@@ -65,7 +65,7 @@ def publish_run(store: BookmarkStore, holding: Holding, run: Run, machine: Machi
         PublishError: a listed file is neither staged nor published, or can't be moved; the publish stays due.
         FencedError: the job was taken from the publisher before its deletes.
     """
-    machine.at(Point.PUBLISHING)
+    machine.at(Failpoint.PUBLISHING)
     total = 0
     for name, changes in _listed(store, holding.job, run).items():
         what = f"job {holding.job!r}, run {run.key}, output {name!r}"
@@ -73,7 +73,7 @@ def publish_run(store: BookmarkStore, holding: Holding, run: Run, machine: Machi
         if changes.deletes:
             store.check_held(holding, f"delete what run {run.key} replaced")
             delete_all(changes, what, machine)
-    machine.at(Point.PUBLISHED)
+    machine.at(Failpoint.PUBLISHED)
     return total
 
 
@@ -117,7 +117,7 @@ def check_publishable(
     FileChanges.of_output(bounds, moves, deletes)
 
 
-def move_all(changes: FileChanges, what: str, machine: Machine, closing: Closing = COMMITTED) -> int:
+def move_all(changes: FileChanges, what: str, machine: RunEnvironment, closing: Closing = COMMITTED) -> int:
     """Move each staged file to its name in the target; return how many there are.
 
     Args:
@@ -133,7 +133,7 @@ def move_all(changes: FileChanges, what: str, machine: Machine, closing: Closing
     def note(move: tuple[str, str], was_there: bool) -> None:
         if not was_there:
             gone.append(move)
-        machine.at(Point.MOVED)
+        machine.at(Failpoint.MOVED)
         progress.one_more()
 
     try:
@@ -154,7 +154,7 @@ def move_all(changes: FileChanges, what: str, machine: Machine, closing: Closing
 class _Progress:
     """Logs how far a long step is: every so many files, or every so many seconds, whichever comes first."""
 
-    def __init__(self, what: str, total: int, machine: Machine) -> None:
+    def __init__(self, what: str, total: int, machine: RunEnvironment) -> None:
         self._what, self._total, self._machine = what, total, machine
         self._done = 0
         self._told, self._told_at = 0, machine.monotonic()
@@ -168,7 +168,7 @@ class _Progress:
             log.info("bookmark: %s: %d of %d files", self._what, self._done, self._total)
 
 
-def delete_all(changes: FileChanges, what: str, machine: Machine, closing: Closing = COMMITTED) -> None:
+def delete_all(changes: FileChanges, what: str, machine: RunEnvironment, closing: Closing = COMMITTED) -> None:
     """Delete what a run has replaced, once all that it staged is moved; arguments as of `move_all`.
 
     Raises:

@@ -9,7 +9,7 @@ from airflow_bookmarks.core.errors import PublishError, SinkUnknownError, StateC
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.protocol.cleanup import finish_clean
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.file_changes import check_staging
 from airflow_bookmarks.lifecycle.protocol.publish import publish_run
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import Run
-    from airflow_bookmarks.lifecycle.protocol.lease import Machine
-    from airflow_bookmarks.store.bookmark_store import BookmarkStore, Holding
+    from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 class CommittingSink(Protocol):
     """A sink that commits by itself, as recovery sees it."""
 
-    def burn(self, holding: Holding, run: Run, output: str) -> None:
+    def burn(self, holding: LeaseGrant, run: Run, output: str) -> None:
         """Make every token with a fence below the holding's unusable."""
         ...
 
@@ -41,8 +41,11 @@ class CommittingSink(Protocol):
 
 
 def recover(
-    store: BookmarkStore, holding: Holding, machine: Machine, sinks: Mapping[str, CommittingSink] | None = None
-) -> tuple[Holding, Run | None]:
+    store: BookmarkStore,
+    holding: LeaseGrant,
+    machine: RunEnvironment,
+    sinks: Mapping[str, CommittingSink] | None = None,
+) -> tuple[LeaseGrant, Run | None]:
     """Finish a clean, publish what is due, then settle every open run.
 
     Returns the holding as it is then, and the run that was taken over because its rows had landed in a sink that
@@ -72,7 +75,7 @@ def recover(
             store.abandon(holding, run)
             left = "had failed" if run.state is RunState.FAILED else "was left open"
             log.info("bookmark %s: run %s (%s) %s and is given up", holding.job, run.key, run.run_id, left)
-    machine.at(Point.RECOVERED)
+    machine.at(Failpoint.RECOVERED)
     return holding, adopted
 
 
@@ -98,8 +101,11 @@ def check_known_sinks(job: str, run: Run, sinks: Mapping[str, CommittingSink] | 
 
 
 def finish_publish(
-    store: BookmarkStore, holding: Holding, machine: Machine, sinks: Mapping[str, CommittingSink] | None = None
-) -> Holding:
+    store: BookmarkStore,
+    holding: LeaseGrant,
+    machine: RunEnvironment,
+    sinks: Mapping[str, CommittingSink] | None = None,
+) -> LeaseGrant:
     """Publish and mark the run that the head names as due, in whatever epoch it was made."""
     key = holding.base.publishing
     if key is None:
@@ -119,7 +125,7 @@ def finish_publish(
     return after
 
 
-def _has_landed(holding: Holding, run: Run, sinks: Mapping[str, CommittingSink]) -> bool:
+def _has_landed(holding: LeaseGrant, run: Run, sinks: Mapping[str, CommittingSink]) -> bool:
     landed = False
     for name, output in run.outputs.items():
         sink = sinks.get(output.sink)
@@ -129,7 +135,7 @@ def _has_landed(holding: Holding, run: Run, sinks: Mapping[str, CommittingSink])
     return landed
 
 
-def _is_same_position(holding: Holding, run: Run) -> bool:
+def _is_same_position(holding: LeaseGrant, run: Run) -> bool:
     # By position and not by epoch or version: a rewind to the last run leaves the position where it was, and rows that
     # have landed must be carried over it, or they come twice.
     return run.key.number == holding.run_number and all(

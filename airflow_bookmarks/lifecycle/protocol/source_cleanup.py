@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.core.selection.listing import FileInfo
     from airflow_bookmarks.files.filesystem import FileSystem
-    from airflow_bookmarks.store.bookmark_store import BookmarkStore, Holding
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
 
 log = logging.getLogger(__name__)
 
@@ -138,7 +138,7 @@ class _Tally:
 
 def put_away(
     store: BookmarkStore,
-    holding: Holding,
+    holding: LeaseGrant,
     ctx: str,
     planned: FilePlan,
     committed: FilePlan,
@@ -180,7 +180,7 @@ def put_away(
     _log(label, disposal, tally)
 
 
-def _bounds(store: BookmarkStore, holding: Holding, ctx: str, plan: FilePlan, disposal: Disposal) -> SourceBounds:
+def _bounds(store: BookmarkStore, holding: LeaseGrant, ctx: str, plan: FilePlan, disposal: Disposal) -> SourceBounds:
     item = f"RUN {holding.key}, context {ctx!r}"
     return SourceBounds(Territory(store.namespace, holding.job), item, frozenset(plan.roots), disposal.archive_to)
 
@@ -214,7 +214,7 @@ def log_kept(job: str, ctx: str, disposal: Disposal, files: int, why: str) -> No
     )
 
 
-def leftovers(store: BookmarkStore, holding: Holding, ctx: str, known: Listing) -> Listing:
+def leftovers(store: BookmarkStore, holding: LeaseGrant, ctx: str, known: Listing) -> Listing:
     """Return which known files one of the last runs has read and was to put away.
 
     It asks only if there are known files at all, and looks at the plans of `LOOKED_BACK` runs at most. Where the option
@@ -238,7 +238,7 @@ def leftovers(store: BookmarkStore, holding: Holding, ctx: str, known: Listing) 
     return Listing.of(found)
 
 
-def _last_runs(store: BookmarkStore, holding: Holding) -> list[Run]:
+def _last_runs(store: BookmarkStore, holding: LeaseGrant) -> list[Run]:
     living = store.ancestry(holding.job, holding.base.epoch)
     runs: list[Run] = []
     for run in store.runs(holding.job, until=holding.base.run_number, reverse=True):

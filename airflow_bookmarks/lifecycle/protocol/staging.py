@@ -36,7 +36,7 @@ def published_by_runs(paths: Iterable[str]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StagingRequest:
     """What a sink asks to be stored before it writes.
 
     `target` is canonical; `staging` is where to stage instead of below the target (None: below it); `facts` are kept
@@ -71,7 +71,9 @@ class Staged:
     files: Listing | None = None
 
 
-def place_entry(namespace: str, job: str, key: RunKey, output: str, place: Place) -> tuple[OutputEntry, str | None]:
+def place_entry(
+    namespace: str, job: str, key: RunKey, output: str, place: StagingRequest
+) -> tuple[OutputEntry, str | None]:
     """Return the output as it is stored before the write, and the staging root that it lies in (None: in none)."""
     said = {} if place.when_empty is None else {WHEN_EMPTY: place.when_empty}
     facts = {**place.facts, **said}

@@ -22,7 +22,7 @@ from airflow_bookmarks.core.errors import (
     UpstreamRewoundError,
 )
 from airflow_bookmarks.core.head import Head
-from airflow_bookmarks.core.job import Caller, check_name
+from airflow_bookmarks.core.job import RunIdentity, check_name
 from airflow_bookmarks.core.option import Choice, Option
 from airflow_bookmarks.core.plan import FilePlan, encode_paths, union
 from airflow_bookmarks.core.rules.emptiness import WHEN_EMPTY, Increment
@@ -34,7 +34,7 @@ from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.lifecycle.history.relocation import found_moved
 from airflow_bookmarks.lifecycle.history.rewind import resolve_run, window_runs
 from airflow_bookmarks.lifecycle.history.window import window_entries
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.file_changes import FileChanges
 from airflow_bookmarks.lifecycle.protocol.owner import check_owner
 from airflow_bookmarks.lifecycle.protocol.publish import Closing, delete_all, move_all
@@ -52,7 +52,7 @@ from airflow_bookmarks.lifecycle.state.start import log_start
 from airflow_bookmarks.lifecycle.state.summary import Summary, log_found, log_planned
 from airflow_bookmarks.lifecycle.state.timing import Stopwatch
 from airflow_bookmarks.lifecycle.state.verification import OnMissing, recheck_plan, without
-from airflow_bookmarks.sources.source import Found, Source
+from airflow_bookmarks.sources.source import PlanInput, Source
 from airflow_bookmarks.sources.upstream import RewindWanted
 from airflow_bookmarks.sources.way_back import way_back
 from airflow_bookmarks.store.codec.item import payload_value
@@ -61,9 +61,9 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.run import Payload, Run
     from airflow_bookmarks.core.watermark import Greatest
-    from airflow_bookmarks.lifecycle.protocol.lease import Machine
+    from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
-    from airflow_bookmarks.lifecycle.protocol.staging import Place, Staged
+    from airflow_bookmarks.lifecycle.protocol.staging import Staged, StagingRequest
     from airflow_bookmarks.sources.source import OnSourceChange
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -72,14 +72,14 @@ log = logging.getLogger(__name__)
 Load = Callable[[Sequence[str]], Mapping[str, bytes]]
 
 
-class _Walk:
+class _WindowWalk:
     """Where the contexts of a loop of side runs stand: positions that no state has, with what they refer to."""
 
     def __init__(self) -> None:
-        self.found: dict[str, Found] = {}
+        self.found: dict[str, PlanInput] = {}
         self._blobs: dict[str, bytes] = {}
 
-    def move(self, ctx: str, before: Found, position: Position) -> None:
+    def move(self, ctx: str, before: PlanInput, position: Position) -> None:
         """Let the next run of the loop go on from `position`, to which a plan from `before` has led."""
         self._blobs |= position.blobs
         load = before.load if ctx in self.found else self._with_own(before.load)
@@ -94,8 +94,8 @@ class _Walk:
         return load
 
 
-class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites):
-    """A run under `pause` or `disable`. Made by `SideRun.begin`; ends with `commit` or `abort`.
+class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites):
+    """A run under `pause` or `disable`. Made by `DetachedRun.begin`; ends with `commit` or `abort`.
 
     It reads `job.state` (`pause` alone: as it is, or as it was before the window) and stores nothing of it.
     """
@@ -104,12 +104,12 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
         self,
         store: BookmarkStore,
         job: str,
-        caller: Caller,
+        caller: RunIdentity,
         choice: Choice,
-        machine: Machine,
+        machine: RunEnvironment,
         head: Head | None,
         start: Start = BEGINNING,
-        walk: _Walk | None = None,
+        walk: _WindowWalk | None = None,
     ) -> None:
         super().__init__()
         self._store, self._job, self._caller, self._choice, self._machine = store, job, caller, choice, machine
@@ -122,11 +122,11 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
         self._start, self._walk = start, walk
         self._goes_on = False
         self._batch = 1
-        self._found: dict[str, Found] = {}
+        self._found: dict[str, PlanInput] = {}
         self._sources: dict[str, tuple[Source, FilePlan, OnMissing]] = {}
         self._rows: dict[str, int | None] = {}
         self._greatest: dict[str, Greatest] = {}
-        self._places: dict[str, tuple[Place, str]] = {}
+        self._places: dict[str, tuple[StagingRequest, str]] = {}
         self._staged: dict[str, Staged] = {}
         self._failures: dict[str, str] = {}
         self._is_over = False
@@ -137,13 +137,13 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
         cls,
         store: BookmarkStore,
         job: str,
-        caller: Caller,
+        caller: RunIdentity,
         choice: Choice,
-        machine: Machine,
+        machine: RunEnvironment,
         *,
         start: Start = BEGINNING,
         in_batches: bool = False,
-    ) -> SideRun:
+    ) -> DetachedRun:
         """Look at the bookmark (of a disable only: whose it is); resolve the window of a pause.
 
         `start` is where a pause of a job without a bookmark begins; disable reads all. `in_batches`: where a bound has
@@ -154,7 +154,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
             RunUnknownError, OptionError: the window names no run, or its ends are the wrong way round.
             OwnerError: the job belongs to another DAG than the caller's, which does not share it.
         """
-        walk = _Walk() if in_batches else None
+        walk = _WindowWalk() if in_batches else None
         head = store.look(job).head
         check_owner(store, job, head, caller)
         if choice.option is Option.DISABLE:
@@ -247,7 +247,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
                 else self._new_plan(ctx, source, on_source_change, moved_from)
             )
             self._write_manifest(ctx, plan)
-            self._machine.at(Point.PLANNED)
+            self._machine.at(Failpoint.PLANNED)
         self._sources[ctx] = (source, plan, on_missing)
         log_planned(log, self._job, ctx, plan)
         return plan
@@ -256,7 +256,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
         is_blind = self.option is Option.DISABLE
         walked = None if self._walk is None else self._walk.found.get(ctx)
         moved = None if is_blind else found_moved(self._store, self._job, self._reader, ctx, source, moved_from)
-        found = moved or (Found() if is_blind else self._reader.found_for(ctx, source, on_change))
+        found = moved or (PlanInput() if is_blind else self._reader.found_for(ctx, source, on_change))
         self._found[ctx] = found = found if walked is None else walked
         if is_blind:
             log.info("bookmark %s, context %s: option disable, the bookmark is not looked at", self._job, ctx)
@@ -326,7 +326,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
         self._check_running(f"read {ctx!r} from the beginning")
         source, _, on_missing = self._sources[ctx]
         with self._stopwatch.measure("plan"):
-            self._found[ctx] = found = Found()
+            self._found[ctx] = found = PlanInput()
             plan = source.plan(found)
             self._write_manifest(ctx, plan)
         self._sources[ctx] = (source, plan, on_missing)
@@ -347,7 +347,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
         self._rows[ctx] = rows
 
     @guarded
-    def place(self, output: str, place: Place) -> str:
+    def place(self, output: str, place: StagingRequest) -> str:
         """Return the folder in which to stage an output: below a root that enabled runs neither use nor sweep."""
         check_name("output", output)
         self._check_running(f"write {output!r}")
@@ -366,7 +366,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
         """Say what lies staged for an output."""
         self._staged[output] = staged
         self._note_written(output)
-        self._machine.at(Point.STAGED)
+        self._machine.at(Failpoint.STAGED)
 
     @guarded
     def commit(self) -> Summary:
@@ -421,7 +421,7 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
         """Whether this run has ended, and a bound has left something for the next run of its loop."""
         return self._goes_on
 
-    def following(self) -> SideRun:
+    def following(self) -> DetachedRun:
         """Return the next run of the loop, which reads on where this one has ended.
 
         Raises:
@@ -430,7 +430,9 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
         if not self._goes_on:
             raise MisuseError(f"job {self._job!r}: no run follows this one. Nothing was changed. Begin another one.")
         head = None if self.option is Option.DISABLE else self._head
-        run = SideRun(self._store, self._job, self._caller, self._choice, self._machine, head, self._start, self._walk)
+        run = DetachedRun(
+            self._store, self._job, self._caller, self._choice, self._machine, head, self._start, self._walk
+        )
         self._goes_on = False
         run._batch = self._batch + 1
         run.write_manifests(self._manifests)
@@ -579,5 +581,5 @@ class SideRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites)
         self._check_expectations()
 
 
-def _said(place: Place) -> dict[str, Any]:
+def _said(place: StagingRequest) -> dict[str, Any]:
     return {} if place.when_empty is None else {WHEN_EMPTY: place.when_empty}

@@ -1,7 +1,7 @@
 """Empty runs: the worker commits a run that has nothing to read, so that Spark need not start for it.
 
-The sources are those that the newest run recorded; see `airflow_bookmarks.lifecycle.inspect.pending`. They are looked at twice:
-first without the lease, which is cheap and tells that Spark is needed, then under it, as every run plans.
+The sources are those that the newest run recorded; see `airflow_bookmarks.lifecycle.inspect.pending`. They are looked
+at twice: first without the lease, which is cheap and tells that Spark is needed, then under it, as every run plans.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from airflow_bookmarks.lifecycle.state.manifest import Manifests
 from airflow_bookmarks.sources.registry import recorded_source
 
 if TYPE_CHECKING:
-    from airflow_bookmarks.core.job import Caller
-    from airflow_bookmarks.lifecycle.inspect.pending import Pending
-    from airflow_bookmarks.lifecycle.protocol.lease import Machine
+    from airflow_bookmarks.core.job import RunIdentity
+    from airflow_bookmarks.lifecycle.inspect.pending import PendingInput
+    from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.lifecycle.state.summary import Summary
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 log = logging.getLogger(__name__)
 
 
-def log_pending(seen: Pending) -> None:
+def log_pending(seen: PendingInput) -> None:
     """Say what was looked at, and what was found: one line for each context."""
     for context in seen.contexts:
         if context.unknown is not None:
@@ -48,7 +48,7 @@ def log_pending(seen: Pending) -> None:
 
 
 def commit_empty(
-    store: BookmarkStore, job: str, caller: Caller, machine: Machine, manifest_uri: str | None = None
+    store: BookmarkStore, job: str, caller: RunIdentity, machine: RunEnvironment, manifest_uri: str | None = None
 ) -> Summary | None:
     """Make a run that reads nothing; None where there is something to read after all, and Spark has to run.
 

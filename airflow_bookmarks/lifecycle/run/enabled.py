@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from airflow_bookmarks.core.edge import Edge
 from airflow_bookmarks.core.errors import BookmarkError, MisuseError, OptionError
-from airflow_bookmarks.core.job import Caller, check_name
+from airflow_bookmarks.core.job import RunIdentity, check_name
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.core.plan import FilePlan, encode_moves, encode_paths
@@ -31,8 +31,8 @@ from airflow_bookmarks.lifecycle.history.rewind import rewind_along
 from airflow_bookmarks.lifecycle.history.timeline_switch import resting_contexts
 from airflow_bookmarks.lifecycle.protocol.acquire import OnConflict, begin
 from airflow_bookmarks.lifecycle.protocol.cleanup import finish_clean
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
-from airflow_bookmarks.lifecycle.protocol.lease import Machine, Renewer
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.protocol.lease import Renewer, RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.new_name import check_part_name
 from airflow_bookmarks.lifecycle.protocol.publish import (
     check_publishable,
@@ -48,7 +48,7 @@ from airflow_bookmarks.lifecycle.protocol.source_cleanup import (
     log_kept,
     put_away,
 )
-from airflow_bookmarks.lifecycle.protocol.staging import Place, Staged, place_entry
+from airflow_bookmarks.lifecycle.protocol.staging import Staged, StagingRequest, place_entry
 from airflow_bookmarks.lifecycle.run.expectation import Expects
 from airflow_bookmarks.lifecycle.run.other_use import OtherUse, check_alone, warn_of_readers
 from airflow_bookmarks.lifecycle.run.repetition import warn_of_repetition
@@ -72,9 +72,9 @@ from airflow_bookmarks.lifecycle.state.summary import Summary, log_committed, lo
 from airflow_bookmarks.lifecycle.state.timing import Stopwatch
 from airflow_bookmarks.lifecycle.state.verification import OnMissing, recheck_plan
 from airflow_bookmarks.sources.registry import advance_stored
-from airflow_bookmarks.sources.source import Found
+from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.sources.upstream import RewindWanted
-from airflow_bookmarks.store.bookmark_store import PLAN_INLINE_BYTES, BookmarkStore, Commit, Holding
+from airflow_bookmarks.store.bookmark_store import PLAN_INLINE_BYTES, BookmarkStore, Commit, LeaseGrant
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -91,7 +91,7 @@ class Planned:
     """What the run knows of one context that it reads."""
 
     source: Source
-    found: Found
+    found: PlanInput
     plan: FilePlan
     on_missing: OnMissing
     schema: str | None = None
@@ -110,8 +110,8 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
     def __init__(
         self,
         store: BookmarkStore,
-        holding: Holding,
-        machine: Machine,
+        holding: LeaseGrant,
+        machine: RunEnvironment,
         stopwatch: Stopwatch,
         renewer: Renewer | None = None,
     ) -> None:
@@ -120,7 +120,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         self._stopwatch = stopwatch
         self._renewer = renewer or Renewer(store, machine)
         self._in_batches, self._goes_on = False, False
-        self._next: Holding | None = None
+        self._next: LeaseGrant | None = None
         self._start = BEGINNING
         self._others = OtherReaders(store, holding.job)
         self._territory = Territory(store.namespace, holding.job)
@@ -148,8 +148,8 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         cls,
         store: BookmarkStore,
         job: str,
-        caller: Caller,
-        machine: Machine,
+        caller: RunIdentity,
+        machine: RunEnvironment,
         *,
         on_conflict: OnConflict = "fail",
         wait_for: timedelta = timedelta(hours=1),
@@ -232,7 +232,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         self._inline_bytes += sum(p.size_bytes for p in payloads.values() if p.inline is not None)
         return payloads
 
-    def _hold(self, holding: Holding) -> None:
+    def _hold(self, holding: LeaseGrant) -> None:
         """Go on with another holding of the job, and with what its head says."""
         self._holding = holding
         self._read_head()
@@ -272,10 +272,10 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         check_part_name(self._store, self.job, "context", ctx, self._holding.base)
         with self._stopwatch.measure("plan"):
             found, plan = self._plan_source(ctx, source, on_source_change, moved_from)
-            self._machine.at(Point.LISTED)
+            self._machine.at(Failpoint.LISTED)
             self._store_plan(ctx, source, found, plan)
             self._write_manifest(ctx, plan)
-            self._machine.at(Point.PLANNED)
+            self._machine.at(Failpoint.PLANNED)
         self._contexts[ctx] = Planned(source, found, plan, on_missing)
         log_planned(log, self.job, ctx, plan)
         return plan
@@ -292,7 +292,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         if ctx in disposing and is_first_run(self._holding.base):
             warn_of_readers(self._store, self.job, ctx, source)
 
-    def _store_plan(self, ctx: str, source: Source, found: Found, plan: FilePlan) -> None:
+    def _store_plan(self, ctx: str, source: Source, found: PlanInput, plan: FilePlan) -> None:
         facts = {**plan.facts(), STARTS_FROM: starts_from(self._holding.base, ctx)}
         if found.position is None:
             facts[STARTS_OVER] = True
@@ -353,7 +353,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
 
     def _plan_source(
         self, ctx: str, source: Source, on_change: OnSourceChange, moved_from: str | None
-    ) -> tuple[Found, FilePlan]:
+    ) -> tuple[PlanInput, FilePlan]:
         found = found_moved(self._store, self.job, self._reader, ctx, source, moved_from)
         found = self._reader.found_for(ctx, source, on_change) if found is None else found
         if is_first_run(self._holding.base):
@@ -394,7 +394,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         self._check_running(f"read {ctx!r} from the beginning")
         context = self._contexts[ctx]
         with self._stopwatch.measure("plan"):
-            found = Found()
+            found = PlanInput()
             plan = context.source.plan(found)
             self._store_plan(ctx, context.source, found, plan)
             self._write_manifest(ctx, plan)
@@ -425,7 +425,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
     # ---- place, stage
 
     @guarded
-    def place(self, output: str, place: Place) -> str:
+    def place(self, output: str, place: StagingRequest) -> str:
         """Store where an output is staged, before its first byte is written; return that folder.
 
         Raises:
@@ -449,10 +449,10 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         self._store.place(self._holding, placed, staging, option=self.option.value, is_last=not self._in_batches)
         self._staging, self._has_item = staging, True
         self._outputs[output] = entry
-        self._machine.at(Point.PLACED)
+        self._machine.at(Failpoint.PLACED)
         return entry.place
 
-    def _listed_before(self, output: str, place: Place) -> Mapping[str, OutputEntry]:
+    def _listed_before(self, output: str, place: StagingRequest) -> Mapping[str, OutputEntry]:
         """Return what is to be stored with the place of a sink that commits by itself; nothing for any other.
 
         Whoever finds its rows takes the run over, with what is staged: so by then all else is staged, and listed. And
@@ -475,7 +475,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         """Say what lies staged for an output: nothing of it is visible before the commit."""
         self._staged[output] = staged
         self._note_written(output)
-        self._machine.at(Point.STAGED)
+        self._machine.at(Failpoint.STAGED)
 
     # ---- commit
 
@@ -498,11 +498,11 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
             plans = self._rechecked() if self._landing is None else self._landing
             warn_of_repetition(self.job, plans, self._outputs)
             commit = self._commit_of(plans)
-            self._machine.at(Point.BEFORE_COMMIT)
+            self._machine.at(Failpoint.BEFORE_COMMIT)
             run = self._store.commit(self._holding, commit)
         self._is_over, self._goes_on = True, not commit.is_last
         self._reader = ContextReader(self._store, self.job, replace(self._holding.base, contexts=commit.contexts))
-        self._machine.at(Point.COMMITTED)
+        self._machine.at(Failpoint.COMMITTED)
         for ctx, state in commit.contexts.items():
             if ctx == STATE_CONTEXT:
                 continue
@@ -537,12 +537,12 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
             self._store.mark(self._holding, run, is_own=True)
             self._renewer.stop()
         self._is_marked = True
-        self._machine.at(Point.MARKED)
+        self._machine.at(Failpoint.MARKED)
         sweep_after_mark(self._store, self.job, self._staging, self._holding.fence)
-        self._machine.at(Point.SWEPT)
+        self._machine.at(Failpoint.SWEPT)
         return Summary.of(run, self._store.namespace, self.job)
 
-    def _mark_and_take(self, run: Run) -> Holding:
+    def _mark_and_take(self, run: Run) -> LeaseGrant:
         """Mark the own run, and take the next fence for the next run of the same execution, in one transaction."""
         self._renewer.rest()  # a renewal under the old fence, on its way now, must not count as a lost lease
         following = self._store.mark(self._holding, run, is_own=True, take_next=self._machine.lease_time)
@@ -635,7 +635,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
             return moved.position  # nothing is new, and the place is
         return position_at_start(self._contexts[ctx].found, plan) if position is None and is_new else position
 
-    def _store_relocated(self, found: Found) -> None:
+    def _store_relocated(self, found: PlanInput) -> None:
         """Store what a position after a move of files refers to; that of the commit does not hold it as its own."""
         for data in () if found.moved is None else found.moved.position.blobs.values():
             self._store.blobs.put(data)
@@ -720,7 +720,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         contexts = dict(self._holding.base.contexts)
         for ctx, plan in plans.items():
             entry = adopted.plans[ctx]
-            found = Found() if entry.facts.get(STARTS_OVER) else self._reader.found(ctx)
+            found = PlanInput() if entry.facts.get(STARTS_OVER) else self._reader.found(ctx)
             position = advance_stored(entry.kind, plan, found)
             if ON_PUBLISHED in entry.facts:
                 self._kept[ctx] = "its driver has died, and with it what was read"

@@ -27,7 +27,7 @@ from airflow_bookmarks.lifecycle.history.timeline_switch import upstream_of
 from airflow_bookmarks.lifecycle.state.positions import ContextReader, entry_now
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import OPTIONS, FileSource
-from airflow_bookmarks.sources.files.scan_filter import Names, Place
+from airflow_bookmarks.sources.files.scan_filter import Names, ScanRoot
 from airflow_bookmarks.sources.files.scan_spec import Reach
 from airflow_bookmarks.sources.relocation import MOVES, moved_path
 from airflow_bookmarks.sources.upstream import UpstreamSource
@@ -54,7 +54,7 @@ _SHARD = re.compile(r"~\d\d\Z", re.ASCII)
 class Region:
     """What a source of files reads: some places, and which of the files there."""
 
-    places: Sequence[Place]
+    places: Sequence[ScanRoot]
     options: FileOptions
 
     @classmethod
@@ -71,7 +71,7 @@ class Region:
             return tuple(moved_path(path, moves) for path in paths)
 
         if told is None:
-            return cls(_real([Place(root) for root in now(plan.roots)]), FileOptions(recursive=True))
+            return cls(_real([ScanRoot(root) for root in now(plan.roots)]), FileOptions(recursive=True))
         options = FileOptions.of_facts(told)
         roots, globs = now(told.get("roots", plan.roots)), now(told.get("globs", ()))
         return cls(_real(Reach(roots, globs, options, {}).places()), options)
@@ -91,8 +91,8 @@ class Region:
             for place in by_root[root]
         )
 
-    def _by_root(self) -> Mapping[str, Sequence[Place]]:
-        by_root: dict[str, list[Place]] = {}
+    def _by_root(self) -> Mapping[str, Sequence[ScanRoot]]:
+        by_root: dict[str, list[ScanRoot]] = {}
         for place in self.places:
             by_root.setdefault(place.root, []).append(place)
         return by_root
@@ -111,7 +111,7 @@ class Region:
         ]
         return np.array(covered, np.bool_)
 
-    def _covers(self, place: Place, path: str, names: Names) -> bool:
+    def _covers(self, place: ScanRoot, path: str, names: Names) -> bool:
         below = place.below(path)
         folders, depth = below.split("/")[:-1], 0 if place.glob is None else place.glob.depth
         if any(map(is_hidden, folders)) or (place.glob is not None and place.glob.matched(below) is None):
@@ -119,12 +119,12 @@ class Region:
         return (self.options.recursive or all(map(is_partition, folders[depth:]))) and not names.excludes(below or path)
 
 
-def _real(places: Sequence[Place]) -> Sequence[Place]:
+def _real(places: Sequence[ScanRoot]) -> Sequence[ScanRoot]:
     """Return places by their real paths: another source may reach the same folder through a link."""
     return [replace(place, root=real_path(place.root)) for place in places]
 
 
-def _meet(place: Place, other: Place, region: Region) -> bool:
+def _meet(place: ScanRoot, other: ScanRoot, region: Region) -> bool:
     """Whether a place of a region may share a file with another place, whose root lies in its own."""
     if place.pattern is not None and other.pattern is not None:
         a, b = (_WILD.split(each.pattern or "", maxsplit=1)[0] for each in (place, other))
@@ -165,7 +165,7 @@ def check_alone(job: str, ctx: str, source: Source, others: Mapping[str, Source]
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class OtherReader:
     """A context of a job that reads files of a region, and the files of it that it knows; None: it stands at none.
 
     `is_done`: it reads what a job has published there, and has consumed all of it.
@@ -190,7 +190,7 @@ class Reader:
         return covered if self.ledger is None else covered & (self.ledger.classify(listing) != Known.KNOWN)
 
 
-def other_readers(store: BookmarkStore, job: str, contexts: Sequence[str], region: Region) -> list[Reader]:
+def other_readers(store: BookmarkStore, job: str, contexts: Sequence[str], region: Region) -> list[OtherReader]:
     """Return who reads files of a region, besides `contexts` of `job`: the heads of the whole namespace are read.
 
     Raises:
@@ -208,11 +208,11 @@ def other_readers(store: BookmarkStore, job: str, contexts: Sequence[str], regio
                 position = ContextReader(store, name, head).found(ctx) if ctx in head.contexts else None
                 at = None if position is None or position.position is None else position
                 ledger = None if at is None else Ledger.from_root(at.position or b"", at.load)
-                found.append(Reader(name, ctx, theirs, ledger))
+                found.append(OtherReader(name, ctx, theirs, ledger))
     return found
 
 
-def _consumers(store: BookmarkStore, heads: Mapping[str, Head], region: Region) -> Iterator[Reader]:
+def _consumers(store: BookmarkStore, heads: Mapping[str, Head], region: Region) -> Iterator[OtherReader]:
     """Yield the contexts that read what a job has published into the region."""
     for name, head in heads.items():
         for ctx, state in head.contexts.items():
@@ -226,14 +226,14 @@ def _consumers(store: BookmarkStore, heads: Mapping[str, Head], region: Region) 
             is_done = after >= upstream.published
             published = _published(store, upstream_of(state), min(after, upstream.data_run_number - 1), upstream)
             if published.may_meet(region):
-                yield Reader(name, ctx, published, None, is_done)
+                yield OtherReader(name, ctx, published, None, is_done)
 
 
 def _published(store: BookmarkStore, job: str, after: int, head: Head) -> Region:
     """Return where runs of a job after `after` published: not each writes each output, nor to one place for ever."""
     runs = store.runs(job, after=after, until=head.published)
     targets = {entry.target for run in runs for entry in run.outputs.values() if entry.publish is not None}
-    return Region(_real([Place(target) for target in sorted(targets)]), FileOptions(recursive=True))
+    return Region(_real([ScanRoot(target) for target in sorted(targets)]), FileOptions(recursive=True))
 
 
 def _plans(store: BookmarkStore, job: str, head: Head, region: Region) -> Iterator[tuple[str, PlanEntry | None]]:
@@ -295,7 +295,7 @@ class OtherUse:
         return wanted, sorted(unread)
 
 
-def unread_elsewhere(readers: Sequence[Reader], listing: Listing) -> dict[str, npt.NDArray[np.bool_]]:
+def unread_elsewhere(readers: Sequence[OtherReader], listing: Listing) -> dict[str, npt.NDArray[np.bool_]]:
     """Return by reader which files it is still to read; none of those that have read all. Shards are one reader."""
     unread: dict[str, npt.NDArray[np.bool_]] = {}
     for reader in readers:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.run import OutputEntry, Run
     from airflow_bookmarks.lifecycle.protocol.staging import Staged
-    from airflow_bookmarks.store.bookmark_store import BookmarkStore, Holding
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class Replacement:
     def of(
         cls,
         store: BookmarkStore,
-        holding: Holding,
+        holding: LeaseGrant,
         entry: OutputEntry,
         staged: Staged,
         plans: Mapping[str, tuple[str, FilePlan]],
@@ -135,7 +135,7 @@ def _key_of(path: str) -> RunKey | None:
     return None if match is None else RunKey(int(match[1]), int(match[2]))
 
 
-def _living_runs(store: BookmarkStore, holding: Holding, paths: Iterable[str]) -> Iterator[tuple[RunKey, Run]]:
+def _living_runs(store: BookmarkStore, holding: LeaseGrant, paths: Iterable[str]) -> Iterator[tuple[RunKey, Run]]:
     """Yield by the names of files the living runs of this job that published them; a replay gives another fence."""
     keys = sorted({key for path in paths if (key := _key_of(path)) is not None})
     living = store.ancestry(holding.job, holding.base.epoch) if keys else None

@@ -30,7 +30,7 @@ from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
 from airflow_bookmarks.core.settings import PREFIX
 from airflow_bookmarks.core.timeline import last_common_run
 from airflow_bookmarks.files.filesystem import open_filesystem
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.publish import check_publishable
 from airflow_bookmarks.lifecycle.protocol.staging import Mode, place_entry
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun, Planned
@@ -39,7 +39,7 @@ from airflow_bookmarks.lifecycle.state.guard import guarded
 from airflow_bookmarks.lifecycle.state.job_state import JobStates
 from airflow_bookmarks.lifecycle.state.positions import is_of_another_format, switched_format
 from airflow_bookmarks.lifecycle.state.summary import Summary, log_planned
-from airflow_bookmarks.sources.source import Found
+from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.store.outputs import numbers_replacing, paths_replaced_by_sides
 from airflow_bookmarks.store.transitions.collection import check_own, check_uncollected, collected_until
 
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.job import Caller
+    from airflow_bookmarks.core.job import RunIdentity
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.lifecycle.protocol.acquire import OnConflict
-    from airflow_bookmarks.lifecycle.protocol.lease import Machine
+    from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.lifecycle.protocol.recover import CommittingSink
-    from airflow_bookmarks.lifecycle.protocol.staging import Place, Staged
+    from airflow_bookmarks.lifecycle.protocol.staging import Staged, StagingRequest
     from airflow_bookmarks.lifecycle.state.verification import OnMissing
     from airflow_bookmarks.sources.source import OnSourceChange, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -73,8 +73,8 @@ class ReplayRun(ActiveRun):
         cls,
         store: BookmarkStore,
         job: str,
-        caller: Caller,
-        machine: Machine,
+        caller: RunIdentity,
+        machine: RunEnvironment,
         number: int,
         *,
         on_conflict: OnConflict = "fail",
@@ -173,8 +173,8 @@ class ReplayRun(ActiveRun):
             plan = FilePlan.decode(self._store.blobs.get(entry.body))
             self._check_unchanged(ctx, source, plan)
             self._write_manifest(ctx, plan)
-        self._contexts[ctx] = Planned(source, Found(), plan, "error")
-        self._machine.at(Point.PLANNED)
+        self._contexts[ctx] = Planned(source, PlanInput(), plan, "error")
+        self._machine.at(Failpoint.PLANNED)
         log_planned(log, self.job, ctx, plan)
         return plan
 
@@ -189,7 +189,7 @@ class ReplayRun(ActiveRun):
             )
 
     @guarded
-    def place(self, output: str, place: Place) -> str:
+    def place(self, output: str, place: StagingRequest) -> str:
         """Return the folder in which to stage an output of the run again.
 
         Raises:
@@ -210,7 +210,7 @@ class ReplayRun(ActiveRun):
             self._staging = [*self._staging, root]
         self._store.add_staging(self._holding, self._staging)
         self._outputs[output] = entry
-        self._machine.at(Point.PLACED)
+        self._machine.at(Failpoint.PLACED)
         return entry.place
 
     # ---- commit
@@ -238,10 +238,10 @@ class ReplayRun(ActiveRun):
         self._stopwatch.measure_since("read_write", "plan")
         with self._stopwatch.measure("commit"):
             outputs = {name: self._entry(name) for name in self._outputs}
-            self._machine.at(Point.BEFORE_COMMIT)
+            self._machine.at(Failpoint.BEFORE_COMMIT)
             run = self._store.commit_replay(self._holding, self._run, outputs)
         self._is_over = True
-        self._machine.at(Point.COMMITTED)
+        self._machine.at(Failpoint.COMMITTED)
         log.info("bookmark %s: revision %d of run %d committed", self.job, run.revision, run.key.number)
         return self._publish(run)
 

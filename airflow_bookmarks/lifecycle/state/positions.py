@@ -13,7 +13,7 @@ from airflow_bookmarks.core.text.instant import from_text
 from airflow_bookmarks.lifecycle.state.start import found_at_start
 from airflow_bookmarks.sources.files.planner import FORMAT, OPTIONS
 from airflow_bookmarks.sources.relocation import MOVES, moved_path
-from airflow_bookmarks.sources.source import Found
+from airflow_bookmarks.sources.source import PlanInput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -103,7 +103,7 @@ class ContextReader:
         """Where a context without a position begins: the job's start in its first run, then the beginning."""
         return self._start
 
-    def found_for(self, ctx: str, source: Source, on_change: OnSourceChange) -> Found:
+    def found_for(self, ctx: str, source: Source, on_change: OnSourceChange) -> PlanInput:
         """Return what `source` is planned from, if the stored position is one of this source.
 
         Raises:
@@ -113,7 +113,7 @@ class ContextReader:
         state, given = self.state(ctx), source.fingerprint()
         if state is not None and state.fingerprint != given:
             if on_change == "reset":
-                return Found()
+                return PlanInput()
             if on_change == "error" or state.kind != source.kind or source.kind == "upstream":
                 raise SourceSwitchedError(self._job, ctx, state.fingerprint, given)
         if state is None:
@@ -121,29 +121,29 @@ class ContextReader:
         found = self.found(ctx)
         if is_of_another_format(source, found.facts):
             if on_change == "reset":
-                return Found()
+                return PlanInput()
             if on_change == "error":
                 raise switched_format(self._job, ctx, source, found.facts)
         return found
 
-    def found(self, ctx: str) -> Found:
+    def found(self, ctx: str) -> PlanInput:
         """Return what a source is planned from.
 
         Raises:
             StateCorruptError: the head names a position that is not there.
         """
         if ctx not in self._head.contexts:
-            return Found()
+            return PlanInput()
         run, state = self._run(ctx), self._head.contexts[ctx]
         payload = stored_position(self._store, self._job, ctx, state, run)
         plan = self.planned_entry(ctx)
         facts = {} if plan is None else plan.facts
         if payload is None:
-            return Found()
+            return PlanInput()
         if state.set_in is not None:
             # A set may lead back: what lies between was not read, so no folder of it is old.
             facts = {name: value for name, value in facts.items() if name != NEWEST_PARTITION}
-        return Found(
+        return PlanInput(
             self._store.blobs.get(payload),
             self._store.blobs.get_named,
             facts.get("partition_types", {}),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.plan import FilePlan
-    from airflow_bookmarks.sources.source import Found
+    from airflow_bookmarks.sources.source import PlanInput
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 log = logging.getLogger(__name__)
@@ -35,12 +35,12 @@ OnCorrupt = Literal["error", "quarantine"]
 _NAMED = 20  # files that the log names
 
 
-def quarantine_of(found: Found) -> Quarantine:
+def quarantine_of(found: PlanInput) -> Quarantine:
     """Return what is in quarantine at a position of files."""
     return Quarantine() if found.position is None else Ledger.from_root(found.position, found.load).quarantine
 
 
-def without_corrupt(plan: FilePlan, found: Found, corrupt: Mapping[str, str], run_number: int) -> FilePlan:
+def without_corrupt(plan: FilePlan, found: PlanInput, corrupt: Mapping[str, str], run_number: int) -> FilePlan:
     """Return the plan without files that can't be parsed, which it records.
 
     Args:

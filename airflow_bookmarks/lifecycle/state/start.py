@@ -10,7 +10,7 @@ from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.position import Position, UpstreamPosition
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.text.instant import from_text
-from airflow_bookmarks.sources.source import Found
+from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.transitions.naming import job_keys
 
@@ -28,18 +28,18 @@ log = logging.getLogger(__name__)
 _NAMED = 3  # jobs that a warning names
 
 
-def found_at_start(store: BookmarkStore, source: Source, start: Start) -> Found:
+def found_at_start(store: BookmarkStore, source: Source, start: Start) -> PlanInput:
     """Return what a context of a job without a bookmark is planned from, so that it begins at `start`.
 
     An upstream begins after the last run that it has published by then; any other source is told.
     """
     if source.kind != UpstreamSource.kind or start.is_beginning:
-        return Found(start=start)
+        return PlanInput(start=start)
     position = _upstream_position(store, source.fingerprint().partition(":")[2], start)
-    return Found() if position is None else Found(position.encode())
+    return PlanInput() if position is None else PlanInput(position.encode())
 
 
-def position_at_start(found: Found, plan: FilePlan) -> Position | None:
+def position_at_start(found: PlanInput, plan: FilePlan) -> Position | None:
     """Return the position of a context that the first run put at its start and read nothing from."""
     if found.position is None or plan.upstream is None:
         return None

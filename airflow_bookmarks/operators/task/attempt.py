@@ -13,15 +13,22 @@ from airflow_bookmarks.core.errors import (
     JobBusyError,
     NotCommittedError,
 )
-from airflow_bookmarks.core.head import Take, may_take
-from airflow_bookmarks.lifecycle.protocol.finish import Outcome, finish, last_part, last_summary, outcome, publish_due
+from airflow_bookmarks.core.head import LeaseDecision, may_take
+from airflow_bookmarks.lifecycle.protocol.finish import (
+    ExecutionOutcome,
+    finish,
+    last_part,
+    last_summary,
+    outcome,
+    publish_due,
+)
 from airflow_bookmarks.lifecycle.run.replay import changed_upstream
 from airflow_bookmarks.lifecycle.state.execution_summary import batches_until
 
 if TYPE_CHECKING:
-    from airflow_bookmarks.core.job import Caller
+    from airflow_bookmarks.core.job import RunIdentity
     from airflow_bookmarks.core.run import Execution
-    from airflow_bookmarks.lifecycle.protocol.lease import Machine
+    from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.lifecycle.state.summary import Summary
     from airflow_bookmarks.operators.task.task_config import OnClear, OnConflict
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -41,9 +48,9 @@ class Attempt:
 
     store: BookmarkStore
     job: str
-    caller: Caller
+    caller: RunIdentity
     first: int
-    machine: Machine
+    machine: RunEnvironment
 
     @property
     def is_retry(self) -> bool:
@@ -55,7 +62,7 @@ class Attempt:
         if not self.is_retry:
             return None
         state, seen = outcome(self.store, self.job, self.caller.run_id)
-        if state not in (Outcome.FINISHED, Outcome.DUE) or not self.has_begun(seen.execution):
+        if state not in (ExecutionOutcome.FINISHED, ExecutionOutcome.DUE) or not self.has_begun(seen.execution):
             return None
         log.info("bookmark %s: an earlier try of %r has committed; Spark is not needed", self.job, self.caller.run_id)
         return finish(self.store, self.job, self.caller, self.machine)
@@ -109,11 +116,11 @@ class Attempt:
         """
         seen = self.store.look(self.job, self.caller.run_id)
         verdict = may_take(seen.head, seen.execution, self.caller.run_id, self.caller.attempt, self.machine.clock())
-        if verdict is Take.BUSY:
+        if verdict is LeaseDecision.BUSY:
             if on_conflict == "fail":
                 raise self._busy(seen)
             log.info("bookmark %s: the driver will wait: %s", self.job, self._busy(seen))
-        elif verdict is not Take.ALLOWED:
+        elif verdict is not LeaseDecision.ALLOWED:
             raise AttemptRefusedError(
                 f"job {self.job!r}: try {self.caller.attempt} of {self.caller.run_id!r} may not begin: this try was "
                 "killed, or a higher one was seen (a DAG run that was deleted and made again counts its tries from 1). "
@@ -151,7 +158,7 @@ class Attempt:
         try:
             self.fence(self.store)
             state, seen = outcome(self.store, self.job, self.caller.run_id)
-            if state is Outcome.DUE and self.has_begun(seen.execution):
+            if state is ExecutionOutcome.DUE and self.has_begun(seen.execution):
                 summary = finish(self.store, self.job, self.caller, self.machine)
                 log.warning(
                     "bookmark %s: Spark failed after the commit of run %s, which the worker has published; the task "
@@ -161,13 +168,15 @@ class Attempt:
                     error,
                 )
                 return summary
-            if state is Outcome.PARTLY_DUE and self.has_begun(seen.execution):
+            if state is ExecutionOutcome.PARTLY_DUE and self.has_begun(seen.execution):
                 publish_due(self.store, self.job, self.caller, self.machine, seen)
         except BookmarkError as also:
             error.add_note(f"bookmark {self.job}: what became of the run could not be settled: {also}")
             return None
         made = last_part(self.store, self.job, seen) if self.has_begun(seen.execution) else None
-        error.add_note(_fate(self.job, state is Outcome.FINISHED and self.has_begun(seen.execution), made, seen))
+        error.add_note(
+            _fate(self.job, state is ExecutionOutcome.FINISHED and self.has_begun(seen.execution), made, seen)
+        )
         return None
 
     def fence(self, store: BookmarkStore) -> None:

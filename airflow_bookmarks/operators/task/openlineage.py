@@ -18,7 +18,7 @@ from openlineage.client.facet_v2 import (
 )
 
 if TYPE_CHECKING:
-    from airflow_bookmarks.lifecycle.inspect.lineage import Lineage, Read, Written
+    from airflow_bookmarks.lifecycle.inspect.lineage import Lineage, ReadDataset, Written
 
 WINDOW_FACET = "bookmarks_window"
 _S3 = ("s3", "s3a", "s3n")
@@ -49,7 +49,7 @@ def operator_lineage(of: Lineage | None) -> OperatorLineage[Any, Any] | None:
     return OperatorLineage(inputs=inputs, outputs=[_output(written) for written in of.writes])
 
 
-def _input(of: Lineage, read: Read, location: str) -> InputDataset:
+def _input(of: Lineage, read: ReadDataset, location: str) -> InputDataset:
     window = BookmarkWindowFacet(
         job=of.job,
         runNumber=str(of.run_number),

@@ -11,13 +11,13 @@ from airflow_bookmarks.core.errors import BookmarkError, ChangeRefusedError, Not
 from airflow_bookmarks.core.rules.shard import shard_name
 from airflow_bookmarks.core.selection.reason import OTHER_SHARDS
 from airflow_bookmarks.core.text.count import READ_AGAIN, replaced_in_all
-from airflow_bookmarks.lifecycle.protocol.finish import Outcome, finish, outcome, side_summary
+from airflow_bookmarks.lifecycle.protocol.finish import ExecutionOutcome, finish, outcome, side_summary
 from airflow_bookmarks.lifecycle.state.summary import Summary
 
 if TYPE_CHECKING:
-    from airflow_bookmarks.core.job import Caller
+    from airflow_bookmarks.core.job import RunIdentity
     from airflow_bookmarks.core.rules.shard import Share
-    from airflow_bookmarks.lifecycle.protocol.lease import Machine
+    from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.operators.task.attempt import Attempt
     from airflow_bookmarks.operators.task.task_config import OnClear, OnConflict
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -41,11 +41,11 @@ class ShardedAttempt:
         return self.whole.job
 
     @property
-    def caller(self) -> Caller:
+    def caller(self) -> RunIdentity:
         return self.whole.caller
 
     @property
-    def machine(self) -> Machine:
+    def machine(self) -> RunEnvironment:
         return self.whole.machine
 
     @property
@@ -142,7 +142,7 @@ class ShardedAttempt:
     def _made(self, part: Attempt) -> Summary | None:
         """Return what this series of tries committed for a shard, published if it was not; None: nothing."""
         state, seen = outcome(self.store, part.job, self.caller.run_id)
-        if state not in (Outcome.FINISHED, Outcome.DUE) or not part.has_begun(seen.execution):
+        if state not in (ExecutionOutcome.FINISHED, ExecutionOutcome.DUE) or not part.has_begun(seen.execution):
             return None
         return finish(self.store, part.job, self.caller, self.machine)
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowSkipException
 
 from airflow_bookmarks.core.errors import BookmarkError, JobBusyError, MisuseError, OptionError
-from airflow_bookmarks.core.job import Caller, airflow_job_name, airflow_run_id, check_run_id
+from airflow_bookmarks.core.job import RunIdentity, airflow_job_name, airflow_run_id, check_run_id
 from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.core.settings import Settings
 from airflow_bookmarks.core.text.instant import to_text
@@ -31,7 +31,7 @@ from airflow_bookmarks.lifecycle.changes.naming import key_of
 from airflow_bookmarks.lifecycle.inspect.lineage import lineage
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.protocol.finish import side_summary
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.empty import commit_empty, log_pending
 from airflow_bookmarks.operators.runtime_zip import runtime_zip
 from airflow_bookmarks.operators.task import metrics
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from airflow.triggers.base import BaseTrigger
 
     from airflow_bookmarks.lifecycle.inspect.lineage import Lineage
-    from airflow_bookmarks.lifecycle.inspect.pending import Pending
+    from airflow_bookmarks.lifecycle.inspect.pending import PendingInput
     from airflow_bookmarks.lifecycle.state.summary import Summary
     from airflow_bookmarks.operators.task.submission import BookmarkedSubmission
 
@@ -89,7 +89,7 @@ class TaskTry:
         if option is not Option.DISABLE:
             resolved = replace(resolved, job=key_of(store, resolved.job))  # another name, which a rename gave
         first = min(ti.max_tries - (operator.retries or 0) + 1, ti.try_number)
-        whole = Attempt(store, resolved.job, caller, first, Machine())
+        whole = Attempt(store, resolved.job, caller, first, RunEnvironment())
         attempt = whole if resolved.share is None else ShardedAttempt(whole, resolved.share)
         settings = _settings(
             resolved, caller, hook.store_uri, operator.bookmark_on_conflict, operator.bookmark_on_unused
@@ -141,7 +141,7 @@ class TaskTry:
                 return summary
         return self._finish_after(lambda: self._submit(seen))
 
-    def _without_spark(self, seen: Pending) -> Summary | None:
+    def _without_spark(self, seen: PendingInput) -> Summary | None:
         """Do what `on_empty` says where nothing is new; None where Spark has to run."""
         attempt = self.attempt
         log_pending(seen)
@@ -164,7 +164,7 @@ class TaskTry:
             log.info("bookmark %s: nothing is new; run %s is empty, without Spark", attempt.job, summary.run_number)
         return summary
 
-    def _reads_more_than(self, seen: Pending) -> bool:
+    def _reads_more_than(self, seen: PendingInput) -> bool:
         """Whether an upstream is declared that the last run did not read: what is new there only Spark can tell."""
         read = {context.plan.upstream.job for context in seen.contexts if context.plan and context.plan.upstream}
         declared = (key_of(self.attempt.store, job) for job in (*self.resolved.upstream, *self.resolved.until))
@@ -173,7 +173,7 @@ class TaskTry:
             log.info("bookmark %s: upstream %s is declared, and the last run did not read it", self.attempt.job, more)
         return bool(more)
 
-    def _may_let_in(self, seen: Pending) -> bool:
+    def _may_let_in(self, seen: PendingInput) -> bool:
         """Whether there may be more than the last run tells: options, which may have changed, or no need of input."""
         choices = [f"context {each.ctx}: {each.up_to_script}" for each in seen.contexts if each.up_to_script]
         choices += [seen.up_to_script] if seen.up_to_script else []
@@ -194,7 +194,7 @@ class TaskTry:
             return summary
         return self.attempt.finish()
 
-    def _submit(self, seen: Pending | None = None) -> None:
+    def _submit(self, seen: PendingInput | None = None) -> None:
         conf = {**(self.operator.user_conf() or {})}
         if self.operator.conf_for is not None:
             conf = {**self._conf_for(seen), **conf}
@@ -202,7 +202,7 @@ class TaskTry:
         with log_group("Spark"):
             self.operator.submit(self.context, {**conf, **self.settings.to_conf()}, runtime)
 
-    def _conf_for(self, seen: Pending | None) -> dict[str, str]:
+    def _conf_for(self, seen: PendingInput | None) -> dict[str, str]:
         """Return the conf for what is pending; none where Spark reads something else: a window, or a replay."""
         conf_for, job = self.operator.conf_for, self.resolved.job
         if conf_for is None or seen is None:
@@ -328,10 +328,10 @@ def _partition_keys(given: Any, summary: Mapping[str, Any]) -> list[str]:
     return sorted(given) if isinstance(given, set) else list(given)
 
 
-def _caller(context: Context, map_index: int) -> Caller:
+def _caller(context: Context, map_index: int) -> RunIdentity:
     ti = context["ti"]
     logical_date = context.get("logical_date")
-    return Caller(
+    return RunIdentity(
         run_id=check_run_id(airflow_run_id(ti.dag_id, ti.run_id, ti.task_id, map_index)),
         attempt=ti.try_number,
         dag_id=ti.dag_id,
@@ -343,7 +343,7 @@ def _caller(context: Context, map_index: int) -> Caller:
     )
 
 
-def _settings(resolved: Resolved, caller: Caller, store_uri: str, on_conflict: str, on_unused: str) -> Settings:
+def _settings(resolved: Resolved, caller: RunIdentity, store_uri: str, on_conflict: str, on_unused: str) -> Settings:
     dag = {k: v for k, v in asdict(caller).items() if k not in ("run_id", "attempt") and v is not None}
     return Settings(
         job=resolved.job,

@@ -59,7 +59,7 @@ _WORST = ("REWOUND", "REPLAYED", "STOPPED", "STALLED", "LAGGING", "UNKNOWN", "OK
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class JobQuery:
     """Which jobs are asked for: all whose name, DAG or task has `search` in it; of this state, DAG, task (None: any).
 
     `runs` is how many of its last runs come with each.
@@ -148,7 +148,7 @@ class _Index:
     damage: Mapping[str, BookmarkError]
 
 
-def job_list(store: BookmarkStore, sight: Sight, wanted: Wanted, all_heads: AllHeads) -> JobList:
+def job_list(store: BookmarkStore, sight: Sight, wanted: JobQuery, all_heads: AllHeads) -> JobList:
     """Return a page of jobs; deleted ones are left out."""
     found = _candidates(store, sight, wanted, all_heads)
     chosen = (
@@ -162,7 +162,7 @@ def job_list(store: BookmarkStore, sight: Sight, wanted: Wanted, all_heads: AllH
 
 
 def _looked_at(
-    store: BookmarkStore, sight: Sight, found: Mapping[str, Attributes | str], names: Sequence[str], wanted: Wanted
+    store: BookmarkStore, sight: Sight, found: Mapping[str, Attributes | str], names: Sequence[str], wanted: JobQuery
 ) -> tuple[Sequence[str], list[JobRow], _Heads]:
     """Return the rows of a page as they are now, with their heads, and the names of all that are asked for.
 
@@ -181,7 +181,7 @@ def _looked_at(
 
 
 def _names_by_heads(
-    store: BookmarkStore, sight: Sight, found: Mapping[str, Attributes | str], wanted: Wanted, all_heads: AllHeads
+    store: BookmarkStore, sight: Sight, found: Mapping[str, Attributes | str], wanted: JobQuery, all_heads: AllHeads
 ) -> list[str]:
     heads = all_heads.of(store, [job for job in found if not isinstance(found[job], str)])
     rows = _rows(store, sight, found, list(found), heads)
@@ -192,7 +192,9 @@ def _names_by_heads(
 # ---- which
 
 
-def _candidates(store: BookmarkStore, sight: Sight, wanted: Wanted, all_heads: AllHeads) -> dict[str, Attributes | str]:
+def _candidates(
+    store: BookmarkStore, sight: Sight, wanted: JobQuery, all_heads: AllHeads
+) -> dict[str, Attributes | str]:
     """Return by name the index entry of each job that is asked for, or why it can't be read."""
     index, damage = all_heads.index_of(store)
     seen: dict[str, Attributes | str] = {
@@ -231,7 +233,7 @@ def _order(value: Any) -> tuple[int, str]:
     return (value, "") if isinstance(value, int) else (-1, str(value))
 
 
-def _cut(rows: Sequence[_T], wanted: Wanted) -> Sequence[_T]:
+def _cut(rows: Sequence[_T], wanted: JobQuery) -> Sequence[_T]:
     return rows[wanted.offset : wanted.offset + wanted.limit]
 
 

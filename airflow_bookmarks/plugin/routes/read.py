@@ -27,7 +27,7 @@ from airflow_bookmarks.plugin.presenters.bookmark import (
     run_row,
     side_row,
 )
-from airflow_bookmarks.plugin.presenters.job_list import Sort, Wanted, job_list, lag_states
+from airflow_bookmarks.plugin.presenters.job_list import JobQuery, Sort, job_list, lag_states
 from airflow_bookmarks.plugin.redaction import hidden_from, veiled
 from airflow_bookmarks.plugin.schemas.responses import (
     ConsumerRow,
@@ -92,7 +92,7 @@ async def jobs(
     runs: Points = 10,
 ) -> JobList:
     """List the jobs that the user may look at."""
-    wanted = Wanted(search, state, sort, limit, offset, runs)
+    wanted = JobQuery(search, state, sort, limit, offset, runs)
     sight = await visit.sight()
     ask = visit.all_jobs if wanted.needs_heads else visit.store
     return await ask(lambda hook: job_list(hook.get_conn(), sight, wanted, visit.backstage.heads))
@@ -108,7 +108,7 @@ async def jobs_of_dag(
     runs: Points = 10,
 ) -> JobList:
     """List the jobs that belong to a DAG, or to one of its tasks; none where the user may not look at the DAG."""
-    wanted = Wanted(limit=limit, offset=offset, runs=runs, dag_id=dag_id, task_id=task_id)
+    wanted = JobQuery(limit=limit, offset=offset, runs=runs, dag_id=dag_id, task_id=task_id)
     sight = await visit.sight()
     return await visit.store(lambda hook: job_list(hook.get_conn(), sight, wanted, visit.backstage.heads))
 

@@ -137,7 +137,7 @@ class Undo(UndoWish, Forced):
     """An undo that is meant."""
 
 
-class Delete(DeleteWish, Forced):
+class DeleteJob(DeleteWish, Forced):
     """A deletion that is meant."""
 
 
@@ -173,7 +173,7 @@ class UnprotectRequest(UnprotectWish, Sure):
 # wrong is answered with what is wrong with it as each of the kinds.
 BY_KIND: Any = Body(discriminator="kind")
 Wish = ResetWish | RewindWish | SetWish | SetStateWish | UndoWish | DeleteWish
-ChangeAsk = Reset | Rewind | Set | SetState | Undo | Delete
+ChangeAsk = Reset | Rewind | Set | SetState | Undo | DeleteJob
 RequestAsk = (
     ResetRequest | RewindRequest | SetRequest | SetStateRequest | UndoRequest | DeleteRequest | UnprotectRequest
 )

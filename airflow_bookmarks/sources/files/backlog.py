@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.position import Position
-    from airflow_bookmarks.sources.source import Found
+    from airflow_bookmarks.sources.source import PlanInput
 
 Load = Callable[[Sequence[str]], Mapping[str, bytes]]
 
@@ -88,7 +88,7 @@ class Backlog:
         """Keep what a new listing has left after its first batch, which started from `position`."""
         self._asked, self._position, self._rest = asked, position, rest
 
-    def ledger_at(self, found: Found) -> Ledger:
+    def ledger_at(self, found: PlanInput) -> Ledger:
         """Return the ledger at a position, whose segments come from the store once, and never those written here."""
         return Ledger.empty() if found.position is None else Ledger.from_root(found.position, self._load(found.load))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.selection.partition import NULL_VALUE, is_partition, narrowest, unescaped
-from airflow_bookmarks.core.selection.predicate import Outcome, Predicate, values_of
+from airflow_bookmarks.core.selection.predicate import Predicate, Truth, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PartitionCutoff:
     """Partitions wholly before the start of the newest one that was read, minus `late_after`, are not listed."""
 
     time: PartitionTime
@@ -62,7 +62,7 @@ class PartitionRule:
     """
 
     predicate: Predicate | None
-    line: Line | None
+    line: PartitionCutoff | None
     types: Mapping[str, str]
     known: Sequence[str] = ()
     asked: Sequence[str] = ()
@@ -76,7 +76,7 @@ class PartitionRule:
         self.see(names)
         if self.line is not None and self.line.is_before(values):
             return False
-        return self.predicate is None or bool(self._outcome(values, self.types) & Outcome.TRUE)
+        return self.predicate is None or bool(self._outcome(values, self.types) & Truth.TRUE)
 
     def see(self, names: Sequence[str]) -> None:
         """Take note of what folders say."""
@@ -91,7 +91,7 @@ class PartitionRule:
         span = None if self.line is None else self.line.time.span(_lower(values))
         if self.line is not None and (span is None or span.start < self.line.before):
             return False
-        return self.predicate is None or self._outcome(values, self.types) == Outcome.TRUE
+        return self.predicate is None or self._outcome(values, self.types) == Truth.TRUE
 
     def takes(self, names: Sequence[str], types: Mapping[str, str]) -> bool:
         """Whether the files of a folder are read, with the types that are `settled` once all folders were seen."""
@@ -99,7 +99,7 @@ class PartitionRule:
         if self.line is not None and self.line.is_before(values):
             return False
         # Where a column is missing anything is possible, and `check` refuses it.
-        return self._outcome(values, types) in (Outcome.TRUE, Outcome.ANY)
+        return self._outcome(values, types) in (Truth.TRUE, Truth.ANY)
 
     def settled(self) -> dict[str, str]:
         """Return the type of each column that was seen: the one that is known, else what takes all of its values."""
@@ -127,9 +127,9 @@ class PartitionRule:
                 f"{said}. Nothing was read or changed. Filter the frame by other columns: .where(...)."
             )
 
-    def _outcome(self, values: Mapping[str, str], types: Mapping[str, str]) -> Outcome:
+    def _outcome(self, values: Mapping[str, str], types: Mapping[str, str]) -> Truth:
         if self.predicate is None:
-            return Outcome.TRUE
+            return Truth.TRUE
         asked = {name.lower() for name in self.predicate.columns}
         cells = {
             name.lower(): values_of(name, value, types.get(name.lower()))

@@ -42,16 +42,16 @@ from airflow_bookmarks.sources.files.scan import Look, Looks, look_at
 from airflow_bookmarks.sources.files.scan_spec import Reach
 from airflow_bookmarks.sources.files.selection import Selection
 from airflow_bookmarks.sources.files.sequence import Sequenced, continued, seen_days, seen_numbers
-from airflow_bookmarks.sources.source import Found, Recheck
+from airflow_bookmarks.sources.source import PlanInput, Recheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     import numpy.typing as npt
 
-    from airflow_bookmarks.core.ledger.seen import Seen
+    from airflow_bookmarks.core.ledger.seen import SeenRanges
     from airflow_bookmarks.files.filesystem import FileSystem
-    from airflow_bookmarks.sources.files.scan_filter import Place
+    from airflow_bookmarks.sources.files.scan_filter import ScanRoot
 
 _FINGERPRINT_LENGTH = 160
 _CLOCKS_DIFFER_BY = timedelta(minutes=5)  # a file dated later than this from now has a wrong time
@@ -201,7 +201,7 @@ class FileSource:
         return self._shard
 
     @property
-    def places(self) -> Sequence[Place]:
+    def places(self) -> Sequence[ScanRoot]:
         """What is loaded: the roots, and the patterns below theirs."""
         return self._reach.places()
 
@@ -223,7 +223,7 @@ class FileSource:
         digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
         return f"{text[:_FINGERPRINT_LENGTH]}...#{digest}{part}"
 
-    def plan(self, found: Found) -> FilePlan:
+    def plan(self, found: PlanInput) -> FilePlan:
         """List, and keep what the ledger does not know, up to the bound; see `Source.plan`."""
         asked = self.fingerprint(), self._options, self._named
         rest = None if self._backlog is None else self._backlog.rest_at(asked, found.position)
@@ -252,7 +252,7 @@ class FileSource:
             plan, files=part, skipped=skipped, over=(files, rest.rows), earlier=(files, earlier), bases=bases
         )
 
-    def _next_part(self, rest: Rest, found: Found) -> FilePlan:
+    def _next_part(self, rest: Rest, found: PlanInput) -> FilePlan:
         """Return the plan of a later batch: what was left out stays so, and what batches have read is known.
 
         What it stores is in proportion to what it reads, however much is left, and however much is left out.
@@ -275,7 +275,7 @@ class FileSource:
         self._ledger, self._listing = self._backlog.ledger_at(found), rest.among(plan.files)
         return plan
 
-    def _plan_all(self, found: Found) -> _RecordedPlan:
+    def _plan_all(self, found: PlanInput) -> _RecordedPlan:
         look = self._look(found)
         mine = None if self._shard is None else np.flatnonzero(look.belongs_to(self._shard))
         listing = look.listing if mine is None else look.listing.take(mine)
@@ -330,7 +330,7 @@ class FileSource:
 
     def _select(
         self,
-        found: Found,
+        found: PlanInput,
         ledger: Ledger,
         listing: Listing,
         verdicts: npt.NDArray[np.int8],
@@ -364,14 +364,16 @@ class FileSource:
             )
         return np.zeros(len(listing), np.bool_)
 
-    def _follow_sequence(self, found: Found, chosen: Selection, is_read: npt.NDArray[np.bool_]) -> Sequenced | None:
+    def _follow_sequence(self, found: PlanInput, chosen: Selection, is_read: npt.NDArray[np.bool_]) -> Sequenced | None:
         if self._options.sequence is None:
             return None
         sequenced = Sequenced.of(self._options.sequence, self._roots, found, chosen, is_read)
         sequenced.arrange(chosen, self._options.on_unmatched)
         return sequenced
 
-    def _seen(self, found: Found, look: Look, sequenced: Sequenced | None, types: Mapping[str, str]) -> Seen | None:
+    def _seen(
+        self, found: PlanInput, look: Look, sequenced: Sequenced | None, types: Mapping[str, str]
+    ) -> SeenRanges | None:
         """Return what was ever seen of what may have gaps; None where nobody looks for them."""
         if self._options.gaps is False:
             return None
@@ -409,7 +411,7 @@ class FileSource:
             )
         return is_changed if self._options.on_overwrite == "reprocess" else np.zeros(len(listing), np.bool_)
 
-    def _leave_by_age(self, chosen: Selection, ledger: Ledger, look: Look, found: Found) -> None:
+    def _leave_by_age(self, chosen: Selection, ledger: Ledger, look: Look, found: PlanInput) -> None:
         """Leave out what is too old or too young, and note what the ledger need not remember.
 
         The lines are drawn from what earlier runs have read: what is newer than that is backlog, however long it waits,
@@ -429,7 +431,7 @@ class FileSource:
         if settle is not None:
             chosen.leave(SETTLING, chosen.listing.times_ms > now - settle, is_stored=True)
 
-    def _look(self, found: Found) -> Look:
+    def _look(self, found: PlanInput) -> Look:
         if self._looks is None:
             look = self._list(found)
         else:
@@ -442,12 +444,12 @@ class FileSource:
         self._links = look.links
         return look
 
-    def _list(self, found: Found) -> Look:
+    def _list(self, found: PlanInput) -> Look:
         listed_at = self._clock()
         scope = self._reach.scope(found, self._reach.read_until(found, listed_at))
         return look_at(self._files, self._reach.places(), scope, listed_at=listed_at)
 
-    def overlooked(self, found: Found) -> Listing:
+    def overlooked(self, found: PlanInput) -> Listing:
         """Return files that no run has read, and that came into their partition when it was too old to be listed.
 
         Lists all partitions. What was there before is not among them: it was left out as `late_after` has it.
@@ -488,7 +490,7 @@ def _milliseconds(moment: datetime) -> int:
     return int(moment.timestamp() * 1000)
 
 
-def _latest_credible(now_ms: int, found: Found) -> int:
+def _latest_credible(now_ms: int, found: PlanInput) -> int:
     """Return the latest time that a file which was read may have, to draw a line from; a later one is a wrong time.
 
     That is by two clocks, of this run and of the one that read: a single one that is ahead lets nothing in.
@@ -580,7 +582,7 @@ def recorded_files(roots: Sequence[str], options: Mapping[str, Any], clock: Call
     )
 
 
-def advance_files(plan: FilePlan, found: Found) -> Position | None:
+def advance_files(plan: FilePlan, found: PlanInput) -> Position | None:
     """Return the position after a stored plan that started from `found`."""
     ledger = Ledger.empty() if found.position is None else Ledger.from_root(found.position, found.load)
     return _advance(ledger, plan, None, None)

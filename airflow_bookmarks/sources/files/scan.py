@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.rules.shard import ShardBy, VirtualShard
     from airflow_bookmarks.core.selection.sequence import SequenceRule
     from airflow_bookmarks.files.filesystem import FileSystem
-    from airflow_bookmarks.sources.files.scan_filter import Found, Place, Scope
+    from airflow_bookmarks.sources.files.scan_filter import ScanResult, ScanRoot, Scope
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +86,7 @@ class Looks:
 
 def look_at(
     files: FileSystem,
-    places: Sequence[Place],
+    places: Sequence[ScanRoot],
     scope: Scope,
     *,
     listed_at: datetime,
@@ -130,13 +130,13 @@ def look_at(
     return Look(listing, root_of, skipped, listed_at, unmatched, scope.pruned, values, links)
 
 
-def _unmatched(places: Sequence[Place], found: Sequence[Found]) -> list[str]:
+def _unmatched(places: Sequence[ScanRoot], found: Sequence[ScanResult]) -> list[str]:
     """Return the patterns of which no place holds anything that matches.
 
     Raises:
         SourceMissingError: of one, not even the root of any of its places is there.
     """
-    found_of: dict[str, list[Found]] = {}
+    found_of: dict[str, list[ScanResult]] = {}
     for place, there in zip(places, found, strict=True):
         if place.pattern is not None:
             found_of.setdefault(place.pattern, []).append(there)

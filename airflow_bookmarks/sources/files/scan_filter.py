@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ScanRoot:
     """What is loaded: a folder or file, or, with a glob, what matches below that folder.
 
     `pattern` is what it was made of, where that was a pattern. One with alternatives that have slashes in them makes
@@ -87,7 +87,7 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class ScanResult:
     """What a place holds: the files that are input, below which folder Spark reads each, and what was left out.
 
     `is_there` tells whether a pattern matched anything; `missing` is the error of an alternative that has no root;
@@ -121,7 +121,7 @@ class Scope:
     may_be_gone: bool = False
     pruned: int = field(default=0, init=False)
 
-    def list(self, files: FileSystem, place: Place, saw: Callable[[int], None] | None = None) -> Found:
+    def list(self, files: FileSystem, place: ScanRoot, saw: Callable[[int], None] | None = None) -> ScanResult:
         """List one place. What partitions it holds is judged by `judge`, once all places are listed.
 
         Raises:
@@ -135,10 +135,10 @@ class Scope:
             listed = files.list(place.root, recursive=recursive, enters=None if is_open else entrance, saw=saw)
         except SourceMissingError as error:
             if self.may_be_gone and store_of(place.root) != store_of("/"):  # a local folder outlives its files
-                return Found(Listing.of([]), [], {})
+                return ScanResult(Listing.of([]), [], {})
             if not place.is_alternative:
                 raise
-            return Found(Listing.of([]), [], {}, is_there=False, missing=error)
+            return ScanResult(Listing.of([]), [], {}, is_there=False, missing=error)
         self.pruned += entrance.pruned
         skipped = dict(listed.skipped)
         found, base_of = listed.files, [place.root] * len(listed.files)
@@ -150,7 +150,7 @@ class Scope:
             is_out = np.array([excludes(place.below(path) or path) for path in found.paths], np.bool_)
             _count(skipped, EXCLUDED, int(np.count_nonzero(is_out)))
             found, base_of = _rows(found, base_of, np.flatnonzero(~is_out))
-        return Found(found, base_of, skipped, is_there, links=listed.links)
+        return ScanResult(found, base_of, skipped, is_there, links=listed.links)
 
     def judge(self, listing: Listing, base_of: Sequence[str]) -> npt.NDArray[np.bool_] | None:
         """Say which files lie in partitions that are read; None: all.
@@ -250,7 +250,7 @@ class _Files(IntEnum):
 
 
 def _matching(
-    files: Listing, place: Place, glob: Glob, recursive: bool, skipped: dict[str, int]
+    files: Listing, place: ScanRoot, glob: Glob, recursive: bool, skipped: dict[str, int]
 ) -> tuple[Listing, list[str]]:
     """Return what a pattern matches, and for each file the folder that Spark takes as its root.
 

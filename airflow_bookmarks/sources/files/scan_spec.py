@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.selection.glob import Exclusions, Glob, NamePattern
 from airflow_bookmarks.core.selection.partition_time import NEWEST_PARTITION, PartitionTime, newest_allowed
 from airflow_bookmarks.core.selection.predicate import Predicate
-from airflow_bookmarks.sources.files.partition_rule import Line, PartitionRule, values_above, values_in
-from airflow_bookmarks.sources.files.scan_filter import Names, Place, Scope
+from airflow_bookmarks.sources.files.partition_rule import PartitionCutoff, PartitionRule, values_above, values_in
+from airflow_bookmarks.sources.files.scan_filter import Names, ScanRoot, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from airflow_bookmarks.sources.files.options import FileOptions
-    from airflow_bookmarks.sources.source import Found
+    from airflow_bookmarks.sources.source import PlanInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class Reach:
         """Whether folders below the roots may be left unlisted."""
         return bool(self.globs or self.options.partition_filter or self.options.partition_time)
 
-    def places(self) -> Sequence[Place]:
+    def places(self) -> Sequence[ScanRoot]:
         """Return what is to be listed, in the order in which files that lie below several belong to them."""
-        return [*(Place(root) for root in self.roots), *(place for each in self.globs for place in _places_of(each))]
+        return [*(ScanRoot(root) for root in self.roots), *(place for each in self.globs for place in _places_of(each))]
 
     @property
     def optional(self) -> frozenset[str]:
@@ -50,7 +50,7 @@ class Reach:
         needed = {place.root for place in places if not place.is_alternative}
         return frozenset(place.root for place in places if place.root not in needed)
 
-    def key(self, found: Found) -> Hashable:
+    def key(self, found: PlanInput) -> Hashable:
         """Return what two sources have in common whose looks are the same."""
         types = tuple(sorted(self._types(found).items()))
         # Where files wait behind a bound, the line of that source alone is further back, and the look of another one
@@ -59,7 +59,7 @@ class Reach:
         known = types, line
         return (self.roots, self.globs, repr(self.options), known if self.narrows else None)
 
-    def read_until(self, found: Found, now: datetime) -> datetime | None:
+    def read_until(self, found: PlanInput, now: datetime) -> datetime | None:
         """Return the start of the partition up to which the runs before have read; None where there is none.
 
         What a clock that was ahead has let in before is taken back: later partitions would never be listed.
@@ -70,7 +70,7 @@ class Reach:
         start = datetime.fromisoformat(text)
         return start if start <= newest_allowed(now) else None
 
-    def newest_partition(self, samples: Iterable[tuple[str, str]], found: Found, now: datetime) -> datetime | None:
+    def newest_partition(self, samples: Iterable[tuple[str, str]], found: PlanInput, now: datetime) -> datetime | None:
         """Return the start of the newest partition that is listed, or was read before; None without a time.
 
         Args:
@@ -94,7 +94,7 @@ class Reach:
         spans = (time.span(_lower(values_above(folder))) for folder in folders)
         return min((span.start for span in spans if span is not None), default=None)
 
-    def scope(self, found: Found, newest: datetime | None) -> Scope:
+    def scope(self, found: PlanInput, newest: datetime | None) -> Scope:
         """Return what of the places is listed."""
         options = self.options
         names = Names(
@@ -111,12 +111,12 @@ class Reach:
         rule = PartitionRule(predicate, self.line(newest), self._types(found), known, asked)
         return Scope(options.recursive, names, rule, may_be_gone=may_be_gone)
 
-    def line(self, newest: datetime | None) -> Line | None:
+    def line(self, newest: datetime | None) -> PartitionCutoff | None:
         """Return before which time partitions are not listed; None: all are."""
         text, late_after = self.options.partition_time, self.options.late_after
         if text is None or late_after is None or newest is None:
             return None
-        return Line(PartitionTime.parse(text), newest, late_after)
+        return PartitionCutoff(PartitionTime.parse(text), newest, late_after)
 
     def without_time(self) -> Reach:
         """Return the reach that lists partitions of any age."""
@@ -126,15 +126,15 @@ class Reach:
         """Return as plain values what the roots of a plan do not tell."""
         return {"roots": list(self.roots), "globs": list(self.globs)} if self.globs else {}
 
-    def _types(self, found: Found) -> dict[str, str]:
+    def _types(self, found: PlanInput) -> dict[str, str]:
         given = [*found.partition_types.items(), *self.named.items()]
         return {name.lower(): type_name for name, type_name in given}
 
 
-def _places_of(pattern: str) -> list[Place]:
+def _places_of(pattern: str) -> list[ScanRoot]:
     expanded = Glob.expand(pattern)
     # Of a pattern in which everything is escaped nothing is left to match: it is a path.
-    return [Place(glob.root, glob if glob.depth else None, pattern, len(expanded) > 1) for glob in expanded]
+    return [ScanRoot(glob.root, glob if glob.depth else None, pattern, len(expanded) > 1) for glob in expanded]
 
 
 def _values(path: str, base: str) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from airflow_bookmarks.core.errors import OptionError, UnmatchedError
-from airflow_bookmarks.core.ledger.seen import Seen, days
+from airflow_bookmarks.core.ledger.seen import SeenRanges, days
 from airflow_bookmarks.core.selection.partition import NULL_VALUE, partition_values
 from airflow_bookmarks.core.selection.reason import UNMATCHED
 from airflow_bookmarks.core.selection.sequence import SequenceRule, SequenceStart, dense_ranks, highest, numbers_among
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sources.files.options import OnUnmatched
     from airflow_bookmarks.sources.files.scan import Look
     from airflow_bookmarks.sources.files.selection import Selection
-    from airflow_bookmarks.sources.source import Found
+    from airflow_bookmarks.sources.source import PlanInput
 
 _NAMED = 3  # files that an error names
 
@@ -45,7 +45,7 @@ class Sequenced:
 
     @classmethod
     def of(
-        cls, text: str, roots: Sequence[str], found: Found, chosen: Selection, is_read: npt.NDArray[np.bool_]
+        cls, text: str, roots: Sequence[str], found: PlanInput, chosen: Selection, is_read: npt.NDArray[np.bool_]
     ) -> Sequenced:
         """Tell the values of what is chosen, and of what else was not read before; `is_read` says by row what was."""
         rule, paths = SequenceRule.of(text), chosen.listing.paths
@@ -84,13 +84,13 @@ class Sequenced:
         return np.empty(0, np.int64) if self.rule.is_by_path else numbers_among(self.values)
 
 
-def continued(start: SequenceStart, found: Found) -> SequenceStart:
+def continued(start: SequenceStart, found: PlanInput) -> SequenceStart:
     """Return where a later part of a plan starts: from the watermark that the parts before it have left, if any did."""
     is_moved = _rule_of(found) == start.rule and found.watermark is not None
     return replace(start, before=found.watermark) if is_moved else start
 
 
-def _rule_of(found: Found) -> str | None:
+def _rule_of(found: PlanInput) -> str | None:
     """Return the rule that the watermark of a position goes by; None where that is time, or there is none."""
     options: Mapping[str, str] = found.facts.get("options", {})
     return None if found.position is None else options.get("sequence")
@@ -99,7 +99,9 @@ def _rule_of(found: Found) -> str | None:
 # ---- what was seen
 
 
-def seen_numbers(found: Found, sequenced: Sequenced, look: Look, roots: Sequence[str], *, is_part: bool) -> Seen | None:
+def seen_numbers(
+    found: PlanInput, sequenced: Sequenced, look: Look, roots: Sequence[str], *, is_part: bool
+) -> SeenRanges | None:
     """Return which numbers of a sequence were ever listed; None where there are none.
 
     Args:
@@ -111,7 +113,7 @@ def seen_numbers(found: Found, sequenced: Sequenced, look: Look, roots: Sequence
     return _if_any(known.add(sequenced.numbers() if is_told else look.numbers_of(sequenced.rule, roots)))
 
 
-def seen_days(found: Found, look: Look, types: Mapping[str, str]) -> Seen | None:
+def seen_days(found: PlanInput, look: Look, types: Mapping[str, str]) -> SeenRanges | None:
     """Return which days of the one partition column of dates were ever listed; None where nothing is.
 
     Raises:
@@ -129,11 +131,11 @@ def seen_days(found: Found, look: Look, types: Mapping[str, str]) -> Seen | None
     return _if_any(_seen_before(found, "day", columns[0]).add(days(sorted(values))))
 
 
-def _seen_before(found: Found, unit: Unit, of: str) -> Seen:
+def _seen_before(found: PlanInput, unit: Unit, of: str) -> SeenRanges:
     facts = found.facts.get("gaps", {}) if found.position is not None else {}
     is_same = (facts.get("unit"), facts.get("of")) == (unit, of)
-    return Seen.of_facts(facts) if is_same else Seen(unit, of)
+    return SeenRanges.of_facts(facts) if is_same else SeenRanges(unit, of)
 
 
-def _if_any(seen: Seen) -> Seen | None:
+def _if_any(seen: SeenRanges) -> SeenRanges | None:
     return seen if seen.ranges else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import SchemaChangedError
-from airflow_bookmarks.core.rules.schema import Difference, OnSchemaChange, compare, resolved, without
+from airflow_bookmarks.core.rules.schema import OnSchemaChange, SchemaDifference, compare, resolved, without
 from airflow_bookmarks.core.text.escaping import escaped
 
 if TYPE_CHECKING:
@@ -37,14 +37,14 @@ class ColumnRule:
     own: Sequence[str] = ()
     may_go: Sequence[str] = ()
 
-    def judge(self, before: str | None, now: str) -> Difference:
+    def judge(self, before: str | None, now: str) -> SchemaDifference:
         """Return what the schema (JSON) of now has otherwise; what was before is None where nothing was.
 
         Raises:
             SchemaChangedError: columns went or have another type, and `on_change` is "fail".
         """
         if before is None:
-            return Difference()
+            return SchemaDifference()
         after = without(json.loads(now), self.own, self.fold)
         before = json.dumps(resolved(json.loads(before), json.loads(now), self.fold))
         names = {self.fold(each["name"]) for each in json.loads(now)["fields"]}

@@ -56,7 +56,7 @@ _WAY_TO_IT = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class _Parser:
+class _CorruptParser:
     """Reads files of one format whole, and says which of them do not fit.
 
     `fields` are the columns that the files themselves have; None: Spark infers them, from the files that it is given.
@@ -117,7 +117,7 @@ def find_corrupt(spark: SparkSession, files: FileSystem, plan: FilePlan, fmt: Fo
         QuarantineFullError: they are more than a quarantine is meant for.
         SPARK_ERRORS: Spark can't read, for a reason that is not the content of a file.
     """
-    parser = _Parser(spark, files, fmt, _own_fields(plan, fmt, corrupt_column(spark, fmt)))
+    parser = _CorruptParser(spark, files, fmt, _own_fields(plan, fmt, corrupt_column(spark, fmt)))
     paths, search = plan.files.paths, _Search(parser.parse, files)
     with changed_conf(spark, LISTING_CONF):
         for start in range(0, len(paths), _FILES_AT_A_TIME):

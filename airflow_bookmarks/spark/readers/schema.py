@@ -91,7 +91,7 @@ def columns_of(
     if fmt.infer == "last" and before is not None:
         log.info("bookmark, %s: columns are those of the last run; no file is looked at for others", fmt.reader)
         return Columns(replace(_held_by_header(spark, files, plan, fmt, before), schema=_struct(before)))
-    look = _Look(spark, files, fmt, fold, _looked_at(plan.files, fmt), plan.files)
+    look = _SchemaScan(spark, files, fmt, fold, _looked_at(plan.files, fmt), plan.files)
     try:
         seen = look.columns()
     except SchemaChangedError as error:
@@ -120,7 +120,7 @@ def _held_by_header(spark: SparkSession, files: FileSystem, plan: FilePlan, fmt:
     if held is fmt or _is_one_header([before], fold):
         return held
     groups = by_head(files, plan.files.paths, first_line)
-    look = _Look(spark, files, fmt, fold, plan.files, plan.files)
+    look = _SchemaScan(spark, files, fmt, fold, plan.files, plan.files)
     try:
         _by_position([("the last run", before), *((paths[0], look.names_of(paths[0])) for paths in groups)], fold)
     except SchemaChangedError as error:
@@ -170,7 +170,7 @@ def _log_sample(fmt: Format, looked_at: int, planned: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _SeenColumns:
     """The columns of some files, and a frame over all of them that has these, where looking has made one.
 
     `is_held`: of CSV files that were not looked at Spark has to hold the headers against these columns.
@@ -182,7 +182,7 @@ class _Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _SchemaScan:
     """One look at some of the `planned` files of one format, those of `listing`, for their columns."""
 
     spark: SparkSession
@@ -197,7 +197,7 @@ class _Look:
         """Whether all planned files are looked at."""
         return len(self.listing) == len(self.planned)
 
-    def columns(self) -> _Seen:
+    def columns(self) -> _SeenColumns:
         """Return the columns of the files."""
         if self.fmt.name == "avro" and self.fmt.option("avroSchema") is None:
             return self._by_schema()
@@ -206,19 +206,19 @@ class _Look:
             return self._by_headers()
         if self.fmt.name in ("orc", "parquet") and self.fmt.option("mergeSchema") is None:
             return self._merged_by_spark()
-        return _Seen(*self._seen(self.listing.paths))
+        return _SeenColumns(*self._seen(self.listing.paths))
 
     def _seen(self, paths: Sequence[str], **options: str) -> tuple[Type, DataFrame]:
         frame = reader_of(self.spark, self.fmt).options(**options).load([self.files.pattern(path) for path in paths])
         return json.loads(frame.schema.json()), frame
 
-    def _by_schema(self) -> _Seen:
+    def _by_schema(self) -> _SeenColumns:
         groups = by_head(self.files, self.listing.paths, avro_schema)
         if len(groups) == 1:
-            return _Seen(*self._seen(groups[0]))
-        return _Seen(widest([(paths[0], self._seen(paths[:1])[0]) for paths in groups], self.fold))
+            return _SeenColumns(*self._seen(groups[0]))
+        return _SeenColumns(widest([(paths[0], self._seen(paths[:1])[0]) for paths in groups], self.fold))
 
-    def _by_headers(self) -> _Seen:
+    def _by_headers(self) -> _SeenColumns:
         """Return the columns of CSV files, one by one for each header; the values count, so all of a group are read.
 
         Spark reads by position whatever a header says. Where not all files are looked at, it has to compare the headers
@@ -232,8 +232,8 @@ class _Look:
             is_held = _is_one_header([columns for _, columns in schemas], self.fold)
             schemas += [] if is_held else [(path, self._seen([path])[0]) for path in self._of_other_headers()]
         if len(schemas) == 1:
-            return _Seen(schemas[0][1], seen[0][2], is_held)
-        return _Seen(_by_position(schemas, self.fold), is_held=is_held)
+            return _SeenColumns(schemas[0][1], seen[0][2], is_held)
+        return _SeenColumns(_by_position(schemas, self.fold), is_held=is_held)
 
     def _of_other_headers(self) -> list[str]:
         """Return of each header that none of the files looked at has the first file."""
@@ -242,13 +242,13 @@ class _Look:
         groups = by_head(self.files, list(dict.fromkeys([*looked_at, *with_content.paths])), first_line)
         return [paths[0] for paths in groups if looked_at.isdisjoint(paths)]
 
-    def _merged_by_spark(self) -> _Seen:
+    def _merged_by_spark(self) -> _SeenColumns:
         try:
-            return _Seen(*self._seen(self.listing.paths, mergeSchema="true"))
+            return _SeenColumns(*self._seen(self.listing.paths, mergeSchema="true"))
         except SPARK_ERRORS as error:
             if not _is_conflict(error):
                 raise
-        return _Seen(widest(self._in_parts(self.listing.paths), self.fold))
+        return _SeenColumns(widest(self._in_parts(self.listing.paths), self.fold))
 
     def _in_parts(self, paths: Sequence[str]) -> list[tuple[str, Type]]:
         """Return schemas that together are those of all the files: Spark merges no widths, so halve where it fails."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, Staged, collect_staged
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, Staged, StagingRequest, collect_staged
 from airflow_bookmarks.spark.session import RowCount
 from airflow_bookmarks.spark.sinks.round_trip import RoundTrip
 
@@ -39,7 +39,7 @@ class FileSink:
     on_unknown_runs: OnUnknownRuns = "error"
     overwrites_published: bool = False
 
-    def place(self, schema: StructType) -> Place:
+    def place(self, schema: StructType) -> StagingRequest:
         """Return what is stored before the first byte of a frame with these columns is written."""
         facts: dict[str, Any] = {
             "format": self.format,
@@ -49,7 +49,7 @@ class FileSink:
         }
         # An overwrite from the beginning makes anew what lost runs have written.
         on_unknown_runs = self.on_unknown_runs if self.mode is Mode.APPEND else "keep"
-        return Place(
+        return StagingRequest(
             KIND, self.target, self.staging, facts, self.when_empty, on_unknown_runs, self.overwrites_published
         )
 

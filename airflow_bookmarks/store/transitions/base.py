@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.job import Caller
+    from airflow_bookmarks.core.job import RunIdentity
     from airflow_bookmarks.store.object_store import ObjectStore
     from airflow_bookmarks.store.table import Operation, Table
 
@@ -44,14 +44,14 @@ def same_state(head: Head) -> list[Condition]:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class LeaseGrant:
     """What a driver holds after a take: the job, its fence, and the head as it was then.
 
     `run_number` is the number that its run will commit under; `first_run` the first one that its execution committed.
     """
 
     job: str
-    caller: Caller
+    caller: RunIdentity
     fence: int
     nonce: str
     base: Head
@@ -97,14 +97,14 @@ class Transitions(StateReader):
 
     # ---- within
 
-    def _held(self, holding: Holding, operations: Sequence[Operation], what: str) -> None:
+    def _held(self, holding: LeaseGrant, operations: Sequence[Operation], what: str) -> None:
         """Write `operations`, of which the conditions say that the fence is ours. Repeating them is harmless."""
         try:
             self.table.transact(operations, token=self._token())
         except ConditionFailedError as error:
             raise self._fenced(holding, what) from error
 
-    def _fenced(self, holding: Holding, what: str) -> BookmarkError:
+    def _fenced(self, holding: LeaseGrant, what: str) -> BookmarkError:
         head = self.look(holding.job).head
         lease = head.lease if head is not None else None
         fence = head.fence if head is not None else "none"
@@ -121,7 +121,7 @@ class Transitions(StateReader):
             "in the state; what it staged is swept by the run that has the job now."
         )
 
-    def _unchanged(self, holding: Holding, what: str) -> BookmarkError:
+    def _unchanged(self, holding: LeaseGrant, what: str) -> BookmarkError:
         """Return why a commit was refused: the version moved under the own fence, or the fence is another's."""
         now = self.look(holding.job).head
         if now is None or now.fence != holding.fence:

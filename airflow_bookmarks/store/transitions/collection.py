@@ -14,8 +14,8 @@ replay changes state and revision of its run, which a removal checks.
 
 A blob is put before the transaction that refers to it, and each put stamps it anew. So a blob goes only if its stamp is
 still the one that was seen, and older than any run lasts, and older than any lease that is there, both by the clock of
-the driver; see `airflow_bookmarks.lifecycle.maintenance.retention`. A change, which holds no lease, proves in its own transaction
-that its blobs are there (`BlobStore.proof`).
+the driver; see `airflow_bookmarks.lifecycle.maintenance.retention`. A change, which holds no lease, proves in its own
+transaction that its blobs are there (`BlobStore.proof`).
 """
 
 from __future__ import annotations

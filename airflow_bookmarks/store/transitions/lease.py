@@ -18,10 +18,10 @@ from airflow_bookmarks.core.rules.owner import DAG_ID
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Condition, Equals, Exists, Lacks, Missing, Operation, Update
-from airflow_bookmarks.store.transitions.base import ALIAS_OF, Holding, Transitions, same_state
+from airflow_bookmarks.store.transitions.base import ALIAS_OF, LeaseGrant, Transitions, same_state
 
 if TYPE_CHECKING:
-    from airflow_bookmarks.core.job import Caller
+    from airflow_bookmarks.core.job import RunIdentity
     from airflow_bookmarks.core.run import Execution
     from airflow_bookmarks.store.codec.item import Keys
     from airflow_bookmarks.store.reader import Snapshot
@@ -36,13 +36,13 @@ class LeaseStore(Transitions):
     def take(
         self,
         job: str,
-        caller: Caller,
+        caller: RunIdentity,
         seen: Snapshot,
         lease_for: timedelta,
         *,
         replays: int | None = None,
         owner: str | None = None,
-    ) -> Holding | None:
+    ) -> LeaseGrant | None:
         """Take the lease under a new fence, if the job is still as `seen`; None where it moved meanwhile.
 
         The caller has asked `core.head.may_take` before. `replays` names the run that this attempt is to replay: what
@@ -74,10 +74,10 @@ class LeaseStore(Transitions):
             if found is None or found.lease is None or found.lease.nonce != nonce:
                 return None
         first_run = seen.execution.first_run if seen.execution else None
-        return Holding(job, caller, after.fence, nonce, replace(after, lease=None), now, first_run)
+        return LeaseGrant(job, caller, after.fence, nonce, replace(after, lease=None), now, first_run)
 
     def _take_execution(
-        self, keys: Keys, caller: Caller, seen: Execution | None, run_number: int, nonce: str, replays: int | None
+        self, keys: Keys, caller: RunIdentity, seen: Execution | None, run_number: int, nonce: str, replays: int | None
     ) -> Operation:
         conditions = _same_execution(seen)
         changes: Attributes = {"attempt": caller.attempt, "killed_attempt": seen.killed_attempt if seen else 0}
@@ -92,10 +92,10 @@ class LeaseStore(Transitions):
             changes["base_run"] = run_number
         return Update(keys.execution(caller.run_id), set=changes, remove=remove, conditions=conditions)
 
-    def _index_base(self, caller: Caller, owner: str | None, now: datetime) -> Attributes:
+    def _index_base(self, caller: RunIdentity, owner: str | None, now: datetime) -> Attributes:
         return {**_owned_by(owner, caller), "first_seen_at": to_text(now)}
 
-    def renew(self, holding: Holding, lease_for: timedelta) -> None:
+    def renew(self, holding: LeaseGrant, lease_for: timedelta) -> None:
         """Move the end of the lease.
 
         Raises:
@@ -110,7 +110,7 @@ class LeaseStore(Transitions):
         except ConditionFailedError as error:
             raise self._fenced(holding, "keep the lease") from error
 
-    def release(self, holding: Holding) -> None:
+    def release(self, holding: LeaseGrant) -> None:
         """Give the lease back without a run.
 
         Raises:
@@ -124,7 +124,7 @@ class LeaseStore(Transitions):
         except ConditionFailedError as error:
             raise self._fenced(holding, "release the lease") from error
 
-    def check_held(self, holding: Holding, what: str) -> None:
+    def check_held(self, holding: LeaseGrant, what: str) -> None:
         """Make sure that the job is still the holder's; `what` says what it is about to do.
 
         Raises:
@@ -167,7 +167,7 @@ class LeaseStore(Transitions):
         )
 
 
-def _owned_by(owner: str | None, caller: Caller) -> Attributes:
+def _owned_by(owner: str | None, caller: RunIdentity) -> Attributes:
     is_own = owner == caller.dag_id  # else the task would be one that the owner does not have
     return {
         DAG_ID: owner,

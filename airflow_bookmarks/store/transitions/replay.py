@@ -10,7 +10,7 @@ from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Check, Equals, Exists, Operation, Update
-from airflow_bookmarks.store.transitions.base import Holding, Transitions
+from airflow_bookmarks.store.transitions.base import LeaseGrant, Transitions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class ReplayStore(Transitions):
     """The transitions of a replay; part of `BookmarkStore`."""
 
-    def add_staging(self, holding: Holding, staging: Sequence[str]) -> None:
+    def add_staging(self, holding: LeaseGrant, staging: Sequence[str]) -> None:
         """Store under which roots a replay stages, before its first byte is written; they hold its fence's places.
 
         Raises:
@@ -31,7 +31,7 @@ class ReplayStore(Transitions):
         head = Update(self.keys(holding.job).head, set={"staging": list(staging)}, conditions=conditions)
         self._held(holding, [head], "store where it stages")
 
-    def end_replay(self, holding: Holding, run: Run) -> None:
+    def end_replay(self, holding: LeaseGrant, run: Run) -> None:
         """Release the lease after the replay of an empty run: it published nothing, so nothing is to be replaced.
 
         Raises:
@@ -48,7 +48,7 @@ class ReplayStore(Transitions):
         ]
         self._held(holding, operations, "end the replay")
 
-    def commit_replay(self, holding: Holding, run: Run, outputs: Mapping[str, OutputEntry]) -> Run:
+    def commit_replay(self, holding: LeaseGrant, run: Run, outputs: Mapping[str, OutputEntry]) -> Run:
         """Give a published run another revision, whose publish is due then; return the run as it is then.
 
         Position, version, run number and every other run stay as they are. The event of it names no attribute that

@@ -11,7 +11,7 @@ from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.timeline import Line, Turning
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Condition, Equals, Lacks, Missing, Operation, Put, Update
-from airflow_bookmarks.store.transitions.base import Holding, Transitions, same_state
+from airflow_bookmarks.store.transitions.base import LeaseGrant, Transitions, same_state
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,7 +49,7 @@ class Turn:
 class LineStore(Transitions):
     """The transitions that start a line, and the one that breaks a lease; part of `BookmarkStore`."""
 
-    def begin_line(self, job: str, seen: Head, turn: Turn, *, keep: Holding | None = None) -> Head | None:
+    def begin_line(self, job: str, seen: Head, turn: Turn, *, keep: LeaseGrant | None = None) -> Head | None:
         """Start a line: epoch, fence and version grow, positions become those that `turn` names.
 
         One transaction. Returns the head after it, None where the job moved since `seen`. The lease is removed, unless
@@ -99,7 +99,7 @@ class LineStore(Transitions):
                 return None
         return after
 
-    def _head_update(self, job: str, seen: Head, after: Head, keep: Holding | None) -> Update:
+    def _head_update(self, job: str, seen: Head, after: Head, keep: LeaseGrant | None) -> Update:
         changes: Attributes = {"version": after.version, "epoch": after.epoch, "fence": after.fence}
         changes |= {"contexts": item.contexts_value(after.contexts), "data_run_number": after.data_run_number}
         if after.publishing is not None:
@@ -134,7 +134,7 @@ class LineStore(Transitions):
                 return None
         return after
 
-    def note_clean(self, holding: Holding) -> Holding:
+    def note_clean(self, holding: LeaseGrant) -> LeaseGrant:
         """Record that what undone runs staged and published is removed.
 
         Raises:

@@ -16,7 +16,7 @@ from airflow_bookmarks.lifecycle.protocol.cleanup import CleanList
 from airflow_bookmarks.lifecycle.protocol.file_changes import FileChanges
 from airflow_bookmarks.lifecycle.run import enabled as active_run
 from airflow_bookmarks.lifecycle.run import replay
-from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sources.upstream import UpstreamSource, _Selected
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -83,7 +83,7 @@ def pause_under_normal_token() -> None:
         self._places[output] = (given, entry.place)
         return entry.place
 
-    put(SideRun, "place", place)
+    put(DetachedRun, "place", place)
 
 
 # ---- sinks that commit by themselves

@@ -11,7 +11,7 @@ from airflow_bookmarks.core.selection.reason import LATE
 from airflow_bookmarks.lifecycle.history import rewind
 from airflow_bookmarks.lifecycle.run import detached as side_run
 from airflow_bookmarks.lifecycle.run import enabled as active_run
-from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.files.selection import Selection
@@ -147,9 +147,9 @@ def window_of_undone_runs() -> None:
 
 @bite("a pause reads what is new to the bookmark, and not all there is")
 def pause_from_the_beginning() -> None:
-    init = SideRun.__init__
+    init = DetachedRun.__init__
 
     def blank(self: Any, store: Any, job: str, caller: Any, choice: Any, machine: Any, head: Any, *rest: Any) -> None:
         init(self, store, job, caller, choice, machine, Head() if choice.from_run is None else head, *rest)
 
-    put(SideRun, "__init__", blank)
+    put(DetachedRun, "__init__", blank)

@@ -14,7 +14,7 @@ from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Check, Equals, Operation, Put, Update
 from airflow_bookmarks.store.transitions import lease as lease_store
-from airflow_bookmarks.store.transitions.base import Holding
+from airflow_bookmarks.store.transitions.base import LeaseGrant
 from tests.chaos.bites.bite import bite, put, take
 from tests.chaos.sim.table import FaultyTable
 
@@ -66,7 +66,7 @@ def plan_stored_after_read() -> None:
 
 @bite("a run item is keyed by number and fence: attempts of one number don't share it")
 def keyed_by_attempt() -> None:
-    put(Holding, "key", property(lambda self: RunKey(self.run_number, self.caller.attempt)))
+    put(LeaseGrant, "key", property(lambda self: RunKey(self.run_number, self.caller.attempt)))
 
 
 @bite("each write to a run item is a transaction that checks HEAD.fence")
@@ -97,7 +97,7 @@ def failed_not_settled() -> None:
 
 @bite("an own mark is read back by the run item, and not by the lease, which success itself releases")
 def mark_read_back_by_lease() -> None:
-    def is_marked(self: Any, holding: Holding, run: Any, following: Any) -> bool:
+    def is_marked(self: Any, holding: LeaseGrant, run: Any, following: Any) -> bool:
         lease = self.head(holding.job).lease
         return lease is not None and lease.nonce == holding.nonce
 
@@ -108,7 +108,7 @@ def mark_read_back_by_lease() -> None:
 def commit_not_read_back() -> None:
     commit = BookmarkStore.commit
 
-    def blind(self: Any, holding: Holding, given: Any) -> Any:
+    def blind(self: Any, holding: LeaseGrant, given: Any) -> Any:
         run = self.run
         self.run = lambda job, key: None
         try:
@@ -164,7 +164,7 @@ def kill_fences_anybody() -> None:
 def adopt_in_two_steps() -> None:
     adopt = BookmarkStore.adopt
 
-    def in_steps(self: Any, holding: Holding, run: Any) -> Any:
+    def in_steps(self: Any, holding: LeaseGrant, run: Any) -> Any:
         self.abandon(holding, run)
         table = self.table
 
@@ -185,7 +185,7 @@ def adopt_in_two_steps() -> None:
 def finished_by_first_commit() -> None:
     mark = BookmarkStore.mark
 
-    def last(self: Any, holding: Holding, run: Any, **how: Any) -> Any:
+    def last(self: Any, holding: LeaseGrant, run: Any, **how: Any) -> Any:
         return mark(self, holding, replace(run, is_last=True), **how)
 
     put(BookmarkStore, "mark", last)

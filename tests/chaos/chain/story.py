@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from tests.chaos.chain.stage import STAGES
 
 _LAST_HOUR_S = 3600
@@ -66,7 +66,7 @@ class Trouble:
 
     kind: Kind
     stage: str
-    point: Point
+    point: Failpoint
     let_go: LetGo
     follow: Follow
     back: int
@@ -131,7 +131,7 @@ def _round(random: Random, number: int, kind: Kind) -> Round:
     trouble = Trouble(
         kind=kind,
         stage=random.choice(STAGES),
-        point=random.choice([*Point]),
+        point=random.choice([*Failpoint]),
         let_go=random.choice([*LetGo]),
         follow=random.choice([*Follow]),
         back=random.randint(1, max(1, min(3, most))),

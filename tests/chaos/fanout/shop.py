@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.store.bookmark_store import open_store
 from demo.folders import PROJECT
@@ -46,7 +46,7 @@ def main(folder: str, store_uri: str, job: str, dag_run_id: str, seconds: str) -
     store = open_store(store_uri)
     shop = Shop(Path(folder) / job, store)
     shop.put(f"{seconds}.txt", "a line", seconds=int(seconds))
-    caller = Caller(f"shop/{dag_run_id}/{job}", 1, "shop", job, dag_run_id=dag_run_id)
+    caller = RunIdentity(f"shop/{dag_run_id}/{job}", 1, "shop", job, dag_run_id=dag_run_id)
     run = ActiveRun.begin(store, job, caller, shop.machine)
     shop.copy(run)
     run.commit()

@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from airflow_bookmarks.core.run import Run, RunState
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from tests.chaos.real.order import TASK, CommitPath, Order
 from tests.chaos.real.scene import Scene
 
@@ -33,14 +33,14 @@ class Tries(StrEnum):
 class Cell:
     """Where the driver is killed: the point, how its output is committed, and in which tries."""
 
-    point: Point
+    point: Failpoint
     path: CommitPath
     tries: Tries
 
     @property
     def occurs(self) -> bool:
         """Whether a driver comes by: a sink that commits by itself leaves nothing to move."""
-        return not (self.point is Point.MOVED and self.path is CommitPath.BY_ITSELF)
+        return not (self.point is Failpoint.MOVED and self.path is CommitPath.BY_ITSELF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def load_results() -> Iterator[Result]:
     for path in sorted(RESULTS.glob("*.json")):
         given = json.loads(path.read_text())
         at = given.pop("cell")
-        yield Result(Cell(Point(at["point"]), CommitPath(at["path"]), Tries(at["tries"])), **given)
+        yield Result(Cell(Failpoint(at["point"]), CommitPath(at["path"]), Tries(at["tries"])), **given)
 
 
 def play(

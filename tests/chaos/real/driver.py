@@ -13,9 +13,9 @@ from pathlib import Path
 
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.protocol.failpoint import FAULT_VARIABLE, Point, fault_from_environment
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, Staged, collect_staged
+from airflow_bookmarks.lifecycle.protocol.failpoint import FAULT_VARIABLE, Failpoint, fault_from_environment
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, Staged, StagingRequest, collect_staged
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.backends import dynamodb
@@ -28,12 +28,12 @@ MODES = {CommitPath.APPEND: Mode.APPEND, CommitPath.OVERWRITE: Mode.OVERWRITE_PA
 _POLL_S = 0.05
 
 
-def machine_of(order: Order) -> Machine:
+def machine_of(order: Order) -> RunEnvironment:
     """Return a machine that kills or holds the process where the order says so."""
     fault = fault_from_environment(order.attempt, {FAULT_VARIABLE: order.fault})
-    passed: set[Point] = set()
+    passed: set[Failpoint] = set()
 
-    def at(point: Point) -> None:
+    def at(point: Failpoint) -> None:
         fault(point)
         if point not in passed:  # some it comes by several times
             passed.add(point)
@@ -43,7 +43,7 @@ def machine_of(order: Order) -> Machine:
         order.pass_gate(WAITING)
         time.sleep(min(seconds, _POLL_S))
 
-    return Machine(at=at, sleep=sleep, lease_time=timedelta(seconds=order.lease_s))
+    return RunEnvironment(at=at, sleep=sleep, lease_time=timedelta(seconds=order.lease_s))
 
 
 def store_of(order: Order) -> BookmarkStore:
@@ -83,7 +83,7 @@ def plan(order: Order, run: ActiveRun) -> FilePlan:
 
 def write_rows(order: Order, run: ActiveRun, lines: list[str]) -> None:
     """Write into the sink that commits by itself, under the token of the run."""
-    run.place(OUTPUT, Place(KIND, f"{order.root}/rows"))
+    run.place(OUTPUT, StagingRequest(KIND, f"{order.root}/rows"))
     fence = int(run.token.rpartition("/")[2])
     # Where the token is burned the sink takes nothing, and the commit then says who has the job.
     sink_of(order).write(fence, lines)
@@ -93,7 +93,7 @@ def write_rows(order: Order, run: ActiveRun, lines: list[str]) -> None:
 def stage_files(order: Order, run: ActiveRun, planned: FilePlan) -> None:
     """Stage a copy of each planned file, in a partition of its name."""
     target = f"{order.root}/{JOB}"
-    folder = run.place(OUTPUT, Place("files", target, order.staging, facts={"format": "text"}))
+    folder = run.place(OUTPUT, StagingRequest("files", target, order.staging, facts={"format": "text"}))
     for path in map(Path, planned.files.paths):
         part = Path(folder) / f"file={path.stem}" / "part-0.txt"
         part.parent.mkdir(parents=True, exist_ok=True)

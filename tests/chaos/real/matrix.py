@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from tests.chaos.real.cell import RESULTS, Cell, Result, Tries, load_results
 from tests.chaos.real.order import CommitPath
 
@@ -46,13 +46,15 @@ def table_of(texts: Mapping[Cell, str]) -> str:
     Raises:
         MatrixError: a cell has no result.
     """
-    missing = [cell for point in Point for path, tries in _COLUMNS if (cell := Cell(point, path, tries)) not in texts]
+    missing = [
+        cell for point in Failpoint for path, tries in _COLUMNS if (cell := Cell(point, path, tries)) not in texts
+    ]
     if missing:
         raise MatrixError(f"{len(missing)} cells have no result in {RESULTS}, the first: {missing[0]}")
     lines = [
         _row("killed at", *(f"{path}, {tries}" for path, tries in _COLUMNS)),
         _row("---", *("---" for _ in _COLUMNS)),
-        *(_row(f"`{point}`", *(texts[Cell(point, *column)] for column in _COLUMNS)) for point in Point),
+        *(_row(f"`{point}`", *(texts[Cell(point, *column)] for column in _COLUMNS)) for point in Failpoint),
     ]
     return "\n".join(lines)
 
@@ -61,7 +63,7 @@ def read_table(page: str) -> dict[Cell, str]:
     """Return what each cell of the table in a page says."""
     rows = [line.strip("|").split("|") for line in _table_in(page).splitlines()[2:]]
     return {
-        Cell(Point(row[0].strip(" `")), *column): text.strip()
+        Cell(Failpoint(row[0].strip(" `")), *column): text.strip()
         for row in rows
         for column, text in zip(_COLUMNS, row[1:], strict=True)
     }

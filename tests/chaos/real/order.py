@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 
 JOB = "copy"
 CTX = "raw"
@@ -55,8 +55,8 @@ class Order:
     read_timeout_s: float | None = None
 
     @property
-    def caller(self) -> Caller:
-        return Caller(self.run_id, self.attempt)
+    def caller(self) -> RunIdentity:
+        return RunIdentity(self.run_id, self.attempt)
 
     @property
     def said(self) -> Path:

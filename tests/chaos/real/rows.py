@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from airflow_bookmarks.core.run import Run
-from airflow_bookmarks.store.bookmark_store import Holding
+from airflow_bookmarks.store.bookmark_store import LeaseGrant
 
 KIND = "rows"
 
@@ -37,7 +37,7 @@ class RowSink:
             self._db.executemany("INSERT INTO rows VALUES (?, ?)", [(fence, line) for line in lines])
         return True
 
-    def burn(self, holding: Holding, run: Run, output: str) -> None:
+    def burn(self, holding: LeaseGrant, run: Run, output: str) -> None:
         """See `CommittingSink.burn`."""
         with self._db:
             self._db.execute("INSERT OR IGNORE INTO tokens VALUES (?)", (2 * holding.fence - 1,))

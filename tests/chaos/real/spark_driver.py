@@ -11,7 +11,7 @@ import sys
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from airflow_bookmarks.lifecycle.protocol.failpoint import FAULT_VARIABLE, Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import FAULT_VARIABLE, Failpoint
 from airflow_bookmarks.spark import BookmarkedJob
 from tests.chaos.real.driver import begin, plan, say_to_file, write_rows
 from tests.chaos.real.order import CTX, JOB, OUTPUT, STARTED, CommitPath, Order
@@ -39,7 +39,7 @@ def drive_staged(order: Order, spark: SparkSession) -> None:
         if order.path is CommitPath.OVERWRITE:
             writer = writer.mode("overwrite").option("partitionOverwriteMode", "dynamic")
         writer.text(f"{order.root}/{JOB}")
-        order.pass_gate(Point.STAGED)
+        order.pass_gate(Failpoint.STAGED)
 
 
 def drive_by_itself(order: Order, spark: SparkSession) -> None:

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from tests.chaos.real.cell import Cell, Result, Tries, load_results, play
 from tests.chaos.real.matrix import PAGE, read_table, texts_of
 from tests.chaos.real.order import CommitPath
@@ -15,8 +15,8 @@ from tests.chaos.real.scene import IS_FULL, Scene
 
 pytestmark = [pytest.mark.chaos, pytest.mark.xdist_group("chaos-real")]
 
-CELLS = [Cell(point, path, tries) for path in CommitPath for tries in Tries for point in Point]
-HEIR_POINTS = [point for point in Point if point is not Point.MOVED]
+CELLS = [Cell(point, path, tries) for path in CommitPath for tries in Tries for point in Failpoint]
+HEIR_POINTS = [point for point in Failpoint if point is not Failpoint.MOVED]
 DYNAMODB = pytest.mark.dynamodb_local
 
 
@@ -43,10 +43,10 @@ def test_driver_killed_at_a_point_loses_and_doubles_no_row(scene: Scene, backend
 
 @pytest.mark.parametrize("backend", ["sqlite", *([pytest.param("dynamodb", marks=DYNAMODB)] if IS_FULL else [])])
 @pytest.mark.parametrize("point", HEIR_POINTS)
-def test_rows_that_landed_are_taken_over_wherever_the_heir_is_killed(scene: Scene, point: Point) -> None:
+def test_rows_that_landed_are_taken_over_wherever_the_heir_is_killed(scene: Scene, point: Failpoint) -> None:
     scene.path = CommitPath.BY_ITSELF
     scene.land_first()
-    assert scene.drive(1, fault=Point.STAGED) == -signal.SIGKILL
+    assert scene.drive(1, fault=Failpoint.STAGED) == -signal.SIGKILL
     scene.land_more()
     assert scene.drive(2, fault=point) == -signal.SIGKILL
     assert scene.drive(3) == 0

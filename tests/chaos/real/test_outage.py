@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from tests.chaos.real.order import STARTED, CommitPath, Gate
 from tests.chaos.real.process import DriverProcess
 from tests.chaos.real.scene import IS_FULL, Scene
@@ -51,10 +51,10 @@ def away(url: str) -> Iterator[None]:
     "step",
     [
         pytest.param(STARTED, id="begin"),
-        pytest.param(Point.TAKEN, id="recover"),
-        pytest.param(Point.LISTED, id="plan"),
-        pytest.param(Point.BEFORE_COMMIT, id="commit"),
-        pytest.param(Point.PUBLISHED, id="mark"),
+        pytest.param(Failpoint.TAKEN, id="recover"),
+        pytest.param(Failpoint.LISTED, id="plan"),
+        pytest.param(Failpoint.BEFORE_COMMIT, id="commit"),
+        pytest.param(Failpoint.PUBLISHED, id="mark"),
     ],
 )
 def test_run_goes_on_when_the_store_is_back_and_nothing_is_done_twice(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from tests.chaos.real.order import Gate
 from tests.chaos.real.process import DriverProcess
 from tests.chaos.real.scene import Scene
@@ -21,7 +21,7 @@ def states_of(pid: int) -> set[str]:
 
 def test_who_waits_at_the_gate_is_told_at_once_that_the_driver_has_ended(scene: Scene, gate: Gate) -> None:
     with (
-        DriverProcess(scene.order(fault=Point.TAKEN, holds=(Point.PLANNED,), gate=gate.port)) as driver,
+        DriverProcess(scene.order(fault=Failpoint.TAKEN, holds=(Failpoint.PLANNED,), gate=gate.port)) as driver,
         pytest.raises(ConnectionError, match="have ended"),
     ):
         gate.next(driver.pid)
@@ -29,7 +29,7 @@ def test_who_waits_at_the_gate_is_told_at_once_that_the_driver_has_ended(scene: 
 
 def test_frozen_driver_stands_still_with_all_its_threads(scene: Scene, gate: Gate) -> None:
     scene.land_first()
-    with DriverProcess(scene.order(holds=(Point.PLANNED,), gate=gate.port, lease_s=0.1)) as driver:
+    with DriverProcess(scene.order(holds=(Failpoint.PLANNED,), gate=gate.port, lease_s=0.1)) as driver:
         held = gate.next(driver.pid)
         for _ in range(50):
             driver.freeze()

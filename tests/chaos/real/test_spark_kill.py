@@ -16,15 +16,17 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from tests.chaos.real.cell import Cell, Result, Tries, play
 from tests.chaos.real.order import STARTED, CommitPath, Gate
 from tests.chaos.real.process import run_driver
 from tests.chaos.real.scene import IS_FULL, Scene
 from tests.chaos.real.submission import SparkHost, spark_host
 
-SAMPLE = [Cell(point, list(CommitPath)[i % len(CommitPath)], Tries.FIRST) for i, point in enumerate(Point)]
-CELLS = [Cell(point, path, tries) for path in CommitPath for tries in Tries for point in Point] if IS_FULL else SAMPLE
+SAMPLE = [Cell(point, list(CommitPath)[i % len(CommitPath)], Tries.FIRST) for i, point in enumerate(Failpoint)]
+CELLS = (
+    [Cell(point, path, tries) for path in CommitPath for tries in Tries for point in Failpoint] if IS_FULL else SAMPLE
+)
 
 RANDOM_KILLS = 10
 LONGEST_S = 4.0  # about what a driver takes once its session is there
@@ -81,7 +83,7 @@ def test_spark_driver_killed_at_a_random_time_loses_and_doubles_no_row(
 def test_spark_driver_that_slept_through_its_lease_commits_nothing(scene: Scene, host: SparkHost, gate: Gate) -> None:
     scene.path = CommitPath.BY_ITSELF
     scene.land_first()
-    order = scene.order(holds=(Point.BEFORE_COMMIT,), gate=gate.port, lease_s=0.4)
+    order = scene.order(holds=(Failpoint.BEFORE_COMMIT,), gate=gate.port, lease_s=0.4)
     host.start(order)
     held = gate.next()
     os.kill(held.pid, signal.SIGSTOP)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_bookmarks.core.run import RunState
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from tests.chaos.real.order import CommitPath, Gate
 from tests.chaos.real.process import DriverProcess
 from tests.chaos.real.scene import Scene
@@ -13,17 +13,17 @@ from tests.chaos.real.scene import Scene
 pytestmark = [pytest.mark.chaos, pytest.mark.xdist_group("chaos-real")]
 
 LEASE_S = 0.4
-UNCOMMITTED = [Point.TAKEN, Point.PLANNED, Point.STAGED, Point.BEFORE_COMMIT]
-COMMITTED = [Point.COMMITTED, Point.MOVED, Point.PUBLISHED]
+UNCOMMITTED = [Failpoint.TAKEN, Failpoint.PLANNED, Failpoint.STAGED, Failpoint.BEFORE_COMMIT]
+COMMITTED = [Failpoint.COMMITTED, Failpoint.MOVED, Failpoint.PUBLISHED]
 PUBLISHES = [
     (point, path)
     for point in COMMITTED
     for path in CommitPath
-    if not (point is Point.MOVED and path is CommitPath.BY_ITSELF)  # which moves nothing
+    if not (point is Failpoint.MOVED and path is CommitPath.BY_ITSELF)  # which moves nothing
 ]
 
 
-def freeze_and_overtake(scene: Scene, gate: Gate, point: Point) -> DriverProcess:
+def freeze_and_overtake(scene: Scene, gate: Gate, point: Failpoint) -> DriverProcess:
     """Freeze a driver at a point, let another run of the job do all the work, and let the first go on."""
     scene.land_first()
     scene.run_first()
@@ -42,7 +42,7 @@ def freeze_and_overtake(scene: Scene, gate: Gate, point: Point) -> DriverProcess
 @pytest.mark.parametrize("path", CommitPath)
 @pytest.mark.parametrize("point", UNCOMMITTED)
 def test_driver_that_slept_through_its_lease_commits_nothing_and_says_who_has_the_job(
-    scene: Scene, gate: Gate, point: Point, path: CommitPath
+    scene: Scene, gate: Gate, point: Failpoint, path: CommitPath
 ) -> None:
     scene.path = path
     with freeze_and_overtake(scene, gate, point) as driver:
@@ -57,7 +57,7 @@ def test_driver_that_slept_through_its_lease_commits_nothing_and_says_who_has_th
 
 @pytest.mark.parametrize(("point", "path"), PUBLISHES)
 def test_driver_that_slept_between_commit_and_mark_repeats_a_publish_and_moves_nothing_twice(
-    scene: Scene, gate: Gate, point: Point, path: CommitPath
+    scene: Scene, gate: Gate, point: Failpoint, path: CommitPath
 ) -> None:
     scene.path = path
     with freeze_and_overtake(scene, gate, point) as driver:

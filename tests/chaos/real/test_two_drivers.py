@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from tests.chaos.real.order import WAITING, CommitPath, Gate
 from tests.chaos.real.process import DriverProcess
 from tests.chaos.real.scene import Scene
@@ -18,7 +18,7 @@ def test_second_driver_is_told_who_works_on_the_job_and_changes_nothing(
 ) -> None:
     scene.path = path
     scene.land_first()
-    with DriverProcess(scene.order(holds=(Point.PLANNED,), gate=gate.port)) as first:
+    with DriverProcess(scene.order(holds=(Failpoint.PLANNED,), gate=gate.port)) as first:
         held = gate.next(first.pid)
         with DriverProcess(scene.order(run_id="second")) as second:
             assert second.wait() == 1
@@ -32,7 +32,7 @@ def test_second_driver_is_told_who_works_on_the_job_and_changes_nothing(
 
 def test_driver_that_waits_does_its_own_after_the_first(scene: Scene, gate: Gate) -> None:
     scene.land_first()
-    with DriverProcess(scene.order(holds=(Point.STAGED,), gate=gate.port)) as first:
+    with DriverProcess(scene.order(holds=(Failpoint.STAGED,), gate=gate.port)) as first:
         held = gate.next(first.pid)
         waits = scene.order(run_id="second", on_conflict="wait", holds=(WAITING,), gate=gate.port)
         with DriverProcess(waits) as second:
@@ -59,7 +59,7 @@ def test_of_drivers_that_begin_at_once_each_works_alone_or_is_told(scene: Scene)
 
 def test_retry_takes_over_from_a_driver_that_lives_and_the_first_is_told(scene: Scene, gate: Gate) -> None:
     scene.land_first()
-    with DriverProcess(scene.order(holds=(Point.BEFORE_COMMIT,), gate=gate.port)) as first:
+    with DriverProcess(scene.order(holds=(Failpoint.BEFORE_COMMIT,), gate=gate.port)) as first:
         held = gate.next(first.pid)
         assert scene.drive(2) == 0
         held.go_on()

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from airflow_bookmarks.core.run import RunState
-from airflow_bookmarks.lifecycle.protocol.failpoint import Point
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from tests.chaos.real.order import HANG_S, CommitPath, Gate, Order
 from tests.chaos.real.scene import IS_FULL, Scene
 from tests.chaos.real.submission import spark_submit, started, submit
@@ -61,7 +61,7 @@ def wait_for_end(pid: int) -> None:
 
 def test_retry_takes_over_from_the_driver_of_a_worker_that_was_killed(scene: Scene, gate: Gate) -> None:
     scene.land_first()
-    first = scene.order(holds=(Point.STAGED,), gate=gate.port)
+    first = scene.order(holds=(Failpoint.STAGED,), gate=gate.port)
     with worker(first) as leader:
         held = gate.next(leader.pid)
         leader.kill()
@@ -80,7 +80,7 @@ def test_retry_needs_no_spark_when_the_driver_of_a_killed_worker_went_on_and_pub
     scene: Scene, gate: Gate, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scene.land_first()
-    with worker(scene.order(holds=(Point.STAGED,), gate=gate.port)) as leader:
+    with worker(scene.order(holds=(Failpoint.STAGED,), gate=gate.port)) as leader:
         held = gate.next(leader.pid)
         leader.kill()
         leader.wait(HANG_S)
@@ -97,7 +97,7 @@ def test_retry_publishes_what_driver_and_worker_left_when_both_were_killed(
     scene: Scene, gate: Gate, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scene.land_first()
-    with worker(scene.order(holds=(Point.MOVED,), gate=gate.port)) as leader:
+    with worker(scene.order(holds=(Failpoint.MOVED,), gate=gate.port)) as leader:
         held = gate.next(leader.pid)
         leader.kill()
         psutil.Process(held.pid).kill()
@@ -116,7 +116,7 @@ def test_driver_that_outlives_the_jvm_commits_nothing_once_the_worker_has_seen_s
     scene: Scene, gate: Gate
 ) -> None:
     scene.land_first()
-    first = scene.order(holds=(Point.STAGED,), gate=gate.port)
+    first = scene.order(holds=(Failpoint.STAGED,), gate=gate.port)
     with worker(first, spark_submit("spark_driver.py")) as leader:
         held = gate.next(leader.pid)
         jvm = psutil.Process(held.pid).parent()
@@ -141,7 +141,7 @@ def test_driver_killed_in_its_own_spark_submit_fails_that_and_the_next_one_finis
     scene.land_first()
     scene.run_first()
     scene.land_more()
-    assert submit(scene.order(1, fault=Point.MOVED)) != 0
+    assert submit(scene.order(1, fault=Failpoint.MOVED)) != 0
     assert scene.runs()[-1].state is RunState.COMMITTED
     assert (submit(scene.order(2)) if IS_FULL else scene.drive(2)) == 0
     scene.check_whole()

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from airflow.sdk.exceptions import AirflowException
 
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.operators.task.attempt import Attempt
 from airflow_bookmarks.store.bookmark_store import open_store
@@ -24,7 +24,7 @@ from tests.chaos.real.order import JOB, Order
 
 def work(order: Order, command: Sequence[str]) -> Summary:
     """Play one try of the task, in the order of `BookmarkedSubmission.run_bookmarked`."""
-    attempt = Attempt(open_store(order.store), JOB, order.caller, first=1, machine=Machine())
+    attempt = Attempt(open_store(order.store), JOB, order.caller, first=1, machine=RunEnvironment())
     earlier = attempt.finish_earlier()
     if earlier is not None:
         print("Spark was not needed")

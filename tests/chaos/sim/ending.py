@@ -15,7 +15,7 @@ from airflow_bookmarks.core.errors import (
     UpstreamReplayedError,
     UpstreamRewoundError,
 )
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.selection.listing import FileInfo
 from airflow_bookmarks.lifecycle.protocol.staging import Mode
@@ -56,7 +56,7 @@ def _run_part(world: World, spec: JobSpec, name: str) -> bool:
 
     def body() -> None:
         try:
-            summary = drive(world, process, spec, Caller(f"fresh/{process.name}", 1))
+            summary = drive(world, process, spec, RunIdentity(f"fresh/{process.name}", 1))
             left.extend(ctx for ctx, count in over_bound(summary).items() if count)
         except (BookmarkError, OSError) as error:
             scheduler.note(f"{process.name}: {type(error).__name__}: {error}")
@@ -102,7 +102,7 @@ def _may_be_refused(world: World, spec: JobSpec) -> bool:
 
 def _go_along(world: World, process: Any, spec: JobSpec) -> None:
     try:
-        drive(world, process, spec, Caller(f"fresh/{process.name}", 1), policy="rewind_keep")
+        drive(world, process, spec, RunIdentity(f"fresh/{process.name}", 1), policy="rewind_keep")
     except RunUnknownError as error:
         if not _is_cut_off(world, spec):
             world.witness.say(f"a fresh driver of {spec.name} can't go along: {error}")

@@ -12,7 +12,7 @@ from airflow_bookmarks.core.errors import (
     BookmarkError,
     StoreUnavailableError,
 )
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.selection.listing import instant
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
@@ -20,7 +20,7 @@ from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.lifecycle.changes import change
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.lifecycle.protocol.finish import finish
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, Staged, collect_staged
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, Staged, StagingRequest, collect_staged
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.lifecycle.state.summary import Summary
@@ -47,8 +47,8 @@ class Oops(Exception):
 
 
 def drive(
-    world: World, process: Process, spec: JobSpec, caller: Caller, *, replays: int | None = None, oops: bool = False,
-    patience: timedelta | None = None, policy: Any = None,
+    world: World, process: Process, spec: JobSpec, caller: RunIdentity, *, replays: int | None = None,
+    oops: bool = False, patience: timedelta | None = None, policy: Any = None,
 ) -> Summary:  # fmt: skip
     """Make one whole run, or all batches of a loop, as a driver does; raise what it raises."""
     store, machine = world.store(process), world.machine(process)
@@ -133,7 +133,7 @@ def _stage(
     rows: Counter[str],
 ) -> None:  # fmt: skip
     target = spec.target(output)
-    folder = run.place(output, Place("files", target, facts={"mode": spec.mode.value}))
+    folder = run.place(output, StagingRequest("files", target, facts={"mode": spec.mode.value}))
     place = None if isinstance(run, ReplayRun) else folder
     world.witness.writes(spec.name, run.run_number, _fence(run), output, Counter(rows), place)
     for index, (path, got) in enumerate(parts):
@@ -149,7 +149,7 @@ def _stage(
 
 def _hand_over(world: World, spec: JobSpec, run: ActiveRun, rows: Counter[str]) -> None:
     fence = _fence(run)
-    place = run.place(SINK_OUTPUT, Place(KIND, f"sim://sink/{spec.name}"))
+    place = run.place(SINK_OUTPUT, StagingRequest(KIND, f"sim://sink/{spec.name}"))
     world.witness.writes(spec.name, run.run_number, fence, SINK_OUTPUT, Counter(rows), place)
     is_silent = fence % 2 == 0  # Delta skips without a word what its transaction has passed; a database refuses
     if rows and not world.sinks[spec.name].write(fence, sorted(rows.elements())) and not is_silent:
@@ -157,7 +157,7 @@ def _hand_over(world: World, spec: JobSpec, run: ActiveRun, rows: Counter[str]) 
     run.staged(SINK_OUTPUT, Staged((), rows=sum(rows.values())))
 
 
-def _driver(world: World, process: Process, spec: JobSpec, caller: Caller, **how: Any) -> Callable[[], None]:
+def _driver(world: World, process: Process, spec: JobSpec, caller: RunIdentity, **how: Any) -> Callable[[], None]:
     def body() -> None:
         try:
             drive(world, process, spec, caller, **how)
@@ -200,7 +200,7 @@ def task(world: World, process: Process, spec: JobSpec, name: str, first: int, r
     random = world.random(process.name)
     run_id = f"dag/{name}"
     for attempt in range(first, first + random.choice([1, 2, 3])):
-        caller = Caller(run_id, attempt)
+        caller = RunIdentity(run_id, attempt)
         driver = world.process(f"{process.name}.{attempt}", process.start)
         how: dict[str, Any] = {"oops": random.random() < 0.1}
         if random.random() < 0.6:
@@ -230,7 +230,7 @@ def _number(world: World, random: Random, spec: JobSpec) -> int:
     return random.choice(committed) if committed else 1
 
 
-def _finish(world: World, process: Process, spec: JobSpec, caller: Caller) -> None:
+def _finish(world: World, process: Process, spec: JobSpec, caller: RunIdentity) -> None:
     process.notes["finishes"] = True  # it publishes what a killed attempt committed, and plans nothing
     summary = finish(world.store(process), spec.name, caller, world.machine(process))
     witness = world.witness.jobs[spec.name]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from airflow_bookmarks.core.errors import BookmarkError
-from airflow_bookmarks.core.job import Caller
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.option import Choice
 from airflow_bookmarks.core.plan import FilePlan
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Place, collect_staged
-from airflow_bookmarks.lifecycle.run.detached import SideRun
+from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
+from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from tests.chaos.sim.files import SimFile
 from tests.chaos.sim.inputs import Inputs
 from tests.chaos.sim.reading import Reading, faults
@@ -25,8 +25,8 @@ def pause(world: World, process: Process, spec: JobSpec) -> None:
     if spec.mode is not Mode.APPEND or not spec.outputs:
         return
     store = world.store(process)
-    caller, choice = Caller(f"dag/{process.name}", 1), Choice.of("pause", None, None)
-    run = SideRun.begin(store, spec.name, caller, choice, world.machine(process), in_batches=spec.habit.in_batches)
+    caller, choice = RunIdentity(f"dag/{process.name}", 1), Choice.of("pause", None, None)
+    run = DetachedRun.begin(store, spec.name, caller, choice, world.machine(process), in_batches=spec.habit.in_batches)
     inputs = Inputs(world, process, spec, store, "fail")
     look: Look = process.notes["looks"][spec.name]
     known = {ctx: dict(entries) for ctx, entries in world.witness.jobs[spec.name].states[look.version].known.items()}
@@ -47,7 +47,7 @@ def look_back(world: World, process: Process, spec: JobSpec) -> None:
     low, high = sorted(random.choices([0, *committed], k=2))
     store = world.store(process)
     choice = Choice.of("pause", str(low), str(high))
-    run = SideRun.begin(store, spec.name, Caller(f"dag/{process.name}", 1), choice, world.machine(process))
+    run = DetachedRun.begin(store, spec.name, RunIdentity(f"dag/{process.name}", 1), choice, world.machine(process))
     look: Look = process.notes["looks"][spec.name]
     inputs = Inputs(world, process, spec, store, "fail")
     for ctx, reading in _read_and_write(world, process, spec, run, inputs).items():
@@ -55,7 +55,7 @@ def look_back(world: World, process: Process, spec: JobSpec) -> None:
 
 
 def _read_and_write(
-    world: World, process: Process, spec: JobSpec, run: SideRun, inputs: Inputs
+    world: World, process: Process, spec: JobSpec, run: DetachedRun, inputs: Inputs
 ) -> Mapping[str, Reading]:
     """Make one side run; return what it planned per context, as it was when it was planned."""
     readings: dict[str, Reading] = {}
@@ -81,9 +81,9 @@ def _reading(world: World, process: Process, spec: JobSpec, ctx: str, plan: File
     return Reading.of(plan, spec.habit, world.witness.seen_by(process, ctx, plan))
 
 
-def _stage(world: World, spec: JobSpec, run: SideRun, output: str, parts: Sequence[Part]) -> None:
+def _stage(world: World, spec: JobSpec, run: DetachedRun, output: str, parts: Sequence[Part]) -> None:
     target = spec.target(output)
-    folder = run.place(output, Place("files", target, facts={"mode": spec.mode.value}))
+    folder = run.place(output, StagingRequest("files", target, facts={"mode": spec.mode.value}))
     for index, (_, rows) in enumerate(parts):
         file = SimFile(rows, 10 * len(rows), world.now_ms)
         world.faulty_files.put(f"{folder}/p=0/part-{index}", file)

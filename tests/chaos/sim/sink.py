@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from airflow_bookmarks.core.run import Run
-from airflow_bookmarks.store.bookmark_store import Holding
+from airflow_bookmarks.store.bookmark_store import LeaseGrant
 from tests.chaos.sim.scheduler import Scheduler
 
 KIND = "rows"
@@ -35,7 +35,7 @@ class RowSink:
         what = f"sink takes {list(rows)} under {fence}"
         return self._scheduler.call(what, effect, _failed, changes=True)
 
-    def burn(self, holding: Holding, run: Run, output: str) -> None:
+    def burn(self, holding: LeaseGrant, run: Run, output: str) -> None:
         """See `CommittingSink.burn`."""
 
         def effect() -> None:

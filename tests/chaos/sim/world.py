@@ -10,7 +10,7 @@ from typing import Any
 
 from airflow_bookmarks.core.ledger import file_ledger as ledger
 from airflow_bookmarks.files.filesystem import register_filesystem
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.sources.upstream import OnRewind
 from airflow_bookmarks.store import blobs as blob
@@ -194,13 +194,13 @@ class World:
         clock = self.scheduler.clock(process)
         return BookmarkStore(self.faulty_table, NAMESPACE, clock=clock, random=self.random(process.name))
 
-    def machine(self, process: Process) -> Machine:
+    def machine(self, process: Process) -> RunEnvironment:
         """Return what a process uses of its machine."""
 
         def start_thread(body: Callable[[], None]) -> None:
             self.scheduler.spawn(process, body, f"{process.name} renewer")
 
-        return Machine(
+        return RunEnvironment(
             clock=self.scheduler.clock(process),
             monotonic=self.scheduler.monotonic,
             sleep=self.scheduler.sleep,

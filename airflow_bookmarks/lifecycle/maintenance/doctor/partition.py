@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.lifecycle.maintenance.doctor.finding import Finding, Severity
 from airflow_bookmarks.sources.files.planner import OPTIONS, recorded_files
-from airflow_bookmarks.sources.source import Found
+from airflow_bookmarks.sources.source import PlanInput
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,7 @@ def _overlooked(survey: Survey, ctx: str, state: ContextState, entry: PlanEntry)
     position = None if payload is None else survey.bytes_of(payload)
     if body is None or position is None:
         return  # which the looks at payloads and positions have named
-    found = Found(
+    found = PlanInput(
         position, survey.store.blobs.get_named, entry.facts.get("partition_types", {}), facts=dict(entry.facts)
     )
     source = recorded_files(FilePlan.decode(body).roots, entry.facts[OPTIONS], lambda: survey.now)
