@@ -32,7 +32,7 @@ from tests.lifecycle.shop import Shop
 
 _ROOT = Path(__file__).parents[2]
 _OPERATIONS = _ROOT / "docs" / "operations.md"
-_PAGES = [_ROOT / "README.md", _ROOT / "SECURITY.md", *sorted((_ROOT / "docs").glob("*.md"))]
+_PAGES = [_ROOT / "README.md", _ROOT / "SECURITY.md", *sorted((_ROOT / "docs").rglob("*.md"))]
 _NAMES = [page.name for page in _PAGES]
 _JOB = "flights.clean"
 

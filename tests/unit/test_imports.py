@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import subprocess
 import sys
 import zipfile
+from collections import defaultdict
 from email.message import Message
 from email.parser import HeaderParser
 from pathlib import Path
@@ -135,3 +138,28 @@ def test_wheel_is_found_by_airflow_and_has_its_command(wheel: Path) -> None:
     assert "[apache_airflow_provider]" in entry_points
     assert "= airflow_bookmarks.get_provider_info:get_provider_info" in entry_points
     assert "airflow-bookmarks = airflow_bookmarks.cli:main" in entry_points
+
+
+def test_class_names_are_unique_in_the_package() -> None:
+    places = defaultdict[str, list[str]](list)
+    for path in sorted((_ROOT / "airflow_bookmarks").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(str(path.relative_to(_ROOT)))
+
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
+
+
+def test_decisions_are_where_the_architecture_says() -> None:
+    text = (_ROOT / "docs" / "contributing" / "architecture.md").read_text()
+    named = re.findall(r"`((?:core|store|sources|files|lifecycle|operators|plugin)/[\w/]+\.py)(?:::(\w+))?`", text)
+
+    absent = [
+        f"{path}::{name}"
+        for path, name in named
+        if not (file := _ROOT / "airflow_bookmarks" / path).is_file()
+        or (name and not re.search(rf"^ *def {name}\(", file.read_text(), re.MULTILINE))
+    ]
+
+    assert len(named) > 15
+    assert absent == []
