@@ -31,6 +31,7 @@ from airflow_bookmarks.core.job_state import SET_STATE, STATE_KIND, state_text
 from airflow_bookmarks.core.rules.audit import Terms, check_reason, check_who
 from airflow_bookmarks.core.run import watermarks
 from airflow_bookmarks.core.text.identity import signed
+from airflow_bookmarks.lifecycle.history.overwritten import check_made_again
 from airflow_bookmarks.lifecycle.history.read_again import input_of, names_in, targets_written
 from airflow_bookmarks.lifecycle.history.relocation import turn_relocate
 from airflow_bookmarks.lifecycle.history.rewind import resolve_run
@@ -50,7 +51,6 @@ from airflow_bookmarks.lifecycle.history.timeline_switch import (
 )
 from airflow_bookmarks.lifecycle.inspect.never_read import NeverReadInput, never_read_after
 from airflow_bookmarks.lifecycle.inspect.runs import total
-from airflow_bookmarks.lifecycle.overwritten import check_made_again
 from airflow_bookmarks.lifecycle.state.positions import ContextReader
 from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
 from airflow_bookmarks.sources.registry import position_at
