@@ -1,1 +1,5 @@
-"""Where the state lies: the table protocol, its implementations, and the transitions on any of them."""
+"""Where the state lies: the `Table` protocol, and the transitions of the state on any table.
+
+`backends` are the tables, `codec` writes objects as items, `transitions` are grouped by what they change; `reader`
+looks, `blobs` holds what is too large for an item, and `bookmark_store` is what everybody else opens.
+"""
