@@ -170,6 +170,18 @@ def test_output_of_another_job_is_counted_from_what_its_runs_recorded(site: Site
     assert [path for path in opened if str(world.folder / "up") in path] == []
 
 
+@pytest.mark.parametrize(
+    ("below", "may_look"), [("", False), (" , ", False), ("s3://lake/raw/", True), ("relative", True)]
+)
+def test_page_is_told_whether_it_may_look_and_so_what_to_offer(
+    site: Site, world: World, dags: object, monkeypatch: pytest.MonkeyPatch, below: str, may_look: bool
+) -> None:
+    """Where the setting is wrong it offers all: the refusal of a look then says what is wrong."""
+    three_runs(world)
+    monkeypatch.setenv("AIRFLOW__BOOKMARKS__LOOK_BELOW", below)
+    assert site.as_user("uma").get(f"{API}/jobs/{JOB}").json()["may_look"] is may_look
+
+
 @pytest.mark.parametrize("value", ["now", "2013-01-31T00:00:00Z"])
 def test_set_that_takes_a_look_is_refused_with_the_way_to_make_it(
     site: Site, world: World, dags: object, value: str

@@ -29,6 +29,7 @@ from airflow_bookmarks.plugin.presenters.bookmark import (
 )
 from airflow_bookmarks.plugin.presenters.job_list import JobQuery, Sort, job_list, lag_states
 from airflow_bookmarks.plugin.redaction import hidden_from, veiled
+from airflow_bookmarks.plugin.scan.child import may_look
 from airflow_bookmarks.plugin.schemas.responses import (
     ConsumerRow,
     EventList,
@@ -195,7 +196,8 @@ def _job(hook: BookmarkHook, found: Owned, visit: Visiting, sight: Sight, may_ch
     entry = store.index_entry(key) or {}
     if not isinstance(head, Head):
         base = damaged_row(store.namespace, key, entry, head, sight)
-        return Job(**base.model_dump(), **_NOTHING_MORE, default_option=hook.default_option, may_change=may_change)
+        return Job(**base.model_dump(), **_NOTHING_MORE, default_option=hook.default_option, may_change=may_change,
+                   may_look=may_look())  # fmt: skip
     edges = store.edges(key)
     seen = hidden_from(store, sight, [edge.consumer for edge in edges])
     base = job_row(store.namespace, key, head, entry, store.now())
@@ -217,6 +219,7 @@ def _job(hook: BookmarkHook, found: Owned, visit: Visiting, sight: Sight, may_ch
         side_runs=[side_row(record) for record in store.sides(key)[: -_SIDE_RUNS - 1 : -1]],
         default_option=hook.default_option,
         may_change=may_change,
+        may_look=may_look(),
     )
     return veiled(store, sight, told, head.contexts)
 

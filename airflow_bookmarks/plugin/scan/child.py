@@ -62,6 +62,14 @@ def look_below() -> tuple[str, ...]:
     return prefixes
 
 
+def may_look() -> bool:
+    """Whether the deployment lets the page look at any files; also where its setting is wrong: a look then says how."""
+    try:
+        return bool(look_below())
+    except StoreAccessError:
+        return True
+
+
 def _check_prefix(text: str) -> None:
     _check_spelling(text)
     try:

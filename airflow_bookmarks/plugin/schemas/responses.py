@@ -159,7 +159,8 @@ class Job(JobRow):
 
     `hidden_consumers` counts those that the user may not look at. `default_option` is that of the connection, for tasks
     that name none; `job_state` has the values of `job.state` as short JSON texts, `(hidden)` where the connection hides
-    them; `side_runs` are the newest runs with another option. `may_change`: whether the user may.
+    them; `side_runs` are the newest runs with another option. `may_change`: whether the user may. `may_look`: whether
+    the deployment lets the page look at any files; without it, it refuses what has to.
     """
 
     contexts: list[ContextRow]
@@ -170,6 +171,7 @@ class Job(JobRow):
     side_runs: list[SideRow]
     default_option: str | None
     may_change: bool
+    may_look: bool
 
 
 # ---- runs, files, events

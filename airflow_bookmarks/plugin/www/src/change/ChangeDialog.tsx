@@ -65,6 +65,7 @@ export function ChangeDialog({ job, kind, picked, opener, onClosed }: ChangeDial
         versionNow={job.version ?? undefined}
         onLookAgain={form.lookAgain}
         onClean={() => form.choose({ ...draft, clean: true })}
+        mayLook={job.may_look}
       />
       {form.isHeld && (
         <HolderChoice holder={seen?.holder ?? null} force={sure.force} onForce={(force) => form.say({ force })} />

@@ -2,13 +2,14 @@ import { Field, Switch } from "@chakra-ui/react";
 
 interface CleanChoiceProps {
   isClean: boolean;
-  /** Whether all contexts are meant: otherwise there is nothing to clean. */
-  isPossible: boolean;
+  /** Why nothing can be cleaned; null: it can. */
+  obstacle: string | null;
   onClean: (isClean: boolean) => void;
 }
 
 /** Choose whether what the undone runs wrote goes too. */
-export function CleanChoice({ isClean, isPossible, onClean }: CleanChoiceProps) {
+export function CleanChoice({ isClean, obstacle, onClean }: CleanChoiceProps) {
+  const isPossible = obstacle === null;
   return (
     <Field.Root disabled={!isPossible}>
       <Switch.Root
@@ -21,9 +22,8 @@ export function CleanChoice({ isClean, isPossible, onClean }: CleanChoiceProps) 
         <Switch.Label>Also remove what the undone runs wrote</Switch.Label>
       </Switch.Root>
       <Field.HelperText>
-        {isPossible
-          ? "The next run first removes exactly the files that the undone runs published. This can't be undone."
-          : "A change of some contexts undoes no run, so there is nothing to remove."}
+        {obstacle ??
+          "The next run first removes exactly the files that the undone runs published. This can't be undone."}
       </Field.HelperText>
     </Field.Root>
   );

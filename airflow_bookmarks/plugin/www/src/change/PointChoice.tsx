@@ -1,17 +1,18 @@
 import { Alert, Field, Input, NativeSelect, RadioGroup, Stack } from "@chakra-ui/react";
-import type { ContextRow } from "../api/model";
+import type { Job } from "../api/model";
 import { Radio } from "./ContextChoice";
 import { contextName, type Setting, settingOf, settleRun, settleTime } from "./setting";
 import type { Draft } from "./wish";
 
 interface PointChoiceProps {
-  contexts: readonly ContextRow[];
+  job: Job;
   draft: Draft;
   onDraft: (draft: Draft) => void;
 }
 
 /** Choose the context that is set, and to where: in the words of its kind. */
-export function PointChoice({ contexts, draft, onDraft }: PointChoiceProps) {
+export function PointChoice({ job, draft, onDraft }: PointChoiceProps) {
+  const { contexts, may_look } = job;
   const row = contexts.find(({ ctx }) => ctx === draft.ctx);
   if (row === undefined) {
     return (
@@ -21,7 +22,7 @@ export function PointChoice({ contexts, draft, onDraft }: PointChoiceProps) {
       </Alert.Root>
     );
   }
-  const setting = settingOf(row);
+  const setting = settingOf(row, may_look);
   return (
     <Stack gap={4}>
       <Field.Root>
@@ -56,7 +57,7 @@ export function PointChoice({ contexts, draft, onDraft }: PointChoiceProps) {
 
 type Settable = Exclude<Setting, { by: "nothing" }>;
 
-function Point({ setting, draft, onDraft }: { setting: Settable } & Omit<PointChoiceProps, "contexts">) {
+function Point({ setting, draft, onDraft }: { setting: Settable } & Omit<PointChoiceProps, "job">) {
   const isTime = setting.by === "time";
   return (
     <Stack gap={3}>
@@ -80,7 +81,7 @@ function Point({ setting, draft, onDraft }: { setting: Settable } & Omit<PointCh
   );
 }
 
-type TypedProps = Omit<PointChoiceProps, "contexts">;
+type TypedProps = Omit<PointChoiceProps, "job">;
 
 function TimeField({ draft, onDraft }: TypedProps) {
   const settled = settleTime(draft.typed);

@@ -15,6 +15,8 @@ interface PreviewStepProps {
   versionNow: number | undefined;
   onLookAgain: () => void;
   onClean: () => void;
+  /** Whether the page may look at files, and so clean. */
+  mayLook: boolean;
 }
 
 /** The second step: what the change would do. */
@@ -28,7 +30,7 @@ export function PreviewStep(props: PreviewStepProps) {
   );
 }
 
-function Content({ preview, wish, lacks, versionNow, onLookAgain, onClean }: PreviewStepProps) {
+function Content({ preview, wish, lacks, versionNow, onLookAgain, onClean, mayLook }: PreviewStepProps) {
   if (wish === undefined) return <Text color="fg.muted">Choose {lacks} first.</Text>;
   if (preview.isFetching) return <Loading />;
   if (preview.error !== null) return <Unfit error={preview.error} onLookAgain={onLookAgain} />;
@@ -56,7 +58,7 @@ function Content({ preview, wish, lacks, versionNow, onLookAgain, onClean }: Pre
           </Alert.Content>
         </Alert.Root>
       )}
-      <ToldView told={toldOf(preview.data)} fix={fixOf(wish)} onClean={onClean} />
+      <ToldView told={toldOf(preview.data)} fix={fixOf(wish, mayLook)} onClean={onClean} />
       <HStack justify="space-between">
         <Text color="fg.muted" fontSize="sm">
           For version {version} of the job.

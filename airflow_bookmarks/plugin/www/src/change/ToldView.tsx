@@ -59,6 +59,8 @@ function Skipped({ never }: { never: NeverRead }) {
 
 const FIXES: Record<Fix, string> = {
   clean: "Also remove what the undone runs wrote, and it comes once.",
+  "command line":
+    "Make it on the command line with --clean, which removes that; or empty the target by hand before the next run.",
   "all contexts": "Take all contexts, and it can be removed first; or empty the target by hand before the next run.",
   "ask anew": "Reject it, and ask for it anew with what the undone runs wrote removed.",
   "by hand": "Remove those rows from the target by hand before the next run.",

@@ -5,7 +5,7 @@ import { ContextChoice } from "./ContextChoice";
 import { PointChoice } from "./PointChoice";
 import { RunChoice } from "./RunChoice";
 import { TakenBack } from "./TakenBack";
-import type { Draft } from "./wish";
+import { type Draft, lackOfClean } from "./wish";
 
 interface WhatProps {
   job: Job;
@@ -31,11 +31,15 @@ export function What({ job, picked, draft, onDraft }: WhatProps) {
           The job has no bookmark any more, and leaves the list until it runs again: that run reads everything, and its
           number goes on. Jobs that read it see that it went back. An undo takes a deletion back.
         </Text>
-        <CleanChoice isClean={draft.clean} isPossible onClean={(clean) => onDraft({ ...draft, clean })} />
+        <CleanChoice
+          isClean={draft.clean}
+          obstacle={lackOfClean(draft, job)}
+          onClean={(clean) => onDraft({ ...draft, clean })}
+        />
       </Stack>
     );
   }
-  if (draft.kind === "set") return <PointChoice contexts={job.contexts} draft={draft} onDraft={onDraft} />;
+  if (draft.kind === "set") return <PointChoice job={job} draft={draft} onDraft={onDraft} />;
   const known = knownContexts(job, picked);
   return (
     <Stack gap={4}>
@@ -54,7 +58,7 @@ export function What({ job, picked, draft, onDraft }: WhatProps) {
       )}
       <CleanChoice
         isClean={draft.clean}
-        isPossible={draft.contexts === null}
+        obstacle={lackOfClean(draft, job)}
         onClean={(clean) => onDraft({ ...draft, clean })}
       />
     </Stack>

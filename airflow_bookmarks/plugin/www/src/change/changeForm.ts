@@ -7,9 +7,9 @@ import { changeBody, type Draft, draftOf, type Kind, lacking, requestBody, type 
 
 /** Hold the form of a change, its preview, and what became of it when it was sent. */
 export function useChangeForm(job: Job, kind: Kind, picked: RunRow | undefined) {
-  const [draft, setDraft] = useState<Draft>(() => draftOf(kind, job.contexts, picked));
+  const [draft, setDraft] = useState<Draft>(() => draftOf(kind, job, picked));
   const [sure, setSure] = useState<Sure>({ reason: "", typed: "", force: false });
-  const settled = wishOf(draft, job.contexts);
+  const settled = wishOf(draft, job);
   const wish = "value" in settled ? settled.value : undefined;
   const preview = usePreview(job.job, wish);
   const seen = preview.isFetching || preview.isError ? undefined : preview.data;

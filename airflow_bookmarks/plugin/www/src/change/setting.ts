@@ -20,8 +20,22 @@ export function contextName(ctx: string): string {
   return ctx === STATE_CONTEXT ? "job.state" : ctx;
 }
 
-/** Return how a context can be set: the rules of `lifecycle.change.set_position`, so that a refusal comes early. */
-export function settingOf({ ctx, kind, source }: ContextRow): Setting {
+/** Say why the page does not offer what takes a look at files, and where that is made. */
+export function noLook(what: string): string {
+  return `${what}, and the API server looks at none: its setting [bookmarks] look_below lists no prefix.`;
+}
+
+/**
+ * Return how a context can be set: the rules of `lifecycle.change.set_position`, so that a refusal comes early.
+ * `mayLook`: whether the page may look at files.
+ */
+export function settingOf({ ctx, kind, source }: ContextRow, mayLook: boolean): Setting {
+  if (kind === "files" && !mayLook) {
+    return {
+      by: "nothing",
+      why: `${noLook(`To set ${ctx} takes a look at its files`)} The command line makes it: airflow-bookmarks set.`,
+    };
+  }
   if (kind === "files") return { by: "time" };
   if (kind === "upstream") return { by: "run", upstream: source.slice(source.indexOf(":") + 1) };
   if (kind === STATE_KIND) return { by: "nothing", why: "Values of job.state are set on the command line: set-state." };

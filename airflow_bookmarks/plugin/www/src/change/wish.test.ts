@@ -8,6 +8,7 @@ import {
   isNameTyped,
   isRewindable,
   lacking,
+  lackOfClean,
   lackOfReason,
   requestBody,
   wishOf,
@@ -25,13 +26,15 @@ const FILES = context("flights", "files");
 const UPSTREAM = context("people", "upstream", "upstream:people:clean");
 const STATE = context(".state", "state", "");
 const CONTEXTS = [FILES, UPSTREAM, STATE];
+const JOB = { contexts: CONTEXTS, may_look: true };
+const BLIND = { contexts: CONTEXTS, may_look: false };
 const SURE = { reason: " wrong delivery ", typed: "clean", force: false };
 
 const FREE = { isHeld: false, isOld: false };
 const HELD = { isHeld: true, isOld: false };
 
 function draft(kind: Draft["kind"], more: Partial<Draft> = {}): Draft {
-  return { ...draftOf(kind, CONTEXTS, undefined), ...more };
+  return { ...draftOf(kind, JOB, undefined), ...more };
 }
 
 describe("a form", () => {
@@ -53,7 +56,7 @@ describe("a form", () => {
     ["undoes", draft("undo"), { kind: "undo" }],
     ["deletes", draft("delete"), { kind: "delete", clean: false }],
     ["deletes and cleans", draft("delete", { clean: true }), { kind: "delete", clean: true }],
-  ])("%s", (_, given, wish) => expect(wishOf(given, CONTEXTS)).toEqual({ value: wish }));
+  ])("%s", (_, given, wish) => expect(wishOf(given, JOB)).toEqual({ value: wish }));
 
   it.each<[string, Draft, readonly ContextRow[]]>([
     ["a run to go back to", draft("rewind"), CONTEXTS],
@@ -63,13 +66,50 @@ describe("a form", () => {
     ["a context that can be set", draft("set", { ctx: ".state" }), CONTEXTS],
     ["a time", draft("set", { isNow: false }), CONTEXTS],
     ["the number of a run", draft("set", { ctx: "people", isNow: false }), CONTEXTS],
-  ])("lacks %s", (lacks, given, contexts) => expect(wishOf(given, contexts)).toEqual({ lacks }));
+  ])("lacks %s", (lacks, given, contexts) => expect(wishOf(given, { contexts, may_look: true })).toEqual({ lacks }));
 
-  it("begins with the picked run", () => expect(draftOf("rewind", [], run(4, "PUBLISHED")).toRun).toBe(4));
+  it("begins with the picked run", () => expect(draftOf("rewind", JOB, run(4, "PUBLISHED")).toRun).toBe(4));
   it("does not begin with a run that was undone", () =>
-    expect(draftOf("rewind", [], run(4, "UNDONE")).toRun).toBeNull());
+    expect(draftOf("rewind", JOB, run(4, "UNDONE")).toRun).toBeNull());
   it("begins with a context that can be set", () =>
-    expect(draftOf("set", [STATE, FILES], undefined).ctx).toBe("flights"));
+    expect(draftOf("set", { ...JOB, contexts: [STATE, FILES] }, undefined).ctx).toBe("flights"));
+});
+
+describe("a page that may look at no files", () => {
+  it("sends no clean, which the server refuses", () =>
+    expect(wishOf(draft("reset", { clean: true }), BLIND)).toEqual({ value: { kind: "reset", clean: false } }));
+  it("sends no deletion with one either", () =>
+    expect(wishOf(draft("delete", { clean: true }), BLIND)).toEqual({ value: { kind: "delete", clean: false } }));
+  it("says why nothing is removed, and who can", () => {
+    const why = lackOfClean(draft("delete"), BLIND);
+    expect(why).toContain("look_below lists no prefix");
+    expect(why).toContain("command line");
+  });
+  it.each([true, false])("sets no files, whether to now or not (%s)", (isNow) =>
+    expect(wishOf(draft("set", { isNow, typed: "2026-05-03T10:30:05" }), BLIND)).toEqual({
+      lacks: "a context that can be set",
+    }),
+  );
+  it("says why files can't be set, and who can", () => {
+    const setting = settingOf(FILES, false);
+    expect(setting).toMatchObject({ by: "nothing", why: expect.stringContaining("airflow-bookmarks set") });
+    expect(setting).toMatchObject({ why: expect.stringContaining("look_below lists no prefix") });
+  });
+  it("begins with an upstream, which takes no look", () => {
+    expect(draftOf("set", BLIND, undefined).ctx).toBe("people");
+    expect(wishOf(draft("set", { ctx: "people", isNow: true }), BLIND)).toEqual({
+      value: { kind: "set", ctx: "people", value: "now" },
+    });
+  });
+});
+
+describe("what the undone runs wrote", () => {
+  it("can be removed with them", () => {
+    expect(lackOfClean(draft("reset"), JOB)).toBeNull();
+    expect(lackOfClean(draft("delete"), JOB)).toBeNull();
+  });
+  it("stays where only some contexts change", () =>
+    expect(lackOfClean(draft("reset", { contexts: ["people"] }), JOB)).toContain("undoes no run"));
 });
 
 describe("a run that can be gone back to", () => {
@@ -80,14 +120,14 @@ describe("a run that can be gone back to", () => {
 });
 
 describe("a context", () => {
-  it("of files takes a time", () => expect(settingOf(FILES)).toEqual({ by: "time" }));
+  it("of files takes a time", () => expect(settingOf(FILES, true)).toEqual({ by: "time" }));
   it("of an upstream takes a run of it, whatever its name", () =>
-    expect(settingOf(UPSTREAM)).toEqual({ by: "run", upstream: "people:clean" }));
-  it("of job.state is set by its script", () => expect(settingOf(STATE).by).toBe("nothing"));
+    expect(settingOf(UPSTREAM, true)).toEqual({ by: "run", upstream: "people:clean" }));
+  it("of job.state is set by its script", () => expect(settingOf(STATE, true).by).toBe("nothing"));
   it("of job.state is called that", () =>
     expect([".state", "flights"].map(contextName)).toEqual(["job.state", "flights"]));
   it("of another kind can't be set", () =>
-    expect(settingOf(context("orders", "jdbc"))).toEqual({
+    expect(settingOf(context("orders", "jdbc"), true)).toEqual({
       by: "nothing",
       why: "orders is of kind jdbc. Only files and upstreams can be set by hand.",
     }));

@@ -1,5 +1,5 @@
-import type { ChangeAsk, ContextRow, RequestAsk, RunRow, Wish } from "../api/model";
-import { type Settled, settingOf, settleRun, settleTime } from "./setting";
+import type { ChangeAsk, ContextRow, Job, RequestAsk, RunRow, Wish } from "../api/model";
+import { noLook, type Settled, settingOf, settleRun, settleTime } from "./setting";
 
 export type Kind = Wish["kind"];
 
@@ -28,8 +28,11 @@ export interface Sure {
 
 export const MAX_REASON = 2000;
 
-export function draftOf(kind: Kind, contexts: readonly ContextRow[], picked: RunRow | undefined): Draft {
-  const settable = contexts.find((row) => settingOf(row).by !== "nothing") ?? contexts[0];
+/** What of a job decides what a form offers. */
+export type Offering = { contexts: readonly ContextRow[] } & Pick<Job, "may_look">;
+
+export function draftOf(kind: Kind, { contexts, may_look }: Offering, picked: RunRow | undefined): Draft {
+  const settable = contexts.find((row) => settingOf(row, may_look).by !== "nothing") ?? contexts[0];
   return {
     kind,
     contexts: null,
@@ -47,23 +50,32 @@ export function isRewindable(run: RunRow): boolean {
 }
 
 /** Return the change that a form asks for, or what it lacks to be one. */
-export function wishOf(draft: Draft, contexts: readonly ContextRow[]): Settled<Wish> {
+export function wishOf(draft: Draft, job: Offering): Settled<Wish> {
   if (draft.kind === "undo") return { value: { kind: "undo" } };
-  if (draft.kind === "delete") return { value: { kind: "delete", clean: draft.clean } };
-  if (draft.kind === "set") return settleSet(draft, contexts);
+  const clean = draft.clean && job.may_look;
+  if (draft.kind === "delete") return { value: { kind: "delete", clean } };
+  if (draft.kind === "set") return settleSet(draft, job);
   if (draft.contexts?.length === 0) return { lacks: "a context" };
   // A change of some contexts undoes no run, so there is nothing to clean: the server refuses the two together.
-  const scope =
-    draft.contexts === null ? { clean: draft.clean } : { clean: false, contexts: [...draft.contexts].sort() };
+  const scope = draft.contexts === null ? { clean } : { clean: false, contexts: [...draft.contexts].sort() };
   if (draft.kind === "reset") return { value: { kind: "reset", ...scope } };
   if (draft.toRun === null) return { lacks: "a run to go back to" };
   return { value: { kind: "rewind", to_run: draft.toRun, ...scope } };
 }
 
-function settleSet(draft: Draft, contexts: readonly ContextRow[]): Settled<Wish> {
+/** Say why nothing can be cleaned; null where it can. */
+export function lackOfClean(draft: Draft, { may_look }: Pick<Job, "may_look">): string | null {
+  if (!may_look) {
+    return `${noLook("What can be removed has to be looked at")} The command line makes it, with --clean.`;
+  }
+  const isWhole = draft.kind === "delete" || draft.contexts === null;
+  return isWhole ? null : "A change of some contexts undoes no run, so there is nothing to remove.";
+}
+
+function settleSet(draft: Draft, { contexts, may_look }: Offering): Settled<Wish> {
   const row = contexts.find(({ ctx }) => ctx === draft.ctx);
   if (row === undefined) return { lacks: "a context" };
-  const setting = settingOf(row);
+  const setting = settingOf(row, may_look);
   if (setting.by === "nothing") return { lacks: "a context that can be set" };
   if (draft.isNow === null) return { lacks: "where to set it to" };
   if (draft.isNow) return { value: { kind: "set", ctx: row.ctx, value: "now" } };

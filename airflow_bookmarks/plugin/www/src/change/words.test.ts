@@ -127,7 +127,10 @@ describe("rows that would come twice", () => {
     [{ kind: "rewind", clean: false, to_run: 2, contexts: ["a"] }, "all contexts"],
     [{ kind: "set", ctx: "a", value: "now" }, "by hand"],
     [undefined, "by hand"],
-  ])("by %j are kept away: %s", (wish, fix) => expect(fixOf(wish)).toBe(fix));
+  ])("by %j are kept away: %s", (wish, fix) => expect(fixOf(wish, true)).toBe(fix));
+  it.each<Wish["kind"]>(["reset", "delete"])("by a %s are kept away elsewhere where the page may not look", (kind) =>
+    expect(fixOf({ kind, clean: false } as Wish, false)).toBe("command line"),
+  );
   it("by a request are kept away by another one", () => expect(fixOfRequest({ kind: "reset" })).toBe("ask anew"));
 });
 

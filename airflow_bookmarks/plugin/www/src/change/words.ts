@@ -139,11 +139,13 @@ export function factsOf(told: Told): Fact[] {
 }
 
 /** What can be done so that an output does not get the same rows twice. */
-export type Fix = "clean" | "all contexts" | "ask anew" | "by hand";
+export type Fix = "clean" | "command line" | "all contexts" | "ask anew" | "by hand";
 
-export function fixOf(wish: Wish | undefined): Fix {
-  if (wish?.kind === "delete") return "clean";
-  if (wish?.kind !== "reset" && wish?.kind !== "rewind") return "by hand";
+/** `mayLook`: whether the page may look at files, as every clean has to. */
+export function fixOf(wish: Wish | undefined, mayLook: boolean): Fix {
+  if (wish?.kind !== "reset" && wish?.kind !== "rewind" && wish?.kind !== "delete") return "by hand";
+  if (!mayLook) return "command line";
+  if (wish.kind === "delete") return "clean";
   return wish.contexts == null ? "clean" : "all contexts";
 }
 
