@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -192,3 +193,17 @@ def test_predicate_reads_long_texts_as_dates_and_numbers_in_one_pass() -> None:
 
 def test_longest_texts_that_an_accepted_expression_takes_are_as_long_as_a_name_may_be() -> None:
     assert Expression.of(r"\w+(?P<seq>\d+)\.csv").longest >= 255
+
+
+def test_exclusions_as_many_as_an_item_holds_take_no_memory_by_their_square() -> None:
+    many = [f"*{chr(ord('a') + number)}" + "*a" * 2000 + "b" for number in range(20)]
+    Exclusions.of(["*x"])  # what is made once, for whichever pattern
+    tracemalloc.start()
+    try:
+        excluded = Exclusions.of(many)
+        assert not excluded.matches("a" * 50)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert most < 100 * 1024**2  # some 500 MiB, where each sign has a bit for each of all

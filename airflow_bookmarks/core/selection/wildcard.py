@@ -123,6 +123,8 @@ class _Automaton:
 
     def __init__(self, tokens: Sequence[Token]) -> None:
         self._texts: list[str] = []
+        # Which tokens may follow each, counted from itself: from the first token on each would take as many bits as
+        # there are tokens, which is a gigabyte of a hundred thousand.
         self._follow: list[int] = []
         self._followers = 0
         self._seen: dict[str, int] = {}
@@ -150,7 +152,8 @@ class _Automaton:
         left = state >> 1
         while left:
             lowest = left & -left
-            may_follow |= self._follow[lowest.bit_length() - 1]
+            at = lowest.bit_length() - 1
+            may_follow |= self._follow[at] << at
             left ^= lowest
         return (may_follow & self._fitting(character)) << 1
 
@@ -183,7 +186,7 @@ class _Automaton:
     def _leaf(self, token: One | Many) -> _Part:
         bit = 1 << len(self._texts)
         self._texts.append(token.text)
-        self._follow.append(bit if isinstance(token, Many) else 0)
+        self._follow.append(int(isinstance(token, Many)))
         return _Part(bit, bit, isinstance(token, Many))
 
     def _joined(self, one: _Part, other: _Part) -> _Part:
@@ -193,7 +196,8 @@ class _Automaton:
         left = one.last
         while left:
             lowest = left & -left
-            self._follow[lowest.bit_length() - 1] |= other.first
+            at = lowest.bit_length() - 1
+            self._follow[at] |= other.first >> at  # what follows was added later
             left ^= lowest
         return _Part(
             one.first | other.first if one.is_nullable else one.first,
