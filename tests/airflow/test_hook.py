@@ -16,13 +16,16 @@ from airflow_bookmarks.core.errors import (
     JobBusyError,
     JobUnknownError,
     OptionError,
+    OwnerError,
     ProtectedError,
     RunUnknownError,
 )
+from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.approval import approve
 from airflow_bookmarks.lifecycle.changes.change import Change
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 
 from .conftest import Player, World, connect
 
@@ -61,6 +64,41 @@ def test_password_in_the_connection_is_refused_and_not_repeated(monkeypatch: pyt
         BookmarkHook("other").get_conn()
 
     assert "hunter" not in str(raised.value)
+
+
+def test_owner_and_sharing_are_the_same_by_each_connection_to_a_namespace(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However the connection spells it; and another namespace of the same table has jobs of its own."""
+    table = f"sqlite:///{world.folder}/bookmarks.db"
+    connect(monkeypatch, "spelled", store=table, namespace="test")
+    connect(monkeypatch, "prod", store=table, namespace="prod")
+    here, spelled, prod = BookmarkHook(), BookmarkHook("spelled"), BookmarkHook("prod")
+
+    def run(hook: BookmarkHook, dag_id: str, number: int) -> None:
+        who = RunIdentity(f"{dag_id}/{number}/clean", dag_id=dag_id, task_id="clean")
+        begun = ActiveRun.begin(hook.get_conn(), "copy", who, world.shop.machine)
+        world.shop.copy(begun)
+        begun.commit()
+
+    run(here, "flights", 1)
+    with pytest.raises(OwnerError):
+        run(spelled, "nights", 1)
+    here.share("copy", "nights", reason="agreed")
+    run(spelled, "nights", 2)
+    spelled.unshare("copy", "nights", reason="agreed")
+    with pytest.raises(OwnerError):
+        run(here, "nights", 3)
+    spelled.hand_over("copy", "nights", reason="agreed")
+    run(here, "nights", 4)
+    with pytest.raises(OwnerError):
+        run(here, "flights", 5)
+
+    with pytest.raises(JobUnknownError):
+        prod.share("copy", "days", reason="agreed")
+    run(prod, "flights", 1)
+    with pytest.raises(OwnerError):
+        run(prod, "nights", 1)
 
 
 def test_credentials_come_from_the_aws_connection(world: World, monkeypatch: pytest.MonkeyPatch, moto_url: str) -> None:
