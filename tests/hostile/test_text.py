@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,7 @@ from airflow_bookmarks.lifecycle.changes.approval import protect
 from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset
 from airflow_bookmarks.lifecycle.changes.naming import adopt, rename
 from airflow_bookmarks.lifecycle.inspect import never_read
+from airflow_bookmarks.lifecycle.inspect.graph import graph
 from airflow_bookmarks.lifecycle.inspect.runs import history
 from airflow_bookmarks.lifecycle.inspect.status import bookmarks
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
@@ -28,6 +30,7 @@ from airflow_bookmarks.lifecycle.maintenance.transfer import export
 from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
 from airflow_bookmarks.plugin.auth import Sight
 from airflow_bookmarks.plugin.presenters.bookmark import damaged_row
+from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.table import Update
 from tests.lifecycle.shop import FILES, Shop
@@ -232,6 +235,27 @@ def test_log_has_no_line_that_a_file_name_made(shop: Shop, caplog: pytest.LogCap
     assert any("run 7 committed" in message for message in messages)
     assert all(letter.isprintable() or letter == "\n" for message in messages for letter in message)
     assert not any(line.startswith("bookmark copy: run") for message in messages for line in message.split("\n")[1:])
+
+
+def test_watermark_that_is_made_of_a_file_name_makes_no_line_of_the_log(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    shop.put(f"a{ESCAPE}{OTHER_WAY}\nbookmark copy: run 7 committed.txt", "a")
+    for _ in range(2):
+        shop.run(options=FileOptions(sequence="path"))
+    messages = [record.getMessage() for record in caplog.records]
+    assert any("run 7 committed" in message for message in messages)
+    assert all(message.isprintable() for message in messages)
+
+
+def test_source_of_a_graph_makes_no_line_of_it(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    contexts: Any = dict(shop.store.table.get([shop.store.keys("copy").head])[shop.store.keys("copy").head])["contexts"]
+    contexts["raw"]["fingerprint"] += f"{ESCAPE}\nother"
+    shop.store.table.transact([Update(shop.store.keys("copy").head, set={"contexts": contexts})])
+    assert all(line.isprintable() and not line.startswith("other") for line in graph(shop.store).as_text().split("\n"))
 
 
 @pytest.mark.parametrize("hidden", HIDDEN)

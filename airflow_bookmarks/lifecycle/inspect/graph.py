@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import JobUnknownError
 from airflow_bookmarks.core.rules.lag import LagState
+from airflow_bookmarks.core.text.escaping import escaped
 from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, lags
 from airflow_bookmarks.sources.upstream import UpstreamSource
 
@@ -167,7 +168,7 @@ class JobGraph:
             node, reads = self.nodes[name], self.reads_of(name)
             state = f"  [{read.label}]" if read is not None and read.label else ""
             is_again = name in shown and bool(reads)
-            lines.append(f"{lead}{node.label}{state}{' (*)' if is_again else ''}")
+            lines.append(f"{lead}{escaped(node.label)}{state}{' (*)' if is_again else ''}")
             if is_again:
                 continue
             shown.add(name)

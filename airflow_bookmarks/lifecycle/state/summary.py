@@ -146,7 +146,7 @@ def log_found(log: logging.Logger, job: str, ctx: str, kind: str, watermark: str
         kind,
         state.run.number,
         head.epoch,
-        watermark,
+        escaped(str(watermark)),  # of a sequence it is made of the name of a file
     )
 
 
@@ -220,5 +220,5 @@ def log_committed(log: logging.Logger, job: str, ctx: str, number: int, state: C
         number,
         moved,
         state.run.number,
-        state.watermark,
+        escaped(str(state.watermark)),
     )
