@@ -185,7 +185,7 @@ def in_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> list[st
     lines += [f"  consumer {name} has read up to run {number}" for name, number in seen["consumers"].items()]
     if seen["holder"] is not None:
         lines.append(f"  held by {seen['holder']!r}")
-    return lines
+    return [escaped(line) for line in lines]  # for the log of an operator as well
 
 
 def _never_read(never: Mapping[str, Any] | None, change: Change) -> list[str]:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.cli import main
+from airflow_bookmarks.cli.changing import in_lines
 from airflow_bookmarks.cli.output import as_table
-from airflow_bookmarks.core.errors import NameInvalidError, OptionError, SourceError
+from airflow_bookmarks.core.errors import LookFailedError, NameInvalidError, OptionError, SourceError
 from airflow_bookmarks.core.job import check_name, check_run_id
 from airflow_bookmarks.core.ledger.quarantine import QuarantinedFile
 from airflow_bookmarks.core.run import RunKey
@@ -30,6 +31,7 @@ from airflow_bookmarks.lifecycle.maintenance.transfer import export
 from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
 from airflow_bookmarks.plugin.auth import Sight
 from airflow_bookmarks.plugin.presenters.bookmark import damaged_row
+from airflow_bookmarks.plugin.scan.child import LIMITS, _told
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.table import Update
@@ -256,6 +258,20 @@ def test_source_of_a_graph_makes_no_line_of_it(shop: Shop) -> None:
     contexts["raw"]["fingerprint"] += f"{ESCAPE}\nother"
     shop.store.table.transact([Update(shop.store.keys("copy").head, set={"contexts": contexts})])
     assert all(line.isprintable() and not line.startswith("other") for line in graph(shop.store).as_text().split("\n"))
+
+
+def test_preview_that_an_operator_logs_is_escaped(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    seen = preview(shop.store, "copy", Change("reset")).as_dict()
+    seen |= {"consumers": {f"report{ESCAPE}\nbookmark copy: reset": 1}, "written_twice": [f"/a{OTHER_WAY}"]}
+    assert all(line.isprintable() for line in in_lines("test", seen, Change("reset")))
+
+
+@pytest.mark.parametrize("said", [b"7", b"[]", b"{}", b'"answer"', b"[" * 100_000, b"", b'{"answer":'], ids=range(7))
+def test_what_a_child_says_that_is_no_answer_is_a_look_that_failed(said: bytes) -> None:
+    with pytest.raises(LookFailedError, match="before it had an answer"):
+        _told(said, "copy", LIMITS)
 
 
 @pytest.mark.parametrize("hidden", HIDDEN)

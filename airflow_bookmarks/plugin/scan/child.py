@@ -132,7 +132,9 @@ def look(
 def _told(said: bytes, job: str, limits: Limits) -> Mapping[str, Any]:
     try:
         told: Mapping[str, Any] = json.loads(said)
-    except ValueError as error:
+        if not isinstance(told, dict) or not told.keys() & {"answer", "error"}:
+            raise ValueError("it is no answer")
+    except (ValueError, RecursionError) as error:
         raise LookFailedError(
             f"job {job!r}: the process that looks at files for the API server was ended before it had an answer. It "
             f"may take {limits.life_s} s, {limits.memory >> 20} MiB of addresses, and {limits.answer >> 20} MiB for "
