@@ -493,7 +493,7 @@ class BookmarkedReader(ByFormat):
         run.set_schema(self._ctx, schema, change.facts())
         if plan.is_empty:
             run.set_rows(self._ctx, 0)
-            return frame
+            return self._job.uses.frame_of_empty(self._ctx, frame)
         wanted = UsageRequest(self._wanted.count_rows, column, not self._wanted.disposal.is_kept)
         return self._job.uses.frame_of(self._ctx, frame, wanted)
 

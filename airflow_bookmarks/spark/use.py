@@ -148,10 +148,17 @@ class Uses:
         self._job, self._on_unused = job, on_unused
         self._observed: dict[str, tuple[ObservedFrame, UsageRequest]] = {}
         self._marks: dict[str, frozenset[str]] = {}
+        self._inputs: dict[str, tuple[DataFrame, bool]] = {}  # by context: the planned frame, whether it is empty
         self._outputs = 0
+
+    def frame_of_empty(self, ctx: str, planned: DataFrame) -> DataFrame:
+        """Return the frame of a context that has nothing new, to be handed to the script."""
+        self._inputs[ctx] = planned, True
+        return planned
 
     def frame_of(self, ctx: str, planned: DataFrame, wanted: UsageRequest) -> DataFrame:
         """Return the frame of a context whose plan is not empty, to be handed to the script."""
+        self._inputs[ctx] = planned, False
         if wanted.is_any or self._on_unused == "error":
             observed = ObservedFrame(planned, wanted.column)
             self._observed[ctx] = observed, wanted
@@ -164,6 +171,21 @@ class Uses:
             return planned.alias(mark)
         self._marks[ctx] = query_of(planned).marks
         return planned
+
+    def is_without_input(self, frame: DataFrame) -> bool:
+        """Whether a frame is made from contexts that have nothing new alone, in a run where another one has something.
+
+        Spark Connect names relations anew each time that it is asked, so it is not known there, and False.
+        """
+        empty = [is_empty for _, is_empty in self._inputs.values()]
+        if all(empty) or not any(empty) or is_connect(frame.sparkSession):
+            return False
+        query = query_of(frame)
+        if not query.is_known:
+            return False
+        marks = {ctx: query_of(planned).marks for ctx, (planned, _) in self._inputs.items()}
+        found = [self._inputs[ctx][1] for ctx in marks if not marks[ctx].isdisjoint(query.marks)]
+        return bool(found) and all(found)
 
     @contextmanager
     def of_write(self, frame: DataFrame) -> Iterator[None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyspark.sql import DataFrameWriter
@@ -188,9 +189,11 @@ class BookmarkedWriter:
             log.warning("bookmark %s: output %r as %s, %s", self._job.name, self._name, self._format, loss)
         folder = run.place(self._name, sink.place(schema))
         # Where nothing is new, whether there are rows decides what becomes of them; and what is new may be read later.
-        count_rows = self._count_rows or not run.has_input
+        without_input = self._job.uses.is_without_input(self._frame)
+        count_rows = self._count_rows or not run.has_input or without_input
         with self._job.uses.of_write(self._frame):
             staged = sink.write(self._frame, files, folder, run.file_token, count_rows=count_rows)
+        staged = replace(staged, without_input=without_input)
         self._job.inputs.check_published(target, staged)
         run.staged(self._name, staged)
 

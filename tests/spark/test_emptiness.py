@@ -107,3 +107,40 @@ def test_consumer_reads_what_a_run_without_new_files_has_published(known: Lake) 
     assert consume() == 0
     assert rows_of(known.spark.read.schema("id BIGINT").parquet(known.path("api")).groupBy().count()) == [(8,)]
     assert lines_of(known.spark.read.text(known.path("raw"))) == ["a"]
+
+
+def _two(lake: Lake, *, joined: bool = False, **kwargs: Any) -> tuple[list[str], list[str], dict[str, Any]]:
+    """Overwrite a target from each of two contexts; return the lines that they hold then, and the first one's facts."""
+    with lake.job() as job:
+        one = job.read("one").text(lake.path("one"))
+        two = job.read("two").text(lake.path("two"))
+        made = one.join(two, "value") if joined else one
+        job.write(made, "one", **kwargs).mode("overwrite").text(lake.path("out_one"))
+        job.write(two, "two").mode("overwrite").text(lake.path("out_two"))
+    assert job.summary is not None
+    held = [lines_of(lake.spark.read.schema("value STRING").text(lake.path(name))) for name in ("out_one", "out_two")]
+    return held[0], held[1], job.summary["outputs"]["one"]
+
+
+@pytest.fixture
+def pair(lake: Lake) -> Lake:
+    """Let a first run overwrite two targets, and bring something new for the second context alone."""
+    lake.put("a.txt", "a", folder="one")
+    lake.put("a.txt", "a", folder="two")
+    assert _two(lake)[:2] == (["a"], ["a"])
+    lake.put("b.txt", "b", folder="two")
+    return lake
+
+
+def test_target_of_a_context_without_news_stays_while_another_has_some(pair: Lake) -> None:
+    one, two, facts = _two(pair)
+    assert (one, two, facts["rows"]) == (["a"], ["b"], 0)
+    assert "replaced_files" not in facts
+
+
+def test_target_of_a_context_without_news_is_wiped_where_the_script_says_so(pair: Lake) -> None:
+    assert _two(pair, when_empty="publish")[:2] == ([], ["b"])
+
+
+def test_result_without_rows_that_is_made_of_news_too_replaces_its_target(pair: Lake) -> None:
+    assert _two(pair, joined=True)[:2] == ([], ["b"])

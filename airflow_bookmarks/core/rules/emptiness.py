@@ -28,7 +28,15 @@ class Increment:
         """Whether the run read contexts and none of them had anything: `when_empty` counts in such a run alone."""
         return self.reads and not self.has_input
 
-    def publishes(self, *, rows: int | None, files: int, overwrites: bool, when_empty: WhenEmpty | None) -> bool:
+    def publishes(
+        self,
+        *,
+        rows: int | None,
+        files: int,
+        overwrites: bool,
+        when_empty: WhenEmpty | None,
+        without_input: bool = False,
+    ) -> bool:
         """Decide whether what is staged for an output is published.
 
         Rows are published, because they were made of something else. But if neither a context nor `job.state` moved,
@@ -41,12 +49,13 @@ class Increment:
             files: how many files are staged.
             overwrites: whether the publish deletes what it replaces.
             when_empty: what the script says; None: nothing.
+            without_input: whether it was made from contexts that have nothing new alone, in a run that has some.
         """
+        has_rows = files > 0 if rows is None else rows > 0
         if not self.is_without_input:
-            return True
+            return has_rows or not without_input or when_empty == "publish"
         if when_empty is not None:
             return when_empty == "publish"
-        has_rows = files > 0 if rows is None else rows > 0
         return has_rows and (bool(self.state_changed) or not (overwrites or self.leaves_input))
 
     def is_empty(self, *, publishes: bool) -> bool:

@@ -60,7 +60,8 @@ class Staged:
     """What lies staged: pairs (staged file, name in the target), files that the publish deletes, and counts.
 
     `rows` is None where they were not counted; `schema` is the JSON of what was written; `files` are the staged files
-    in the order of the moves (None: not looked at).
+    in the order of the moves (None: not looked at). `without_input` is whether it was made from contexts that have
+    nothing new alone, though another context of the run has something.
     """
 
     moves: Sequence[tuple[str, str]]
@@ -69,6 +70,7 @@ class Staged:
     bytes: int = 0
     schema: str | None = None
     files: Listing | None = None
+    without_input: bool = False
 
 
 def place_entry(

@@ -40,6 +40,7 @@ def is_published(increment: Increment, facts: Mapping[str, Any], staged: Staged)
         files=len(staged.moves),
         overwrites=facts.get("mode", Mode.APPEND) != Mode.APPEND,
         when_empty=facts.get(WHEN_EMPTY),
+        without_input=staged.without_input,
     )
 
 
