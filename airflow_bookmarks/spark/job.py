@@ -19,11 +19,10 @@ from airflow_bookmarks.core.settings import Settings
 from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.lifecycle.changes.naming import key_of
 from airflow_bookmarks.lifecycle.history.shards import Layout, check_not_sharded
-from airflow_bookmarks.lifecycle.protocol.failpoint import fault_from_environment
-from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal, OnPublished
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.run.environment import environment_of
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.lifecycle.run.unknown_run import OnUnknownRuns
 from airflow_bookmarks.lifecycle.state.manifest import Manifests
@@ -151,7 +150,7 @@ class BookmarkedJob:
             on_unused=on_unused,
         )
         self.name, self.store = self._given.name, self._given.store
-        self._machine = RunEnvironment(at=fault_from_environment(self._given.caller.attempt))
+        self._machine = environment_of(self.store, self._given.caller.attempt)
         self._layout: Layout | None = None
         self._looks: Looks | None = None
         self._number: int | None = None

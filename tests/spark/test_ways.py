@@ -15,7 +15,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-import airflow_bookmarks.spark.job
+import airflow_bookmarks.lifecycle.run.environment
 from airflow_bookmarks.core.errors import SchemaChangedError, SourceChangedError
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
@@ -303,7 +303,7 @@ def after_the_plan(monkeypatch: pytest.MonkeyPatch, happens: Any) -> None:
 
         return hook
 
-    monkeypatch.setattr(airflow_bookmarks.spark.job, "fault_from_environment", hook_of)
+    monkeypatch.setattr(airflow_bookmarks.lifecycle.run.environment, "fault_from_environment", hook_of)
 
 
 def two_files(lake: Lake) -> Path:

@@ -1,0 +1,36 @@
+"""What users test their own bookmarked jobs with: `docs/testing.md` shows it on a whole job.
+
+    memory     an empty store in memory, for one test
+    fixtures   the same as a pytest fixture: pytest_plugins = ["airflow_bookmarks.testing.fixtures"]
+    run_over   runs a job once for each arrival, and again after a crash
+    result     what each of these runs has read, committed and published
+    rows       the assertion that each arrived row is in the target once
+    arrival    what arrives before a run, of whatever kind the input is
+    files      arrivals of files: new, late, tied, overwritten, of another schema, empty, corrupt, vanishing
+    crash      a driver that dies at a point of the protocol
+    driver     the store as one such driver has it
+
+It knows neither Airflow nor Spark: the session is the one that a test gives. Only `fixtures` imports pytest.
+"""
+
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.testing import files
+from airflow_bookmarks.testing.arrival import Arrival
+from airflow_bookmarks.testing.crash import SimulatedCrash
+from airflow_bookmarks.testing.memory import memory_store
+from airflow_bookmarks.testing.result import RunResult, RunResults
+from airflow_bookmarks.testing.rows import assert_each_row_once
+from airflow_bookmarks.testing.run_over import RunSetup, run_over
+
+__all__ = [
+    "Arrival",
+    "Failpoint",
+    "RunResult",
+    "RunResults",
+    "RunSetup",
+    "SimulatedCrash",
+    "assert_each_row_once",
+    "files",
+    "memory_store",
+    "run_over",
+]

@@ -1,0 +1,332 @@
+"""Arrivals of files in a local folder: in the order and the state in which files come in real life.
+
+    from airflow_bookmarks.testing import files
+
+    files.new("month=1/a.csv", [{"id": 1, "delay": 5}])
+
+Names are paths below the folder of the test. Rows are written as the name says: `.csv` (with a header), `.json` or
+`.jsonl` (a record a line), `.txt` (one column, `value`), each also with `.gz`; any other format by `content=`.
+
+Times are those of the file system, set by `os.utime`, and follow from what lies in the folder, never from the clock:
+the first file is of `FIRST_TIME`, and each new one a minute younger than the youngest there. Nothing is random but
+`history`, which has a seed.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path, PurePosixPath
+from random import Random
+from typing import TYPE_CHECKING, TypeAlias
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.files.input import is_hidden
+from airflow_bookmarks.testing.arrival import Arrival, ArrivedRow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Rows: TypeAlias = "Sequence[ArrivedRow]"
+
+FIRST_TIME = datetime(2024, 1, 1, tzinfo=UTC)
+_APART_NS = 60 * 1_000_000_000
+
+_CORRUPT = {".csv": b'"no end\x00\n', ".json": b'{"no": "end\n', ".jsonl": b'{"no": "end\n', ".txt": b"\xff\xfe\xff"}
+
+
+# ---- one file
+
+
+def new(name: str, rows: Rows = (), *, content: bytes | None = None) -> Arrival:
+    """Return a file that arrives after all others, as most do.
+
+    Args:
+        name: its path below the folder: "a.csv", "month=1/a.csv".
+        rows: what is in it.
+        content: its bytes, of a format that is not written here; `rows` says what a job can read of them.
+
+    Raises:
+        OptionError: the name is no path below a folder, or Spark would not read it; or the rows can't be written so.
+
+    Example:
+        >>> new("a.txt", [{"value": "one"}, {"value": "two"}]).rows
+        ({'value': 'one'}, {'value': 'two'})
+    """
+    return _arrival(name, rows, content, lambda folder: _newest_ns(folder) + _APART_NS)
+
+
+def late(name: str, rows: Rows = (), *, content: bytes | None = None, by: timedelta = timedelta(days=1)) -> Arrival:
+    """Return a file that arrives now and has an old time: older than the youngest file there, `by` so much.
+
+    Raises:
+        OptionError: as of `new`; or `by` is not positive. When it arrives: no file is there, so none can be late.
+    """
+    if not isinstance(by, timedelta) or by <= timedelta(0):
+        raise OptionError(f"late({name!r}, by={by!r}): expected a positive timedelta. Nothing was written.")
+    by_ns = by // timedelta(microseconds=1) * 1000
+    return _arrival(name, rows, content, lambda folder: _newest_ns(_with_files(folder, "late", name)) - by_ns)
+
+
+def tied(name: str, rows: Rows = (), *, content: bytes | None = None) -> Arrival:
+    """Return a file that has exactly the time of the youngest file there.
+
+    Raises:
+        OptionError: as of `new`. When it arrives: no file is there to be tied with.
+    """
+    return _arrival(name, rows, content, lambda folder: _newest_ns(_with_files(folder, "tied", name)))
+
+
+def overwritten(name: str, rows: Rows = (), *, content: bytes | None = None) -> Arrival:
+    """Return a file that replaces the one of the same name, with other content and a new time.
+
+    Raises:
+        OptionError: as of `new`. When it arrives: there is no such file, or it has that content already.
+    """
+    _check_name(name)
+    body = _body(name, rows, content)
+
+    def time_ns(folder: Path) -> int:
+        path = folder / name
+        if not path.is_file() or path.read_bytes() == body:
+            why = "has that content already" if path.is_file() else "is not there"
+            raise OptionError(
+                f"overwritten({name!r}): the file {why}, so this arrival would overwrite nothing. Nothing was written. "
+                "Let new(...) of that name arrive in an earlier step, with other rows."
+            )
+        return _newest_ns(folder) + _APART_NS
+
+    return _arrival(name, rows, content, time_ns)
+
+
+def empty(name: str) -> Arrival:
+    """Return a new file of no bytes.
+
+    Raises:
+        OptionError: see `new`.
+    """
+    return new(name, content=b"")
+
+
+def corrupt(name: str, *, content: bytes | None = None) -> Arrival:
+    """Return a new file that can't be parsed as what its name says.
+
+    Compressed text breaks off; CSV and JSON have a record without an end, which Spark makes NULLs of unless the job
+    says otherwise (docs/quarantine.md); any other format is not what its name says.
+
+    Args:
+        name: see `new`.
+        content: its bytes; default: by the name.
+
+    Raises:
+        OptionError: see `new`.
+    """
+    _check_name(name)
+    if content is None:
+        suffix = PurePosixPath(name).suffix
+        broken = gzip.compress(b"no end" * 100, mtime=0)[:-12]
+        content = broken if suffix == ".gz" else _CORRUPT.get(suffix, b"no file of this format")
+    return new(name, content=content)
+
+
+def vanishing(name: str, rows: Rows = (), *, content: bytes | None = None) -> Arrival:
+    """Return a new file that is there while a run plans, and gone as soon as its plan is stored, before it is read.
+
+    What the job does then, its `on_missing` says. A run with `pause` or `disable` stores no plan, and keeps the file.
+
+    Raises:
+        OptionError: see `new`.
+    """
+    arrival = new(name, rows, content=content)
+    return Arrival(name, arrival.rows, arrival.arrive, vanish=lambda folder: (folder / name).unlink())
+
+
+# ---- other columns
+
+
+def with_added_column(name: str, rows: Rows, column: str, value: object) -> Arrival:
+    """Return a new file whose rows have one column more than `rows`, at the end, and `value` in each.
+
+    Raises:
+        OptionError: as of `new`; or the rows have that column.
+
+    Example:
+        >>> with_added_column("b.csv", [{"id": 2}], "carrier", "UA").rows
+        ({'id': 2, 'carrier': 'UA'},)
+    """
+    if any(column in row for row in rows):
+        raise OptionError(
+            f"with_added_column({name!r}): the rows have the column {column!r} already. Nothing was written. Name "
+            "another one, or leave it out of the rows."
+        )
+    return new(name, [{**row, column: value} for row in rows])
+
+
+def with_other_type(name: str, rows: Rows, column: str, value: object) -> Arrival:
+    """Return a new file whose rows have `value` in a column that was of another type: text for a number.
+
+    Raises:
+        OptionError: as of `new`; or a row has no such column, or a value of that type.
+
+    Example:
+        >>> with_other_type("b.csv", [{"id": 2}], "id", "two").rows
+        ({'id': 'two'},)
+    """
+    for row in rows:
+        if column not in row or type(row[column]) is type(value):
+            has = f"a {type(value).__name__} there already" if column in row else f"only {list(row)}"
+            raise OptionError(
+                f"with_other_type({name!r}): {value!r} gives the column {column!r} no other type: a row has {has}. "
+                "Nothing was written. Give a value of another type, for a column of the rows."
+            )
+    return new(name, [{**row, column: value} for row in rows])
+
+
+# ---- many
+
+
+def history(steps: int, row: Callable[[int], ArrivedRow], *, seed: int, suffix: str = ".csv") -> list[list[Arrival]]:
+    """Return what arrives before each of so many runs: new, late, tied, overwritten and empty files, or nothing.
+
+    The same seed gives the same arrivals. No file is overwritten before a run could read it, and each row comes once.
+
+    Args:
+        steps: how many runs.
+        row: makes the row of a number, 1 and up; no two alike.
+        seed: of the order and the kinds of arrivals.
+        suffix: of the names, which says the format: see `new`.
+
+    Raises:
+        OptionError: `steps` is not positive, or see `new`.
+
+    Example:
+        >>> [[arrival.name for arrival in step] for step in history(3, lambda n: {"id": n}, seed=1)]
+        [['0001.csv'], ['0001.csv', '0002.csv'], []]
+    """
+    if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
+        raise OptionError(f"history(steps={steps!r}): expected a positive number. Nothing was written.")
+    return _History(Random(seed), row, suffix).steps(steps)
+
+
+class _History:
+    def __init__(self, random: Random, row: Callable[[int], ArrivedRow], suffix: str) -> None:
+        self._random, self._row, self._suffix = random, row, suffix
+        self._rows, self._names = 0, 0
+        self._known: list[str] = []  # what earlier steps brought, and what can be overwritten
+
+    def steps(self, count: int) -> list[list[Arrival]]:
+        steps = [[self._new(new)]]
+        steps[0] += [self._new(tied) for _ in range(self._random.randint(0, 1))]
+        while len(steps) < count:
+            self._known = sorted({*self._known, *(arrival.name for arrival in steps[-1] if arrival.rows)})
+            steps.append(self._step())
+        return steps[:count]
+
+    def _step(self) -> list[Arrival]:
+        overwrites = self._random.sample(self._known, self._random.randint(0, 1))
+        step = [overwritten(name, self._some_rows()) for name in overwrites]
+        step += [self._new(self._random.choice((new, late, tied))) for _ in range(self._random.randint(0, 2))]
+        return [*step, empty(self._name())] if self._random.random() < 0.2 else step
+
+    def _new(self, kind: Callable[[str, Rows], Arrival]) -> Arrival:
+        return kind(self._name(), self._some_rows())
+
+    def _name(self) -> str:
+        self._names += 1
+        return f"{self._names:04}{self._suffix}"
+
+    def _some_rows(self) -> list[ArrivedRow]:
+        first, count = self._rows + 1, self._random.randint(1, 3)
+        self._rows += count
+        return [self._row(number) for number in range(first, first + count)]
+
+
+# ---- writing
+
+
+def _arrival(name: str, rows: Rows, content: bytes | None, time_ns: Callable[[Path], int]) -> Arrival:
+    _check_name(name)
+    body = _body(name, rows, content)
+
+    def arrive(folder: Path) -> None:
+        path, at = folder / name, time_ns(folder)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(body)
+        os.utime(path, ns=(at, at))
+
+    return Arrival(name, tuple(dict(row) for row in rows), arrive)
+
+
+def _check_name(name: str) -> None:
+    parts = name.split("/") if isinstance(name, str) else []
+    if not parts or any(part in ("", ".", "..") or "\0" in part for part in parts):
+        raise OptionError(
+            f"{name!r} is no path below the folder of the test. Nothing was written. Right is, for example, 'a.csv' or "
+            "'month=1/a.csv'."
+        )
+    if any(map(is_hidden, parts)):
+        raise OptionError(
+            f"{name!r}: Spark reads no name that begins with '.' or '_' or ends in '._COPYING_', so nothing of it "
+            "would ever arrive. Nothing was written. Give it another name."
+        )
+
+
+def _newest_ns(folder: Path) -> int:
+    times = [path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()]
+    return max(times, default=int(FIRST_TIME.timestamp()) * 1_000_000_000 - _APART_NS)
+
+
+def _with_files(folder: Path, kind: str, name: str) -> Path:
+    if not any(path.is_file() for path in folder.rglob("*")):
+        raise OptionError(
+            f"{kind}({name!r}): no file is in {str(folder)!r} yet, so none can be {kind}. Nothing was written. Let "
+            "new(...) arrive before it."
+        )
+    return folder
+
+
+def _body(name: str, rows: Rows, content: bytes | None) -> bytes:
+    if content is not None:
+        if not isinstance(content, bytes):
+            raise OptionError(f"content of {name!r} is {type(content).__name__}: expected bytes. Nothing was written.")
+        return content
+    path = PurePosixPath(name)
+    is_packed = path.suffix == ".gz"
+    text = _text(name, PurePosixPath(path.stem).suffix if is_packed else path.suffix, rows)
+    return gzip.compress(text.encode(), mtime=0) if is_packed else text.encode()
+
+
+def _text(name: str, suffix: str, rows: Rows) -> str:
+    if any(list(row) != list(rows[0]) for row in rows):
+        raise OptionError(f"the rows of {name!r} have different columns. Nothing was written. Give each the same.")
+    match suffix:
+        case ".csv":
+            return _csv(rows)
+        case ".json" | ".jsonl":
+            return "".join(f"{json.dumps(row, default=str)}\n" for row in rows)
+        case ".txt":
+            return _lines(name, rows)
+    raise OptionError(
+        f"{name!r}: rows are written as .csv, .json, .jsonl or .txt, each also with .gz. Nothing was written. Give the "
+        "bytes of any other format as content=, and what a job can read of them as rows."
+    )
+
+
+def _csv(rows: Rows) -> str:
+    if not rows:
+        return ""
+    out = io.StringIO(newline="")
+    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def _lines(name: str, rows: Rows) -> str:
+    if any(list(row) != ["value"] for row in rows):
+        raise OptionError(f"{name!r} is text, whose one column is 'value'. Nothing was written. Give rows of that.")
+    return "".join(f"{row['value']}\n" for row in rows)

@@ -1,0 +1,210 @@
+"""What each run of a job under test has read, committed and published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
+
+from airflow_bookmarks.core.plan import FilePlan, decode_moves
+from airflow_bookmarks.lifecycle.state.execution_summary import joined
+from airflow_bookmarks.lifecycle.state.summary import Summary
+from airflow_bookmarks.store.codec.item import payload_of
+
+if TYPE_CHECKING:
+    from airflow_bookmarks.core.run import Payload
+    from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.table import Attributes
+    from airflow_bookmarks.testing.arrival import ArrivedRow
+    from airflow_bookmarks.testing.driver import DriverStore
+
+_PLAN = "plan:"  # of the attributes of a side record that hold a plan
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What one call of the job function did.
+
+    Args:
+        step: the number of the step, 1 and up.
+        attempt: its try: 2 for the one that follows a crash.
+        read: the names of what was planned to be read, by context; of files, the paths below the folder of the test.
+            Of a try that did not commit, what it was about to read.
+        skipped: what was left out, counted by reason and context (docs/left_out.md).
+        committed: the numbers of the runs that were committed.
+        published: the numbers of the runs that became visible, also of those that a try before had committed.
+        visible: the names of what became visible with them, by output; of files, the paths below the target.
+        rows_read: rows per context, None where they were not counted (`count_rows` of `job.read`).
+        rows_written: rows per output of the committed runs.
+        summary: what the operator returns of it (`job.summary`); None where no run was committed and published here,
+            and of pause and disable.
+        crashed_at: the point at which it died.
+        error: what it failed with.
+        returned: what the job function returned.
+    """
+
+    step: int
+    attempt: int
+    read: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    skipped: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    committed: tuple[int, ...] = ()
+    published: tuple[int, ...] = ()
+    visible: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rows_read: Mapping[str, int | None] = field(default_factory=dict)
+    rows_written: Mapping[str, int | None] = field(default_factory=dict)
+    summary: Mapping[str, Any] | None = None
+    crashed_at: Failpoint | None = None
+    error: Exception | None = None
+    returned: object = None
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether a run of it was committed."""
+        return bool(self.committed)
+
+    @property
+    def is_published(self) -> bool:
+        """Whether all that it committed was published, and something was."""
+        return bool(self.published) and set(self.committed) <= set(self.published)
+
+
+@dataclass(frozen=True, slots=True)
+class RunResults(Sequence[RunResult]):
+    """The results of all runs, in their order.
+
+    Args:
+        runs: one for each call of the job function.
+        arrived_rows: all rows that ever arrived, those of overwritten input included.
+        current_rows: the rows of what is there at the end: of overwritten input the last ones.
+    """
+
+    runs: tuple[RunResult, ...]
+    arrived_rows: tuple[ArrivedRow, ...]
+    current_rows: tuple[ArrivedRow, ...]
+
+    @overload
+    def __getitem__(self, index: int) -> RunResult: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[RunResult]: ...
+    def __getitem__(self, index: int | slice) -> RunResult | Sequence[RunResult]:
+        return self.runs[index]
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __iter__(self) -> Iterator[RunResult]:
+        return iter(self.runs)
+
+
+# ---- from what a driver has done
+
+
+def result_of(
+    store: BookmarkStore,
+    driver: DriverStore,
+    base: str,
+    step: int,
+    attempt: int,
+    error: Exception | None,
+    value: object,
+) -> RunResult:
+    """Return what a driver did in one try of a step.
+
+    Args:
+        store: answers also where the driver has died.
+        base: what the names of the test's input begin with, and those of a result don't.
+        value: what the job function returned.
+    """
+    contexts, outputs = _measured(driver)
+    return RunResult(
+        step=step,
+        attempt=attempt,
+        read=_read(store, driver, base),
+        skipped=_skipped(driver),
+        committed=tuple(run.key.number for _, run in driver.committed),
+        published=tuple(run.key.number for _, run in driver.published),
+        visible=_visible(store, driver),
+        rows_read=_rows_in_all(contexts),
+        rows_written=_rows_in_all(outputs),
+        summary=_summary(driver),
+        crashed_at=driver.crashed_at,
+        error=error,
+        returned=value,
+    )
+
+
+_Measured: TypeAlias = "list[tuple[str, Mapping[str, Any]]]"
+
+
+def _measured(driver: DriverStore) -> tuple[_Measured, _Measured]:
+    """Return the facts of contexts, and of outputs, of each run that ended, by their names."""
+    contexts: _Measured = []
+    outputs: _Measured = []
+    for _, run in driver.committed:
+        contexts += run.metrics.get("contexts", {}).items()
+        outputs += [(name, output.facts) for name, output in run.outputs.items()]
+    for _, record in driver.side_records.values():
+        contexts += _facts_in(record, "contexts")
+        outputs += _facts_in(record, "outputs")
+    return contexts, outputs
+
+
+def _facts_in(record: Attributes, name: str) -> _Measured:
+    """Return what a side record has of contexts or outputs, by their names."""
+    found = record.get(name)
+    return [(key, facts) for key, facts in found.items() if isinstance(facts, dict)] if isinstance(found, dict) else []
+
+
+def _rows_in_all(measured: _Measured) -> dict[str, int | None]:
+    sums: dict[str, int | None] = {}
+    for name, facts in measured:
+        rows, before = facts.get("rows"), sums.get(name, 0)
+        sums[name] = None if rows is None or before is None else before + rows
+    return sums
+
+
+def _read(store: BookmarkStore, driver: DriverStore, base: str) -> dict[str, tuple[str, ...]]:
+    bodies = [(ctx, entry.body) for (_, _, ctx), entry in driver.plans.items()]
+    for _, record in driver.side_records.values():
+        plans = [(name, value) for name, value in record.items() if name.startswith(_PLAN)]
+        bodies += [(name.removeprefix(_PLAN), payload_of(value)) for name, value in plans]
+    read: dict[str, tuple[str, ...]] = {}
+    for ctx, body in bodies:
+        read[ctx] = read.get(ctx, ()) + names_planned(store, body, base)
+    return read
+
+
+def names_planned(store: BookmarkStore, body: Payload, base: str) -> tuple[str, ...]:
+    """Return the names of what a stored plan reads, without the `base` that they begin with."""
+    paths = FilePlan.decode(store.blobs.get(body)).files.paths
+    return tuple(path.removeprefix(f"{base}/") for path in paths)
+
+
+def _skipped(driver: DriverStore) -> dict[str, dict[str, int]]:
+    facts = [(ctx, entry.facts) for (_, _, ctx), entry in driver.plans.items()]
+    facts += [found for _, record in driver.side_records.values() for found in _facts_in(record, "contexts")]
+    skipped: dict[str, dict[str, int]] = {}
+    for ctx, found in facts:
+        counts = skipped.setdefault(ctx, {})
+        for reason, count in (found.get("skipped") or {}).items():
+            counts[reason] = counts.get(reason, 0) + count
+    return skipped
+
+
+def _visible(store: BookmarkStore, driver: DriverStore) -> dict[str, tuple[str, ...]]:
+    visible: dict[str, tuple[str, ...]] = {}
+    for _, run in driver.published:
+        for name, output in run.outputs.items():
+            moves = [] if output.publish is None else decode_moves(store.blobs.get(output.publish))
+            names = (target.removeprefix(f"{output.target}/") for _, target in moves)
+            visible[name] = (*visible.get(name, ()), *names)
+    return visible
+
+
+def _summary(driver: DriverStore) -> dict[str, Any] | None:
+    if not driver.own or driver.crashed_at is not None:
+        return None
+    last = driver.own[-1][0]
+    made = [Summary.of(run, driver.namespace, job) for job, run in driver.own if job == last]
+    return joined(made).as_dict()

@@ -1,0 +1,132 @@
+"""The assertion that each arrived row is in a target once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.testing.arrival import ArrivedRow
+
+_SHOWN = 5
+
+
+@runtime_checkable
+class Collectable(Protocol):
+    """A DataFrame, as far as it is looked at here."""
+
+    def collect(self) -> Sequence[Any]:
+        """Return all rows."""
+        ...
+
+
+Target: TypeAlias = Collectable | Iterable[Any]
+
+
+def assert_each_row_once(
+    arrived: Iterable[ArrivedRow], target: Target, *, columns: Sequence[str] | None = None
+) -> None:
+    """Make sure that the target has each row that arrived, as often as it arrived, and no other.
+
+    Args:
+        arrived: rows as mappings: `results.arrived_rows` of a target that is appended to, `results.current_rows` of one
+            in which a corrected input replaces what it was.
+        target: a DataFrame, or rows of one, or mappings.
+        columns: those that tell one row from another, where the job changes the rest; default: all that the arrived
+            rows have.
+
+    Raises:
+        AssertionError: rows are missing, are there too often, or never arrived; the message has the first of each.
+        OptionError: arrived rows have different columns and `columns` is not given, or a row lacks one of them.
+
+    Example:
+        >>> assert_each_row_once([{"id": 1}, {"id": 2}], [{"id": 2}, {"id": 1}])
+        >>> assert_each_row_once([{"id": 1}], [{"id": 1}, {"id": 1}])
+        Traceback (most recent call last):
+        ...
+        AssertionError: not each arrived row is in the target once:
+        1 row(s) too often: (id=1) 2 times, and arrived once
+    """
+    rows, found = [dict(row) for row in arrived], [_mapping(row) for row in _rows(target)]
+    names = _columns(rows, columns)
+    wanted, there = _counted(rows, names, "an arrived row"), _counted(found, names, "a row of the target")
+    faults = [*_told(wanted, there, names)]
+    if not rows and found and not names:
+        faults = [f"nothing arrived, and {len(found)} row(s) are there"]
+    if faults:
+        raise AssertionError("\n".join(["not each arrived row is in the target once:", *faults]))
+
+
+def _columns(rows: Sequence[ArrivedRow], columns: Sequence[str] | None) -> Sequence[str]:
+    if columns is not None:
+        if isinstance(columns, str) or not columns:
+            raise OptionError(f"columns={columns!r}: expected a list of names, such as ['id']. Nothing was compared.")
+        return columns
+    if any(row.keys() != rows[0].keys() for row in rows):
+        raise OptionError(
+            "arrived rows have different columns. Nothing was compared. Say with columns=['id'] which ones tell one "
+            "row from another."
+        )
+    return list(rows[0]) if rows else []
+
+
+def _rows(target: Target) -> Iterable[Any]:
+    return target.collect() if isinstance(target, Collectable) else target
+
+
+def _mapping(row: Any) -> Mapping[str, Any]:
+    if isinstance(row, Mapping):
+        return row
+    if hasattr(row, "asDict"):
+        found: dict[str, Any] = row.asDict()
+        return found
+    raise OptionError(
+        f"the target has {row!r}, which is neither a row of a DataFrame nor a mapping. Nothing was compared. Give the "
+        "DataFrame, or its rows."
+    )
+
+
+_Key: TypeAlias = tuple[Hashable, ...]
+
+
+def _counted(rows: Iterable[Mapping[str, Any]], names: Sequence[str], what: str) -> Counter[_Key]:
+    counted: Counter[_Key] = Counter()
+    for row in rows:
+        missing = [name for name in names if name not in row]
+        if missing:
+            raise OptionError(
+                f"{what} has no column {missing[0]!r}, only {list(row)}. Nothing was compared. Say with columns=[...] "
+                "which ones to compare."
+            )
+        counted[tuple(_comparable(row[name]) for name in names)] += 1
+    return counted
+
+
+def _comparable(value: object) -> Hashable:
+    try:
+        hash(value)
+    except TypeError:  # an array, a map
+        return repr(value)
+    return value
+
+
+def _told(wanted: Counter[_Key], there: Counter[_Key], names: Sequence[str]) -> Iterable[str]:
+    missing = [f"{_shown(key, names)}" for key in wanted if key not in there]
+    seldom = [_often(key, wanted, there, names) for key in wanted if 0 < there[key] < wanted[key]]
+    often = [_often(key, wanted, there, names) for key in wanted if there[key] > wanted[key]]
+    other = [_shown(key, names) for key in there if key not in wanted]
+    kinds = {"missing": missing, "too seldom": seldom, "too often": often, "that never arrived": other}
+    for kind, rows in kinds.items():
+        if rows:
+            more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+            yield f"{len(rows)} row(s) {kind}: {', '.join(rows[:_SHOWN])}{more}"
+
+
+def _often(key: _Key, wanted: Counter[_Key], there: Counter[_Key], names: Sequence[str]) -> str:
+    came = "once" if wanted[key] == 1 else f"{wanted[key]} times"
+    return f"{_shown(key, names)} {there[key]} times, and arrived {came}"
+
+
+def _shown(key: _Key, names: Sequence[str]) -> str:
+    return f"({', '.join(f'{name}={value!r}' for name, value in zip(names, key, strict=True))})"
