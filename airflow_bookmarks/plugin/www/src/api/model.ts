@@ -33,7 +33,7 @@ export type Wish =
   | Schemas["UndoWish"]
   | Schemas["DeleteWish"];
 /** A change as it is made. */
-export type ChangeAsk = Schemas["Reset"] | Schemas["Rewind"] | Schemas["Set"] | Schemas["Undo"] | Schemas["Delete"];
+export type ChangeAsk = Schemas["Reset"] | Schemas["Rewind"] | Schemas["Set"] | Schemas["Undo"] | Schemas["DeleteJob"];
 /** A change as somebody else is asked to approve it. */
 export type RequestAsk =
   | Schemas["ResetRequest"]
