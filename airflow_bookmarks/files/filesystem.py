@@ -132,8 +132,8 @@ class FileSystem(Protocol):
 class ChangeableFileSystem(FileSystem, Protocol):
     """A file system that also moves and deletes: opened by `open_to_change` alone.
 
-    Who lists, reads and looks has no use for it, and who takes paths from state goes by `lifecycle.file_changes`, which
-    shows first that they are the job's own.
+    Who lists, reads and looks has no use for it, and who takes paths from state goes by
+    `lifecycle.protocol.file_changes`, which shows first that they are the job's own.
     """
 
     def move(self, source: str, target: str) -> bool:

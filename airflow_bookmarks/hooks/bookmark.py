@@ -223,7 +223,7 @@ class BookmarkHook(BaseHook):
     def list(self, *, with_shards: bool = False) -> Rows:
         """Return all jobs of the namespace, by name; a sharded one as one, or `with_shards` as its virtual shards.
 
-        `lifecycle.sharded_list.grouped` says what the row of a sharded job has.
+        `lifecycle.inspect.sharded_list.grouped` says what the row of a sharded job has.
         """
         from airflow_bookmarks.lifecycle.inspect.sharded_list import grouped
         from airflow_bookmarks.lifecycle.inspect.status import bookmarks

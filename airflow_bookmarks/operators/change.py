@@ -1,6 +1,6 @@
 """Operators that change where a job stands: reset, rewind, set, set-state, undo. The rules are those of the command
-line and the page, because it is the same code: `lifecycle.change` makes the change, `lifecycle.protection` files the
-request.
+line and the page, because it is the same code: `lifecycle.changes.change` makes the change,
+`lifecycle.changes.approval` files the request.
 
 A change is made once for a series of tries (a task with its retries). A try leaves its mark in the audit event of the
 change, as the name of who did it, and looks for the marks of its series before it changes anything:

@@ -69,7 +69,7 @@ owner sk staging state taken_at taken_nonce task_id to updated_at version versio
 """
 OF_RUNS = frozenset(_OF_RUNS.split())
 BY_NAME_OF_RUNS = ("output:", "plan:", "position:", "replaced:", "schema:")  # one for each output or context
-# Of requests and of decisions on them, as `lifecycle.protection` and `store.protection` write them.
+# Of requests and of decisions on them, as `lifecycle.changes.approval` and `store.transitions.approval` write them.
 _OF_PEOPLE = """
 change decided_at decided_by decided_by_kind decision done kind preview protected request valid_until void who
 who_kind why

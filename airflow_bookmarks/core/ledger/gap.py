@@ -1,6 +1,7 @@
 """Gaps: what is missing between the first and the last number, or day, that a context has seen, as people are shown it.
 
-What was seen is kept by `core.seen`; this module needs no numpy, since whoever waits or looks from a DAG imports it.
+What was seen is kept by `core.ledger.seen`; this module needs no numpy, since whoever waits or looks from a DAG imports
+it.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ class Terms(TypedDict, total=False):
         who: who asks for it; required.
         force: also under a lease: the run that holds it is fenced. Default: refused.
         expected_version: refuse if the head has another version by now. Default None: any.
-        approved: a second person has approved it (see `lifecycle.protection`); a protected job needs that.
+        approved: a second person has approved it (see `lifecycle.changes.approval`); a protected job needs that.
     """
 
     reason: Required[str]

@@ -10,8 +10,8 @@ seven days. An approved change that is refused after all (the job is busy) stays
 go void.
 
 Both persons are authenticated: somebody else than they vouches for their names. Which names may be those of one
-person is decided by `core.identity.may_be_one_person`; two AWS roles, or an AWS role and a user of the page, can't be
-told from two people.
+person is decided by `core.text.identity.may_be_one_person`; two AWS roles, or an AWS role and a user of the page, can't
+be told from two people.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class Request:
     """A change that somebody asked for, and what became of it.
 
     `state` is as of the moment when it was read: "open"; "approved" (and not carried out yet); "done"; "rejected";
-    "expired"; "void". `version` is that of the job when `preview` (plain values, as `Preview.as_dict` gives them) was
-    made. `decided_by` is None before there is a decision.
+    "expired"; "void". `version` is that of the job when `preview` (plain values, as `ChangePreview.as_dict` gives them)
+    was made. `decided_by` is None before there is a decision.
     """
 
     id: str

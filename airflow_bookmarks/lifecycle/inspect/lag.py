@@ -1,4 +1,4 @@
-"""Lag: how far each job is behind the jobs and folders that it reads, and whether that is a trouble (`core.lag`).
+"""Lag: how far each job is behind the jobs and folders that it reads, and whether that is a trouble (`core.rules.lag`).
 
 What it takes, so that all jobs of a namespace can be looked at: one query for the index, one request for each hundred
 heads and for each hundred edges. Only where something is unread, or the upstream's history moved, two or three queries

@@ -29,7 +29,7 @@ def groups_of(jobs: Iterable[str]) -> dict[str, list[str]]:
 
 
 def grouped(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows of `lifecycle.bookmark.bookmarks` with the virtual shards of each sharded job as one.
+    """Return rows of `lifecycle.inspect.status.bookmarks` with the virtual shards of each sharded job as one.
 
     Each row has `shards` then, None for a job that is whole. The row of a sharded job has how many have begun, and
     besides `held_shards`, `due_shards` and `damaged_shards`, which count those that a run holds, that have something

@@ -160,8 +160,8 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
     ) -> Self:
         """Take the job, finish what is due, settle what is open.
 
-        `start` is where a job without a bookmark begins (`core.start.is_first_run`). `in_batches`: where a bound has
-        left something over, the execution goes on with another run after this one (`following`).
+        `start` is where a job without a bookmark begins (`core.rules.start.is_first_run`). `in_batches`: where a bound
+        has left something over, the execution goes on with another run after this one (`following`).
 
         Raises:
             JobBusyError, AttemptRefusedError, PublishError, StoreError: nothing of this run has begun.

@@ -169,7 +169,7 @@ def request_row(asked: Request, person: Person, *, may_change: bool, hides_state
 
 
 def run_row(row: Mapping[str, Any], execution: Execution | None = None) -> RunRow:
-    """Return a run, given as `lifecycle.history.row` has it, with a link to its task where Airflow made it."""
+    """Return a run, given as `lifecycle.inspect.runs.row` has it, with a link to its task where Airflow made it."""
     window = {
         ctx: Window(before=facts.get("watermark_before"), after=row["watermark"].get(ctx))
         for ctx, facts in row["contexts"].items()

@@ -49,7 +49,7 @@ def grouped(
     """Return what is chosen in the order of reading; where files are read in groups, whole groups of it.
 
     Args:
-        text: the rule of the groups (`core.group`); None: each file is read by itself.
+        text: the rule of the groups (`core.selection.group`); None: each file is read by itself.
         mine: which rows of the look the selection chooses from; None: all.
         is_changed: which rows of the selection were read before in another version.
 

@@ -45,7 +45,7 @@ class FileOptions:
             ("ignore", counted) or read again ("reprocess"). Default: "ignore". A store without etags can't tell it from
             an overwrite: there `on_overwrite` decides, and "ignore" is refused when the source is planned.
         sequence: the order of reading, and the watermark: a regular expression with one named group, searched in the
-            path below the root (`core.sequence`), or "path". Default: by time.
+            path below the root (`core.selection.sequence`), or "path". Default: by time.
         on_unmatched: a file that is to be read and does not match `sequence` stops the run ("error") or is left out
             ("skip", counted) until it does.
         gaps: whether what is missing between the first and the last is reported: numbers of a `sequence`, else the days
@@ -55,7 +55,7 @@ class FileOptions:
             "*.bak", "**/tmp/**". Counted; they are read once the exclusion is lifted.
         name_pattern: which names of files are read (Spark's `pathGlobFilter`): "*.csv". The others are excluded.
         partition_filter: a predicate on partition columns in Spark's SQL: "year = 2013 and month >= 9". Folders in
-            which it can't be true are not listed; `core.predicate` says what it may hold.
+            which it can't be true are not listed; `core.selection.predicate` says what it may hold.
         partition_time: the partition columns that tell a time, the longest unit first ("year,month,day", "dt"): folders
             that lie wholly before the newest partition that was read, minus `late_after`, are not listed.
         on_schema_change: a partition column whose values no longer fit its settled type, and other partition columns
@@ -64,7 +64,7 @@ class FileOptions:
         reread: which files are read together: as soon as one of a group is new or changed, all of its files that are
             there are read, so that an output which replaces the group has what is there now. "partition", for the
             values of all partition columns, or a regular expression with one named group, searched in the path below
-            the root (`core.group`). Default: each file by itself.
+            the root (`core.selection.group`). Default: each file by itself.
         empties: whether read files are deleted or moved away. A folder of an object store is there only with a file
             below it: after the first run one that is gone counts as empty.
 

@@ -1,8 +1,8 @@
 """The items of the table: their keys, and how core's objects are written as attributes.
 
 A person can read them in the DynamoDB console: names in full, times as ISO 8601 UTC, run keys as `number.fence`,
-fractions as text. They are read strictly (`store.attribute`): whatever this package would not have written is damage,
-and a StateCorruptError names the item and the attribute.
+fractions as text. They are read strictly (`store.codec.attribute`): whatever this package would not have written is
+damage, and a StateCorruptError names the item and the attribute.
 """
 
 from __future__ import annotations

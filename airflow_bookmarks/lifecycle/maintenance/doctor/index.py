@@ -109,7 +109,7 @@ def collected_before(survey: Survey, head: Head) -> int | None:
 
 
 def _held(survey: Survey, head: Head, until: int) -> set[int]:
-    """Return the numbers of the runs that a collection up to `until` leaves; see `lifecycle.retention`."""
+    """Return the numbers of the runs that a collection up to `until` leaves; see `lifecycle.maintenance.retention`."""
     later = [run for run in survey.runs.values() if run.key.number > until]
     states = [*head.contexts.values(), *(state for run in later for state in run.contexts.values())]
     held = {head.data_run_number, *(run.data_run_number for run in later)}
