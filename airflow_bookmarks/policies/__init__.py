@@ -68,7 +68,9 @@ def policy(
         )
     check_name("namespace", namespace)
     template = files(__name__).joinpath(f"{role}.json").read_text("utf-8")
-    made: dict[str, Any] = json.loads(template.replace("TABLE_ARN", table_arn).replace("NAMESPACE", namespace))
+    given = {"TABLE_ARN": table_arn, "NAMESPACE": namespace}
+    # In one go: the name of a table may hold the other word.
+    made: dict[str, Any] = json.loads(re.sub("|".join(given), lambda word: given[word[0]], template))
     if state_uri is not None:
         made["Statement"] += _object_statements(role, table_arn.split(":")[1], namespace, state_uri)
     if kms_key is not None:

@@ -438,17 +438,17 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
     ) -> str:
         """Keep what a pause or disable run did; returns its id, or puts the record with this one anew.
 
-        No later run of the job reads it, and it expires by TTL. But for `replaced`, which lists by output the published
-        files that it replaces: consumers ask for that when such a file is gone, so a record that has it stays. One that
-        is put anew names each attribute that it had.
+        No later run of the job reads it, and `gc` removes it after `SIDE_RETENTION`. But for `replaced`, which lists by
+        output the published files that it replaces: consumers ask for that when such a file is gone, so a record that
+        has it stays. One that is put anew names each attribute that it had.
+
+        No run says when an item expires: with the right to say that it could have DynamoDB delete any item of a job.
         """
         now = self._clock()
         ulid = ulid or new_ulid(now, self._random)
         attributes = record | {"made_at": to_text(now)}
         if replaced:
             attributes |= {f"{item.REPLACED_PREFIX}{name}": item.payload_value(each) for name, each in replaced.items()}
-        else:
-            attributes["expires_at"] = int((now + SIDE_RETENTION).timestamp())
         self.table.transact([Update(self.keys(job).side(ulid), set=attributes)])
         return ulid
 

@@ -639,6 +639,30 @@ def test_folder_that_a_killed_side_run_left_goes_after_the_retention(shop: Shop)
     assert not left.exists()
 
 
+@pytest.mark.parametrize("is_of_an_earlier_version", [False, True])
+def test_record_of_a_side_run_goes_a_month_after_it_was_made(shop: Shop, is_of_an_earlier_version: bool) -> None:
+    runs(shop, 1)
+    side_id = shop.store.put_side("copy", {"option": "pause"})
+    if is_of_an_earlier_version:
+        expires = int(in_days(30)().timestamp())
+        shop.store.table.transact([Update(shop.store.keys("copy").side(side_id), set={"expires_at": expires})])
+    else:
+        assert "expires_at" not in shop.store.sides("copy")[0]
+
+    assert of(collect(shop.store, clock=in_days(29))).sides == ()
+    assert of(collect(shop.store, clock=in_days(31))).sides == (side_id,)
+    assert shop.store.sides("copy") == []
+
+
+@pytest.mark.parametrize("made_at", [None, 5, "yesterday"])
+def test_record_of_a_side_run_stays_where_it_does_not_say_when_it_was_made(shop: Shop, made_at: Value) -> None:
+    runs(shop, 1)
+    side_id = shop.store.put_side("copy", {"option": "pause"})
+    shop.store.table.transact([Update(shop.store.keys("copy").side(side_id), set={"made_at": made_at})])
+
+    assert of(collect(shop.store, clock=in_days(100))).sides == ()
+
+
 class OutOfReach(LocalFileSystem):
     """A store that is not there any more, or in which this process has no rights."""
 

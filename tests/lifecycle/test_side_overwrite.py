@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from airflow_bookmarks.core.errors import ChangeRefusedError, PublishError, SourceChangedError
+from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
@@ -74,7 +76,7 @@ def test_what_was_replaced_is_known_for_good(shop: Shop) -> None:
     overwrite(shop, "disable", is_asked_for=True)
     (record,) = shop.store.sides("up")
     assert "expires_at" not in record
-    collect(shop.store)
+    collect(shop.store, clock=lambda: utc_now() + timedelta(days=60))
     assert shop.run("down", upstream="up")[0] == []
 
 

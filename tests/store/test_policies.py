@@ -40,7 +40,7 @@ from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.policies import ROLES, policy
 from airflow_bookmarks.store import blobs as blob
 from airflow_bookmarks.store import bookmark_store
-from airflow_bookmarks.store.backends.dynamodb import DynamoTable
+from airflow_bookmarks.store.backends.dynamodb import EXPIRES_AT, DynamoTable
 from airflow_bookmarks.store.blobs import OBJECT_BYTES
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.codec import item
@@ -61,7 +61,7 @@ ADA, BOB = Identity("ada", True, "aws"), Identity("bob", True, "aws")
 # What runs write in items of jobs. Whatever else an item has, only changes by people write.
 _OF_RUNS = """
 abandoned_by attempt base_run base_version changes cleaning committed_at contexts dag_id dag_run_id
-data_run_number edges epoch error expires_at failed_at fence fences finished first_run first_seen_at from
+data_run_number edges epoch error failed_at fence fences finished first_run first_seen_at from
 is_empty is_last killed_at killed_attempt last_commit_at last_run lease_attempt lease_nonce lease_run_id
 lease_since lease_until logical_date made_at map_index metrics option outputs pk planned_at published
 published_at publishing replayed_at replayed_by replaying revision run run_id run_number runtime_version series
@@ -75,6 +75,12 @@ change decided_at decided_by decided_by_kind decision done kind preview protecte
 who_kind why
 """
 OF_PEOPLE = _OF_PEOPLE.split()
+# What an event says besides, and the line that it began: when, what was asked for, what was there before.
+_OF_EVENTS = """
+at clean ctx dag data_run_number_before dropped epoch_after epoch_before forced import_of imported_from moved name
+owner_after owner_before run_number_before to_run value watermarks_after watermarks_before
+"""
+OF_EVENTS = _OF_EVENTS.split()
 
 
 # ---- the world in which verbs act
@@ -521,6 +527,22 @@ def test_policy_of_a_job_lets_no_attribute_of_requests_and_decisions_be_written(
     assert not allows(policy("job", TABLE_ARN, NAMESPACE), call, with_compared=False)
 
 
+@pytest.mark.parametrize("role", ["job", "job-that-rewinds-along", "operator"])
+@pytest.mark.parametrize("key", ["prod#JOB#copy", "prod#JOBS", "prod#BLOB#00"])
+@pytest.mark.parametrize("action", ["PutItem", "UpdateItem"])
+def test_who_may_not_delete_may_not_let_an_item_expire_either(role: str, key: str, action: str) -> None:
+    call = Call(action, frozenset({key}), frozenset({"pk", "sk", EXPIRES_AT}))
+    wide = {"Effect": "Allow", "Action": [f"dynamodb:{action}"], "Resource": TABLE_ARN}  # of another policy of the role
+    both = {"Statement": [*policy(role, TABLE_ARN, NAMESPACE)["Statement"], wide]}
+    assert not allows(both, call, with_compared=False)
+
+
+@pytest.mark.parametrize("name", OF_EVENTS)
+def test_policy_of_a_job_lets_nothing_be_rewritten_that_events_of_people_say(name: str) -> None:
+    call = Call("UpdateItem", frozenset({"prod#JOB#copy"}), frozenset({"pk", "sk", name}))
+    assert not allows(policy("job", TABLE_ARN, NAMESPACE), call, with_compared=False)
+
+
 @pytest.mark.parametrize("role", ROLES)
 def test_policy_of_one_namespace_opens_no_other(recorded: tuple[str, list[list[Call]]], role: str) -> None:
     _, requests = recorded
@@ -570,6 +592,14 @@ def test_job_that_rewinds_along_is_a_job_without_one_refusal() -> None:
     job, along = (policy(role, TABLE_ARN)["Statement"] for role in ("job", "job-that-rewinds-along"))
     assert [one for one in job if one not in along] == [one for one in job if one["Sid"] == "NeverStartALine"]
     assert [one for one in along if one not in job] == []
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_policy_is_for_the_table_that_was_named_whatever_its_name(role: str) -> None:
+    arn = TABLE_ARN + "_NAMESPACE"
+    statements = policy(role, arn, "TABLE_ARN")["Statement"]
+    assert {statement["Resource"] for statement in statements} == {arn}
+    assert statements[0]["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"][0] == "TABLE_ARN#JOB#*"
 
 
 @pytest.mark.parametrize("role", ROLES)

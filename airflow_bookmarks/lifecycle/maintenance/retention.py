@@ -44,11 +44,12 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.rules.territory import SIDE_FOLDER, StagingBounds, Territory
 from airflow_bookmarks.core.run import RunKey
-from airflow_bookmarks.core.text.instant import to_text, utc_now
+from airflow_bookmarks.core.text.instant import from_text, to_text, utc_now
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.lifecycle.inspect.status import readable_keys
 from airflow_bookmarks.lifecycle.protocol.file_changes import HEAD_STAGING, FileChanges
+from airflow_bookmarks.store.bookmark_store import SIDE_RETENTION
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.object_store import ulid_of
 from airflow_bookmarks.store.transitions import collection
@@ -384,8 +385,8 @@ def _remove(store: BookmarkStore, job: _Job, until: int, gone: _Gone) -> bool:
 def _side_leftovers(store: BookmarkStore, job: _Job, cutoff: datetime, now: datetime) -> tuple[list[str], list[str]]:
     """Return the ids of expired side records, and the staging folders that killed side runs left.
 
-    DynamoDB removes the records by itself, some time; a table in SQLite does not. Folders are looked for beside the
-    staging of enabled runs: of a target that only side runs write, the state knows nothing.
+    Folders are looked for beside the staging of enabled runs: of a target that only side runs write, the state knows
+    nothing.
     """
     rows = store.table.query(store.keys(job.name).partition, prefix=item.SIDE_PREFIX)
     expired = [key.sk.removeprefix(item.SIDE_PREFIX) for key, attributes in rows if _is_expired(attributes, now)]
@@ -401,8 +402,16 @@ def _side_leftovers(store: BookmarkStore, job: _Job, cutoff: datetime, now: date
 
 
 def _is_expired(side: Attributes, now: datetime) -> bool:
-    expires = side.get("expires_at")
-    return isinstance(expires, int) and expires < now.timestamp()
+    """Whether nobody asks for a side record any more. Earlier versions wrote into it when that is."""
+    expires, made_at = side.get("expires_at"), side.get("made_at")
+    if isinstance(expires, int):
+        return expires < now.timestamp()
+    if not isinstance(made_at, str) or any(name.startswith(item.REPLACED_PREFIX) for name in side):
+        return False
+    try:
+        return from_text(made_at) + SIDE_RETENTION < now
+    except ValueError:
+        return False
 
 
 def ulid_time(ulid: str) -> datetime | None:

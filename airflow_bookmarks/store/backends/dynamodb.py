@@ -43,7 +43,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-EXPIRES_AT = "expires_at"  # seconds since 1970, the attribute of DynamoDB's time to live; side records alone have it
+EXPIRES_AT = (
+    "expires_at"  # seconds since 1970, the attribute of DynamoDB's time to live: side records of earlier versions
+)
 
 _CONNECT_TIMEOUT_S = 5
 _READ_TIMEOUT_S = 10
