@@ -193,14 +193,14 @@ from pathlib import Path
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.settings import Settings
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.lifecycle.batch_driver import Loop, fault_at
 from tests.lifecycle.shop import Shop
 settings = Settings.from_conf(json.loads(os.environ["SHOP_CONF"]))
 caller, store = settings.caller("none"), open_store(settings.store)
-machine = replace(Machine(), at=fault_at("before_commit", 2)) if caller.attempt == 1 else Machine()
+machine = replace(RunEnvironment(), at=fault_at("before_commit", 2)) if caller.attempt == 1 else RunEnvironment()
 run = ActiveRun.begin(store, settings.job, caller, machine, in_batches=True)
 loop = Loop(Shop(Path({root!r}), store, machine), run, FileOptions(bound=Bound(max_files=2)))
 for batch in loop.batches():

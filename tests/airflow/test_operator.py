@@ -71,14 +71,14 @@ from dataclasses import replace
 from pathlib import Path
 from airflow_bookmarks.core.settings import Settings
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.failpoint import fault_from_environment
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.lifecycle.shop import Shop
 settings = Settings.from_conf(json.loads(os.environ["SHOP_CONF"]))
 caller = settings.caller("none")
 store = open_store(settings.store)
-shop = Shop(Path({root!r}), store, replace(Machine(), at=fault_from_environment(caller.attempt)))
+shop = Shop(Path({root!r}), store, replace(RunEnvironment(), at=fault_from_environment(caller.attempt)))
 if {commits}:
     run = ActiveRun.begin(store, settings.job, caller, shop.machine)
     shop.copy(run)

@@ -143,14 +143,14 @@ from pathlib import Path
 from airflow_bookmarks.core.settings import Settings
 from airflow_bookmarks.core.rules.shard import Share, VirtualShard, shard_name
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
-from airflow_bookmarks.lifecycle.protocol.lease import Machine
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.lifecycle.shop import FILES
 settings = Settings.from_conf(json.loads(os.environ["SHOP_CONF"]))
 store = open_store(settings.store)
 for number in Share.of(settings.shard).numbers:
-    run = ActiveRun.begin(store, shard_name(settings.job, number), settings.caller("none"), Machine())
+    run = ActiveRun.begin(store, shard_name(settings.job, number), settings.caller("none"), RunEnvironment())
     run.plan("raw", FileSource(FILES, [{raw!r}], shard=VirtualShard(number)))
     run.commit()
 """
