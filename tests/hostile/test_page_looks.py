@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 import subprocess
 import threading
@@ -384,3 +386,57 @@ def test_child_that_dies_before_it_reads_its_errand_has_said_nothing(monkeypatch
     monkeypatch.setattr(subprocess, "Popen", Dead)
 
     assert child._spoken(b"{}", child.LIMITS) == b""
+
+
+STARTS_SOMEBODY = """
+import fcntl, os, signal, sys
+
+alive, told = sys.path[0] + "/alive", os.pipe()
+if os.fork() == 0:
+    os.setsid()  # not killed with its parent, whose pipes it has
+    signal.alarm(60)
+    lock = open(alive, "w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    os.write(told[1], b".")
+    signal.pause()
+os.read(told[0], 1)
+print('{"answer": 1}', flush=True)
+"""
+
+
+def is_alive(lock: Path) -> bool:
+    """Whether somebody still holds the lock that a process takes for as long as it lives."""
+    with lock.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("errand", [b"{}", b"x" * (1 << 20)], ids=["short", "longer than a pipe"])
+def test_what_a_child_has_started_keeps_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, errand: bytes
+) -> None:
+    (tmp_path / "starts_somebody.py").write_text(STARTS_SOMEBODY)
+    lock = tmp_path / "alive"
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(child, "_MODULE", "starts_somebody")
+    # Its time is up as soon as the other process is there.
+    monkeypatch.setattr(child, "monotonic", lambda: 1e9 if lock.exists() and is_alive(lock) else 0.0, raising=False)
+
+    child._spoken(errand, Limits(life_s=20))
+
+    assert is_alive(lock)  # it ends by itself
+
+
+def test_child_takes_no_module_from_the_folder_in_which_it_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "tells_its_path.py").write_text("import json, sys; print(json.dumps(sys.path))")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(child, "_MODULE", "tells_its_path")
+
+    said = child._spoken(b"{}", Limits(life_s=600))
+
+    assert json.loads(said)[0] == str(tmp_path)

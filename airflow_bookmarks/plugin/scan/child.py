@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import selectors
 import signal
 import subprocess
 import sys
-import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import IO, TYPE_CHECKING, Any
 
 from airflow.configuration import conf
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.hooks.bookmark import BookmarkHook
 
 _MODULE = "airflow_bookmarks.plugin.scan.worker"
+_PART = 1 << 16  # bytes of an answer that are read at a time
 _CREDENTIALS = {
     "AWS_ACCESS_KEY_ID": "aws_access_key_id",
     "AWS_SECRET_ACCESS_KEY": "aws_secret_access_key",
@@ -148,28 +150,55 @@ def _spoken(errand: bytes, limits: Limits) -> bytes:
     """Return what a child says on its standard output, as far as it came before it ended or was killed."""
     arguments = map(str, (limits.life_s + 1, limits.processor_s, limits.memory))
     child = subprocess.Popen(  # noqa: S603  # this interpreter, and a module of ours
-        [sys.executable, "-m", _MODULE, *arguments],
+        # Not from the folder in which it runs: what lies there is no module of anybody's.
+        [sys.executable, "-P", "-m", _MODULE, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        bufsize=0,
         env=_environment(),
         cwd="/",
         start_new_session=True,
     )
-    timer = threading.Timer(limits.life_s, _kill, [child])
-    timer.start()
     try:
-        # To close it writes what is left, and may find it broken once more.
-        with contextlib.suppress(BrokenPipeError), child.stdin as stdin:  # type: ignore[union-attr]  # it is a pipe
-            stdin.write(errand)
-        with child.stdout as stdout:  # type: ignore[union-attr]
-            said = stdout.read(limits.answer + 1)
+        said = _heard(child, errand, limits)
     finally:
-        timer.cancel()
-        timer.join()
         # Until it is waited for, its number is nobody else's. What has answered may be killed as well.
         _kill(child)
         child.wait()
     return b"" if len(said) > limits.answer else said
+
+
+def _heard(child: subprocess.Popen[bytes], errand: bytes, limits: Limits) -> bytes:
+    """Tell a child its errand, and return what it says until it ends, its time is up, or it says too much.
+
+    Nothing here waits for longer: who has left the child's session has its pipes still, and is not killed with it.
+    """
+    until, said, rest = monotonic() + limits.life_s, bytearray(), memoryview(errand)
+    with child.stdin as stdin, child.stdout as stdout, selectors.DefaultSelector() as ready:  # type: ignore[union-attr]  # they are pipes
+        os.set_blocking(stdin.fileno(), False)
+        ready.register(stdin, selectors.EVENT_WRITE)
+        ready.register(stdout, selectors.EVENT_READ)
+        while len(said) <= limits.answer and (left_s := until - monotonic()) > 0:
+            for key, _ in ready.select(left_s):
+                if key.events == selectors.EVENT_READ:
+                    part = stdout.read(_PART)
+                    if not part:
+                        return bytes(said)
+                    said += part
+                    continue
+                rest = rest[_written(stdin, rest) :]
+                if not rest:
+                    ready.unregister(stdin)
+                    stdin.close()
+    return bytes(said)
+
+
+def _written(stdin: IO[bytes], rest: memoryview) -> int:
+    """Write what fits, and return how much is done with: all of it where nobody reads any more."""
+    try:
+        return stdin.write(rest) or 0
+    except BrokenPipeError:
+        return len(rest)
 
 
 def _kill(child: subprocess.Popen[bytes]) -> None:
