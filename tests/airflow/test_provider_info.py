@@ -103,12 +103,12 @@ def test_every_module_with_something_that_airflow_finds_is_named() -> None:
     from airflow.sdk import BaseHook, BaseOperator
     from airflow.triggers.base import BaseTrigger
 
-    package = files("airflow_bookmarks")
+    package = Path(str(files("airflow_bookmarks")))
     modules = [
-        f"airflow_bookmarks.{kind}.{entry.name.removesuffix('.py')}"
+        ".".join((package.name, *path.relative_to(package).with_suffix("").parts))
         for kind in _KINDS
-        for entry in (package / kind).iterdir()
-        if entry.name.endswith(".py") and not entry.name.startswith("_")
+        for path in (package / kind).rglob("*.py")
+        if not path.name.startswith("_")
     ]
     present = {
         name
