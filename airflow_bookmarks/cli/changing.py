@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.cli.output import amount, counted, in_words
+from airflow_bookmarks.cli.output import amount, counted, files_and_bytes, in_words
 from airflow_bookmarks.cli.shards import in_short, sharded_lines
 from airflow_bookmarks.cli.verb import (
     FORCE,
@@ -198,9 +198,9 @@ def _never_read(never: Mapping[str, Any] | None, change: Change) -> list[str]:
             "has not read yet counts as read, and its rows are LOST to this job"
         ]
     else:
-        amount = f"{counted(never['files'], 'file')}, {counted(never['bytes'], 'byte')}"
+        unread = files_and_bytes(never["files"], never["bytes"])
         lines = [
-            f"  WARNING: NEVER READ: {amount} that context {change.ctx!r} has not read yet count as read, and no run "
+            f"  WARNING: NEVER READ: {unread} that context {change.ctx!r} has not read yet count as read, and no run "
             "will ever read them: their rows are LOST to this job"
         ]
     if never["runs"]:

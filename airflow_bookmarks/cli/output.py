@@ -89,7 +89,18 @@ def amount(again: Mapping[str, Any]) -> str:
     if again["files"] is None:
         return "whatever lies behind that position; it is not counted"
     rows = "" if again["rows"] is None else f", {counted(again['rows'], 'row')}"
-    return f"{counted(again['files'], 'file')}, {counted(again['bytes'], 'byte')}{rows}"
+    return f"{files_and_bytes(again['files'], again['bytes'])}{rows}"
+
+
+def files_and_bytes(files: int, size_bytes: int | None) -> str:
+    """Return a number of files as words, with their bytes where they are known.
+
+    Example:
+        >>> files_and_bytes(1, 2000), files_and_bytes(2, None)
+        ('1 file, 2,000 bytes', '2 files, how many bytes is not known')
+    """
+    size = "how many bytes is not known" if size_bytes is None else counted(size_bytes, "byte")
+    return f"{counted(files, 'file')}, {size}"
 
 
 def in_words(value: Any) -> str:

@@ -27,7 +27,6 @@ from airflow_bookmarks.core.errors import (
     OptionError,
     ProtectedError,
     RequestUnknownError,
-    StateCorruptError,
 )
 from airflow_bookmarks.core.rules.audit import check_reason, check_who
 from airflow_bookmarks.core.text.escaping import escaped
@@ -36,6 +35,8 @@ from airflow_bookmarks.core.text.instant import from_text, to_text
 from airflow_bookmarks.lifecycle.changes.change import Change, apply, check_free, preview
 from airflow_bookmarks.lifecycle.changes.naming import key_of, make_deletion
 from airflow_bookmarks.lifecycle.changes.sharing import OWNER_KINDS, change_owner, check_wish
+from airflow_bookmarks.lifecycle.changes.stored_change import NOT_A_TURN, change_of, change_value, preview_of
+from airflow_bookmarks.store.codec.attribute import Fields
 from airflow_bookmarks.store.transitions import approval as transition
 from airflow_bookmarks.store.transitions.naming import check_may_delete
 
@@ -56,7 +57,7 @@ EXPIRES_IN = timedelta(days=7)
 OPEN, APPROVED, DONE, REJECTED, EXPIRED, VOID = "open", "approved", "done", "rejected", "expired", "void"
 
 _RACES = 10
-_NOT_A_TURN = ("unprotect", *OWNER_KINDS)  # they leave positions as they are, so there is nothing to preview
+_ASK_ANEW = "Ask for the change anew; this request can be neither approved nor rejected."
 _SHOWN_RUNS = 100  # of a preview; a job may have a hundred thousand, and an item has 400 KB
 
 
@@ -176,14 +177,14 @@ def request(
             raise ChangeRefusedError(
                 f"job {job!r} is not protected, so a {change.kind} needs no approval. Nothing was changed. Make it."
             )
-        seen = {} if change.kind in _NOT_A_TURN else _preview(store, job, change)
+        seen = {} if change.kind in NOT_A_TURN else _preview(store, job, change)
         if expected_version is not None and head.version != expected_version:
             raise ChangedMeanwhileError(
                 f"job {job!r} is at version {head.version} and not {expected_version} any more. Nothing was asked for. "
                 "Look again and decide anew."
             )
         event: Attributes = {"kind": "request", "who": who.name, "who_kind": who.kind, "why": reason}
-        event |= {"change": _change_value(change), "preview": seen}
+        event |= {"change": change_value(change), "preview": seen}
         event["valid_until"] = to_text(store.now() + expires_in)
         if seen.get("version", head.version) == head.version:
             request_id = transition.put_request(store, job, head, event)
@@ -354,24 +355,6 @@ def _preview(store: BookmarkStore, job: str, change: ChangeRequest) -> dict[str,
     return {**seen, "undone_runs": runs[:_SHOWN_RUNS], "undone_run_count": len(runs)}
 
 
-def _change_value(change: ChangeRequest) -> Attributes:
-    value: Attributes = {"kind": change.kind, "clean": change.clean}
-    given = {"to_run": change.to_run, "ctx": change.ctx, "value": change.value, "state": change.state}
-    given |= {
-        "to_ctx": change.to_ctx,
-        "from_root": change.from_root,
-        "to_root": change.to_root,
-        "unverified": change.unverified,
-        "dag": change.dag,
-    }
-    value |= {name: text for name, text in given.items() if text is not None}
-    if change.renamed:
-        value["renamed"] = True
-    if change.contexts is not None:
-        value["contexts"] = list(change.contexts)
-    return value
-
-
 def _state(item: Mapping[str, Any], head: Head, now: datetime) -> str:
     if item.get("done"):
         return DONE
@@ -385,25 +368,21 @@ def _state(item: Mapping[str, Any], head: Head, now: datetime) -> str:
 
 
 def _request_of(job: str, request_id: str, item: Mapping[str, Any], head: Head, now: datetime) -> Request:
-    try:
-        stored = item["change"]
-        contexts = stored.get("contexts")
-        by = Identity(item["decided_by"], True, item["decided_by_kind"]) if "decision" in item else None
-        return Request(
-            id=request_id,
-            job=job,
-            change=Change(**{**stored, "contexts": None if contexts is None else tuple(contexts)}),
-            who=Identity(item["who"], True, item["who_kind"]),
-            why=item["why"],
-            made_at=from_text(item["at"]),
-            valid_until=from_text(item["valid_until"]),
-            version=item["version_before"],
-            preview=item["preview"],
-            state=_state(item, head, now),
-            decided_by=by,
-        )
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise StateCorruptError(
-            f"request {request_id} of job {job!r} can't be read ({type(error).__name__}: {error}). Nothing was "
-            "changed. Ask for the change anew."
-        ) from error
+    fields = Fields.of(f"EVENT {escaped(request_id)} (a request for a change of job {job!r})", _ASK_ANEW, item)
+    change, version = change_of(fields.map("change")), fields.number("version_before")
+    by = None
+    if "decision" in fields:
+        by = Identity(fields.text("decided_by"), True, fields.text("decided_by_kind"))
+    return Request(
+        id=request_id,
+        job=job,
+        change=change,
+        who=Identity(fields.text("who"), True, fields.text("who_kind")),
+        why=fields.text("why"),
+        made_at=fields.moment("at"),
+        valid_until=fields.moment("valid_until"),
+        version=version,
+        preview=preview_of(fields.map("preview"), change, version),
+        state=_state(item, head, now),
+        decided_by=by,
+    )
