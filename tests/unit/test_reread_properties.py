@@ -24,7 +24,7 @@ from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.sources.files.backlog import Backlog
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
-from airflow_bookmarks.sources.registry import advance_stored
+from airflow_bookmarks.sources.registry import kind_of
 from airflow_bookmarks.sources.source import PlanInput
 
 ROOT = "/raw"
@@ -80,7 +80,7 @@ class Job:
             written.setdefault(month_of(file.path), {})[file.path] = file.version
         self.target |= written
         stored = FilePlan.decode(plan.encode())
-        position, adopted = source.advance(plan), advance_stored("files", stored, self.found)
+        position, adopted = source.advance(plan), kind_of("files").advance(stored, self.found)
         if position is not None:
             assert adopted is not None
             self.blobs |= position.blobs

@@ -24,7 +24,7 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job import RunIdentity, check_name
 from airflow_bookmarks.core.option import Choice, Option
-from airflow_bookmarks.core.plan import FilePlan, encode_paths, union
+from airflow_bookmarks.core.plan import FilePlan, encode_paths
 from airflow_bookmarks.core.rules.emptiness import WHEN_EMPTY, Increment
 from airflow_bookmarks.core.rules.start import BEGINNING, Start
 from airflow_bookmarks.core.rules.territory import SIDE_FOLDER, OutputBounds, StagingBounds, Territory, staging_root
@@ -52,6 +52,7 @@ from airflow_bookmarks.lifecycle.state.start import log_start
 from airflow_bookmarks.lifecycle.state.summary import Summary, log_found, log_planned
 from airflow_bookmarks.lifecycle.state.timing import Stopwatch
 from airflow_bookmarks.lifecycle.state.verification import OnMissing, recheck_plan, without
+from airflow_bookmarks.sources.registry import kind_of
 from airflow_bookmarks.sources.source import PlanInput, Source
 from airflow_bookmarks.sources.upstream import RewindWanted
 from airflow_bookmarks.sources.way_back import way_back
@@ -273,8 +274,8 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
 
     def _window_plan(self, ctx: str, source: Source, on_missing: OnMissing) -> FilePlan:
         stored = window_entries(self._job, ctx, source, self._window or (), self._head.contexts)
-        plans = [FilePlan.decode(self._store.blobs.get(entry.body)) for entry in stored]
-        plan = union(plans)
+        kind = kind_of(source.kind)
+        plan: FilePlan = kind.union([kind.decode(self._store.blobs.get(entry.body)) for entry in stored])
         runs = [run.key.number for run in self._window or ()]
         log.info("bookmark %s, context %s: pause reads again what runs %s read", self._job, ctx, runs)
         gone = source.recheck(plan).missing

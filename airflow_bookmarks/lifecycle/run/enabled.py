@@ -71,7 +71,7 @@ from airflow_bookmarks.lifecycle.state.start import OtherReaders, log_start, pos
 from airflow_bookmarks.lifecycle.state.summary import Summary, log_committed, log_found, log_planned
 from airflow_bookmarks.lifecycle.state.timing import Stopwatch
 from airflow_bookmarks.lifecycle.state.verification import OnMissing, recheck_plan
-from airflow_bookmarks.sources.registry import advance_stored
+from airflow_bookmarks.sources.registry import kind_of
 from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.sources.upstream import RewindWanted
 from airflow_bookmarks.store.bookmark_store import PLAN_INLINE_BYTES, BookmarkStore, Commit, LeaseGrant
@@ -715,13 +715,13 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
 
     def _commit_adopted(self, adopted: Run) -> None:
         """Commit and publish a run that was taken over, as it was planned; then go on under the next fence."""
-        plans = {ctx: FilePlan.decode(self._store.blobs.get(p.body)) for ctx, p in adopted.plans.items()}
+        plans = {ctx: kind_of(p.kind).decode(self._store.blobs.get(p.body)) for ctx, p in adopted.plans.items()}
         moved: dict[str, Position] = {}
         contexts = dict(self._holding.base.contexts)
         for ctx, plan in plans.items():
             entry = adopted.plans[ctx]
             found = PlanInput() if entry.facts.get(STARTS_OVER) else self._reader.found(ctx)
-            position = advance_stored(entry.kind, plan, found)
+            position = kind_of(entry.kind).advance(plan, found)
             if ON_PUBLISHED in entry.facts:
                 self._kept[ctx] = "its driver has died, and with it what was read"
             if position is not None:

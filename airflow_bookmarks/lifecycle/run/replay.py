@@ -39,6 +39,7 @@ from airflow_bookmarks.lifecycle.state.guard import guarded
 from airflow_bookmarks.lifecycle.state.job_state import JobStates
 from airflow_bookmarks.lifecycle.state.positions import is_of_another_format, switched_format
 from airflow_bookmarks.lifecycle.state.summary import Summary, log_planned
+from airflow_bookmarks.sources.registry import kind_of
 from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.store.outputs import numbers_replacing, paths_replaced_by_sides
 from airflow_bookmarks.store.transitions.collection import check_own, check_uncollected, collected_until
@@ -170,7 +171,7 @@ class ReplayRun(ActiveRun):
         if is_of_another_format(source, entry.facts):
             raise switched_format(self.job, ctx, source, entry.facts)
         with self._stopwatch.measure("plan"):
-            plan = FilePlan.decode(self._store.blobs.get(entry.body))
+            plan: FilePlan = kind_of(entry.kind).decode(self._store.blobs.get(entry.body))
             self._check_unchanged(ctx, source, plan)
             self._write_manifest(ctx, plan)
         self._contexts[ctx] = Planned(source, PlanInput(), plan, "error")

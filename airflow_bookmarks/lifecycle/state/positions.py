@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import SourceSwitchedError, StateCorruptError
-from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.rules.start import BEGINNING, Start, is_first_run
 from airflow_bookmarks.core.selection.partition_time import NEWEST_PARTITION
 from airflow_bookmarks.core.text.instant import from_text
 from airflow_bookmarks.lifecycle.state.start import found_at_start
 from airflow_bookmarks.sources.files.planner import FORMAT, OPTIONS
+from airflow_bookmarks.sources.registry import kind_of
 from airflow_bookmarks.sources.relocation import MOVES, moved_path
 from airflow_bookmarks.sources.source import PlanInput
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.run import ContextState, Payload, PlanEntry, Run
     from airflow_bookmarks.sources.source import OnSourceChange, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -172,7 +173,8 @@ class ContextReader:
                 f"job {self._job!r}, context {ctx!r}: the plan of run {self._head.contexts[ctx].run} is gone. Nothing "
                 "was changed."
             )
-        plan, moves = FilePlan.decode(self._store.blobs.get(entry.body)), entry.facts.get(MOVES, ())
+        plan: FilePlan = kind_of(entry.kind).decode(self._store.blobs.get(entry.body))
+        moves = entry.facts.get(MOVES, ())
         return replace(plan, roots=tuple(moved_path(root, moves) for root in plan.roots)) if moves else plan
 
     def known_schema(self, ctx: str) -> str | None:
