@@ -178,6 +178,10 @@ class SinkUnknownError(BookmarkError):
     """An earlier run wrote to a sink of a kind that is not known here: neither given up nor finished."""
 
 
+class SourceUnknownError(BookmarkError):
+    """Raised when an open run reads a source of a kind that is not known here; it is neither given up nor committed."""
+
+
 class ManifestError(BookmarkError):
     """Raised when the manifest of a plan can't be written; nothing was read, and the bookmark has not moved."""
 

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from airflow_bookmarks.core.errors import OptionError, SinkUnknownError, SourceError
+from airflow_bookmarks.core.errors import (
+    CleanRefusedError,
+    OptionError,
+    SinkUnknownError,
+    SourceError,
+    SourceUnknownError,
+)
 from airflow_bookmarks.core.rules.lag import LagState
 from airflow_bookmarks.core.run import RunState
-from airflow_bookmarks.lifecycle.changes.change import Change, preview
+from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset
 from airflow_bookmarks.lifecycle.inspect.lag import lag
 from airflow_bookmarks.lifecycle.inspect.lineage import lineage
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.inspect.runs import files_of, history
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
+from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.finish import finish as finish_execution
 from airflow_bookmarks.lifecycle.protocol.staging import Staged, StagingRequest
 from airflow_bookmarks.lifecycle.run.empty import commit_empty
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.codec.item import contexts_value, output_attribute, plan_attribute, position_attribute
@@ -212,3 +221,137 @@ def test_summary_of_an_unknown_kind_names_no_count(other_kind: Shop) -> None:
     summary = Summary.of(run, "test", "copy")
     assert summary.in_words() == "run 1, raw: not known how much, out: 1 rows written"
     assert Summary.of(run, "test", "copy").contexts["raw"]["files"] is None
+
+
+# ---- an open run that reads a source of an unknown kind
+
+
+def leave_open(shop: Shop) -> None:
+    """Let a driver of another version die, in a run that reads topics and has staged what it read."""
+    shop.put("a.txt", "a")
+    dead = shop.begin(run_id="task")
+    shop.copy(dead)
+    dead._give_back()
+    *_, run = shop.store.runs("copy")
+    body = shop.store.payloads({"raw": b"offsets"})["raw"]
+    plan = replace(run.plans["raw"], kind="kafka", fingerprint="kafka:clicks", body=body, facts={"records": 5})
+    key = shop.store.keys("copy").run(run.key)
+    shop.store.table.transact([Update(key, set=plan_attribute("raw", plan) | {"runtime_version": "99.0"})])
+
+
+@pytest.fixture(params=[0, 1])
+def left_open(shop: Shop, request: pytest.FixtureRequest) -> Shop:
+    """Let such a run be the first one, or come after one of this version."""
+    for _ in range(request.param):
+        shop.put("z.txt", "z")
+        shop.run()
+    leave_open(shop)
+    return shop
+
+
+def open_runs(shop: Shop) -> list[RunState]:
+    return [run.state for run in shop.store.runs("copy") if run.key.number > shop.store.head("copy").run_number]
+
+
+def test_open_run_of_an_unknown_source_is_neither_given_up_nor_committed(left_open: Shop) -> None:
+    refused = r"run \d\.\d was left open.*'raw'.*kind 'kafka'.*Nothing was.*version.*\(99\.0\)"
+    with pytest.raises(SourceUnknownError, match=refused):
+        left_open.begin(run_id="task", attempt=2)
+    with pytest.raises(SourceUnknownError, match=refused):
+        left_open.begin()
+
+    assert open_runs(left_open) == [RunState.PLANNED]
+    assert left_open.store.head("copy").lease is None
+    assert len(left_open.staged_files()) == 1
+
+
+def test_replay_does_not_give_up_an_open_run_of_an_unknown_source(shop: Shop) -> None:
+    shop.put("z.txt", "z")
+    shop.run()
+    leave_open(shop)
+    with pytest.raises(SourceUnknownError):
+        ReplayRun.begin_replay(shop.store, "copy", shop.caller(), shop.machine, 1)
+    assert open_runs(shop) == [RunState.PLANNED]
+
+
+def test_open_run_of_an_unknown_source_is_refused_before_an_older_one_is_settled(shop: Shop) -> None:
+    shop.put("z.txt", "z")
+    first = shop.begin(run_id="first")
+    shop.copy(first)
+    first._give_back()
+    second = shop.begin(run_id="second")
+    shop.copy(second)
+    second._give_back()
+    *_, run = shop.store.runs("copy")
+    plan = replace(run.plans["raw"], kind="kafka")
+    opened = {"state": RunState.PLANNED.value}
+    table, keys = shop.store.table, shop.store.keys("copy")
+    states = [each.key for each in shop.store.runs("copy")]
+    table.transact([Update(keys.run(states[0]), set=opened), Update(keys.run(run.key), set=plan_attribute("raw", plan))])
+
+    with pytest.raises(SourceUnknownError):
+        shop.begin()
+    assert open_runs(shop) == [RunState.PLANNED, RunState.PLANNED]
+
+
+def test_worker_that_meets_an_unknown_source_leaves_the_job_to_spark(left_open: Shop) -> None:
+    assert commit_empty(left_open.store, "copy", left_open.caller(), left_open.machine) is None
+
+    assert open_runs(left_open) == [RunState.PLANNED]
+    assert left_open.store.head("copy").lease is None
+
+
+def test_clean_does_not_give_up_an_open_run_of_an_unknown_source(left_open: Shop) -> None:
+    before = left_open.store.head("copy")
+    with pytest.raises(CleanRefusedError, match=r"open run.*'raw'.*kind 'kafka'.*Nothing was changed.*\(99\.0\)"):
+        reset(left_open.store, "copy", reason="a test", who="me", clean=True)
+    assert left_open.store.head("copy") == before
+
+    reset(left_open.store, "copy", reason="a test", who="me")
+    with pytest.raises(SourceUnknownError):
+        left_open.begin()
+    assert RunState.PLANNED in {run.state for run in left_open.store.runs("copy")}
+
+
+def test_publish_that_is_due_needs_no_source(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    run = shop.begin(run_id="task")
+    run._machine = shop.machine.__class__(at=_die_after_commit)
+    shop.copy(run)
+    with pytest.raises(KeyboardInterrupt):
+        run.commit()
+    (due,) = shop.store.runs("copy")
+    changed = plan_attribute("raw", replace(due.plans["raw"], kind="kafka"))
+    shop.store.table.transact([Update(shop.store.keys("copy").run(due.key), set=changed)])
+
+    assert finish_execution(shop.store, "copy", shop.caller("task"), shop.machine).is_published
+    assert shop.target_lines() == {"a": 1}
+
+
+def test_people_are_told_of_an_open_run_of_an_unknown_source(left_open: Shop) -> None:
+    store = left_open.store
+    (found,) = (each for each in examine(store) if each.code == "kind-unknown")
+    assert (found.severity.value, "'kafka'" in found.what, "(99.0)" in found.repair) == ("warning", True, True)
+    seen = pending(store, "copy")
+    assert (seen.is_known, seen.is_empty, len(seen.left_open)) == (False, False, 1)
+    assert (seen.as_dict()["files"], seen.as_dict()["bytes"]) == (None, None)
+    assert {each.state for each in lag(store, "copy")} == {LagState.UNKNOWN}
+    *_, row = history(store, "copy", with_open=True)
+    assert (row["state"], row["files"], row["bytes"]) == ("PLANNED", None, None)
+    with pytest.raises(OptionError, match=r"'raw'.*kind 'kafka'.*no files"):
+        files_of(store, "copy", str(row["number"]))
+
+
+def test_collection_leaves_an_open_run_of_an_unknown_source_and_its_plan(shop: Shop) -> None:
+    leave_open(shop)
+    (run,) = shop.store.runs("copy")
+    plan = run.plans["raw"]
+    body = shop.store.blobs.refer(b"offsets" * 10_000, 0)
+    shop.store.blobs.put(b"offsets" * 10_000)
+    key = shop.store.keys("copy").run(run.key)
+    shop.store.table.transact([Update(key, set=plan_attribute("raw", replace(plan, body=body)))])
+    later = shop.store.now() + timedelta(days=400)
+
+    collect(shop.store, clock=lambda: later)
+    assert open_runs(shop) == [RunState.PLANNED]
+    assert shop.store.blobs.get(body) == b"offsets" * 10_000

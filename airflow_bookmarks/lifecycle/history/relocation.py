@@ -160,7 +160,9 @@ def _sizes(store: BookmarkStore, job: str, head: Head, ctx: str) -> dict[str, in
     named = head.contexts[ctx].planned_as(ctx)
     for run in store.runs(job, until=head.run_number):
         entry = run.plans.get(ctx) or run.plans.get(named)
-        if entry is None or not run.state.is_committed or not living.is_living(run.key.number, run.epoch):
+        if entry is None or entry.kind != FileSource.kind or not run.state.is_committed:
+            continue
+        if not living.is_living(run.key.number, run.epoch):
             continue
         files = FilePlan.decode(store.blobs.get(entry.body)).files
         sizes |= {bare_name(file.path): file.size_bytes for file in files}

@@ -21,12 +21,13 @@ from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.text.script import check_new_name
 from airflow_bookmarks.core.timeline import Ancestry, Line
 from airflow_bookmarks.lifecycle.protocol.cleanup import CleanList, check_published, clean_list, left_in_targets
+from airflow_bookmarks.lifecycle.protocol.recover import made_by, unknown_sources
 from airflow_bookmarks.lifecycle.state.positions import stored_position
 from airflow_bookmarks.store.transitions.collection import check_own, collected_until, copied_until
 from airflow_bookmarks.store.transitions.timeline import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.position import Position
@@ -164,6 +165,7 @@ def with_clean(store: BookmarkStore, job: str, head: Head, turn: Turn, *, stays:
     if undone:
         check_own(store, job, undone[0].key.number, "a clean")
     opened = store.open_runs(job, head)
+    _check_may_give_up(job, opened)
     later = store.runs(job, after=undone[0].key.number - 1) if undone else ()
     before = undone_before(store, job, head).runs
     # A driver whose publish was dropped may still be moving files: its staging goes, and whatever it may have moved.
@@ -187,6 +189,22 @@ def with_clean(store: BookmarkStore, job: str, head: Head, turn: Turn, *, stays:
         abandoned=tuple(opened),
         publishing=None if is_dropped else turn.publishing,
     )
+
+
+def _check_may_give_up(job: str, opened: Iterable[Run]) -> None:
+    """Make sure that a clean, which gives open runs up, loses no input with them.
+
+    Raises:
+        CleanRefusedError: one reads a source of a kind that is not known here.
+    """
+    for run in opened:
+        for ctx, kind in unknown_sources(run).items():
+            raise CleanRefusedError(
+                job,
+                f"a clean gives up the open run {run.key}, whose context {ctx!r} reads a source of kind {kind!r}, which "
+                "is not known here: what that run has taken from it could be lost",
+                f"Run the job once with the version of this package that made it{made_by(run)}, which settles it.",
+            )
 
 
 _CLEAN_INLINE = 512  # the head has 4 KB for everything

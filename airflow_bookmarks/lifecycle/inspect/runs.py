@@ -57,8 +57,9 @@ def state_of(run: Run, living: Ancestry) -> str:
 
 
 def row(run: Run, living: Ancestry) -> dict[str, Any]:
-    """Return one run as plain values."""
+    """Return one run as plain values. Of one that did not commit nobody has measured what it read: counts are None."""
     contexts = run.metrics.get("contexts", {})
+    is_measured = "contexts" in run.metrics or run.state.is_committed
     return {
         "number": run.key.number,
         "fence": run.key.fence,
@@ -69,8 +70,8 @@ def row(run: Run, living: Ancestry) -> dict[str, Any]:
         "attempt": run.attempt,
         "option": run.option,
         "is_empty": run.is_empty,
-        "files": total(contexts.values(), "files"),
-        "bytes": total(contexts.values(), "bytes"),
+        "files": total(contexts.values(), "files") if is_measured else None,
+        "bytes": total(contexts.values(), "bytes") if is_measured else None,
         READ_AGAIN: _sum([facts.get(READ_AGAIN) for facts in contexts.values()]),
         "rows": _sum([facts.get("rows") for facts in contexts.values()]),
         "rows_written": _sum([output.facts.get("rows") for output in run.outputs.values()]),

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Protocol
 
-from airflow_bookmarks.core.errors import PublishError, SinkUnknownError, StateCorruptError
+from airflow_bookmarks.core.errors import PublishError, SinkUnknownError, SourceUnknownError, StateCorruptError
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.protocol.cleanup import finish_clean
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.file_changes import check_staging
 from airflow_bookmarks.lifecycle.protocol.publish import publish_run
+from airflow_bookmarks.sources.registry import is_known
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,6 +56,7 @@ def recover(
         OutOfBoundsError: state names files that are not the job's; nothing was changed.
         PublishError: what is due can't be published.
         SinkUnknownError: an open run, or one whose publish is due, wrote to a sink that is neither staged nor given.
+        SourceUnknownError: an open run reads a source of a kind that this version does not know.
     """
     # The whole list before the first change: a job whose state names files of others publishes nothing by halves.
     check_staging(Territory(store.namespace, holding.job), holding.base.staging)
@@ -65,6 +67,7 @@ def recover(
     opened = list(store.open_runs(holding.job, holding.base))
     for run in opened:  # before the first of them is settled
         check_known_sinks(holding.job, run, sinks)
+        check_known_sources(holding.job, run)
     for run in opened:
         if adopted is None and _has_landed(holding, run, sinks or {}) and _is_same_position(holding, run):
             adopted = store.adopt(holding, run)
@@ -98,6 +101,33 @@ def check_known_sinks(job: str, run: Run, sinks: Mapping[str, CommittingSink] | 
             f"which is not known here. Nothing was read, written or changed: {stays}. Run the job where the sink is "
             "known: with the version of this package, and the script, that made that run."
         )
+
+
+def check_known_sources(job: str, run: Run) -> None:
+    """Make sure that all sources of an open run are of kinds that are known here.
+
+    Its plan can't be read then. And to give it up may lose input: a source that can't be read twice (a queue, a stream)
+    was drained when the run was planned, and only its own kind knows where that lies.
+
+    Raises:
+        SourceUnknownError: one is not.
+    """
+    for ctx, kind in unknown_sources(run).items():
+        raise SourceUnknownError(
+            f"job {job!r}: run {run.key} was left open, and its context {ctx!r} reads a source of kind {kind!r}, which "
+            "is not known here. Nothing was read, written or changed: the run is neither given up nor committed. Run "
+            f"the job once with the version of this package that made it{made_by(run)}; then with this one."
+        )
+
+
+def unknown_sources(run: Run) -> Mapping[str, str]:
+    """Return by context the kinds of source of a run that this version does not know."""
+    return {ctx: plan.kind for ctx, plan in sorted(run.plans.items()) if not is_known(plan.kind)}
+
+
+def made_by(run: Run) -> str:
+    """Return in parentheses which version made a run; empty where it is not recorded."""
+    return f" ({run.runtime_version})" if run.runtime_version else ""
 
 
 def finish_publish(

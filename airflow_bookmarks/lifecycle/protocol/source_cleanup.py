@@ -32,7 +32,7 @@ from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.files.input import is_hidden
 from airflow_bookmarks.files.real_path import RealRoots, respelled
 from airflow_bookmarks.lifecycle.protocol.file_changes import FileChanges
-from airflow_bookmarks.sources.files.planner import known_files
+from airflow_bookmarks.sources.files.planner import FileSource, known_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -224,7 +224,7 @@ def leftovers(store: BookmarkStore, holding: LeaseGrant, ctx: str, known: Listin
     found: list[FileInfo] = []
     for run in _last_runs(store, holding) if waiting else ():
         entry = run.plans.get(ctx)
-        if entry is None or ON_PUBLISHED not in entry.facts:
+        if entry is None or entry.kind != FileSource.kind or ON_PUBLISHED not in entry.facts:
             continue
         is_kept = run.metrics.get("contexts", {}).get(ctx, {}).get(IS_READ_WHOLE) is False
         for file in FilePlan.decode(store.blobs.get(entry.body)).files:

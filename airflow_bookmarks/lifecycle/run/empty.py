@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import ManifestError, OptionError, SinkUnknownError, SourceError
+from airflow_bookmarks.core.errors import ManifestError, OptionError, SinkUnknownError, SourceError, SourceUnknownError
 from airflow_bookmarks.lifecycle.inspect.pending import (
     made_without_input,
     recent_runs,
@@ -54,16 +54,16 @@ def commit_empty(
 
     So it has where something is left out that the script, which may say otherwise today, could let in, and where the
     script makes something without new input: behind `job.state`, or by `when_empty="publish"`; and where an earlier run
-    is to be settled in a sink that is not known here. Call it when
-    `pending` has said that nothing is new. Edges move on as in any run, over runs without data too. Below
-    `manifest_uri` (None: nowhere) the empty plans are written down.
+    is to be settled whose sink or source is not known here. Call it when `pending` has said that nothing is new. Edges
+    move on as in any run, over runs without data too. Below `manifest_uri` (None: nowhere) the empty plans are written
+    down.
 
     Raises:
         JobBusyError, AttemptRefusedError, PublishError, StoreError: as any begin; nothing of this run has begun.
     """
     try:
         run = ActiveRun.begin(store, job, caller, machine)
-    except SinkUnknownError as error:
+    except (SinkUnknownError, SourceUnknownError) as error:
         log.info("bookmark %s: Spark is started, because what is left open can't be settled here: %s", job, error)
         return None
     try:
