@@ -111,6 +111,17 @@ class OutputEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class StateEntry:
+    """`job.state` as an open run left it, before a sink that commits by itself wrote: for whoever takes the run over.
+
+    `starts_from` names the position from which the run read it; None: there was none.
+    """
+
+    starts_from: str | None
+    values: Payload
+
+
+@dataclass(frozen=True, slots=True)
 class ContextState:
     """Where one context stands after a run: what a person can compare, and which item holds its position.
 
@@ -176,6 +187,7 @@ class Run:
     replayed_by: str | None = None
     error: str | None = None
     runtime_version: str | None = None
+    job_state: StateEntry | None = None
 
 
 @dataclass(frozen=True, slots=True)

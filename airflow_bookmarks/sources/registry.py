@@ -39,11 +39,6 @@ def kind_of(name: str) -> Kind[Any]:
     return kind
 
 
-def is_known(kind: str) -> bool:
-    """Return whether this version can read the plans and positions of a kind of source."""
-    return kind in _ADVANCE
-
-
 def recorded_source(store: BookmarkStore, job: str, entry: PlanEntry) -> Source:
     """Return the source that a run of `job` planned from, as its plan has it: to look at it again without the script.
 

@@ -30,6 +30,7 @@ from airflow_bookmarks.core.run import (
     PlanEntry,
     Run,
     RunState,
+    StateEntry,
 )
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.text.redaction import stored_error
@@ -167,10 +168,12 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
         *,
         option: str,
         is_last: bool,
+        state: StateEntry | None = None,
     ) -> None:
         """Store where outputs are staged, before the first byte is written; `staging` are all roots known so far.
 
-        Before a sink that commits by itself writes, those that are staged by then are stored with what they publish.
+        Before a sink that commits by itself writes, those that are staged by then are stored with what they publish,
+        and `job.state` as the run leaves it (None: the run has not used it).
 
         Raises:
             FencedError: the job is not ours any more; nothing was written.
@@ -180,6 +183,8 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
         placed = self._run_base(holding, option, is_last)
         for name, entry in outputs.items():
             placed |= item.output_attribute(name, entry)
+        if state is not None:
+            placed |= item.state_attribute(state)
         run = Update(keys.run(holding.key), set=placed, conditions=_OPEN)
         self._held(holding, [head, run], f"store the place of {', '.join(map(repr, outputs))}")
 

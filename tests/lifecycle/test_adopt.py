@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,14 +12,16 @@ import pytest
 from airflow_bookmarks.core.errors import FencedError, MisuseError, NotCommittedError, SourceChangedError
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.run import Run, RunState
-from airflow_bookmarks.lifecycle.changes.change import reset, rewind
+from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_state
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint, no_fault
 from airflow_bookmarks.lifecycle.protocol.finish import finish as finish_execution
 from airflow_bookmarks.lifecycle.protocol.recover import recover
 from airflow_bookmarks.lifecycle.protocol.staging import Staged, StagingRequest
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.state.job_state import JobStates
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.bookmark_store import LeaseGrant
+from airflow_bookmarks.store.table import Update
 from tests.lifecycle.shop import FILES, Shop
 
 
@@ -229,3 +232,148 @@ def test_columns_of_the_run_before_stay_known_behind_a_run_that_was_taken_over(s
     heir = begin(shop, rows, 2)
     assert shop.store.head("copy").run_number == 2
     assert heir.known_schema("raw") == '{"type": "struct", "fields": []}'
+
+
+# ---- job.state
+
+
+def write(shop: Shop, rows: Rows, run: ActiveRun, cursor: int | None = None) -> None:
+    """Read, set the cursor (None: only read it), and let the rows land."""
+    plan = run.plan("raw", FileSource(FILES, [str(shop.raw)]))
+    if cursor is None:
+        run.state("cursor").get()
+    else:
+        run.state("cursor").set(cursor)
+    run.place("out", StagingRequest(Rows.kind, str(shop.root / "rows")))
+    lines = [line for path in plan.files.paths for line in Path(path).read_text().splitlines()]
+    assert rows.write(fence_of(run), lines)
+    run.staged("out", Staged((), rows=len(lines)))
+
+
+def test_state_that_a_dead_driver_set_is_committed_with_its_rows(shop: Shop, rows: Rows) -> None:
+    shop.put("a.txt", "a")
+    first = begin(shop, rows, 1, "first")
+    write(shop, rows, first, cursor=1)
+    first.commit()
+    shop.put("b.txt", "b")
+    write(shop, rows, begin(shop, rows, 1), cursor=2)
+
+    heir = begin(shop, rows, 2)
+
+    assert heir.state("cursor").get() == 2
+    run = shop.store.committed_run("copy", 2)
+    assert run is not None
+    assert run.metrics["state"] == {"from": "1.1", "names": ["cursor"]}
+    assert JobStates.seen_by(shop.store, "copy", run).get("cursor", None) == 1
+    heir.abort("done looking")
+    rewind(shop.store, "copy", 1, reason="a test", who="me")
+    assert begin(shop, rows, 3).state("cursor").get() == 1
+
+
+def test_state_without_a_source_is_committed_with_the_rows_that_it_brought(shop: Shop, rows: Rows) -> None:
+    dead = begin(shop, rows, 1)
+    dead.state("cursor").set("page 2")
+    dead.place("out", StagingRequest(Rows.kind, str(shop.root / "rows")))
+    rows.write(fence_of(dead), ["page 1"])
+
+    heir = begin(shop, rows, 2)
+
+    assert heir.state("cursor").get() == "page 2"
+    run = shop.store.committed_run("copy", 1)
+    assert (run is not None and not run.is_empty, shop.store.head("copy").data_run_number) == (True, 1)
+
+
+def test_state_is_taken_over_again_from_an_heir_that_died_before_its_commit(shop: Shop, rows: Rows) -> None:
+    shop.put("a.txt", "a")
+    write(shop, rows, begin(shop, rows, 1), cursor=1)
+    seen = shop.store.look("copy", "task")
+    heir = shop.store.take("copy", RunIdentity("task", 2), seen, shop.machine.lease_time)
+    assert heir is not None
+    recover(shop.store, heir, shop.machine, {Rows.kind: rows})
+
+    assert begin(shop, rows, 3).state("cursor").get() == 1
+
+
+def test_state_that_was_only_read_stays_and_is_on_the_record(shop: Shop, rows: Rows) -> None:
+    shop.put("a.txt", "a")
+    write(shop, rows, begin(shop, rows, 1))
+    heir = begin(shop, rows, 2)
+    assert heir.state("cursor").get("absent") == "absent"
+    run = shop.store.committed_run("copy", 1)
+    assert run is not None
+    assert run.metrics["state"] == {"from": None, "names": []}
+    assert list(shop.store.head("copy").contexts) == ["raw"]
+
+
+def test_run_whose_rows_did_not_land_leaves_the_state_of_before_it(shop: Shop, rows: Rows) -> None:
+    shop.put("a.txt", "a")
+    first = begin(shop, rows, 1, "first")
+    write(shop, rows, first, cursor=1)
+    first.commit()
+    shop.put("b.txt", "b")
+    dead = begin(shop, rows, 1)
+    dead.plan("raw", FileSource(FILES, [str(shop.raw)]))
+    dead.state("cursor").set(2)
+    dead.place("out", StagingRequest(Rows.kind, str(shop.root / "rows")))
+
+    assert begin(shop, rows, 2).state("cursor").get() == 1
+
+
+def test_rows_that_were_made_from_a_state_that_a_person_has_set_since_are_given_up(shop: Shop, rows: Rows) -> None:
+    shop.put("a.txt", "a")
+    write(shop, rows, begin(shop, rows, 1), cursor=1)
+    set_state(shop.store, "copy", "cursor", "by hand", reason="a test", who="me", force=True)
+
+    heir = begin(shop, rows, 2)
+
+    assert heir.state("cursor").get() == "by hand"
+    assert shop.store.head("copy").run_number == 0
+
+
+def test_large_state_is_taken_over(shop: Shop, rows: Rows) -> None:
+    shop.put("a.txt", "a")
+    dead = begin(shop, rows, 1)
+    dead.state("more").set("x" * 16_000)
+    write(shop, rows, dead, cursor=1)
+    heir = begin(shop, rows, 2)
+    assert (len(heir.state("more").get()), heir.state("cursor").get()) == (16_000, 1)
+
+
+def test_open_run_of_a_version_that_did_not_store_the_state_is_taken_over_without_it(shop: Shop, rows: Rows) -> None:
+    shop.put("a.txt", "a")
+    write(shop, rows, begin(shop, rows, 1), cursor=1)
+    (run,) = shop.store.runs("copy")
+    shop.store.table.transact([Update(shop.store.keys("copy").run(run.key), remove=["job_state"])])
+    heir = begin(shop, rows, 2)
+    assert (heir.state("cursor").get(), shop.store.head("copy").run_number) == (None, 1)
+
+
+@pytest.mark.parametrize("what", ["read", "set state"])
+def test_nothing_is_read_or_set_after_an_output_that_commits_by_itself(shop: Shop, rows: Rows, what: str) -> None:
+    shop.put("a.txt", "a")
+    shop.put("../more/b.txt", "b")
+    run = begin(shop, rows, 1)
+    write(shop, rows, run, cursor=1)
+    late: dict[str, Callable[[], object]] = {
+        "read": lambda: run.plan("more", FileSource(FILES, [str(shop.root / "more")])),
+        "set state": lambda: run.state("cursor").set(2),
+    }
+    with pytest.raises(MisuseError, match=rf"{what} '\w+' after an output that commits by itself.*before that write"):
+        late[what]()
+    assert run.state("cursor").get() == 1
+    run.commit()
+    (stored,) = shop.store.runs("copy")
+    assert (list(stored.plans), begin(shop, rows, 1, "next").state("cursor").get()) == (["raw"], 1)
+
+
+def test_publish_that_another_run_finishes_has_the_state_of_its_run(shop: Shop, rows: Rows) -> None:
+    shop.put("a.txt", "a")
+    shop.machine = replace(shop.machine, at=_die_when_published)
+    dead = begin(shop, rows, 1)
+    shop.copy(dead)
+    dead.state("cursor").set(1)
+    with pytest.raises(KeyboardInterrupt):
+        dead.commit()
+    shop.machine = replace(shop.machine, at=no_fault)
+    assert begin(shop, rows, 2).state("cursor").get() == 1
+    assert shop.target_lines() == {"a": 1}

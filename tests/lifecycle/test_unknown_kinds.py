@@ -287,7 +287,9 @@ def test_open_run_of_an_unknown_source_is_refused_before_an_older_one_is_settled
     opened = {"state": RunState.PLANNED.value}
     table, keys = shop.store.table, shop.store.keys("copy")
     states = [each.key for each in shop.store.runs("copy")]
-    table.transact([Update(keys.run(states[0]), set=opened), Update(keys.run(run.key), set=plan_attribute("raw", plan))])
+    table.transact(
+        [Update(keys.run(states[0]), set=opened), Update(keys.run(run.key), set=plan_attribute("raw", plan))]
+    )
 
     with pytest.raises(SourceUnknownError):
         shop.begin()

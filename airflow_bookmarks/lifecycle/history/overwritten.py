@@ -21,7 +21,7 @@ from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.core.rules.territory import published_key
 from airflow_bookmarks.lifecycle.history.timeline_switch import ancestry_after, look_at_undone
 from airflow_bookmarks.lifecycle.state.positions import ContextReader
-from airflow_bookmarks.sources.registry import is_known
+from airflow_bookmarks.sources.registry import find_kind
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.outputs import numbers_replacing
 
@@ -73,7 +73,7 @@ def _is_known(store: BookmarkStore, reader: ContextReader, run: Run) -> bool:
         if found.position is None:
             continue
         state = reader.state(ctx)
-        if not is_known(entry.kind) or state is None or state.kind != entry.kind:
+        if find_kind(entry.kind) is None or state is None or state.kind != entry.kind:
             return True  # what such a position knows can't be said from here
         if entry.kind == UpstreamSource.kind:
             window = entry.facts["upstream"]

@@ -201,8 +201,8 @@ def _check_may_give_up(job: str, opened: Iterable[Run]) -> None:
         for ctx, kind in unknown_sources(run).items():
             raise CleanRefusedError(
                 job,
-                f"a clean gives up the open run {run.key}, whose context {ctx!r} reads a source of kind {kind!r}, which "
-                "is not known here: what that run has taken from it could be lost",
+                f"a clean gives up the open run {run.key}, whose context {ctx!r} reads a source of kind {kind!r}, "
+                "which is not known here: what that run has taken from it could be lost",
                 f"Run the job once with the version of this package that made it{made_by(run)}, which settles it.",
             )
 

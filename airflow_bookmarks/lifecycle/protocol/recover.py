@@ -6,13 +6,14 @@ import logging
 from typing import TYPE_CHECKING, Protocol
 
 from airflow_bookmarks.core.errors import PublishError, SinkUnknownError, SourceUnknownError, StateCorruptError
+from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.protocol.cleanup import finish_clean
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.file_changes import check_staging
 from airflow_bookmarks.lifecycle.protocol.publish import publish_run
-from airflow_bookmarks.sources.registry import is_known
+from airflow_bookmarks.sources.registry import find_kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -122,7 +123,7 @@ def check_known_sources(job: str, run: Run) -> None:
 
 def unknown_sources(run: Run) -> Mapping[str, str]:
     """Return by context the kinds of source of a run that this version does not know."""
-    return {ctx: plan.kind for ctx, plan in sorted(run.plans.items()) if not is_known(plan.kind)}
+    return {ctx: plan.kind for ctx, plan in sorted(run.plans.items()) if find_kind(plan.kind) is None}
 
 
 def made_by(run: Run) -> str:
@@ -168,8 +169,11 @@ def _has_landed(holding: LeaseGrant, run: Run, sinks: Mapping[str, CommittingSin
 def _is_same_position(holding: LeaseGrant, run: Run) -> bool:
     # By position and not by epoch or version: a rewind to the last run leaves the position where it was, and rows that
     # have landed must be carried over it, or they come twice.
-    return run.key.number == holding.run_number and all(
-        plan.facts.get(STARTS_FROM) == starts_from(holding.base, ctx) for ctx, plan in run.plans.items()
+    is_same_state = run.job_state is None or run.job_state.starts_from == starts_from(holding.base, STATE_CONTEXT)
+    return (
+        is_same_state
+        and run.key.number == holding.run_number
+        and all(plan.facts.get(STARTS_FROM) == starts_from(holding.base, ctx) for ctx, plan in run.plans.items())
     )
 
 

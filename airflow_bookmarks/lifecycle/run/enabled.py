@@ -22,7 +22,16 @@ from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.core.plan import FilePlan, encode_moves, encode_paths
 from airflow_bookmarks.core.rules.start import BEGINNING, Start, is_first_run
 from airflow_bookmarks.core.rules.territory import Territory
-from airflow_bookmarks.core.run import STAGED_SINKS, ContextState, OutputEntry, Payload, PlanEntry, Run, RunKey
+from airflow_bookmarks.core.run import (
+    STAGED_SINKS,
+    ContextState,
+    OutputEntry,
+    Payload,
+    PlanEntry,
+    Run,
+    RunKey,
+    StateEntry,
+)
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.core.watermark import Greatest, state_after
@@ -262,7 +271,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
             SourceError: it can't be planned. FencedError: the job is not ours any more.
         """
         check_name("context", ctx)
-        self._check_running(f"read {ctx!r}")
+        self._check_before_landing(f"read {ctx!r}")
         if ctx in self._contexts:
             raise MisuseError(
                 f"job {self.job!r}: context {ctx!r} is read twice in one run. Nothing was read by the second read, "
@@ -446,7 +455,9 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         entry, root = place_entry(self._store.namespace, self.job, self._run_key, output, place)
         staging = self._staging if root is None or root in self._staging else [*self._staging, root]
         placed = {**self._listed_before(output, place), output: entry}
-        self._store.place(self._holding, placed, staging, option=self.option.value, is_last=not self._in_batches)
+        state = None if self._landing is None else self._state_entry()
+        option, is_last = self.option.value, not self._in_batches
+        self._store.place(self._holding, placed, staging, option=option, is_last=is_last, state=state)
         self._staging, self._has_item = staging, True
         self._outputs[output] = entry
         self._machine.at(Failpoint.PLACED)
@@ -455,8 +466,9 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
     def _listed_before(self, output: str, place: StagingRequest) -> Mapping[str, OutputEntry]:
         """Return what is to be stored with the place of a sink that commits by itself; nothing for any other.
 
-        Whoever finds its rows takes the run over, with what is staged: so by then all else is staged, and listed. And
-        the input is looked at for the last time, because rows that have landed can't be taken back.
+        Whoever finds its rows takes the run over, with what is staged and what `job.state` is: so by then all else is
+        staged, and listed. And the input is looked at for the last time, because rows that have landed can't be taken
+        back.
         """
         if self._landing is not None:
             raise MisuseError(
@@ -469,6 +481,32 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         self._landing = self._rechecked()
         # Rows are about to land in that sink, so this run moves something, whatever else it has found.
         return self._output_entries(increment_of(self._landing, state_changed=True))
+
+    def _state_entry(self) -> StateEntry | None:
+        """Return `job.state` as it is now; None where the run has not used it."""
+        values = self._states.encoded()
+        if values is None:
+            return None
+        payload = self._payloads({STATE_CONTEXT: values})[STATE_CONTEXT]
+        return StateEntry(starts_from(self._holding.base, STATE_CONTEXT), payload)
+
+    def _check_may_set(self, what: str) -> None:
+        self._check_before_landing(what)
+
+    def _check_before_landing(self, what: str) -> None:
+        """Make sure that the run may still change what it commits.
+
+        Raises:
+            MisuseError: it is over; or an output that commits by itself was written, and whoever finds its rows commits
+                the run as it was then.
+        """
+        self._check_running(what)
+        if self._landing is not None:
+            raise MisuseError(
+                f"job {self.job!r}: can't {what} after an output that commits by itself was written. Its rows are "
+                "there, and what the run commits with them was fixed before; nothing of this was read or changed. Read "
+                "every context, and set job.state, before that write."
+            )
 
     @guarded
     def staged(self, output: str, staged: Staged) -> None:
@@ -608,10 +646,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
             state = ContextState(source.kind, source.fingerprint(), self._holding.key)
             before = self._reader.state(ctx) if self._contexts[ctx].found.position is not None else None
             contexts[ctx] = state_after(state, position, before, self._greatest.get(ctx))
-        states = self._states.changed()
-        if states is not None:
-            contexts[STATE_CONTEXT] = state_context(self._holding.key)
-            stored |= self._payloads({STATE_CONTEXT: states})
+        stored |= self._state_into(contexts)
         schemas = self._schemas_after(moved)
         increment = increment_of(plans, state_changed=self._states.has_changed)
         outputs = self._output_entries(increment)
@@ -626,6 +661,14 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
             is_last=not (self._in_batches and is_over_bound(plans)),
             has_item=self._has_item,
         )
+
+    def _state_into(self, contexts: dict[str, ContextState]) -> Mapping[str, Payload]:
+        """Let `job.state` be one of the contexts after this run, if it has changed; return what is stored of it."""
+        states = self._states.changed()
+        if states is None:
+            return {}
+        contexts[STATE_CONTEXT] = state_context(self._holding.key)
+        return self._payloads({STATE_CONTEXT: states})
 
     def _advanced(self, ctx: str, plan: FilePlan) -> Position | None:
         position = self._contexts[ctx].source.advance(plan)
@@ -731,14 +774,18 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
                 # What its rows were nobody knows any more: the watermark of a column stays where it was.
                 column = None if before is None else before.watermark_column
                 contexts[ctx] = state_after(state, position, before, None if column is None else Greatest(column))
+        if adopted.job_state is not None:
+            self._states.restore(self._store.blobs.get(adopted.job_state.values))
         commit = Commit(
+            positions={**self._store_positions(moved), **self._state_into(contexts)},
             contexts=contexts,
-            positions=self._store_positions(moved),
             outputs=adopted.outputs,
             edges=edges_of(self.job, plans, self._holding.base.contexts),
             schemas=self._payloads(self._schemas_before(adopted)),
-            metrics=self._metrics(plans),
-            is_empty=increment_of(plans, state_changed=None).is_empty(publishes=_publishes(adopted.outputs)),
+            metrics={**self._metrics(plans), **self._states.facts()},
+            is_empty=increment_of(plans, state_changed=self._states.has_changed).is_empty(
+                publishes=_publishes(adopted.outputs)
+            ),
             is_last=False,
         )
         run = replace(self._store.commit(self._holding, commit), fences=adopted.fences)  # under which it has staged

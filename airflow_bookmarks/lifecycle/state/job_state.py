@@ -31,7 +31,7 @@ class JobState:
 
     name: str
     _states: JobStates
-    _check_running: Callable[[str], None]
+    _check_may_set: Callable[[str], None]
 
     def get(self, default: Any = None) -> Any:
         """Return the value: what this run set, else what the last committed living run left, else `default`."""
@@ -42,9 +42,9 @@ class JobState:
 
         Raises:
             OptionError: it is no JSON value, or all values of the job together have more than 16 KB.
-            MisuseError: the run is over.
+            MisuseError: the run is over, or an output that commits by itself was written.
         """
-        self._check_running(f"set state {self.name!r}")
+        self._check_may_set(f"set state {self.name!r}")
         self._states.set(self.name, value)
 
 
@@ -82,9 +82,20 @@ class JobStates(Guarded):
         self._values = with_state(self._known(), name, value)
 
     @guarded
+    def restore(self, body: bytes) -> None:
+        """Go on with the values as a run left them that is taken over."""
+        self._known()
+        self._values = decode_states(body)
+
+    @guarded
+    def encoded(self) -> bytes | None:
+        """Return the values as they are now, None where the run has neither read nor set one."""
+        return None if self._values is None else encode_states(self._values)
+
+    @guarded
     def changed(self) -> bytes | None:
         """Return the values to be stored, None where they are as they were."""
-        body = None if self._values is None else encode_states(self._values)
+        body = self.encoded()
         return None if body == self._stored else body
 
     @property
@@ -121,13 +132,16 @@ class KeepsState:
     def _check_running(self, what: str) -> None:
         raise NotImplementedError
 
+    def _check_may_set(self, what: str) -> None:
+        self._check_running(what)
+
     def state(self, name: str) -> JobState:
         """Return the value `name` that the job keeps from run to run.
 
         Raises:
             NameInvalidError: it can't be a name.
         """
-        return JobState(check_name("state", name), self._states, self._check_running)
+        return JobState(check_name("state", name), self._states, self._check_may_set)
 
 
 def state_context(key: RunKey) -> ContextState:

@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.edge import Edge
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.head import Head, Lease
-from airflow_bookmarks.core.run import ContextState, Execution, OutputEntry, Payload, PlanEntry, Run, RunKey, RunState
+from airflow_bookmarks.core.run import (
+    ContextState,
+    Execution,
+    OutputEntry,
+    Payload,
+    PlanEntry,
+    Run,
+    RunKey,
+    RunState,
+    StateEntry,
+)
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.text.redaction import stored_error
 from airflow_bookmarks.core.timeline import Line, Turning
@@ -32,6 +42,7 @@ SCHEMA = Key("SCHEMA", "SCHEMA")
 
 LEASE_ATTRIBUTES = ("lease_run_id", "lease_attempt", "lease_since", "lease_until", "lease_nonce")
 _PLAN, _OUTPUT, _POSITION, _SCHEMA = "plan:", "output:", "position:", "schema:"
+_JOB_STATE = "job_state"
 
 _RUN_SORT_KEY = re.compile(rf"{RUN_PREFIX}([0-9]{{{NUMBER_DIGITS}}})#([0-9]{{{NUMBER_DIGITS}}})")
 _LINE_SORT_KEY = re.compile(rf"{LINE_PREFIX}([0-9]{{{NUMBER_DIGITS}}})")
@@ -312,6 +323,11 @@ def position_attribute(ctx: str, position: Payload) -> Attributes:
     return {_POSITION + ctx: payload_value(position)}
 
 
+def state_attribute(state: StateEntry) -> Attributes:
+    """Return `job.state` as an open run left it, as an attribute of the run."""
+    return {_JOB_STATE: {"starts_from": state.starts_from, "values": payload_value(state.values)}}
+
+
 def schema_attribute(ctx: str, schema: Payload) -> Attributes:
     """Return the schema with which a context was read, as an attribute of its own name."""
     return {_SCHEMA + ctx: payload_value(schema)}
@@ -337,6 +353,8 @@ def run_attributes(run: Run) -> Attributes:
         attributes |= plan_attribute(ctx, plan)
     for name, output in run.outputs.items():
         attributes |= output_attribute(name, output)
+    if run.job_state is not None:
+        attributes |= state_attribute(run.job_state)
     return attributes
 
 
@@ -376,7 +394,12 @@ def run_of(key: RunKey, attributes: Mapping[str, Any]) -> Run:
         replayed_by=fields.optional_text("replayed_by"),
         error=_error_of(fields),
         runtime_version=fields.optional_text("runtime_version"),
+        job_state=_state_entry_of(fields.map(_JOB_STATE)) if _JOB_STATE in fields else None,
     )
+
+
+def _state_entry_of(fields: Fields) -> StateEntry:
+    return StateEntry(fields.optional_text("starts_from"), _payload_of(fields.map("values")))
 
 
 def _error_of(fields: Fields) -> str | None:

@@ -42,8 +42,8 @@ def _open_runs(survey: Survey) -> Iterator[Finding]:
     for run in survey.runs.values():
         for ctx, kind in unknown_sources(run).items() if run.state.is_open else ():
             what = (
-                f"the open run {run.key} reads context {ctx!r} from a source of kind {kind!r}, which is not known here: "
-                "no run of the job begins with this version of the package"
+                f"the open run {run.key} reads context {ctx!r} from a source of kind {kind!r}, which is not known "
+                "here: no run of the job begins with this version of the package"
             )
             mend = f"Run the job once with the version that made it{made_by(run)}, which settles it."
             yield Finding("kind-unknown", survey.job, Severity.WARNING, what, f"RUN {run.key}", mend)
