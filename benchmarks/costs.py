@@ -1,4 +1,4 @@
-"""What a run costs in requests and money: the table of docs/costs.md, counted and not reckoned.
+"""What a run costs in requests and money: the table of docs/operations/costs.md, counted and not reckoned.
 
 Sources lie on a server that lists as S3 does, the target in moto, the state in DynamoDB Local, which tells the units of
 each request as DynamoDB does. A run is counted from its begin to the end of its publish.

@@ -1,4 +1,4 @@
-"""Put what was measured last into `docs/benchmarks.md`: the pictures, the lines to reach, and the table.
+"""Put what was measured last into `docs/reference/benchmarks.md`: the pictures, the lines to reach, and the table.
 
 $ python -m benchmarks.document
 """
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-RESULT, PAGE, IMAGES = Path("build/bench"), Path("docs/benchmarks.md"), Path("docs/images")
+RESULT, PAGE, IMAGES = Path("build/bench"), Path("docs/reference/benchmarks.md"), Path("docs/images")
 _BEGIN, _END = "<!-- measured -->", "<!-- /measured -->"
 _PREFIX = "bench-"
 

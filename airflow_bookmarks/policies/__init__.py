@@ -1,4 +1,6 @@
-"""IAM policies for the state table: what a reader, a job, an operator and an admin may do. docs/iam.md explains them.
+"""IAM policies for the state table: what a reader, a job, an operator and an admin may do.
+
+docs/operations/iam.md explains them.
 
 Example:
     $ python -m airflow_bookmarks.policies job --table-arn arn:aws:dynamodb:eu-west-1:111122223333:table/bookmarks

@@ -527,7 +527,8 @@ class BookmarkedJob:
             reread: of files: as soon as one of a group is new or changed, all files of it that are there are read, so
                 that a dynamic overwrite leaves exactly what is there now, late and corrected files included. A group
                 is a "partition", or what a regular expression with one named group takes from the path below the one
-                that is loaded, such as "(?P<day>[0-9]{8})". A bound never splits one (docs/sinks.md).
+                that is loaded, such as "(?P<day>[0-9]{8})". A bound never splits one
+                (docs/getting-started/choosing_a_sink.md).
             shard_by: of a sharded job: what of a file says to which virtual shard it belongs: its "path", or its
                 "partition", so that all files of one partition are read by one shard. It can't be changed later.
             on_schema_change: columns went, or have another type than in the run before: "fail" (nothing is committed,

@@ -1,4 +1,4 @@
-"""What users test their own bookmarked jobs with: `docs/testing.md` shows it on a whole job.
+"""What users test their own bookmarked jobs with: `docs/getting-started/testing.md` shows it on a whole job.
 
     memory     an empty store in memory, for one test
     fixtures   the same as a pytest fixture: pytest_plugins = ["airflow_bookmarks.testing.fixtures"]

@@ -116,7 +116,7 @@ def corrupt(name: str, *, content: bytes | None = None) -> Arrival:
     """Return a new file that can't be parsed as what its name says.
 
     Compressed text breaks off; CSV and JSON have a record without an end, which Spark makes NULLs of unless the job
-    says otherwise (docs/quarantine.md); any other format is not what its name says.
+    says otherwise (docs/guides/quarantine.md); any other format is not what its name says.
 
     Args:
         name: see `new`.

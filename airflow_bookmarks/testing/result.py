@@ -31,7 +31,7 @@ class RunResult:
         attempt: its try: 2 for the one that follows a crash.
         read: the names of what was planned to be read, by context; of files, the paths below the folder of the test.
             Of a try that did not commit, what it was about to read.
-        skipped: what was left out, counted by reason and context (docs/left_out.md).
+        skipped: what was left out, counted by reason and context (docs/guides/left_out.md).
         committed: the numbers of the runs that were committed.
         published: the numbers of the runs that became visible, also of those that a try before had committed.
         visible: the names of what became visible with them, by output; of files, the paths below the target.

@@ -1,4 +1,4 @@
-"""The table of docs/airflow_tasks.md: what becomes of a run when driver and worker end independently of each other.
+"""The table of docs/guides/airflow_tasks.md: what becomes of a run when driver and worker end apart from each other.
 
 python -m tests.airflow.pairings   writes the table from the results in build/pairings, which a whole run of
                                    tests/airflow/test_pairings.py leaves
@@ -15,7 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 
 _PROJECT = Path(__file__).resolve().parents[2]
-PAGE = _PROJECT / "docs" / "airflow_tasks.md"
+PAGE = _PROJECT / "docs" / "guides" / "airflow_tasks.md"
 RESULTS = _PROJECT / "build" / "pairings"
 BEGIN = "<!-- pairings: made by python -m tests.airflow.pairings -->"
 END = "<!-- end of the pairings -->"

@@ -145,7 +145,7 @@ def marked(name: str, folder: Path = FOLDER) -> str:
 
 
 def test_documentation_shows_the_marked_lines_of_every_example() -> None:
-    pages = [path.read_text() for path in (PROJECT / "docs").glob("*.md")]
+    pages = [path.read_text() for path in (PROJECT / "docs").rglob("*.md")]
     shown = dict(found for page in pages for found in SHOWN.findall(page))
 
     assert sorted(shown) == sorted(path.stem for path in FOLDER.glob("*.py"))
@@ -153,18 +153,18 @@ def test_documentation_shows_the_marked_lines_of_every_example() -> None:
 
 
 def test_page_of_shards_shows_the_marked_lines_of_its_example() -> None:
-    page = (PROJECT / "docs" / "shards.md").read_text()
+    page = (PROJECT / "docs" / "guides" / "shards.md").read_text()
 
     assert marked("flights_by_shard") in page
     assert marked("late_flights", FOLDER / "jobs") in page
 
 
 def test_page_of_batches_shows_the_marked_lines_of_its_script() -> None:
-    assert marked("name_flights", FOLDER / "jobs") in (PROJECT / "docs" / "batches.md").read_text()
+    assert marked("name_flights", FOLDER / "jobs") in (PROJECT / "docs" / "guides" / "batches.md").read_text()
 
 
 def test_page_of_examples_shows_the_marked_lines_of_a_script_and_links_every_dag() -> None:
-    page = (PROJECT / "docs" / "examples.md").read_text()
+    page = (PROJECT / "docs" / "getting-started" / "examples.md").read_text()
 
     assert marked("convert_weather", FOLDER / "jobs") in page
     assert sorted(re.findall(r"^\| \[(\w+)\]\(", page, re.MULTILINE)) == sorted(

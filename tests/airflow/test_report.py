@@ -249,7 +249,7 @@ def test_documentation_names_what_is_measured_and_nothing_else(backend: Backend)
     measured = {"job": JOB, "namespace": "test", "contexts": {"raw": facts}, "outputs": {"out": facts}}
     metrics.count_task(JOB, "test", "committed")
     metrics.measure_run({**measured, "seconds": steps})
-    page = Path(__file__).parents[2] / "docs" / "seeing.md"
+    page = Path(__file__).parents[2] / "docs" / "operations" / "observability.md"
     rows = [line.split("|")[1] for line in page.read_text().splitlines() if line.startswith("| `bookmark.")]
     names = [re.findall(r"`([^`]+)`", row) for row in rows]
     written = {each if each[0] != "." else row[0].rpartition(".")[0] + each for row in names for each in row}

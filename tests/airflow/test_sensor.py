@@ -546,10 +546,10 @@ def test_deferred_sensor_that_times_out_fails_its_task(world: World, player: Pla
     assert player.play(dag).state == "failed"
 
 
-# ---- docs/waiting.md
+# ---- docs/guides/waiting.md
 
 _ROOT = Path(__file__).parents[2]
-_PAGE = (_ROOT / "docs" / "waiting.md").read_text()
+_PAGE = (_ROOT / "docs" / "guides" / "waiting.md").read_text()
 
 
 @pytest.mark.parametrize("example", re.findall(r"^```python\n(.*?)^```$", _PAGE, flags=re.MULTILINE | re.DOTALL))

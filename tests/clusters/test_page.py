@@ -1,4 +1,4 @@
-"""docs/clusters.md: the tests that it names are there."""
+"""docs/guides/clusters.md: the tests that it names are there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 _HERE = Path(__file__).parent
 _ROOT = _HERE.parents[1]
-_PAGE = _ROOT / "docs" / "clusters.md"
+_PAGE = _ROOT / "docs" / "guides" / "clusters.md"
 NAMED = re.findall(r"`([\w/]+\.py)::(\w+)`", _PAGE.read_text())
 
 

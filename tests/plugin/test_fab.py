@@ -247,7 +247,7 @@ def test_page_is_shown_to_roles_that_may_read_plugins(house: House) -> None:
 
 
 def test_docs_say_what_to_grant() -> None:
-    said = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+    said = (Path(__file__).parents[2] / "docs" / "reference" / "http_api.md").read_text()
 
     for right in ("can read on Plugins", "can edit on DAG Runs", "can read on Assets", "can edit on Assets"):
         assert right in said

@@ -1,4 +1,4 @@
-"""Promises of docs/sinks.md: the table of what the target holds is what the sinks make of these files.
+"""The table of docs/getting-started/choosing_a_sink.md is what the sinks make of these files.
 
 After a change, `python -m pytest tests/spark/test_choosing_a_sink.py` prints the table that the page has to have.
 """
@@ -14,7 +14,7 @@ from typing import Any
 from airflow_bookmarks.spark import BookmarkedJob
 from tests.spark.lake import Lake
 
-PAGE = Path(__file__).parents[2] / "docs" / "sinks.md"
+PAGE = Path(__file__).parents[2] / "docs" / "getting-started" / "choosing_a_sink.md"
 SCHEMA = "id INT, amount INT, month INT"
 
 Step = tuple[str, Callable[[Lake], object]]

@@ -1,4 +1,4 @@
-"""What `upstream()` reads is what was written: the table of docs/round_trips.md is what comes out."""
+"""What `upstream()` reads is what was written: the table of docs/reference/round_trips.md is what comes out."""
 
 # ruff: noqa: S608 - the rows of these tests are written as SQL
 
@@ -18,7 +18,7 @@ from tests.spark.lake import Lake
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
-DOC = Path(__file__).parents[2] / "docs" / "round_trips.md"
+DOC = Path(__file__).parents[2] / "docs" / "reference" / "round_trips.md"
 EXACT, NOT_WRITTEN, NOT_READ, OTHER = "exact", "not written", "not read", "**not exact**"
 
 TEXTS = ["a", "", None, " lead", "trail ", "  ", 'q"q', '"', '""', "back\\", 'back\\"q', "\\", "a,b", ",", "#c", "é"]

@@ -1,4 +1,4 @@
-"""The table of docs/costs.md: what it claims is counted again, and the money follows from it."""
+"""The table of docs/operations/costs.md: what it claims is counted again, and the money follows from it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.costs import CASES, HEADER, Case, Cost, Ground, Prices, ground, row
 
-DOCS = Path(__file__).parents[2] / "docs" / "costs.md"
+DOCS = Path(__file__).parents[2] / "docs" / "operations" / "costs.md"
 
 pytestmark = [pytest.mark.dynamodb_local, pytest.mark.slow, pytest.mark.xdist_group("costs")]
 

@@ -1,4 +1,4 @@
-"""The code of docs/testing.md is what a reader can copy: its files, by their first lines, pass as they are."""
+"""The code of docs/getting-started/testing.md can be copied: its files, by their first lines, pass as they are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "testing.md"
+PAGE = ROOT / "docs" / "getting-started" / "testing.md"
 
 
 def files_of_the_page() -> dict[str, str]:

@@ -1,7 +1,7 @@
 """README.md, SECURITY.md and docs/*.md: each verb is there, each command can be typed, outputs are real, links work.
 
-The console blocks of docs/operations.md run here, each in a fresh copy of one small world; what the clock, the disk and
-chance decide is left out of the comparison. After a change of the output:
+The console blocks of docs/operations/command_line.md run here, each in a fresh copy of one small world; what the clock,
+the disk and chance decide is left out of the comparison. After a change of the output:
 
     $ python -m tests.unit.test_docs      # writes the blocks anew
 """
@@ -31,7 +31,7 @@ from airflow_bookmarks.store.bookmark_store import open_store
 from tests.lifecycle.shop import Shop
 
 _ROOT = Path(__file__).parents[2]
-_OPERATIONS = _ROOT / "docs" / "operations.md"
+_OPERATIONS = _ROOT / "docs" / "operations" / "command_line.md"
 _PAGES = [_ROOT / "README.md", _ROOT / "SECURITY.md", *sorted((_ROOT / "docs").rglob("*.md"))]
 _NAMES = [page.name for page in _PAGES]
 _JOB = "flights.clean"
@@ -97,9 +97,9 @@ def test_links_point_to_files_and_headings_that_exist(page: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", [verb.name for verb in VERBS])
-@pytest.mark.parametrize("name", ["operations.md", "iam.md"])
+@pytest.mark.parametrize("name", ["command_line.md", "iam.md"])
 def test_each_verb_is_in_the_page(name: str, verb: str) -> None:
-    said = code_in(prose_of(_ROOT / "docs" / name))
+    said = code_in(prose_of(_ROOT / "docs" / "operations" / name))
     assert [code for code in said if code.split()[0] == verb], f"docs/{name} does not name {verb}"
 
 
@@ -129,11 +129,11 @@ def is_taken(command: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("name", ["operations.md", "iam.md"])
+@pytest.mark.parametrize("name", ["command_line.md", "iam.md"])
 def test_options_in_the_row_of_a_verb_are_options_of_it(name: str) -> None:
     options = {verb.name: {flag for one in verb.arguments for flag in one.flags} for verb in VERBS}
     of_all = {"--store", "--output", "--help", "--conn-id"}
-    for line in prose_of(_ROOT / "docs" / name).split("\n"):
+    for line in prose_of(_ROOT / "docs" / "operations" / name).split("\n"):
         row_of = re.match(r"\| `(\w+)[^|`]*` \|", line)
         is_row = row_of is not None and row_of[1] in options
         verbs = options.keys() & {code.split()[0] for code in code_in(line)} if is_row else set()
@@ -143,7 +143,7 @@ def test_options_in_the_row_of_a_verb_are_options_of_it(name: str) -> None:
 
 
 def test_table_of_the_address_has_each_of_its_parameters_and_no_other() -> None:
-    section = prose_of(_ROOT / "docs" / "state_uri.md").partition("### The rest of the address")[2]
+    section = prose_of(_ROOT / "docs" / "operations" / "store_address.md").partition("### The rest of the address")[2]
     told = {row[1]: row[2] for row in re.finditer(r"^\| `(\w+)` \| (\w+) \|", section, re.MULTILINE)}
     of = {"dynamodb": "DynamoDB", "sqlite": "SQLite"}
     takers = {name: [of[scheme] for scheme in of if name in address._PARAMETERS[scheme]] for name in told}
@@ -162,7 +162,7 @@ def words_of(command: str) -> tuple[list[str], list[str]]:
 
 
 def test_table_of_what_is_left_out_has_each_reason_and_no_other() -> None:
-    rows = re.findall(r"^\| `(\w+)` \|", (_ROOT / "docs" / "left_out.md").read_text(), flags=re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \|", (_ROOT / "docs" / "guides" / "left_out.md").read_text(), flags=re.MULTILINE)
     assert rows == [word for name, word in vars(reason).items() if name.isupper()]
 
 
@@ -282,7 +282,7 @@ def test_output_in_the_page_is_what_the_command_line_prints(
 
 
 def write_anew() -> None:
-    """Write what the command line prints into docs/operations.md."""
+    """Write what the command line prints into docs/operations/command_line.md."""
 
     def be(name: str) -> None:
         identity.os_identity = lambda: Identity(name, True, "os")

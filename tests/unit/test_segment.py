@@ -1,4 +1,4 @@
-"""Promises of a segment: its bytes are what `docs/formats.md` says, and damage is an error."""
+"""Promises of a segment: its bytes are what `docs/reference/formats.md` says, and damage is an error."""
 
 from __future__ import annotations
 

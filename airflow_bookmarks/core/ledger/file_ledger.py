@@ -392,7 +392,7 @@ class Ledger:
     # ---- keep
 
     def root(self) -> bytes:
-        """Return the document that describes the ledger (`docs/formats.md`), up to 12 KB and the exact names.
+        """Return the document that describes the ledger (`docs/reference/formats.md`), up to 12 KB and the exact names.
 
         The same ledger gives the same bytes.
         """

@@ -1,6 +1,6 @@
 """Segments of a file ledger: which versions of which files were read, 16 bytes a file, sorted, checksummed, immutable.
 
-Layout, format 1, all numbers little endian, for n files (`docs/formats.md` says the same for people):
+Layout, format 1, all numbers little endian, for n files (`docs/reference/formats.md` says the same for people):
 
     offset      bytes  type     what
     0           4      bytes    magic, b"ABLS"

@@ -2,7 +2,8 @@
 
 Spark's own defaults lose some on the way: CSV trims spaces, takes an empty text for NULL, and a line break in a value
 for the end of a row; CSV, JSON and XML cut microseconds off. What is set here is set unless the user sets it; what a
-reader needs is recorded with the output. What no option can carry is said when it is written: `docs/round_trips.md`.
+reader needs is recorded with the output. What no option can carry is said when it is written:
+`docs/reference/round_trips.md`.
 """
 
 from __future__ import annotations

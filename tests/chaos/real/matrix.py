@@ -1,4 +1,4 @@
-"""The kill matrix as a table of docs/guarantees.md.
+"""The kill matrix as a table of docs/concepts/guarantees.md.
 
 python -m tests.chaos.real.matrix   writes the table from the results in build/kill_matrix, which a whole run of
                                     tests/chaos/real leaves
@@ -14,7 +14,7 @@ from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from tests.chaos.real.cell import RESULTS, Cell, Result, Tries, load_results
 from tests.chaos.real.order import CommitPath
 
-PAGE = Path(__file__).parents[3] / "docs" / "guarantees.md"
+PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "guarantees.md"
 BEGIN = "<!-- kill matrix: made by python -m tests.chaos.real.matrix -->"
 END = "<!-- end of the kill matrix -->"
 

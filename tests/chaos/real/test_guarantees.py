@@ -1,4 +1,4 @@
-"""docs/guarantees.md names a test for each guarantee, and each of them is there."""
+"""docs/concepts/guarantees.md names a test for each guarantee, and each of them is there."""
 
 from __future__ import annotations
 
