@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import boto3.session
 
 from airflow_bookmarks.core.job import RunIdentity
-from airflow_bookmarks.files.filesystem import open_filesystem, use_s3_settings
+from airflow_bookmarks.files.opener import open_filesystem, use_s3_settings
 from airflow_bookmarks.files.s3.client import clients_of
 from airflow_bookmarks.files.s3.settings import S3Access, S3Settings
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment

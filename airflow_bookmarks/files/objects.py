@@ -9,8 +9,9 @@ import stat
 from typing import IO, TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import SourceMissingError, StateCorruptError, StoreAccessError
-from airflow_bookmarks.files.filesystem import open_any_filesystem, store_of
+from airflow_bookmarks.files.filesystem import store_of
 from airflow_bookmarks.files.local import LocalFileSystem
+from airflow_bookmarks.files.opener import open_any_filesystem
 from airflow_bookmarks.files.s3.settings import S3_SCHEMES, S3Access, S3Settings
 
 if TYPE_CHECKING:

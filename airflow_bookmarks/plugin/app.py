@@ -11,9 +11,9 @@ from fastapi import APIRouter, Depends, FastAPI, Response
 from fastapi.staticfiles import StaticFiles
 
 from airflow_bookmarks.plugin.auth import logged_in
+from airflow_bookmarks.plugin.bundle import BUNDLE, STATIC
 from airflow_bookmarks.plugin.dependencies import Backstage
 from airflow_bookmarks.plugin.exception_handlers import install
-from airflow_bookmarks.plugin.plugin import BUNDLE, STATIC
 from airflow_bookmarks.plugin.routes import change as changing
 from airflow_bookmarks.plugin.routes import read as looking
 from airflow_bookmarks.plugin.schemas.responses import Refusal

@@ -4,7 +4,7 @@ import http
 import logging
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio.to_thread
 from fastapi import FastAPI, Request
@@ -22,7 +22,6 @@ from airflow_bookmarks.plugin.schemas.responses import Difference, Refusal, Wron
 
 if TYPE_CHECKING:
     from airflow_bookmarks.plugin.auth import Person
-    from airflow_bookmarks.plugin.dependencies import Visit
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +68,14 @@ class MovedError(errors.ChangedMeanwhileError):
         self.difference = difference
 
 
+class Veiling(Protocol):
+    """A request that can hide, in the text of an error, the names of jobs that its user may not look at."""
+
+    async def veiled(self, said: str) -> str:
+        """Return the text without these names."""
+        ...
+
+
 class ForbiddenError(BookmarkError):
     """Raised when the logged-in user may not do what was asked, or another site asked for it."""
 
@@ -105,7 +112,7 @@ async def _bookmark_error(request: Request, error: Exception) -> JSONResponse:
             return _answer(status, _untold(status, error), headers)
     kind = _TOLD_AS.get(type(error), type(error))
     difference = error.difference if isinstance(error, MovedError) else None
-    visit: Visit | None = getattr(request.state, "visit", None)
+    visit: Veiling | None = getattr(request.state, "visit", None)
     # Who is told of the store's failures is told them whole: they are what would have to be asked for the names.
     said = str(error) if visit is None or status >= 500 else await visit.veiled(str(error))
     if said != str(error):

@@ -13,7 +13,7 @@ from typing import Any
 def openapi_document() -> dict[str, Any]:
     """Return the document, with the paths as they are under Airflow's address."""
     from airflow_bookmarks.plugin.app import create_bookmarks_app
-    from airflow_bookmarks.plugin.plugin import URL_PREFIX
+    from airflow_bookmarks.plugin.bundle import URL_PREFIX
 
     document = create_bookmarks_app().openapi()
     return {**document, "servers": [{"url": URL_PREFIX}]}

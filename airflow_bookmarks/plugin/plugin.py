@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from airflow.plugins_manager import AirflowPlugin
 
+from airflow_bookmarks.plugin.bundle import BUNDLE, STATIC, URL_PREFIX
 from airflow_bookmarks.version import __version__
 
-URL_PREFIX = "/bookmarks"
-STATIC = "/static"
 ROUTE = "bookmarks"  # of the page itself: /plugin/bookmarks
-# What `make page` builds from www/src. A checkout in which nobody has built it has the routes, and no page.
-BUNDLE = Path(__file__).parent / "www" / "dist" / "main.js"
 _NAME = "Bookmarks"
 
 

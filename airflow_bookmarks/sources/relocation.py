@@ -8,8 +8,8 @@ The ledger knows paths by 64 bits, so it is asked by the old path of each file t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from airflow_bookmarks.core.option import check_choice
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.selection.listing import Listing, instant
 from airflow_bookmarks.core.text.instant import to_text
-from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.files.opener import open_filesystem
+from airflow_bookmarks.sources.source import Relocation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,18 +37,6 @@ Moves = tuple[tuple[str, str], ...]
 MOVES = "moves"  # of the facts of a plan, as of now: roots that moved since it was made
 
 _ETAG_SCHEMES = ("s3://", "s3a://", "s3n://", "gs://", "abfs://", "abfss://", "wasb://", "wasbs://")
-
-
-@dataclass(frozen=True, slots=True)
-class Relocation:
-    """A position after the move: with the files that count as read, under their new paths.
-
-    `facts` say from where to where, and how many files are the `same`, `changed`, `new`, or can't be compared
-    (`unverified`, which `counted_as` decides).
-    """
-
-    position: Position
-    facts: Mapping[str, Any]
 
 
 def moved_path(path: str, moves: Sequence[tuple[str, str]]) -> str:

@@ -16,7 +16,7 @@ from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.selection.listing import Listing, instant
 from airflow_bookmarks.core.selection.sequence import SequenceStart
 from airflow_bookmarks.core.text.instant import to_text
-from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.scan_spec import Reach
 from airflow_bookmarks.sources.relocation import MOVES, moved_path

@@ -13,7 +13,18 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.position import Position
-    from airflow_bookmarks.sources.relocation import Relocation
+
+
+@dataclass(frozen=True, slots=True)
+class Relocation:
+    """A position after the move: with the files that count as read, under their new paths.
+
+    `facts` say from where to where, and how many files are the `same`, `changed`, `new`, or can't be compared
+    (`unverified`, which `counted_as` decides).
+    """
+
+    position: Position
+    facts: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

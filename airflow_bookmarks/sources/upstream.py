@@ -35,7 +35,7 @@ from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.core.text.instant import from_text
 from airflow_bookmarks.core.timeline import Ancestry, has_living_number, last_common_run
-from airflow_bookmarks.files.filesystem import open_one_filesystem
+from airflow_bookmarks.files.opener import open_one_filesystem
 from airflow_bookmarks.sources.files.planner import recheck_files
 from airflow_bookmarks.sources.source import PlanInput, Recheck
 from airflow_bookmarks.sources.way_back import way_back

@@ -10,8 +10,8 @@ from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.selection.glob import Exclusions, NamePattern
 from airflow_bookmarks.core.selection.partition import is_partition
-from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.files.input import is_hidden
+from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.files.real_path import real_path, respelled
 from airflow_bookmarks.lifecycle.state.guard import Guarded, guarded
 from airflow_bookmarks.sources.files.options import FileOptions

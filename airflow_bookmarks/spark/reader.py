@@ -18,7 +18,8 @@ from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.core.selection.partition import placed, roots_above
 from airflow_bookmarks.core.selection.reason import OTHER_SHARDS, OVER_BOUND
 from airflow_bookmarks.core.text.cause import cause_of
-from airflow_bookmarks.files.filesystem import FileSystem, open_one_filesystem, paths_and_patterns
+from airflow_bookmarks.files.filesystem import FileSystem, paths_and_patterns
+from airflow_bookmarks.files.opener import open_one_filesystem
 from airflow_bookmarks.lifecycle.changes.naming import key_of
 from airflow_bookmarks.lifecycle.history.shards import is_sharded, upstream_of_shard
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal, danger_of

@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import VersionMismatchError
-from airflow_bookmarks.files.filesystem import use_hdfs_settings, use_s3_settings
 from airflow_bookmarks.files.hadoop.hdfs_settings import HdfsSettings
+from airflow_bookmarks.files.opener import use_hdfs_settings, use_s3_settings
 from airflow_bookmarks.files.s3.settings import S3Settings
 
 if TYPE_CHECKING:

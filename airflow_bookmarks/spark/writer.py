@@ -10,7 +10,7 @@ from pyspark.sql import DataFrameWriter
 from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.spark.by_format import set_option
 from airflow_bookmarks.spark.readers.format import FORMATS, check_format

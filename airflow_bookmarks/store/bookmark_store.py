@@ -37,7 +37,7 @@ from airflow_bookmarks.core.text.redaction import stored_error
 from airflow_bookmarks.core.text.ulid import new_ulid
 from airflow_bookmarks.store.blobs import INLINE_BYTES
 from airflow_bookmarks.store.codec import item
-from airflow_bookmarks.store.object_store import note_settings, note_state_uri
+from airflow_bookmarks.store.object_store import note_settings, note_state_uri, noted_settings
 from airflow_bookmarks.store.reader import LAYOUT_VERSION
 from airflow_bookmarks.store.table import (
     MAX_OPERATIONS,
@@ -142,7 +142,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
 
     def lost_settings(self, found: FoundSettings) -> list[str]:
         """Return in words what the table was made with, by the note of `init`, and does not have any more."""
-        return TableSettings.of_note(self.table.get([item.SCHEMA]).get(item.SCHEMA, {})).lacking(found)
+        return noted_settings(self.table.get([item.SCHEMA]).get(item.SCHEMA, {})).lacking(found)
 
     # ---- plan, place
 
@@ -505,7 +505,8 @@ def open_store(uri: str, *, session: Any = None) -> BookmarkStore:
         >>> store.jobs()
         []
     """
-    from airflow_bookmarks.store.uri import StoreAddress, open_table
+    from airflow_bookmarks.store.opener import open_table
+    from airflow_bookmarks.store.uri import StoreAddress
 
     address = StoreAddress.parse(uri)
     table, _ = open_table(uri, session=session)

@@ -29,14 +29,14 @@ from airflow_bookmarks.core.errors import ConditionFailedError, OptionError
 from airflow_bookmarks.core.text.endpoint import is_loopback
 from airflow_bookmarks.store.codec.item import SCHEMA
 from airflow_bookmarks.store.table import Equals, Lacks, Put
-from airflow_bookmarks.store.table_settings import SETTINGS
+from airflow_bookmarks.store.table_settings import DEFAULT, TableSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from airflow_bookmarks.store.table import Table
-    from airflow_bookmarks.store.table_settings import TableSettings
+    from airflow_bookmarks.store.table import Attributes, Table
 
+SETTINGS = "table_settings"  # of the schema item: what the table was made with
 STATE_URIS = "state_uris"  # of the schema item: each folder that an `init` was given
 MOST_BYTES = 2 * 1024**3  # of a blob
 
@@ -199,15 +199,35 @@ def note_state_uri(table: Table, state_uri: str) -> None:
 
 def note_settings(table: Table, settings: TableSettings) -> None:
     """Write what `init` was asked to make the table with into the schema item, in the place of an earlier note."""
+    note: Attributes = {
+        "kms_key": settings.kms_key,
+        "deletion_protection": settings.deletion_protection,
+        "tags": dict(settings.tags),
+        "stream": settings.stream,
+    }
     while True:
         schema = table.get([SCHEMA])[SCHEMA]
-        if schema.get(SETTINGS) == settings.noted():
+        if schema.get(SETTINGS) == note:
             return
         as_seen = [Equals(name, schema[name]) if name in schema else Lacks(name) for name in (SETTINGS, STATE_URIS)]
         try:
-            table.transact([Put(SCHEMA, {**schema, SETTINGS: settings.noted()}, as_seen)])
+            table.transact([Put(SCHEMA, {**schema, SETTINGS: note}, as_seen)])
         except ConditionFailedError:
             continue  # another init was faster, and nothing that it noted is lost
+
+
+def noted_settings(schema: Attributes) -> TableSettings:
+    """Return what the schema item notes; nothing where it does not, or holds what no `init` has written."""
+    note = schema.get(SETTINGS)
+    if not isinstance(note, dict):
+        return DEFAULT
+    key, tags = note.get("kms_key"), note.get("tags")
+    return TableSettings(
+        key if isinstance(key, str) else None,
+        note.get("deletion_protection") is True,
+        {name: str(value) for name, value in tags.items()} if isinstance(tags, dict) else {},
+        note.get("stream") is True,
+    )
 
 
 def object_name(sha256: str, ulid: str) -> str:

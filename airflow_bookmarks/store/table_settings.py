@@ -9,12 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_bookmarks.core.errors import OptionError
-
-if TYPE_CHECKING:
-    from airflow_bookmarks.store.table import Attributes, Value
 
 _KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]{1,64}")
 _TAG_TEXT = re.compile(r"[\w\s+\-=.:/@]*")
@@ -102,29 +99,6 @@ class TableSettings:
         tags = self.tags if there.tags is None else there.tags
         return found + [f"the tag {name}={value}" for name, value in self.tags.items() if tags.get(name) != value]
 
-    def noted(self) -> dict[str, Value]:
-        """Return this as the schema item notes it."""
-        return {
-            "kms_key": self.kms_key,
-            "deletion_protection": self.deletion_protection,
-            "tags": dict(self.tags),
-            "stream": self.stream,
-        }
-
-    @classmethod
-    def of_note(cls, schema: Attributes) -> TableSettings:
-        """Return what the schema item notes; nothing where it does not, or holds what no `init` has written."""
-        note = schema.get(SETTINGS)
-        if not isinstance(note, dict):
-            return DEFAULT
-        key, tags = note.get("kms_key"), note.get("tags")
-        return cls(
-            key if isinstance(key, str) else None,
-            note.get("deletion_protection") is True,
-            {name: str(value) for name, value in tags.items()} if isinstance(tags, dict) else {},
-            note.get("stream") is True,
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class FoundSettings:
@@ -147,4 +121,3 @@ class FoundSettings:
 
 
 DEFAULT = TableSettings()
-SETTINGS = "table_settings"  # of the schema item

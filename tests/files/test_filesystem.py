@@ -10,8 +10,8 @@ import boto3.session
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.files.filesystem import open_filesystem, open_one_filesystem
 from airflow_bookmarks.files.local import LocalFileSystem
+from airflow_bookmarks.files.opener import open_filesystem, open_one_filesystem
 from airflow_bookmarks.files.s3.filesystem import S3FileSystem
 from airflow_bookmarks.files.s3.settings import S3Settings
 from tests.files.conformance import FileSystemConformance, Ground

@@ -20,16 +20,12 @@ import fsspec
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.files.filesystem import (
-    FileSystemError,
-    open_filesystem,
-    open_one_filesystem,
-    use_hdfs_settings,
-)
+from airflow_bookmarks.files.filesystem import FileSystemError
 from airflow_bookmarks.files.hadoop.abfs import AbfsFileSystem
 from airflow_bookmarks.files.hadoop.filesystem import HadoopFileSystem, HadoopPath
 from airflow_bookmarks.files.hadoop.hdfs import HdfsFileSystem
 from airflow_bookmarks.files.hadoop.hdfs_settings import Address, HdfsSettings
+from airflow_bookmarks.files.opener import open_filesystem, open_one_filesystem, use_hdfs_settings
 from tests.files.conformance import ODD_NAMES, FileSystemConformance, Ground
 from tools.hdfs_cluster import HdfsCluster, hdfs_cluster
 from tools.servers import free_port
@@ -396,9 +392,7 @@ def test_kerberos_without_its_package_names_it() -> None:
 
 
 def test_paths_of_other_file_systems_take_nothing_of_fsspec() -> None:
-    script = (
-        "import sys; from airflow_bookmarks.files.filesystem import open_filesystem as o; o('/a'); o('s3a://a/b'); "
-    )
+    script = "import sys; from airflow_bookmarks.files.opener import open_filesystem as o; o('/a'); o('s3a://a/b'); "
     script += "from airflow_bookmarks.sources.files import planner; sys.exit('fsspec' in sys.modules)"
 
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from airflow_bookmarks.core.errors import LookRefusedError
-from airflow_bookmarks.files.filesystem import FileSystem, open_filesystem
+from airflow_bookmarks.files.filesystem import FileSystem
+from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.files.permission import Permission, Prefix, looking_below
 
 

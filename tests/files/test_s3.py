@@ -14,7 +14,8 @@ from botocore.exceptions import ClientError
 from mypy_boto3_s3.type_defs import CompletedPartTypeDef
 
 from airflow_bookmarks.core.errors import OptionError, SourceError, SourceMissingError
-from airflow_bookmarks.files.filesystem import FileSystem, FileSystemError, open_filesystem, use_s3_settings
+from airflow_bookmarks.files.filesystem import FileSystem, FileSystemError
+from airflow_bookmarks.files.opener import open_filesystem, use_s3_settings
 from airflow_bookmarks.files.s3.filesystem import S3FileSystem
 from airflow_bookmarks.files.s3.settings import S3Access, S3Settings
 from tests.files.s3_ground import BUCKET, S3Ground, client_for, s3_ground

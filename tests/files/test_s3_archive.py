@@ -10,7 +10,7 @@ import boto3.session
 import pytest
 
 from airflow_bookmarks.core.errors import SourceMissingError
-from airflow_bookmarks.files.filesystem import use_s3_settings
+from airflow_bookmarks.files.opener import use_s3_settings
 from airflow_bookmarks.files.s3.settings import S3Settings
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal

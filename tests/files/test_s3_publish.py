@@ -16,7 +16,7 @@ import boto3.session
 import pytest
 
 from airflow_bookmarks.core.errors import PublishError
-from airflow_bookmarks.files.filesystem import open_filesystem, use_s3_settings
+from airflow_bookmarks.files.opener import open_filesystem, use_s3_settings
 from airflow_bookmarks.files.s3.settings import S3Settings
 from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint

@@ -18,7 +18,7 @@ from airflow_bookmarks.core.ledger.quarantine import QuarantinedFile
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.core.text.redaction import CUT, MAX_ERROR
-from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.lifecycle.changes.approval import protect
 from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset
 from airflow_bookmarks.lifecycle.changes.naming import adopt, rename

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from airflow_bookmarks.core.errors import ManifestError, OptionError
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.selection.listing import Listing
-from airflow_bookmarks.files import filesystem
-from airflow_bookmarks.files.filesystem import use_s3_settings
+from airflow_bookmarks.files import opener
 from airflow_bookmarks.files.hadoop.abfs import AbfsFileSystem
+from airflow_bookmarks.files.opener import use_s3_settings
 from airflow_bookmarks.files.s3.settings import S3Settings
 from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.lifecycle.inspect.runs import files_of
@@ -257,7 +257,7 @@ def test_container_of_azure_is_no_user(scheme: str, monkeypatch: pytest.MonkeyPa
         def __init__(self) -> None:  # without adlfs
             self._scheme = scheme
 
-    monkeypatch.setitem(filesystem._OPENERS, scheme, Azure)
+    monkeypatch.setitem(opener._OPENERS, scheme, Azure)
     uri = f"{scheme}://lake@store.dfs.core.windows.net/glue"
 
     assert check_manifest_uri(uri) == uri

@@ -22,7 +22,7 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.core.timeline import Line
-from airflow_bookmarks.files import filesystem
+from airflow_bookmarks.files import opener
 from airflow_bookmarks.files.filesystem import FileSystemError
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position, undo
@@ -676,7 +676,7 @@ class OutOfReach(LocalFileSystem):
 def test_staging_root_that_can_not_be_reached_keeps_no_history(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setitem(filesystem._OPENERS, "far", OutOfReach)
+    monkeypatch.setitem(opener._OPENERS, "far", OutOfReach)
     runs(shop, 2)
     runs(shop, 2, "other")
     roots: list[Value] = ["far://old/test/copy", "gopher://old/test/copy"]

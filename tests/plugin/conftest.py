@@ -20,8 +20,9 @@ from starlette.testclient import TestClient
 
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.plugin.bundle import URL_PREFIX
 from airflow_bookmarks.plugin.dependencies import Backstage
-from airflow_bookmarks.plugin.plugin import URL_PREFIX, BookmarksPlugin
+from airflow_bookmarks.plugin.plugin import BookmarksPlugin
 
 API = f"{URL_PREFIX}/api/v1"
 # One user of each role, one whose role is none, and two who may look at one DAG each (see `wardens`).

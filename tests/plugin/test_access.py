@@ -11,7 +11,7 @@ from starlette.staticfiles import StaticFiles
 
 from airflow_bookmarks.core.errors import OwnerError
 from airflow_bookmarks.lifecycle.changes.sharing import hand_over, share
-from airflow_bookmarks.plugin.plugin import BUNDLE, STATIC
+from airflow_bookmarks.plugin.bundle import BUNDLE, STATIC
 from tests.airflow.conftest import World
 
 from .conftest import API, Site, meant, run_of_dag, three_runs

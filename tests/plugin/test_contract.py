@@ -21,9 +21,10 @@ from airflow.plugins_manager import AirflowPlugin
 from fastapi import FastAPI
 
 from airflow_bookmarks.core import errors
+from airflow_bookmarks.plugin.bundle import BUNDLE, STATIC
 from airflow_bookmarks.plugin.exception_handlers import status_of
 from airflow_bookmarks.plugin.openapi import openapi_document
-from airflow_bookmarks.plugin.plugin import BUNDLE, STATIC, BookmarksPlugin
+from airflow_bookmarks.plugin.plugin import BookmarksPlugin
 from airflow_bookmarks.version import __version__
 
 from .conftest import Site

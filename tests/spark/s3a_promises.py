@@ -18,7 +18,7 @@ from mypy_boto3_s3.client import S3Client
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_bookmarks.core.errors import OptionError, SourceChangedError, SourceError, SourceMissingError
-from airflow_bookmarks.files.filesystem import use_s3_settings
+from airflow_bookmarks.files.opener import use_s3_settings
 from airflow_bookmarks.files.s3.settings import S3Settings
 from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.spark import BookmarkedJob

@@ -12,9 +12,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_bookmarks.core.errors import PublishError
-from airflow_bookmarks.files.filesystem import FileSystemError, use_hdfs_settings
+from airflow_bookmarks.files.filesystem import FileSystemError
 from airflow_bookmarks.files.hadoop.hdfs import HdfsFileSystem
 from airflow_bookmarks.files.hadoop.hdfs_settings import Address, HdfsSettings
+from airflow_bookmarks.files.opener import use_hdfs_settings
 from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.spark import BookmarkedJob
 from airflow_bookmarks.store.bookmark_store import BookmarkStore

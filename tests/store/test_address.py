@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from airflow_bookmarks.core.errors import NameInvalidError, OptionError
 from airflow_bookmarks.store.backends.dynamodb import DynamoTable
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
+from airflow_bookmarks.store.opener import open_table
 from airflow_bookmarks.store.table import Key, Put
-from airflow_bookmarks.store.uri import StoreAddress, open_table
+from airflow_bookmarks.store.uri import StoreAddress
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from airflow_bookmarks.core.errors import (
     StoreAccessError,
 )
 from airflow_bookmarks.core.settings import Settings
-from airflow_bookmarks.files.filesystem import use_s3_settings
 from airflow_bookmarks.files.objects import FileObjects
+from airflow_bookmarks.files.opener import use_s3_settings
 from airflow_bookmarks.files.s3.settings import S3Settings
 from airflow_bookmarks.lifecycle.maintenance.retention import BLOB_GRACE, collect
 from airflow_bookmarks.policies import policy

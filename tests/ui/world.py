@@ -29,8 +29,8 @@ from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.source import Source
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from airflow_bookmarks.store.opener import open_table
 from airflow_bookmarks.store.table import Key, Put, Update
-from airflow_bookmarks.store.uri import open_table
 
 RAW, CLEAN, REPORT = "flights.raw", "flights.clean", "flights.report"
 LAGGING, REWOUND, PROTECTED = "crew.delays", "billing.ledger", "billing.invoices"

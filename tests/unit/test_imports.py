@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import airflow_bookmarks
+from tests.unit.import_graph import circles_of, import_graph
 
 _ROOT = Path(__file__).parents[2]
 _HEAVY = {"airflow", "boto3", "botocore", "numpy", "pandas", "pyarrow", "pyspark"}
@@ -148,6 +149,44 @@ def test_class_names_are_unique_in_the_package() -> None:
                 places[node.name].append(str(path.relative_to(_ROOT)))
 
     assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
+
+
+# Modules that import each other, each circle with the reason why it is still there.
+_KNOWN_CIRCLES: dict[frozenset[str], str] = {
+    frozenset({"spark.job", "spark.reader", "spark.writer"}): "reader and writer take the job",
+}
+
+
+def test_modules_import_each_other_in_no_circle() -> None:
+    graph = import_graph(_ROOT / "airflow_bookmarks")
+    circles = {frozenset(name.removeprefix("airflow_bookmarks.") for name in circle) for circle in circles_of(graph)}
+
+    assert len(graph) > 200
+    assert sorted(map(sorted, circles - set(_KNOWN_CIRCLES))) == []
+    assert sorted(map(sorted, set(_KNOWN_CIRCLES) - circles)) == [], "known circles that are gone: take them out"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from package import first",
+        "from package.first import name",
+        "import package.first",
+        "from . import first",
+        "from .first import name",
+        "def late():\n    from package.first import name",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from package.first import name",
+    ],
+)
+def test_circle_is_found_wherever_its_imports_stand(statement: str, tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "first.py").write_text("from package.second import name")
+    (package / "second.py").write_text(statement)
+    (package / "third.py").write_text("from package import first, second")
+
+    assert circles_of(import_graph(package)) == [["package.first", "package.second"]]
 
 
 def test_decisions_are_where_the_architecture_says() -> None:

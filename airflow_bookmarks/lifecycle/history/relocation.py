@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.ledger.segment import bare_name
 from airflow_bookmarks.core.plan import FilePlan
-from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.lifecycle.history.timeline_switch import turn_set
 from airflow_bookmarks.lifecycle.state.positions import (
     ContextReader,

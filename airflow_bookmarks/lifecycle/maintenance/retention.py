@@ -46,7 +46,7 @@ from airflow_bookmarks.core.rules.territory import SIDE_FOLDER, StagingBounds, T
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.text.instant import from_text, to_text, utc_now
 from airflow_bookmarks.core.text.redaction import redacted
-from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.lifecycle.inspect.status import readable_keys
 from airflow_bookmarks.lifecycle.protocol.file_changes import HEAD_STAGING, FileChanges
 from airflow_bookmarks.store.bookmark_store import SIDE_RETENTION

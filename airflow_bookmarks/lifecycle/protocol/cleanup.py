@@ -16,7 +16,8 @@ from airflow_bookmarks.core.rules.territory import OutputBounds, StagingBounds, 
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.selection.listing import FileInfo
 from airflow_bookmarks.core.text.deflated import deflated, inflated
-from airflow_bookmarks.files.filesystem import open_filesystem, store_of
+from airflow_bookmarks.files.filesystem import store_of
+from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.lifecycle.protocol.file_changes import FileChanges
 from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.store.outputs import paths_replaced

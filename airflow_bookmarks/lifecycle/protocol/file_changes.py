@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Self
 
 from airflow_bookmarks.core.errors import MisuseError
 from airflow_bookmarks.core.rules.territory import SIDE_FOLDER, StagingBounds, Territory, is_root
-from airflow_bookmarks.files.filesystem import open_filesystem, open_to_change, store_of
+from airflow_bookmarks.files.filesystem import store_of
 from airflow_bookmarks.files.local import LocalFileSystem
+from airflow_bookmarks.files.opener import open_filesystem, open_to_change
 from airflow_bookmarks.files.real_path import real_path
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from airflow_bookmarks.core.rules.territory import SourceBounds, Territory
 from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.core.selection.partition import placed, root_among
 from airflow_bookmarks.core.text.escaping import in_lines
-from airflow_bookmarks.files.filesystem import open_filesystem
 from airflow_bookmarks.files.input import is_hidden
+from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.files.real_path import RealRoots, respelled
 from airflow_bookmarks.lifecycle.protocol.file_changes import FileChanges
 from airflow_bookmarks.sources.files.planner import FileSource, known_files

@@ -27,7 +27,7 @@ from airflow_bookmarks.core.text.count import (
     runs_in_words,
 )
 from airflow_bookmarks.core.text.escaping import escaped
-from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.sources.files.planner import OPTIONS, FileSource, read_before
 

@@ -29,7 +29,7 @@ from airflow_bookmarks.core.plan import FilePlan, decode_moves, encode_moves, en
 from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
 from airflow_bookmarks.core.settings import PREFIX
 from airflow_bookmarks.core.timeline import last_common_run
-from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.publish import check_publishable
 from airflow_bookmarks.lifecycle.protocol.staging import Mode, place_entry

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from airflow_bookmarks.core.errors import SourceMissingError, UnknownRunsError
 from airflow_bookmarks.core.rules.territory import STAGING_FOLDER
 from airflow_bookmarks.core.run import Run, RunKey
-from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.files.real_path import real_path
 from airflow_bookmarks.store.transitions.collection import collected_until
 

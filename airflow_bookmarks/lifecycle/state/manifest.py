@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from airflow_bookmarks.core.errors import ManifestError, OptionError, SourceError
-from airflow_bookmarks.files.filesystem import open_filesystem, store_of
+from airflow_bookmarks.files.filesystem import store_of
+from airflow_bookmarks.files.opener import open_filesystem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

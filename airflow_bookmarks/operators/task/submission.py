@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
+    from airflow_bookmarks.operators.task.submitter import AssetPartitions, ConfFor
     from airflow_bookmarks.operators.task.task_try import TaskTry
-
-ConfFor = Callable[[dict[str, Any]], Mapping[str, Any]]
-AssetPartitions = Callable[[dict[str, Any]], Sequence[str]]
 
 
 class BookmarkedSubmission(BaseOperator):

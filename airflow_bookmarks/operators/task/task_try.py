@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.lifecycle.inspect.lineage import Lineage
     from airflow_bookmarks.lifecycle.inspect.pending import PendingInput
     from airflow_bookmarks.lifecycle.state.summary import Summary
-    from airflow_bookmarks.operators.task.submission import BookmarkedSubmission
+    from airflow_bookmarks.operators.task.submitter import Submitter
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ log = logging.getLogger(__name__)
 class TaskTry:
     """One try of a task: the operator, and all that is known before Spark is. `made` is the run that came of it."""
 
-    operator: BookmarkedSubmission
+    operator: Submitter
     context: Context
     hook: BookmarkHook
     resolved: Resolved
@@ -67,7 +67,7 @@ class TaskTry:
     made: Summary | None = None
 
     @classmethod
-    def of(cls, operator: BookmarkedSubmission, context: Context) -> TaskTry:
+    def of(cls, operator: Submitter, context: Context) -> TaskTry:
         """Resolve what this try works on.
 
         Raises:
@@ -307,7 +307,7 @@ class TaskTry:
         return SubmissionTrigger.around(trigger, fence)
 
 
-def _check_partitions(operator: BookmarkedSubmission, context: Context) -> None:
+def _check_partitions(operator: Submitter, context: Context) -> None:
     if operator.asset_partitions is None or operator.bookmark_asset is None:
         return
     if not hasattr(context["outlet_events"][operator.bookmark_asset], "add_partitions"):

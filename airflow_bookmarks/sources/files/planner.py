@@ -34,7 +34,7 @@ from airflow_bookmarks.core.selection.reason import (
     TOUCHED,
 )
 from airflow_bookmarks.core.text.instant import to_text, utc_now
-from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sources.files.backlog import Backlog, Rest
 from airflow_bookmarks.sources.files.grouping import Grouping, grouped
 from airflow_bookmarks.sources.files.options import FileOptions

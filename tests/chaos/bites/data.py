@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow_bookmarks.core.plan import decode_moves, decode_paths
 from airflow_bookmarks.core.run import RunKey, RunState
-from airflow_bookmarks.files.filesystem import open_to_change
+from airflow_bookmarks.files.opener import open_to_change
 from airflow_bookmarks.lifecycle.history import timeline_switch as turn
 from airflow_bookmarks.lifecycle.protocol import cleanup as clean
 from airflow_bookmarks.lifecycle.protocol import finish, publish, recover

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from airflow_bookmarks.core.ledger import file_ledger as ledger
-from airflow_bookmarks.files.filesystem import register_filesystem
+from airflow_bookmarks.files.opener import register_filesystem
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.sources.upstream import OnRewind

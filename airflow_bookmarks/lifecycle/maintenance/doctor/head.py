@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.text.instant import to_text
-from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.lifecycle.maintenance.doctor.finding import (
     RESTORE,
     RESTORE_ALONE,

@@ -16,7 +16,7 @@ from airflow_bookmarks.core.run import RunKey, RunState
 from airflow_bookmarks.core.selection.listing import FileInfo
 from airflow_bookmarks.core.selection.partition import folders_above
 from airflow_bookmarks.core.text.instant import to_text
-from airflow_bookmarks.files.filesystem import open_filesystem
+from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.files.real_path import real_paths
 from airflow_bookmarks.lifecycle.history.timeline_switch import undone_before
 from airflow_bookmarks.lifecycle.maintenance.doctor.finding import Finding, Severity

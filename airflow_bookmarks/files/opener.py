@@ -1,0 +1,165 @@
+"""Opens the file system that a path lies on, by its scheme.
+
+Each is imported when a path of its scheme is opened: what it takes may not be installed.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.text.redaction import has_user_info
+from airflow_bookmarks.files.filesystem import ABFS_SCHEMES, store_of
+from airflow_bookmarks.files.permission import WatchedFileSystem, present_permission
+from airflow_bookmarks.files.s3.settings import S3_SCHEMES, S3Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from airflow_bookmarks.files.filesystem import ChangeableFileSystem, FileSystem
+    from airflow_bookmarks.files.hadoop.hdfs_settings import HdfsSettings
+
+
+def _open_local() -> ChangeableFileSystem:
+    from airflow_bookmarks.files.local import LocalFileSystem
+
+    return LocalFileSystem()
+
+
+def _open_s3(settings: S3Settings, scheme: str) -> ChangeableFileSystem:
+    from airflow_bookmarks.files.s3.filesystem import S3FileSystem
+
+    return S3FileSystem(settings, scheme)
+
+
+def _open_hdfs(settings: HdfsSettings | None, scheme: str) -> ChangeableFileSystem:
+    from airflow_bookmarks.files.hadoop.hdfs import open_hdfs
+
+    return open_hdfs(settings, scheme)
+
+
+def _open_gs() -> ChangeableFileSystem:
+    from airflow_bookmarks.files.hadoop.gs import open_gs
+
+    return open_gs()
+
+
+def _open_abfs(scheme: str) -> ChangeableFileSystem:
+    from airflow_bookmarks.files.hadoop.abfs import open_abfs
+
+    return open_abfs(scheme)
+
+
+_HDFS_SCHEMES = ("hdfs", "webhdfs", "swebhdfs")
+
+_OPENERS: dict[str, Callable[[], ChangeableFileSystem]] = {
+    "": _open_local,
+    "file": _open_local,
+    "gs": _open_gs,
+    **{scheme: partial(_open_abfs, scheme) for scheme in ABFS_SCHEMES},
+}
+
+
+def use_s3_settings(settings: S3Settings) -> None:
+    """Make `open_filesystem` reach S3 as these settings say; before, it is reached as boto3 finds out by itself."""
+    for scheme in S3_SCHEMES:
+        _OPENERS[scheme] = partial(_open_s3, settings, scheme)
+
+
+use_s3_settings(S3Settings())
+
+
+def use_hdfs_settings(settings: HdfsSettings | None) -> None:
+    """Make `open_filesystem` reach HDFS as these settings say; None and before: as Hadoop's configuration says."""
+    for scheme in _HDFS_SCHEMES:
+        _OPENERS[scheme] = partial(_open_hdfs, settings, scheme)
+
+
+use_hdfs_settings(None)
+
+
+def register_filesystem(scheme: str, opener: Callable[[], ChangeableFileSystem]) -> None:
+    """Make `open_filesystem` answer with `opener()` for paths of a scheme; its canonical paths begin with it."""
+    _OPENERS[scheme] = opener
+
+
+_ONE_SLASH = re.compile(r"(file|dbfs|wasbs?):", re.IGNORECASE)  # of other names with a colon each may be a folder
+_INSTEAD = {"dbfs": " name the store that lies below DBFS, or a volume by its path (/Volumes/...);"}
+
+
+def open_filesystem(path: str) -> FileSystem:
+    """Return the file system that a path lies on, as far as this process may look at it.
+
+    Raises:
+        OptionError: the path is empty, or its scheme has no file system here.
+        LookRefusedError: this process may not look there.
+    """
+    permission = present_permission()
+    if permission is None:
+        return open_any_filesystem(path)
+    permission.check(path)
+    return WatchedFileSystem(open_any_filesystem(path), permission)
+
+
+def open_to_change(path: str) -> ChangeableFileSystem:
+    """Return the file system that a path lies on, also to move and delete.
+
+    Raises:
+        OptionError: the path is empty, or its scheme has no file system here.
+        LookRefusedError: this process may not look there.
+    """
+    permission = present_permission()
+    if permission is not None:
+        permission.check(path)
+    return open_any_filesystem(path)
+
+
+def open_any_filesystem(path: str) -> ChangeableFileSystem:
+    """Return the file system that a path lies on, whatever this process may look at: for where the state itself lies.
+
+    Raises:
+        OptionError: the path is empty, has a password in it, or its scheme has no file system here.
+    """
+    if not path or not path.strip():
+        raise OptionError("the path is empty. Nothing was read or changed. Give the folder or file to read or write.")
+    scheme, sign, _ = path.partition("://")
+    if has_user_info(path):
+        # The text is not repeated: a path is recorded in state, and told in logs and errors.
+        raise OptionError(
+            f"a path of {scheme}:// has a user and a password before its host. Nothing was read or changed. Leave them "
+            "out; give credentials by the environment, a role or Spark's configuration."
+        )
+    if not sign:
+        single = _ONE_SLASH.match(path)
+        scheme = "" if single is None else single[1]
+    if scheme not in _OPENERS:
+        raise OptionError(
+            f"{path!r}: no file system for scheme {scheme!r};{_INSTEAD.get(scheme, '')} this version "
+            "knows local paths (/folder or file:///folder), S3 (s3a://bucket/folder), HDFS "
+            "(hdfs://name-node/folder), Google Cloud Storage "
+            "(gs://bucket/folder) and Azure (abfss://container@account.dfs.core.windows.net/folder). Nothing was read "
+            "or changed."
+        )
+    return _OPENERS[scheme]()
+
+
+def open_one_filesystem(paths: Sequence[str]) -> FileSystem:
+    """Return the file system that all of these paths lie on.
+
+    Raises:
+        OptionError: they lie on several, or one of them is empty or of a scheme that is not known here.
+    """
+    files, *_ = [open_filesystem(path) for path in paths]
+    first_of: dict[str, str] = {}
+    for path in paths:
+        first_of.setdefault(store_of(path), path)
+    if len(first_of) > 1:
+        first, other, *_ = first_of.values()
+        raise OptionError(
+            f"{first!r} and {other!r} lie on different file systems, and one read reads one of them. Nothing was read "
+            "or changed. Read each under a context of its own and union the frames; of an upstream whose target moved, "
+            "read up to its last run before that (until=), then the rest."
+        )
+    return files

@@ -1,0 +1,51 @@
+"""What a try of a task asks of its operator, whatever submits the application."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from airflow.sdk import Asset, AssetAlias, Context
+
+    from airflow_bookmarks.core.option import OnUnused
+    from airflow_bookmarks.operators.task.task_config import OnClear, OnConflict, OnEmpty, Wish
+
+ConfFor = Callable[[dict[str, Any]], Mapping[str, Any]]
+AssetPartitions = Callable[[dict[str, Any]], Sequence[str]]
+
+
+class Submitter(Protocol):
+    """An operator with a bookmark: the arguments that `BookmarkedSubmission` lists, and the way it submits."""
+
+    bookmark_on_conflict: OnConflict
+    bookmark_on_unused: OnUnused
+    bookmark_on_clear: OnClear
+    skip_when_empty: bool
+    on_empty: OnEmpty
+    conf_for: ConfFor | None
+    bookmark_asset: Asset | None
+    asset_partitions: AssetPartitions | None
+    bookmarks_conn_id: str
+    ship_runtime: bool
+    retries: int | None
+    outlets: list[Any]
+
+    @property
+    def asset_alias(self) -> AssetAlias | None:
+        """The outlet through which events of `bookmark_asset` go out; None without one."""
+        ...
+
+    def wish(self) -> Wish:
+        """Return what the task says of its bookmark."""
+        ...
+
+    def user_conf(self) -> Any:
+        """Return the Spark conf that the user gave: a mapping, or None."""
+        ...
+
+    def submit(self, context: Context, conf: Mapping[str, str], runtime: Path | None) -> Any:
+        """Submit with `conf` in place of the user's and, if it is to be shipped, the runtime; wait for the end."""
+        ...
