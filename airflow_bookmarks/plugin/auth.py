@@ -84,6 +84,17 @@ class Person:
         """
         return all(map(self._may_change_dag, owners)) if owners else self.may_change_assets()
 
+    def may_change_then(self, owners: Sequence[str], dag_id: str) -> bool:
+        """Whether a job may still be changed once these DAGs own or owned it, of which somebody named `dag_id`.
+
+        Said of a DAG that the user may not look at, the answer is that of one that there is not: they learn nothing.
+        """
+        return (self.sees_dag(dag_id) or self._may_read(EVERY_DAG)) and self.may_change(owners)
+
+    def sees_dag(self, dag_id: str) -> bool:
+        """Whether this Airflow has a DAG of that id, and the user may look at it."""
+        return _is_known(dag_id) and self._may_read(_details(dag_id))
+
     def may_read_unknown(self) -> bool:
         """Whether jobs of a DAG that this Airflow doesn't have may be looked at."""
         return self.may_read_assets() if _unknown_are_open() else self._may_read(EVERY_DAG)

@@ -57,12 +57,16 @@ class Backstage:
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """A job, by its key, with the DAG and task that its record names, and every DAG that owns or owned it."""
+    """A job, by its key, with the DAG and task that its record names, and every DAG that owns or owned it.
+
+    `shards` are the virtual shards of a sharded one.
+    """
 
     key: str
     dag_id: str | None
     task_id: str | None
     owners: tuple[str, ...] = ()
+    shards: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,13 @@ pytestmark = [pytest.mark.airflow, pytest.mark.xdist_group("plugin")]
 # A body for every route that takes one: what is refused is refused for who asks, and not for how.
 _REASON = {"reason": "asked for"}
 _SURE = {**_REASON, "expected_version": 3, "confirm": "flights.clean"}
+_SHARE = {"kind": "share", "dag": "days"}
 BODIES: dict[str, dict[str, Any]] = {
     "/jobs/{job}/preview": {"kind": "reset"},
     "/jobs/{job}/changes": {"kind": "reset", **_SURE},
     "/jobs/{job}/protection": _REASON,
+    "/jobs/{job}/ownership/preview": _SHARE,
+    "/jobs/{job}/ownership": {**_SHARE, **_SURE, "expected_owner": "flights", "expected_shared_with": []},
     "/jobs/{job}/requests": {"kind": "undo", **_SURE},
     "/jobs/{job}/requests/{id}/approve": {},
     "/jobs/{job}/requests/{id}/reject": _REASON,
@@ -48,7 +51,7 @@ def _state(world: World) -> str:
 def test_every_route_asks_for_a_login(site: Site) -> None:
     routes = site.routes()
 
-    assert len(routes) == 16
+    assert len(routes) == 18
     assert {_ask(site, None, method, path) for method, path in routes} == {401}
 
 

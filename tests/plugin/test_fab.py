@@ -62,6 +62,8 @@ _BODIES: Mapping[str, Mapping[str, Any]] = {
     "/preview": {"kind": "reset"},
     "/changes": {"kind": "reset", **_SURE},
     "/protection": {"reason": "asked for"},
+    "/ownership/preview": {"kind": "unshare", "dag": "days"},
+    "/ownership": {"kind": "unshare", "dag": "days", **_SURE, "expected_owner": None, "expected_shared_with": []},
     "/requests": {"kind": "undo", **_SURE},
     "/requests/{id}/approve": {},
     "/requests/{id}/reject": {"reason": "asked for"},
@@ -129,7 +131,7 @@ def _state(world: World) -> str:
 
 
 def test_logged_out_every_route_answers_401(house: House) -> None:
-    assert len(house.routes) == 16
+    assert len(house.routes) == 18
     assert {house.ask(None, method, path)[0] for method, path in house.routes} == {401}
 
 

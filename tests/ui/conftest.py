@@ -28,6 +28,11 @@ TRIALS = (
     "held",
     "gone",
     "gaps",
+    "shared",
+    "shared_by_two",
+    "handed",
+    "owned",
+    "misspelt",
 )
 
 # A machine that does ten other things at once is slow to paint.

@@ -42,6 +42,10 @@ class Place:
             dialog.get_by_label("Back to after run").select_option("20")
         if self.change == "Set":  # nothing is chosen before a person does, and this choice has the strongest words
             dialog.get_by_text("Now: ").click()
+        if self.change in ("Share", "Hand over"):
+            dialog.get_by_label("DAG").first.fill("billing")
+        if self.change == "Hand over":
+            dialog.get_by_text("Another DAG: ").click()
         if self.change != "Protect":
             expect(dialog.get_by_text("For version")).to_be_visible()
 
@@ -51,7 +55,7 @@ def _tab(name: str, shows: str, job: str = past.CLEAN) -> Place:
 
 
 def _dialog(name: str, job: str = past.CLEAN) -> Place:
-    return Place(f"preview-{name.lower()}", {"job": job}, change=name)
+    return Place(f"preview-{name.lower().replace(' ', '-')}", {"job": job}, change=name)
 
 
 PLACES = (
@@ -72,4 +76,6 @@ PLACES = (
     _dialog("Undo"),
     _dialog("Delete"),
     _dialog("Protect"),
+    _dialog("Share"),
+    _dialog("Hand over"),
 )

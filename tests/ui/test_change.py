@@ -286,5 +286,5 @@ def test_viewer_is_told_why_there_is_nothing_to_click(visitors: Visitors, job: s
 
     expect(page.get_by_text("You may look at this job and not change it.")).to_be_visible()
     expect(page.get_by_role("group", name="Changes of the job")).to_have_count(0)
-    for name in ("Reset", "Rewind", "Set", "Undo", "Protect", "Delete", "Approve", "Reject"):
+    for name in ("Reset", "Rewind", "Set", "Undo", "Protect", "Share", "Hand over", "Delete", "Approve", "Reject"):
         expect(page.get_by_test_id("bookmarks").get_by_role("button", name=name)).to_have_count(0)

@@ -42,3 +42,16 @@ def owners_in(entry: Mapping[str, Any] | None) -> tuple[str, ...]:
     """
     owner = owner_in(entry)
     return tuple(dict.fromkeys([*([] if owner is None else [owner]), *former_in(entry)]))
+
+
+def owners_after(entry: Mapping[str, Any] | None, owner: str | None, to: str, *, is_renamed: bool) -> tuple[str, ...]:
+    """Return every DAG that owns or ever owned a job once its `owner` has handed it over to the DAG `to`.
+
+    Example:
+        >>> owners_after({"dag_id": "a"}, "a", "b", is_renamed=False)
+        ('b', 'a')
+        >>> owners_after({"dag_id": "a"}, "a", "b", is_renamed=True)
+        ('b',)
+    """
+    left = [] if is_renamed or owner is None else [owner]
+    return owners_in({DAG_ID: to, FORMER_OWNERS: [*former_in(entry), *left]})

@@ -7,18 +7,21 @@ hand-over  it belongs to another DAG from now on; of those that owned it before,
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import (
     BookmarkError,
     ChangedMeanwhileError,
     ChangeRefusedError,
+    JobUnknownError,
     OptionError,
     ProtectedError,
     ShardsLeftError,
     StateCorruptError,
 )
 from airflow_bookmarks.core.rules.audit import check_reason, check_who
+from airflow_bookmarks.core.rules.owner import DAG_ID, owners_after, owners_in
 from airflow_bookmarks.core.text.escaping import check_typed_text
 from airflow_bookmarks.core.text.identity import signed
 from airflow_bookmarks.lifecycle.changes.change import Change, check_free
@@ -28,7 +31,7 @@ from airflow_bookmarks.store.transitions import ownership as transition
 from airflow_bookmarks.store.transitions.naming import resolve_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -39,6 +42,47 @@ OWNER_KINDS = ("share", "hand-over")
 
 _RACES = 10
 _MAX_DAG_ID = 250  # as in Airflow
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """Whose a job is, as somebody has looked at it: the version that it had then, its owner, the DAGs that share it.
+
+    Of a sharded job the version is the sum of those of its shards, and the owner None where they have several.
+    """
+
+    version: int
+    owner: str | None
+    shared_with: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnershipPreview:
+    """What a share, unshare or hand-over would do.
+
+    `owner` and `shared_with` are those afterwards. `asked_of` lists the DAGs on which the page asks for rights now, and
+    `asked_of_after` those on which it would ask then. `shards` counts the virtual shards that would change (None: the
+    job is whole). `is_protected`: it takes the approval of a second person.
+    """
+
+    job: str
+    kind: str
+    seen: Ownership
+    owner: str | None
+    shared_with: tuple[str, ...]
+    asked_of: tuple[str, ...]
+    asked_of_after: tuple[str, ...]
+    shards: int | None
+    is_protected: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        told = asdict(self)
+        lists = ("shared_with", "asked_of", "asked_of_after")
+        return {
+            **{name: list(value) if name in lists else value for name, value in told.items()},
+            "seen": {**told["seen"], "shared_with": list(self.seen.shared_with)},
+        }
 
 
 def share(store: BookmarkStore, job: str, dag: str, *, reason: str, who: str) -> dict[str, Any]:
@@ -82,6 +126,86 @@ def hand_over(
     return _change_each(store, job, Change("hand-over", dag=dag, renamed=renamed), reason, who)
 
 
+def preview_owner(store: BookmarkStore, job: str, shards: Sequence[str], change: Change) -> OwnershipPreview:
+    """Say what a share, unshare or hand-over would do, without doing it.
+
+    Args:
+        job: its key.
+        shards: its virtual shards; none where it is whole.
+
+    Raises:
+        As `share` and `hand_over`; no error for a protected job.
+    """
+    check_wish(job, change)
+    heads = _heads(store, job, shards)
+    _check_all(store, job, heads, change, is_approved=True)
+    entries = _entries(store, heads)
+    owners = {name: owner_of(store, name, head) for name, head in heads.items()}
+    now = [owners_in(entries.get(name)) or owners_in({DAG_ID: owner}) for name, owner in owners.items()]
+    after = now
+    if change.kind == "hand-over":
+        is_renamed, to = change.renamed, str(change.dag)
+        after = [owners_after(entries.get(n), owner, to, is_renamed=is_renamed) for n, owner in owners.items()]
+    seen = _seen(store, heads)
+    return OwnershipPreview(
+        job=job,
+        kind=change.kind,
+        seen=seen,
+        owner=change.dag if change.kind == "hand-over" else seen.owner,
+        shared_with=_shared_by(_shared_after(head, change) for head in heads.values()),
+        asked_of=_each_once(now),
+        asked_of_after=_each_once(after),
+        shards=sum(not _is_so(store, name, head, change) for name, head in heads.items()) if shards else None,
+        is_protected=change.kind in OWNER_KINDS and any(head.protected for head in heads.values()),
+    )
+
+
+def change_seen_owner(
+    store: BookmarkStore,
+    job: str,
+    shards: Sequence[str],
+    change: Change,
+    seen: Ownership,
+    *,
+    reason: str,
+    who: str,
+) -> dict[str, Any]:
+    """Make a share, unshare or hand-over of a job that is still as it was looked at.
+
+    Args:
+        job: its key.
+        shards: its virtual shards, which are all that is changed; none where it is whole.
+        seen: `seen` of a preview.
+
+    Raises:
+        ChangedMeanwhileError: it is not. Besides those of `share` and `hand_over`.
+    """
+    check_reason(change.kind, reason)
+    check_who(who)
+    check_wish(job, change)
+    heads = check_seen_owner(store, job, shards, change, seen)
+    if not shards:
+        return change_owner(store, job, change, reason=reason, who=who, seen=seen)
+    done: dict[str, dict[str, Any]] = {}
+    wanted = [name for name, head in heads.items() if not _is_so(store, name, head, change)]
+    _change_shards(store, job, wanted, change, done, reason=reason, who=who)
+    return {**next(iter(done.values())), "job": job, "shards": len(done)}
+
+
+def check_seen_owner(
+    store: BookmarkStore, job: str, shards: Sequence[str], change: Change, seen: Ownership, *, is_request: bool = False
+) -> Mapping[str, Head]:
+    """Make sure that a share, unshare or hand-over of a job could be made, and that the job is as it was looked at.
+
+    Returns:
+        The heads of the job or of its shards. `is_request`: it is to be asked for, so the job may be protected.
+    """
+    heads = _heads(store, job, shards)
+    _check_seen(job, _seen(store, heads), seen)
+    _check_all(store, job, heads, change, is_approved=is_request)
+    return heads
+
+
 def check_change(store: BookmarkStore, job: str, change: Change, *, reason: str) -> list[str]:
     """Make sure that a share, unshare or hand-over of a job, given by its key, could be made now.
 
@@ -94,11 +218,7 @@ def check_change(store: BookmarkStore, job: str, change: Change, *, reason: str)
     check_reason(change.kind, reason)
     check_wish(job, change)
     shards = shards_of(store, job)
-    heads = {name: store.head(name) for name in shards or [job]}
-    for name, head in heads.items():
-        _check_changeable(store, name, head, change, is_approved=False)
-    if all(_is_so(store, name, head, change) for name, head in heads.items()):
-        raise _is_so_already(job, change)
+    _check_all(store, job, _heads(store, job, shards), change, is_approved=False)
     return shards
 
 
@@ -152,8 +272,11 @@ def change_owner(
     who: str,
     version: int | None = None,
     request_id: str | None = None,
+    seen: Ownership | None = None,
 ) -> dict[str, Any]:
     """Make a share, unshare or hand-over of one job, given by its key; with `request_id` one that was approved.
+
+    With `seen` it is refused where the job is not as it was looked at.
 
     Raises:
         As `share` and `hand_over`.
@@ -162,6 +285,8 @@ def change_owner(
         head = store.head(job)
         if version is not None and head.version != version:
             break
+        if seen is not None:
+            _check_seen(job, _seen(store, {job: head}), seen)
         _check_changeable(store, job, head, change, is_approved=request_id is not None)
         if _is_so(store, job, head, change):
             raise _is_so_already(job, change)
@@ -202,6 +327,27 @@ def check_wish(job: str, change: Change) -> None:
         check_typed_text("the id of the DAG", change.dag)
 
 
+def _check_all(store: BookmarkStore, job: str, heads: Mapping[str, Head], change: Change, *, is_approved: bool) -> None:
+    for name, head in heads.items():
+        _check_changeable(store, name, head, change, is_approved=is_approved)
+    if all(_is_so(store, name, head, change) for name, head in heads.items()):
+        raise _is_so_already(job, change)
+
+
+def _check_seen(job: str, now: Ownership, seen: Ownership) -> None:
+    if now == seen:
+        return
+    raise ChangedMeanwhileError(
+        f"job {job!r} is at version {now.version}, {_in_words(now)}, and not as it was looked at: at version "
+        f"{seen.version}, {_in_words(seen)}. Nothing was changed. Look again and decide anew."
+    )
+
+
+def _in_words(ownership: Ownership) -> str:
+    shared = ", ".join(map(repr, ownership.shared_with)) or "nobody"
+    return f"owned by {'no one DAG' if ownership.owner is None else repr(ownership.owner)}, shared with {shared}"
+
+
 def _check_changeable(store: BookmarkStore, job: str, head: Head, change: Change, *, is_approved: bool) -> None:
     if head.protected and not is_approved and change.kind in OWNER_KINDS:
         raise ProtectedError(
@@ -233,6 +379,38 @@ def _is_so_already(job: str, change: Change) -> ChangeRefusedError:
 def _shared_after(head: Head, change: Change) -> list[str]:
     kept = [dag_id for dag_id in head.shared_with if dag_id != change.dag]
     return [*kept, str(change.dag)] if change.kind == "share" else kept
+
+
+def _heads(store: BookmarkStore, job: str, shards: Sequence[str]) -> Mapping[str, Head]:
+    heads = store.heads(shards) if shards else {job: store.head(job)}
+    gone = [name for name in shards if name not in heads]
+    if gone:
+        raise JobUnknownError(
+            f"sharded job {job!r}: its virtual shard {gone[0]!r} has no bookmark. Nothing was changed."
+        )
+    return heads
+
+
+def _seen(store: BookmarkStore, heads: Mapping[str, Head]) -> Ownership:
+    owners = {owner_of(store, name, head) for name, head in heads.items()}
+    return Ownership(
+        sum(head.version for head in heads.values()),
+        owners.pop() if len(owners) == 1 else None,
+        _shared_by(head.shared_with for head in heads.values()),
+    )
+
+
+def _shared_by(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    return tuple(sorted({dag_id for each in lists for dag_id in each}))
+
+
+def _each_once(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(dag_id for each in lists for dag_id in each))
+
+
+def _entries(store: BookmarkStore, names: Iterable[str]) -> Mapping[str, Attributes]:
+    keys = {store.keys(name).index: name for name in names}
+    return {keys[key]: entry for key, entry in store.table.get(list(keys)).items()}
 
 
 def _entry(store: BookmarkStore, job: str) -> Attributes:

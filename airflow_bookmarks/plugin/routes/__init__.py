@@ -1,1 +1,1 @@
-"""The routes: those that change nothing, and those that do."""
+"""The routes: `read` changes nothing, `change` moves a bookmark, `ownership` says whose it is."""

@@ -15,6 +15,7 @@ from airflow_bookmarks.core.job_state import SET_STATE, hidden
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.approval import find_request, protect, reject
 from airflow_bookmarks.lifecycle.changes.change import Change
+from airflow_bookmarks.lifecycle.changes.sharing import check_seen_owner
 from airflow_bookmarks.plugin.audit import note
 from airflow_bookmarks.plugin.auth import Person, Sight
 from airflow_bookmarks.plugin.csrf import same_origin
@@ -45,7 +46,7 @@ async def preview(visit: Visiting, job: JobName, wish: Annotated[ask.Wish, ask.B
 async def change(visit: Visiting, job: JobName, asked: Annotated[ask.ChangeAsk, ask.BY_KIND]) -> Changed:
     """Reset a job, rewind it, set a context or state of it, delete its bookmark, or undo the last of these."""
     found = await visit.changeable(job)
-    _check_confirmed(job, asked.confirm)
+    check_confirmed(job, asked.confirm)
     return await visit.looking(lambda hook, ask: _change(hook, ask, found, asked, visit.person), is_change=True)
 
 
@@ -60,7 +61,7 @@ async def protection(visit: Visiting, job: JobName, asked: Annotated[ask.Reason,
 async def ask_for(visit: Visiting, job: JobName, asked: Annotated[ask.RequestAsk, ask.BY_KIND]) -> Requested:
     """Ask for a change of a protected job, which somebody else approves."""
     found = await visit.changeable(job)
-    _check_confirmed(job, asked.confirm)
+    check_confirmed(job, asked.confirm)
     sight = await visit.sight()
     return await visit.looking(lambda hook, ask: _request(hook, ask, found, asked, visit.person, sight), is_change=True)
 
@@ -107,14 +108,14 @@ def _change(hook: BookmarkHook, ask_for: Ask, found: Owned, asked: ask.ChangeAsk
         made: dict[str, Any] = ask_for("change", found.key, change=change, terms=terms, typed_name=asked.confirm)
         return made
 
-    told = _or_moved(hook, found.key, version, make, person.sight)
+    told = or_moved(hook, found.key, version, make, person.sight)
     facts = {**_wish_facts(asked.change()), "reason": asked.reason, "force": asked.force}
-    return _told(found, person, told, facts)
+    return answer_of(found, person, told, facts)
 
 
 def _protect(hook: BookmarkHook, found: Owned, reason: str, person: Person) -> Changed:
     told = protect(hook.get_conn(), found.key, reason=reason, who=person.identity)
-    return _told(found, person, told, {"reason": reason})
+    return answer_of(found, person, told, {"reason": reason})
 
 
 def _request(
@@ -123,6 +124,8 @@ def _request(
     store, wish, version = hook.get_conn(), asked.change(), asked.expected_version
 
     def make() -> Requested:
+        if isinstance(asked, ask.OwnerSeen):
+            check_seen_owner(store, found.key, found.shards, wish, asked.seen, is_request=True)
         arguments = {"change": asdict(wish), "reason": asked.reason, "who": asdict(person.identity)}
         request_id = ask_for("request", found.key, **arguments, expected_version=version)
         made = find_request(store, found.key, request_id)
@@ -137,13 +140,13 @@ def _request(
         )
         return veiled(store, sight, told)
 
-    return _or_moved(hook, found.key, version, make, lambda: sight)
+    return or_moved(hook, found.key, version, make, lambda: sight)
 
 
 def _approve(hook: BookmarkHook, ask_for: Ask, found: Owned, request_id: str, force: bool, person: Person) -> Changed:
     told = ask_for("approve", found.key, request_id=request_id, who=asdict(person.identity), force=force)
     facts = {"request": request_id, "requested_by": told["requested_by"], "force": force}
-    return _told(found, person, told, facts, event="bookmark.approve")
+    return answer_of(found, person, told, facts, event="bookmark.approve")
 
 
 def _reject(hook: BookmarkHook, found: Owned, request_id: str, reason: str, person: Person, sight: Sight) -> Requested:
@@ -159,7 +162,7 @@ def _reject(hook: BookmarkHook, found: Owned, request_id: str, reason: str, pers
     return veiled(store, sight, told)
 
 
-def _or_moved(hook: BookmarkHook, job: str, seen: int, make: Callable[[], _T], sight: Callable[[], Sight]) -> _T:
+def or_moved(hook: BookmarkHook, job: str, seen: int, make: Callable[[], _T], sight: Callable[[], Sight]) -> _T:
     """Make a change; if the job moved since it was looked at, say what happened meanwhile."""
     try:
         return make()
@@ -169,7 +172,12 @@ def _or_moved(hook: BookmarkHook, job: str, seen: int, make: Callable[[], _T], s
         raise MovedError(str(error), told) from error
 
 
-def _check_confirmed(job: str, confirm: str) -> None:
+def check_confirmed(job: str, confirm: str) -> None:
+    """Make sure that the name of the job was typed out.
+
+    Raises:
+        OptionError: it was not.
+    """
     if confirm != job:
         raise OptionError(
             f"to change job {job!r}, its name has to be typed out as 'confirm', and {confirm!r} is not it. Nothing was "
@@ -180,9 +188,10 @@ def _check_confirmed(job: str, confirm: str) -> None:
 # ---- what is told, and noted
 
 
-def _told(
+def answer_of(
     found: Owned, person: Person, told: dict[str, Any], facts: dict[str, Any], *, event: str | None = None
 ) -> Changed:
+    """Note a change that was made in Airflow's log, and return what is told of it."""
     kept: dict[str, Any] = {
         name: told[name] for name in ("epoch", "version", "undone_runs", "files_to_clean") if name in told
     }
@@ -199,6 +208,7 @@ def _wish_facts(wish: Change) -> dict[str, Any]:
     # The value of a state may be a secret.
     value = None if wish.kind == SET_STATE else wish.value
     facts |= {"value": value, "state": wish.state, "clean": wish.clean or None}
+    facts |= {"dag": wish.dag, "renamed": wish.renamed or None}
     return {name: value for name, value in facts.items() if value is not None}
 
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from airflow_bookmarks.core.job_state import state_text
 from airflow_bookmarks.core.rules.audit import MAX_REASON
 from airflow_bookmarks.lifecycle.changes.change import Change
+from airflow_bookmarks.lifecycle.changes.sharing import Ownership
 
 _Number = Annotated[int, Field(ge=0, lt=10**10)]
 _RunNumber = Annotated[int, Field(ge=1, lt=10**10)]
@@ -103,6 +104,40 @@ class UnprotectWish(Ask):
         return Change("unprotect")
 
 
+class ShareWish(Ask):
+    """Another DAG may run the job too; it stays its owner's."""
+
+    kind: Literal["share"]
+    dag: _Name
+
+    def change(self) -> Change:
+        """Return it as the change that it asks for."""
+        return Change("share", dag=self.dag)
+
+
+class UnshareWish(Ask):
+    """A DAG with which the job was shared may run it no more."""
+
+    kind: Literal["unshare"]
+    dag: _Name
+
+    def change(self) -> Change:
+        """Return it as the change that it asks for."""
+        return Change("unshare", dag=self.dag)
+
+
+class HandOverWish(Ask):
+    """The job belongs to another DAG; `renamed`: to its owner under a new name, and the old name is asked no more."""
+
+    kind: Literal["hand-over"]
+    dag: _Name
+    renamed: bool
+
+    def change(self) -> Change:
+        """Return it as the change that it asks for."""
+        return Change("hand-over", dag=self.dag, renamed=self.renamed)
+
+
 class Sure(Ask):
     """What a person says to be sure: why, the version that was looked at, and the job's name once more."""
 
@@ -115,6 +150,38 @@ class Forced(Sure):
     """The same, where a run may be in the way; `force` fences it."""
 
     force: bool = False
+
+
+class OwnerSeen(Sure):
+    """The same, with whose the job was when it was looked at: `seen` of the preview."""
+
+    expected_owner: _Name | None
+    expected_shared_with: Annotated[list[_Name], Field(max_length=1000)]
+
+    @property
+    def seen(self) -> Ownership:
+        """Whose the job was when it was looked at."""
+        return Ownership(self.expected_version, self.expected_owner, tuple(sorted(self.expected_shared_with)))
+
+
+class Share(ShareWish, OwnerSeen):
+    """A share that is meant."""
+
+
+class Unshare(UnshareWish, OwnerSeen):
+    """An unshare that is meant."""
+
+
+class HandOver(HandOverWish, OwnerSeen):
+    """A hand-over that is meant."""
+
+
+class ShareRequest(ShareWish, OwnerSeen):
+    """A share that somebody else is to approve."""
+
+
+class HandOverRequest(HandOverWish, OwnerSeen):
+    """A hand-over that somebody else is to approve."""
 
 
 class Reset(ResetWish, Forced):
@@ -174,8 +241,18 @@ class UnprotectRequest(UnprotectWish, Sure):
 BY_KIND: Any = Body(discriminator="kind")
 Wish = ResetWish | RewindWish | SetWish | SetStateWish | UndoWish | DeleteWish
 ChangeAsk = Reset | Rewind | Set | SetState | Undo | DeleteJob
+OwnerWish = ShareWish | UnshareWish | HandOverWish
+OwnerAsk = Share | Unshare | HandOver
 RequestAsk = (
-    ResetRequest | RewindRequest | SetRequest | SetStateRequest | UndoRequest | DeleteRequest | UnprotectRequest
+    ResetRequest
+    | RewindRequest
+    | SetRequest
+    | SetStateRequest
+    | UndoRequest
+    | DeleteRequest
+    | UnprotectRequest
+    | ShareRequest
+    | HandOverRequest
 )
 
 

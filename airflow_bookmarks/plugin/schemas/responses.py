@@ -444,6 +444,37 @@ class Preview(Answer):
     needs_approval: bool
 
 
+class OwnershipRow(Answer):
+    """Whose a job is. Of a sharded job `version` is the sum, and `owner` null where its shards have several."""
+
+    version: int
+    owner: str | None
+    shared_with: list[str]
+
+
+class OwnershipPreview(Answer):
+    """What a share, unshare or hand-over would do.
+
+    `seen` goes into the change as `expected_version`, `expected_owner` and `expected_shared_with`. `owner` and
+    `shared_with` are those afterwards; `asked_of` are the DAGs on which rights are asked now, `asked_of_after` those
+    then. `is_seen`: this Airflow has the DAG that is named, and the user may look at it. `may_change_after`: whether
+    the user may still change the job then. `shards` counts the virtual shards that would change; null: it has none.
+    """
+
+    job: str
+    change: str
+    dag: str
+    seen: OwnershipRow
+    owner: str | None
+    shared_with: list[str]
+    asked_of: list[str]
+    asked_of_after: list[str]
+    is_seen: bool
+    may_change_after: bool
+    shards: int | None
+    needs_approval: bool
+
+
 class Moved(Answer):
     """A number before and after a change."""
 
@@ -452,7 +483,10 @@ class Moved(Answer):
 
 
 class Changed(Answer):
-    """What a change did. `said` tells it in words; `audited`: Airflow's own log has a row of it."""
+    """What a change did. `said` tells it in words; `audited`: Airflow's own log has a row of it.
+
+    `shards` counts the virtual shards that it changed; null: the job has none.
+    """
 
     job: str
     change: str
@@ -471,6 +505,7 @@ class Changed(Answer):
     request: str | None = None
     requested_by: str | None = None
     approved_by: str | None = None
+    shards: int | None = None
 
 
 class Requested(Answer):

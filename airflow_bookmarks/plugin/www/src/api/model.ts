@@ -15,6 +15,7 @@ export type Job = Schemas["Job"];
 export type JobRow = Schemas["JobRow"];
 export type LagRow = Schemas["LagRow"];
 export type Me = Schemas["Me"];
+export type OwnershipPreview = Schemas["OwnershipPreview"];
 export type Pending = Schemas["Pending"];
 export type PendingRow = Schemas["PendingRow"];
 export type Preview = Schemas["Preview"];
@@ -41,4 +42,10 @@ export type RequestAsk =
   | Schemas["SetRequest"]
   | Schemas["UndoRequest"]
   | Schemas["DeleteRequest"]
-  | Schemas["UnprotectRequest"];
+  | Schemas["UnprotectRequest"]
+  | Schemas["ShareRequest"]
+  | Schemas["HandOverRequest"];
+/** A change of whose a job is, as it is previewed. */
+export type OwnerWish = Schemas["ShareWish"] | Schemas["UnshareWish"] | Schemas["HandOverWish"];
+/** The same as it is made. */
+export type OwnerAsk = Schemas["Share"] | Schemas["Unshare"] | Schemas["HandOver"];

@@ -7,7 +7,7 @@ import {
   useQueryClient,
 } from "@tanstack/react-query";
 import client, { ApiError, take } from "./client";
-import type { ChangeAsk, RequestAsk, Wish } from "./model";
+import type { ChangeAsk, OwnerAsk, OwnerWish, RequestAsk, Wish } from "./model";
 import type { paths } from "./schema";
 
 /** What the list of jobs can be asked for. */
@@ -143,6 +143,33 @@ export function useChange(job: string) {
   return useMutation({
     mutationFn: (body: ChangeAsk) =>
       take(client.POST("/api/v1/jobs/{job}/changes", { params: { path: { job } }, body })),
+    onSettled: useForgetting(job),
+  });
+}
+
+/** What a change of whose a job is would do; made once, as `usePreview`. */
+export function useOwnershipPreview(job: string, wish: OwnerWish | undefined) {
+  return useQuery({
+    queryKey: ["preview of the owner", job, wish],
+    queryFn:
+      wish === undefined
+        ? skipToken
+        : ({ signal }) =>
+            take(
+              client.POST("/api/v1/jobs/{job}/ownership/preview", { params: { path: { job } }, body: wish, signal }),
+            ),
+    gcTime: 0,
+    staleTime: Number.POSITIVE_INFINITY,
+    refetchOnReconnect: false,
+    refetchOnWindowFocus: false,
+  });
+}
+
+/** Change whose a job is. */
+export function useOwnership(job: string) {
+  return useMutation({
+    mutationFn: (body: OwnerAsk) =>
+      take(client.POST("/api/v1/jobs/{job}/ownership", { params: { path: { job } }, body })),
     onSettled: useForgetting(job),
   });
 }

@@ -10,7 +10,7 @@ import { ToldView } from "./ToldView";
 import { TroubleView } from "./TroubleView";
 import { toldOfRequest } from "./told";
 import { troubleOf } from "./trouble";
-import { fixOfRequest, inSentence, requestName } from "./words";
+import { fixOfRequest, inSentence, requestName, withoutPreview } from "./words";
 
 interface ApproveDialogProps {
   job: Job;
@@ -66,7 +66,7 @@ export function ApproveDialog({ job, request, opener, onClosed }: ApproveDialogP
         {request.who} asked for it: {request.why}
       </Text>
       {told === undefined ? (
-        <Text>From then on one person alone can change job {job.job}.</Text>
+        <Text wordBreak="break-word">{withoutPreview(request.change, job.job)}</Text>
       ) : (
         <ToldView told={told} fix={fixOfRequest(request.change)} />
       )}

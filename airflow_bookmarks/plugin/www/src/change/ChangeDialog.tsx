@@ -11,6 +11,7 @@ import { Step } from "./Step";
 import { TroubleView } from "./TroubleView";
 import { What } from "./What";
 import type { Kind } from "./wish";
+import { actionName } from "./words";
 
 interface ChangeDialogProps {
   job: Job;
@@ -47,7 +48,7 @@ export function ChangeDialog({ job, kind, picked, opener, onClosed }: ChangeDial
       actions={(id) => (
         <SendButton
           form={id}
-          wish={form.wish}
+          name={form.wish && actionName(form.wish)}
           seen={seen}
           missing={form.missing}
           refusal={form.preview.isFetching ? null : form.preview.error}

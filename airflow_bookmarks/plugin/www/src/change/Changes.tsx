@@ -2,6 +2,8 @@ import { Button, HStack, Text } from "@chakra-ui/react";
 import { useRef, useState } from "react";
 import type { Job, RunRow } from "../api/model";
 import { ChangeDialog } from "./ChangeDialog";
+import { OwnerDialog } from "./OwnerDialog";
+import type { OwnerKind } from "./owner";
 import { ProtectDialog } from "./ProtectDialog";
 import type { Kind } from "./wish";
 
@@ -12,14 +14,14 @@ interface ChangesProps {
   onPicked: (run: RunRow | undefined) => void;
 }
 
-type Opened = Kind | "protection";
+type Opened = Kind | OwnerKind | "protection";
 
 /** What can be changed of a job: each button opens a dialog that shows what it would do first. */
 export function Changes({ job, picked, onPicked }: ChangesProps) {
   const [chosen, setChosen] = useState<Opened>();
   const opener = useRef<HTMLButtonElement>(null);
   if (!job.may_change) return <Text color="fg.muted">{notAllowed(job)}</Text>;
-  const kinds = job.is_deleted ? (["undo"] as const) : KINDS;
+  const kinds = job.is_deleted ? (["undo"] as const) : KINDS.filter((kind) => isOffered(kind, job));
   // To pick a run is to want to go back to it.
   const opened = chosen ?? (picked === undefined ? undefined : "rewind");
   const close = () => {
@@ -48,14 +50,25 @@ export function Changes({ job, picked, onPicked }: ChangesProps) {
         ))}
       </HStack>
       {opened === "protection" && <ProtectDialog job={job} opener={opener} onClosed={close} />}
-      {opened !== undefined && opened !== "protection" && (
+      {isOwnerKind(opened) && <OwnerDialog job={job} kind={opened} opener={opener} onClosed={close} />}
+      {opened !== undefined && opened !== "protection" && !isOwnerKind(opened) && (
         <ChangeDialog job={job} kind={opened} picked={picked} opener={opener} onClosed={close} />
       )}
     </>
   );
 }
 
-const KINDS = ["reset", "rewind", "set", "undo", "protection", "delete"] as const;
+const KINDS = ["reset", "rewind", "set", "undo", "protection", "share", "unshare", "hand-over", "delete"] as const;
+
+function isOwnerKind(kind: Opened | undefined): kind is OwnerKind {
+  return kind === "share" || kind === "unshare" || kind === "hand-over";
+}
+
+/** A job of no DAG is nobody's to share, and what is not shared can't be taken back. */
+function isOffered(kind: Opened, job: Job): boolean {
+  if (kind === "share") return job.dag_id != null;
+  return kind !== "unshare" || job.shared_with.length > 0;
+}
 
 const NAMES: Record<Opened, string> = {
   reset: "Reset",
@@ -63,6 +76,9 @@ const NAMES: Record<Opened, string> = {
   set: "Set",
   undo: "Undo",
   protection: "Protect",
+  share: "Share",
+  unshare: "Stop sharing",
+  "hand-over": "Hand over",
   delete: "Delete",
 };
 
@@ -72,6 +88,9 @@ const MEANS: Record<Opened, string> = {
   set: "one context to now, a time or an upstream's run",
   undo: "as before the last change",
   protection: "whether a change needs a second person",
+  share: "another DAG may run the job too",
+  unshare: "a DAG may run the job no more",
+  "hand-over": "the job belongs to another DAG, or its owner has a new name",
   delete: "the bookmark goes: the next run reads everything",
 };
 

@@ -71,7 +71,7 @@ function Content({ preview, wish, lacks, versionNow, onLookAgain, onClean, mayLo
   );
 }
 
-function Loading() {
+export function Loading() {
   return (
     <Stack gap={2}>
       <Text srOnly>Loading the preview</Text>
@@ -83,7 +83,7 @@ function Loading() {
 }
 
 /** A change that can't be made, as the server says before anybody confirms it; a preview itself changes nothing. */
-function Unfit({ error, onLookAgain }: { error: Error; onLookAgain: () => void }) {
+export function Unfit({ error, onLookAgain }: { error: Error; onLookAgain: () => void }) {
   const trouble = troubleOf(error);
   return (
     <Alert.Root status="error" role="alert">

@@ -1,11 +1,11 @@
 import { Button, Text } from "@chakra-ui/react";
-import type { Preview, Wish } from "../api/model";
-import { actionName, inSentence } from "./words";
+import { inSentence } from "./words";
 
 interface SendButtonProps {
   form: string;
-  wish: Wish | undefined;
-  seen: Preview | undefined;
+  /** What the change is called; undefined while something is missing to make it one. */
+  name: string | undefined;
+  seen: { needs_approval: boolean } | undefined;
   missing: readonly string[];
   /** Why there is no preview, and so no change; null where there is no such reason. */
   refusal: Error | null;
@@ -13,9 +13,9 @@ interface SendButtonProps {
 }
 
 /** The button that does it, with the name of what it does, and what is missing for it. */
-export function SendButton({ form, wish, seen, missing: asked, refusal, isSending }: SendButtonProps) {
-  const name = wish === undefined ? "Make the change" : actionName(wish);
-  const missing = seen === undefined && wish !== undefined ? ["the preview"] : asked;
+export function SendButton({ form, name, seen, missing: asked, refusal, isSending }: SendButtonProps) {
+  const said = name ?? "Make the change";
+  const missing = seen === undefined && name !== undefined ? ["the preview"] : asked;
   return (
     <>
       <Button
@@ -34,7 +34,7 @@ export function SendButton({ form, wish, seen, missing: asked, refusal, isSendin
         aria-describedby={`${form}-missing`}
         data-testid="change-send"
       >
-        {seen?.needs_approval ? `Ask for approval: ${inSentence(name)}` : name}
+        {seen?.needs_approval ? `Ask for approval: ${inSentence(said)}` : said}
       </Button>
       <Text id={`${form}-missing`} role="status" w="100%" textAlign="end" color="fg.muted" fontSize="sm" order={-1}>
         {isSending ? "" : (refusal?.message ?? lackWords(missing))}

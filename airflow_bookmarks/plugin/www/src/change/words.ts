@@ -44,9 +44,20 @@ export function requestName(change: Readonly<Record<string, unknown>>): string {
   if (kind === "undo") return "Undo the last change";
   if (kind === "unprotect") return "Take the protection away";
   if (kind === "share") return `Share the job with DAG ${change.dag}`;
+  if (kind === "hand-over" && change.renamed === true) return `Rename the owner of the job to DAG ${change.dag}`;
   if (kind === "hand-over") return `Hand the job over to DAG ${change.dag}`;
   if (kind === "delete") return `Delete the bookmark${also}`;
   return String(kind);
+}
+
+/** Say what a request is for that moves nothing, so that there is no preview of it. */
+export function withoutPreview(change: Readonly<Record<string, unknown>>, job: string): string {
+  if (change.kind === "share") return `From then on runs of DAG ${change.dag} may take job ${job} too.`;
+  if (change.kind === "hand-over" && change.renamed === true)
+    return `From then on job ${job} belongs to DAG ${change.dag}, and no rights are asked of its owner's old name.`;
+  if (change.kind === "hand-over")
+    return `From then on job ${job} belongs to DAG ${change.dag}. Rights are asked of its present owner too, whose runs are refused.`;
+  return `From then on one person alone can change job ${job}.`;
 }
 
 /** Name an event: "rewind to run 4", "set flights to now". */
@@ -57,6 +68,9 @@ export function eventName(event: EventRow): string {
   if (event.kind === "rename-context")
     return `rename the context ${event.ctx ?? ""} to ${event.name ?? "another name"}`;
   if (event.kind === "set-state") return `set job.state ${event.name ?? ""}`.trim();
+  if (event.kind === "share") return `share with DAG ${event.dag ?? "not known"}`;
+  if (event.kind === "unshare") return `stop sharing with DAG ${event.dag ?? "not known"}`;
+  if (event.kind === "hand-over") return `hand over to DAG ${event.dag ?? "not known"}`;
   if (event.kind === "request" && event.change) return `request: ${inSentence(requestName(event.change))}`;
   return event.kind;
 }

@@ -1,0 +1,62 @@
+"""Ownership: the routes that share a job with another DAG, take that back, and hand a job over.
+
+They take what every change takes (see `change`), and besides whose the job was when it was looked at: a share moves no
+version. A protected job is shared and handed over by a request (`POST /jobs/{job}/requests`).
+"""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+
+from airflow_bookmarks.hooks.bookmark import BookmarkHook
+from airflow_bookmarks.lifecycle.changes.sharing import OwnershipPreview as Seen
+from airflow_bookmarks.lifecycle.changes.sharing import change_seen_owner, preview_owner
+from airflow_bookmarks.plugin.auth import Person
+from airflow_bookmarks.plugin.csrf import same_origin
+from airflow_bookmarks.plugin.dependencies import JobName, Owned, Visiting
+from airflow_bookmarks.plugin.routes.change import answer_of, check_confirmed, or_moved
+from airflow_bookmarks.plugin.schemas import requests as ask
+from airflow_bookmarks.plugin.schemas.responses import Changed, OwnershipPreview
+
+router = APIRouter(tags=["ownership"], dependencies=[Depends(same_origin)])
+
+
+@router.post("/jobs/{job}/ownership/preview")
+async def preview(visit: Visiting, job: JobName, wish: Annotated[ask.OwnerWish, ask.BY_KIND]) -> OwnershipPreview:
+    """Say what a share, unshare or hand-over would do, without making it."""
+    found = await visit.changeable(job)
+    seen = await visit.store(lambda hook: preview_owner(hook.get_conn(), found.key, found.shards, wish.change()))
+    return await visit.airflow(lambda: _preview(seen, wish.dag, visit.person))
+
+
+@router.post("/jobs/{job}/ownership")
+async def change(visit: Visiting, job: JobName, asked: Annotated[ask.OwnerAsk, ask.BY_KIND]) -> Changed:
+    """Share a job with another DAG, take that back, or hand the job over."""
+    found = await visit.changeable(job)
+    check_confirmed(job, asked.confirm)
+    return await visit.store(lambda hook: _change(hook, found, asked, visit.person))
+
+
+def _preview(seen: Seen, dag: str, person: Person) -> OwnershipPreview:
+    told = seen.as_dict()
+    is_same = {*seen.asked_of} == {*seen.asked_of_after}  # who asks may change it now
+    return OwnershipPreview(
+        **{name: value for name, value in told.items() if name not in ("kind", "is_protected")},
+        change=seen.kind,
+        dag=dag,
+        is_seen=person.sees_dag(dag),
+        may_change_after=is_same or person.may_change_then(seen.asked_of_after, dag),
+        needs_approval=seen.is_protected,
+    )
+
+
+def _change(hook: BookmarkHook, found: Owned, asked: ask.OwnerAsk, person: Person) -> Changed:
+    store, wanted = hook.get_conn(), asked.change()
+
+    def make() -> dict[str, Any]:
+        who = person.identity.signature
+        return change_seen_owner(store, found.key, found.shards, wanted, asked.seen, reason=asked.reason, who=who)
+
+    told = or_moved(hook, found.key, asked.expected_version, make, person.sight)
+    facts: dict[str, Any] = {"dag": wanted.dag, "owner_before": asked.expected_owner, "reason": asked.reason}
+    return answer_of(found, person, told, facts | ({"renamed": True} if wanted.renamed else {}))

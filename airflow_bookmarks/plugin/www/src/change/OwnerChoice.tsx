@@ -1,0 +1,86 @@
+import { Field, Input, RadioGroup, Stack, Text } from "@chakra-ui/react";
+import { useEffect, useState } from "react";
+import type { Job } from "../api/model";
+import { Radio } from "./ContextChoice";
+import type { OwnerDraft } from "./owner";
+
+const PAUSE_MS = 400;
+
+interface OwnerChoiceProps {
+  job: Job;
+  draft: OwnerDraft;
+  onDraft: (draft: Partial<OwnerDraft>) => void;
+}
+
+/** The first step of a change of an owner: which DAG, and what it is. */
+export function OwnerChoice({ job, draft, onDraft }: OwnerChoiceProps) {
+  if (draft.kind === "unshare") {
+    return (
+      <Stack gap={3}>
+        <Text>Runs of that DAG are refused from then on. One that has begun goes on.</Text>
+        <RadioGroup.Root
+          value={draft.dag === "" ? null : draft.dag}
+          onValueChange={({ value }) => onDraft({ dag: value ?? "" })}
+        >
+          <RadioGroup.Label>DAG</RadioGroup.Label>
+          <Stack gap={2} mt={2}>
+            {job.shared_with.map((dag) => (
+              <Radio key={dag} value={dag}>
+                {dag}
+              </Radio>
+            ))}
+          </Stack>
+        </RadioGroup.Root>
+      </Stack>
+    );
+  }
+  return (
+    <Stack gap={4}>
+      <Text>{draft.kind === "share" ? SHARE : HAND_OVER}</Text>
+      <DagField typed={draft.dag} onTyped={(dag) => onDraft({ dag })} />
+      {draft.kind === "hand-over" && (
+        <RadioGroup.Root
+          value={draft.renamed === null ? null : draft.renamed ? "renamed" : "another"}
+          onValueChange={({ value }) => onDraft({ renamed: value === "renamed" })}
+        >
+          <RadioGroup.Label>That DAG is</RadioGroup.Label>
+          <Stack gap={2} mt={2}>
+            <Radio value="another">Another DAG: rights are asked of the present owner too</Radio>
+            <Radio value="renamed">The present owner under a new name: the old name is not asked any more</Radio>
+          </Stack>
+        </RadioGroup.Root>
+      )}
+    </Stack>
+  );
+}
+
+const SHARE = "Another DAG may run the job too. It stays its owner's, and sharing gives nobody a right on this page.";
+const HAND_OVER = "The job belongs to another DAG from then on.";
+
+/** The id of a DAG; what is typed counts as soon as one pauses. */
+function DagField({ typed, onTyped }: { typed: string; onTyped: (text: string) => void }) {
+  const [text, setText] = useState(typed);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only another text begins another pause
+  useEffect(() => {
+    if (text === typed) return;
+    const timer = setTimeout(() => onTyped(text), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return (
+    <Field.Root required>
+      <Field.Label>
+        DAG <Field.RequiredIndicator />
+      </Field.Label>
+      <Input
+        data-first
+        autoCapitalize="off"
+        autoComplete="off"
+        autoCorrect="off"
+        spellCheck={false}
+        value={text}
+        onChange={(event) => setText(event.currentTarget.value)}
+      />
+      <Field.HelperText>Its id, as Airflow has it.</Field.HelperText>
+    </Field.Root>
+  );
+}

@@ -1,0 +1,93 @@
+import type { OwnerAsk, OwnershipPreview, OwnerWish, RequestAsk } from "../api/model";
+import type { Settled } from "./setting";
+import type { Fact } from "./words";
+
+export type OwnerKind = OwnerWish["kind"];
+
+/** What the form of a change of an owner holds. Nothing of it is chosen before a person does. */
+export interface OwnerDraft {
+  kind: OwnerKind;
+  /** The id of a DAG, as typed or picked. */
+  dag: string;
+  /** Whether that DAG is the owner under a new name; null: not said yet. */
+  renamed: boolean | null;
+}
+
+const MOST = 250; // characters of the id of a DAG, as in Airflow
+
+/** Return the change that a form asks for, or what it lacks to be one. */
+export function ownerWishOf({ kind, dag: typed, renamed }: OwnerDraft): Settled<OwnerWish> {
+  const dag = typed.trim();
+  if (dag === "") return { lacks: "a DAG" };
+  if ([...dag].length > MOST) return { lacks: `the id of a DAG, of ${MOST} characters at most` };
+  if (kind !== "hand-over") return { value: { kind, dag } };
+  return renamed === null ? { lacks: "what that DAG is" } : { value: { kind, dag, renamed } };
+}
+
+/** Name a change of an owner, as a button does. */
+export function ownerActionName(wish: OwnerWish): string {
+  if (wish.kind === "share") return `Share with DAG ${wish.dag}`;
+  if (wish.kind === "unshare") return `Stop sharing with DAG ${wish.dag}`;
+  return wish.renamed ? `Rename the owner to DAG ${wish.dag}` : `Hand over to DAG ${wish.dag}`;
+}
+
+/** Say what a change of an owner would do, line by line. */
+export function ownerFactsOf(seen: OwnershipPreview): Fact[] {
+  return [
+    { label: "Owner", says: moved(seen.seen.owner ?? "no one DAG", seen.owner ?? "no one DAG") },
+    { label: "Shared with", says: moved(listed(seen.seen.shared_with), listed(seen.shared_with)) },
+    { label: "Rights asked of", says: moved(listed(seen.asked_of), listed(seen.asked_of_after)) },
+    ...(seen.shards === null ? [] : [{ label: "Virtual shards", says: `${seen.shards}, one after the other` }]),
+  ];
+}
+
+/** Say what a person should know before they do it. */
+export function ownerWarningsOf(seen: OwnershipPreview): string[] {
+  const unseen = `There is no DAG ${seen.dag} that you may look at in this Airflow. Check how it is spelled.`;
+  const lost = `You may not change this job afterwards, nor take this back: ${rights(seen)}.`;
+  const refused = `Runs of DAG ${seen.seen.owner} are refused from then on, unless the job is shared with it.`;
+  const isTaken =
+    seen.change === "hand-over" && seen.seen.owner !== null && seen.asked_of_after.includes(seen.seen.owner);
+  return [
+    ...(seen.is_seen || seen.change === "unshare" ? [] : [unseen]),
+    ...(seen.may_change_after ? [] : [lost]),
+    ...(isTaken && !seen.shared_with.includes(seen.seen.owner ?? "") ? [refused] : []),
+  ];
+}
+
+/** Return the body that makes a change of an owner, of the job as it was previewed. */
+export function ownerBody(wish: OwnerWish, job: string, reason: string, seen: OwnershipPreview): OwnerAsk {
+  return { ...wish, ...sureness(job, reason, seen) };
+}
+
+/** Return the body that asks somebody else to approve it; an unshare needs nobody. */
+export function ownerRequestBody(
+  wish: Exclude<OwnerWish, { kind: "unshare" }>,
+  job: string,
+  reason: string,
+  seen: OwnershipPreview,
+): RequestAsk {
+  return { ...wish, ...sureness(job, reason, seen) };
+}
+
+function sureness(job: string, reason: string, { seen }: OwnershipPreview) {
+  return {
+    reason: reason.trim(),
+    confirm: job,
+    expected_version: seen.version,
+    expected_owner: seen.owner,
+    expected_shared_with: seen.shared_with,
+  };
+}
+
+function rights({ asked_of_after: dags }: OwnershipPreview): string {
+  return `that takes the right to edit the runs of ${dags.join(" and of ")}`;
+}
+
+function listed(dags: readonly string[]): string {
+  return dags.join(", ") || "nobody";
+}
+
+function moved(before: string, after: string): string {
+  return before === after ? `${after} (as before)` : `${before}, then ${after}`;
+}
