@@ -31,6 +31,16 @@ class LookRefusedError(OptionError):
         )
 
 
+class TooLargeHereError(BookmarkError):
+    """Raised when something stored is larger than this process unpacks at a time: in the API server others wait."""
+
+    def __init__(self, what: str, has: str, most: str) -> None:
+        super().__init__(
+            f"a stored {what} has {has}, and the API server unpacks {most} at a time, so that others are answered "
+            "meanwhile. Nothing was read or changed. The command line unpacks it, and has the same verbs."
+        )
+
+
 class NameInvalidError(BookmarkError, ValueError):
     """Raised when the name of a job, context, output, namespace or run cannot be used in a key or a path."""
 

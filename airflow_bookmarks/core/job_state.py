@@ -38,6 +38,8 @@ def decode_states(body: bytes) -> dict[str, Any]:
         StateCorruptError: it is something else.
     """
     try:
+        if len(body) > MAX_STATE_BYTES:
+            raise ValueError(f"it has {len(body):,} bytes, and {MAX_STATE_BYTES:,} is the most")
         values = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise StateCorruptError(f"the stored job.state can't be read ({error}); nothing was changed") from error

@@ -11,6 +11,8 @@ from airflow_bookmarks.core.errors import StateCorruptError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_MOST_BYTES = 65_536  # of a position in an upstream: two names and three numbers
+
 
 @dataclass(frozen=True, slots=True)
 class Position:
@@ -48,6 +50,8 @@ class UpstreamPosition:
             StateCorruptError: it is something else.
         """
         try:
+            if len(body) > _MOST_BYTES:
+                raise ValueError(f"it has {len(body):,} bytes")
             position = cls(**json.loads(body))
             numbers = (position.run_number, position.epoch, position.changes)
             if not all(isinstance(n, int) for n in numbers) or not all(

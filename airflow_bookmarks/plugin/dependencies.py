@@ -1,6 +1,7 @@
 """A visit: one request, with who makes it, which job it is about, and how long it may still take."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -9,9 +10,16 @@ from typing import Annotated, Any, TypeVar
 import anyio.to_thread
 from fastapi import Depends, Path, Request
 
-from airflow_bookmarks.core.errors import BookmarkError, JobUnknownError, LookRefusedError, StateCorruptError
+from airflow_bookmarks.core.errors import (
+    BookmarkError,
+    JobUnknownError,
+    LookRefusedError,
+    StateCorruptError,
+    TooLargeHereError,
+)
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.rules.owner import owners_in
+from airflow_bookmarks.core.text.stored_json import JSON_BOUND, JsonBound, parsing_at_most
 from airflow_bookmarks.files.permission import looking_below
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.plugin.auth import LoggedIn, Person, Sight
@@ -23,6 +31,8 @@ from airflow_bookmarks.plugin.redaction import veiled_text
 from airflow_bookmarks.plugin.scan.child import LIMITS, Limits, is_allowed, look, look_below
 from airflow_bookmarks.plugin.scan.errand import ERRANDS
 from airflow_bookmarks.store.transitions.naming import resolve_name
+
+log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
@@ -47,6 +57,7 @@ class Backstage:
     patience_s: float = PATIENCE_S
 
     limits: Limits = LIMITS  # of each child that looks at files
+    bound: JsonBound = JSON_BOUND  # of what is parsed at a time in this process, whose other threads wait for it
 
     def close(self) -> None:
         """End the threads."""
@@ -85,6 +96,8 @@ class Visit:
     async def looking(self, call: Callable[[BookmarkHook, Ask], _T], *, is_change: bool = False) -> _T:
         """Ask for what may take a look at files: here without one, then by a child, where the deployment allows that.
 
+        A child is asked as well where more is stored than this process unpacks at a time.
+
         Args:
             call: is given the hook, and what does an errand; it is called again for the child.
             is_change: what was done here is done, and not done again for what it did not see.
@@ -107,6 +120,8 @@ class Visit:
         except LookRefusedError:
             if not is_allowed(prefixes, refused):
                 raise
+        except TooLargeHereError as error:
+            log.info("bookmarks page: another process is asked, since %s", error)
         else:
             if is_change or not is_allowed(prefixes, refused):
                 return answer
@@ -182,7 +197,7 @@ class Visit:
     async def _through(self, gate: Gate, call: Callable[[BookmarkHook], _T], *, more_s: float = 0.0) -> _T:
         def watched() -> _T:
             # Files are no business of this process, wherever a call might come to them.
-            with looking_below(), self.backstage.opened.watch() as hook:
+            with looking_below(), parsing_at_most(self.backstage.bound), self.backstage.opened.watch() as hook:
                 return call(hook)
 
         left_s = max(0.0, self.deadline + more_s - asyncio.get_running_loop().time())

@@ -6,7 +6,6 @@ what was consumed, up to the first that is committed and not yet published.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -34,6 +33,7 @@ from airflow_bookmarks.core.selection.bound import UNBOUND, Amount, Bound
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.core.text.instant import from_text
+from airflow_bookmarks.core.text.stored_json import read_json
 from airflow_bookmarks.core.timeline import Ancestry, has_living_number, last_common_run
 from airflow_bookmarks.files.opener import open_one_filesystem
 from airflow_bookmarks.sources.files.planner import recheck_files
@@ -389,7 +389,7 @@ class UpstreamSource:
         before, after = (self._store.blobs.get(schema) for schema in (one.schema, other.schema))
         if not before or not after:
             return None
-        difference = compare(json.loads(before), json.loads(after), self._fold)
+        difference = compare(read_json(before, "schema"), read_json(after, "schema"), self._fold)
         return None if difference.is_compatible else difference.in_words()
 
     def _files(self, written: Sequence[_Written]) -> tuple[Listing, tuple[str, ...], int]:

@@ -66,6 +66,7 @@ from airflow_bookmarks.core.ledger.segment import (
     version_bits,
     whole_seconds,
 )
+from airflow_bookmarks.core.text.stored_json import read_json
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.selection.listing import FileInfo, Listing
@@ -533,7 +534,7 @@ def _checked_body(root: bytes) -> dict[str, Any]:
     content = root[_BODY_START : -len(_CLOSING)]
     if root != _OPENING + _checksum(content) + _MIDDLE + content + _CLOSING:
         raise corrupt("the root of a ledger does not match its checksum, or is no root")
-    body: dict[str, Any] = json.loads(content)
+    body: dict[str, Any] = read_json(content, "ledger")
     if body["format"] not in (_ROOT_FORMAT, _BOUNDED_FORMAT, _HOLDING_FORMAT):
         raise corrupt(
             f"the root of a ledger has format {body['format']}, and this version of airflow_bookmarks knows formats "

@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.text.stored_json import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +44,7 @@ def inflated(body: bytes, what: str) -> Any:
 
     Raises:
         StateCorruptError: it is damaged, or becomes more than is recorded, or than anything may become.
+        TooLargeHereError: it is more than this process parses at a time.
     """
     most = min(MOST_RAW_BYTES, max(LEAST_RAW_BYTES, MOST_RATIO * len(body)))
     recorded = _recorded(body)
@@ -52,7 +54,7 @@ def inflated(body: bytes, what: str) -> Any:
         raw = _unpacked(body, most if recorded is None else recorded, what)
         if recorded not in (None, len(raw)):
             raise _refused(what, f"it becomes {len(raw)} bytes, and {recorded} are recorded")
-        return _read(raw)
+        return _read(raw, what)
     except (zlib.error, ValueError, RecursionError) as error:
         raise _refused(what, str(error)) from error
 
@@ -78,7 +80,7 @@ def parts_of(body: bytes, what: str) -> tuple[dict[str, Any], list[bytes]] | Non
         raw = unpacking.decompress(body, _MOST_INDEX_BYTES)
         if not unpacking.eof or not raw.startswith(_PARTED):
             return None
-        index = json.loads(raw)
+        index = read_json(raw, what)
         sizes = index["sizes"]
     except zlib.error:
         return None  # which `inflated` says more of
@@ -94,8 +96,8 @@ def parts_of(body: bytes, what: str) -> tuple[dict[str, Any], list[bytes]] | Non
     return index, parts
 
 
-def _read(raw: bytes) -> Any:
-    document = json.loads(raw)
+def _read(raw: bytes, what: str) -> Any:
+    document = read_json(raw, what)
     if b"\\ud" in raw or b"\\uD" in raw:
         # Half a character, which `deflated` never writes: nothing could show it.
         json.dumps(document, ensure_ascii=False).encode()

@@ -13,7 +13,7 @@ from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.approval import APPROVED, OPEN, Request, requests
 from airflow_bookmarks.lifecycle.history.state_values import state_values
 from airflow_bookmarks.lifecycle.inspect.lag import Neighbours
-from airflow_bookmarks.lifecycle.inspect.runs import page_of, row
+from airflow_bookmarks.lifecycle.inspect.runs import row
 from airflow_bookmarks.lifecycle.state.last_plan import last_plans
 from airflow_bookmarks.plugin.auth import Sight
 from airflow_bookmarks.plugin.dependencies import Ask, JobName, Owned, Visiting
@@ -147,10 +147,9 @@ async def files_of(
 ) -> FileList:
     """List the files that a run of the living history has read."""
     found = await visit.readable(job)
-    rows, total = await visit.store(
-        lambda hook: page_of(hook.get_conn(), found.key, str(number), offset=offset, limit=limit)
-    )
-    return FileList(files=[FileRow(**each) for each in rows], total=total, limit=limit, offset=offset)
+    told = await visit.looking(lambda hook, ask: ask("files", found.key, number=number, offset=offset, limit=limit))
+    rows = [FileRow(**each) for each in told["files"]]
+    return FileList(files=rows, total=told["total"], limit=limit, offset=offset)
 
 
 @router.get("/jobs/{job}/events")

@@ -20,8 +20,15 @@ from typing import IO, TYPE_CHECKING, Any
 from airflow.configuration import conf
 
 from airflow_bookmarks.core import errors
-from airflow_bookmarks.core.errors import BookmarkError, LookFailedError, OptionError, StoreAccessError
+from airflow_bookmarks.core.errors import (
+    BookmarkError,
+    LookFailedError,
+    OptionError,
+    StoreAccessError,
+    TooLargeHereError,
+)
 from airflow_bookmarks.core.text.redaction import has_user_info
+from airflow_bookmarks.core.text.stored_json import read_json
 from airflow_bookmarks.files.permission import Permission, Prefix
 
 if TYPE_CHECKING:
@@ -133,10 +140,10 @@ def look(
 
 def _told(said: bytes, job: str, limits: Limits) -> Mapping[str, Any]:
     try:
-        told: Mapping[str, Any] = json.loads(said)
+        told: Mapping[str, Any] = read_json(said, "answer")
         if not isinstance(told, dict) or not told.keys() & {"answer", "error"}:
             raise ValueError("it is no answer")
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, TooLargeHereError) as error:
         raise LookFailedError(
             f"job {job!r}: the process that looks at files for the API server was ended before it had an answer. It "
             f"may take {limits.life_s} s, {limits.memory >> 20} MiB of addresses, and {limits.answer >> 20} MiB for "

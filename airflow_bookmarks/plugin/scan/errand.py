@@ -1,20 +1,21 @@
 """Errands: what the page asks of a job for which files may have to be looked at. Plain values in and out, no Airflow.
 
-They are run in the API server, which looks at no file; and where that is refused and the deployment allows it, by the
-child process (`look_process`).
+They are run in the API server, which looks at no file; and by a child process (`scan.child`) where that is refused and
+the deployment allows it, or where what is stored is more than the API server unpacks at a time.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.errors import BookmarkError, LookRefusedError
+from airflow_bookmarks.core.errors import BookmarkError, LookRefusedError, TooLargeHereError
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.lifecycle.changes.approval import approve, find_request, request
 from airflow_bookmarks.lifecycle.changes.change import Change, apply, preview
 from airflow_bookmarks.lifecycle.changes.naming import delete
 from airflow_bookmarks.lifecycle.inspect.lag import lag
 from airflow_bookmarks.lifecycle.inspect.pending import pending
+from airflow_bookmarks.lifecycle.inspect.runs import page_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,6 +29,11 @@ def _pending(store: BookmarkStore, job: str) -> dict[str, Any]:
 
 def _lag(store: BookmarkStore, job: str) -> list[dict[str, Any]]:
     return [each.as_dict() for each in lag(store, job)]
+
+
+def _files(store: BookmarkStore, job: str, number: int, offset: int, limit: int) -> dict[str, Any]:
+    rows, total = page_of(store, job, str(number), offset=offset, limit=limit)
+    return {"files": rows, "total": total}
 
 
 def _preview(store: BookmarkStore, job: str, change: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,12 +72,12 @@ def _check_look(store: BookmarkStore, job: str, request_id: str) -> None:
     """Refuse what this process can't carry out for want of a look at files, before it is approved.
 
     Raises:
-        LookRefusedError: the change takes such a look. RequestUnknownError.
+        LookRefusedError: the change takes such a look. TooLargeHereError. RequestUnknownError.
     """
     asked = find_request(store, job, request_id).change
     try:
         asked.turn(store, job, store.head(job), {})
-    except LookRefusedError:
+    except (LookRefusedError, TooLargeHereError):
         raise
     except BookmarkError:
         return  # whatever else is wrong with it, the approval itself says
@@ -85,6 +91,7 @@ def _change_of(fields: Mapping[str, Any]) -> Change:
 ERRANDS: Mapping[str, Callable[..., Any]] = {
     "pending": _pending,
     "lag": _lag,
+    "files": _files,
     "preview": _preview,
     "change": _change,
     "request": _request,
