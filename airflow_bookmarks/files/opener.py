@@ -120,8 +120,10 @@ def open_any_filesystem(path: str) -> ChangeableFileSystem:
     """Return the file system that a path lies on, whatever this process may look at: for where the state itself lies.
 
     Raises:
-        OptionError: the path is empty, has a password in it, or its scheme has no file system here.
+        OptionError: the path is empty, no text that names a file, has a password in it, or its scheme has no file
+            system here.
     """
+    _check_text(path)
     if not path or not path.strip():
         raise OptionError("the path is empty. Nothing was read or changed. Give the folder or file to read or write.")
     scheme, sign, _ = path.partition("://")
@@ -143,6 +145,29 @@ def open_any_filesystem(path: str) -> ChangeableFileSystem:
             "or changed."
         )
     return _OPENERS[scheme]()
+
+
+# Python spells bytes of a local name that are no UTF-8 by halves of characters from U+DC80 to U+DCFF; by no others.
+_IN_NO_NAME = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")
+
+
+def _check_text(path: object) -> None:
+    """Make sure that a path is text that a file system can be asked about.
+
+    Raises:
+        OptionError: it is something else, or has a null character or half a character (a lone surrogate).
+    """
+    if not isinstance(path, str):
+        raise OptionError(
+            f"path {path!r} is a {type(path).__name__}, and a path is text. Nothing was read or changed. Give it as "
+            "text, such as str(path)."
+        )
+    found = _IN_NO_NAME.search(path)
+    if found is not None:
+        raise OptionError(
+            f"{path!r} can't be a path: no name has the character U+{ord(found[0]):04X}. Nothing was read or changed. "
+            "Look where this path comes from, and leave the character out."
+        )
 
 
 def open_one_filesystem(paths: Sequence[str]) -> FileSystem:

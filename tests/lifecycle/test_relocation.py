@@ -133,6 +133,17 @@ def test_relocation_is_refused_where_it_does_not_fit(shop: Shop) -> None:
     assert shop.store.head("copy").epoch == 1
 
 
+@pytest.mark.parametrize("place", ["/x\0y", "/\ud800", "s3://lake/\ud800", "hdfs://node/\0", Path("/new"), 5])
+def test_place_that_no_path_can_be_is_refused_in_words(shop: Shop, place: Any) -> None:
+    three_files(shop)
+    before = shop.store.head("copy")
+    with pytest.raises(OptionError, match=r"(can't be a path|a path is text).*Nothing was read or changed\. \w+"):
+        relocate(shop.store, "copy", "raw", str(shop.raw), place, **REASON)
+    with pytest.raises(OptionError, match=r"(can't be a path|a path is text).*Nothing was read or changed\. \w+"):
+        relocate(shop.store, "copy", "raw", place, str(shop.raw), **REASON)
+    assert shop.store.head("copy") == before
+
+
 # ---- by the keyword
 
 

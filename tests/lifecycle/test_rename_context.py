@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -27,6 +28,9 @@ from airflow_bookmarks.sources.upstream import UpstreamSource
 from tests.lifecycle.shop import FILES, Shop
 
 REASON: dict[str, Any] = {"reason": "test", "who": "test"}
+LIST: Any = ["raw"]
+NUMBER: Any = 5
+NOTHING: Any = None
 
 
 def files(shop: Shop) -> FileSource:
@@ -182,6 +186,39 @@ def test_name_that_has_a_position_or_can_not_be_one_is_refused(shop: Shop) -> No
     reset(shop.store, "copy", contexts=["flights"], **REASON)
     rename_context(shop.store, "copy", "raw", "flights", **REASON)
     assert read(shop, "flights") == [0]
+
+
+def test_rename_to_the_same_name_says_so_and_gives_no_advice_to_lose_the_position(shop: Shop) -> None:
+    two_files(shop)
+    with pytest.raises(OptionError, match=r"'raw' has this name already\. Nothing was changed") as refused:
+        rename_context(shop.store, "copy", "raw", "raw", **REASON)
+    assert "reset" not in str(refused.value)
+    assert read(shop, "raw") == [0]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda s: rename_context(s, "copy", LIST, "x", **REASON), r"no context \['raw'\]"),
+        (lambda s: rename_context(s, "copy", "raw", NUMBER, **REASON), "5 can't be the name"),
+        (lambda s: set_state(s, "copy", NUMBER, 1, **REASON), "5 can't be the name"),
+        (
+            lambda s: set_state(s, "copy", "cursor", 1, reason=NOTHING, who="me"),
+            "needs a reason, as text, and None is none",
+        ),
+        (
+            lambda s: set_state(s, "copy", "cursor", 1, reason=NUMBER, who="me"),
+            "needs a reason, as text, and 5 is none",
+        ),
+        (lambda s: set_state(s, "copy", "cursor", 1, reason="a test", who=NUMBER), "kept as text, and 5 is none"),
+    ],
+)
+def test_argument_that_is_no_text_is_refused(shop: Shop, change: Callable[[Any], Any], why: str) -> None:
+    two_files(shop)
+    before = shop.store.head("copy")
+    with pytest.raises((OptionError, NameInvalidError), match=why):
+        change(shop.store)
+    assert shop.store.head("copy") == before
 
 
 def test_rename_is_refused_while_a_run_holds_the_job(shop: Shop) -> None:

@@ -33,8 +33,11 @@ def check_reason(what: str, reason: str) -> None:
     """Make sure that a person says why; `what` names what is asked for.
 
     Raises:
-        OptionError: the reason is empty or blank, longer than 2,000 characters, or has characters that are not shown.
+        OptionError: the reason is no text, empty or blank, longer than 2,000 characters, or has characters that are
+            not shown.
     """
+    if not isinstance(reason, str):
+        raise OptionError(f"{what} needs a reason, as text, and {reason!r} is none. Nothing was changed.")
     if len(reason) > MAX_REASON:
         raise OptionError(
             f"the reason for {what} has {len(reason):,} characters; {MAX_REASON:,} is the most. Nothing was changed."
@@ -49,6 +52,8 @@ def check_who(who: str) -> None:
     """Make sure that the name of who asks for a change is shown as it is.
 
     Raises:
-        OptionError: it has a new line, another control or a format character.
+        OptionError: it is no text, or has a new line, another control or a format character.
     """
+    if not isinstance(who, str):
+        raise OptionError(f"who asks for it is kept as text, and {who!r} is none. Nothing was changed.")
     check_typed_text("the name of who asks for it", who)

@@ -579,7 +579,7 @@ def _check_version(job: str, head: Head, expected: int | None) -> None:
 
 def _check_contexts(job: str, head: Head, kept: Run | None, names: Sequence[str]) -> None:
     known = {*head.contexts, *(kept.contexts if kept is not None else ())}
-    unknown = sorted(set(names) - known)
+    unknown = [name for name in names if not isinstance(name, str) or name not in known]
     if unknown or not names:
         raise OptionError(
             f"job {job!r} has no context {', '.join(map(repr, unknown)) or '(none given)'}; it has {sorted(known)}. "

@@ -105,6 +105,11 @@ def turn_rename(store: BookmarkStore, job: str, head: Head, ctx: str, to_ctx: st
     state = head.contexts[ctx]
     if state.kind == STATE_KIND:
         raise OptionError(f"job {job!r}: {ctx!r} is its job.state, and keeps its name. Nothing was changed.")
+    if to_ctx == ctx:
+        raise OptionError(
+            f"job {job!r}: context {ctx!r} has this name already. Nothing was changed. Give the name that its script "
+            "reads it by now."
+        )
     if check_new_name("context", to_ctx, ascii_only=store.ascii_names) in head.contexts:
         raise ChangeRefusedError(
             f"job {job!r}: context {to_ctx!r} has a position of its own, which would be lost. Nothing was changed. If "
