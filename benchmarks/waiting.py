@@ -33,7 +33,8 @@ from typing import Any
 
 from airflow_bookmarks.core.edge import Edge
 from airflow_bookmarks.core.rules.condition import NewsFor
-from airflow_bookmarks.lifecycle.inspect.waiting import Memory, Wait, evaluate
+from airflow_bookmarks.lifecycle.inspect.wait import Wait
+from airflow_bookmarks.lifecycle.inspect.waiting import Memory, evaluate
 from airflow_bookmarks.store.backends.dynamodb import DynamoTable
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore

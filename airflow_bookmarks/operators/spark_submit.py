@@ -67,9 +67,7 @@ class BookmarkSparkSubmitOperator(BookmarkedSubmission, SparkSubmitOperator):  #
         is_cluster = _deploy_mode(hook) == "cluster"
         task.check_place(is_cluster=is_cluster)
         if not is_cluster:
-            # Its constructor takes thirty arguments, which only the method above knows: hence not a new object.
-            hook.__class__ = _SubmitHook
-            vars(hook)["submit_environment"] = task.hook.credentials_environment()
+            return _SubmitHook(hook, task.hook.credentials_environment())
         return hook
 
 
@@ -79,12 +77,15 @@ class _SubmitHook(SparkSubmitHook):
     Not by its `env_vars`: with YARN and Kubernetes those become `--conf` on the command line, for all to see.
     """
 
-    submit_environment: Mapping[str, str]
+    def __init__(self, made: SparkSubmitHook, environment: Mapping[str, str]) -> None:
+        # The provider's constructor takes thirty arguments, which only its operator knows: what it made is taken over.
+        vars(self).update(vars(made))
+        self._submit_environment = environment
 
     def _build_spark_submit_command(self, application: str) -> list[str]:
         command = super()._build_spark_submit_command(application)
-        if self.submit_environment:
-            self._env = {**(self._env or {}), **self.submit_environment}
+        if self._submit_environment:
+            self._env = {**(self._env or {}), **self._submit_environment}
         return command
 
 

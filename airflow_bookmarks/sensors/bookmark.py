@@ -17,7 +17,8 @@ from airflow_bookmarks.core.job import airflow_job_name
 from airflow_bookmarks.core.text.instant import to_text, utc_now
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
-from airflow_bookmarks.lifecycle.inspect.waiting import Memory, Wait, WaitAnswer, condition_of, evaluate
+from airflow_bookmarks.lifecycle.inspect.wait import Wait, WaitAnswer, condition_of
+from airflow_bookmarks.lifecycle.inspect.waiting import Memory, evaluate
 from airflow_bookmarks.links.bookmark import BookmarkLink
 from airflow_bookmarks.triggers.bookmark import BookmarkTrigger
 from airflow_bookmarks.triggers.poller import POLL_INTERVAL_S, check_interval

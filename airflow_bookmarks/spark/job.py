@@ -29,9 +29,8 @@ from airflow_bookmarks.lifecycle.state.manifest import Manifests
 from airflow_bookmarks.sources.files.options import FileOptions, OnOverwrite, OnTouch, OnUnmatched
 from airflow_bookmarks.sources.files.scan import Looks
 from airflow_bookmarks.spark.arguments import Arguments
-from airflow_bookmarks.spark.batches import Batches
 from airflow_bookmarks.spark.inputs import Inputs, state_folders
-from airflow_bookmarks.spark.read_options import ReadOptions, ReadShare
+from airflow_bookmarks.spark.read_options import Batches, ReadOptions, ReadShare
 from airflow_bookmarks.spark.spark_names import reads_a_context, writes_an_output
 
 # Nothing that imports pyspark: a job without Spark works where it isn't installed.

@@ -1,8 +1,8 @@
-"""What a script says of one read, besides what Spark's own reader takes: one value, checked once."""
+"""What a script says of one read, besides what Spark's own reader takes, and what one run of a loop reads of it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError
@@ -11,6 +11,7 @@ from airflow_bookmarks.core.rules.schema import InferSchema
 from airflow_bookmarks.core.rules.shard import ShardBy, check_shard_by
 from airflow_bookmarks.lifecycle.state.quarantine import OnCorrupt
 from airflow_bookmarks.lifecycle.state.verification import OnMissing
+from airflow_bookmarks.sources.files.backlog import Backlog
 from airflow_bookmarks.sources.source import OnSourceChange
 from airflow_bookmarks.sources.upstream import OnRewind
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from airflow_bookmarks.core.rules.shard import VirtualShard
+    from airflow_bookmarks.core.selection.bound import Bound
     from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
-    from airflow_bookmarks.sources.files.backlog import Backlog
     from airflow_bookmarks.sources.files.options import FileOptions
     from airflow_bookmarks.sources.files.scan import Looks
     from airflow_bookmarks.spark.readers.files import Way
@@ -85,3 +86,19 @@ class ReadShare:
     looks: Looks | None
     backlog: Backlog | None
     clock: Callable[[], datetime]
+
+
+class Batches:
+    """What the runs of one loop share: its bound, and what is left of each context since the first batch has looked."""
+
+    def __init__(self, bound: Bound) -> None:
+        self._bound = bound
+        self._backlogs: dict[str, Backlog] = {}
+
+    def bounded(self, options: FileOptions) -> FileOptions:
+        """Return the options of a context with its own bound, where it gives any, else with that of the loop."""
+        return options if options.bound.is_given else replace(options, bound=self._bound)
+
+    def backlog(self, ctx: str) -> Backlog:
+        """Return what the batches share of a context."""
+        return self._backlogs.setdefault(ctx, Backlog())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pyspark.errors import ParseException
 from pyspark.sql.types import StructType
@@ -26,7 +26,7 @@ from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal, danger
 from airflow_bookmarks.sources.files.planner import FileSource, left_out
 from airflow_bookmarks.sources.shard import ShardedUpstream
 from airflow_bookmarks.sources.upstream import UpstreamSource
-from airflow_bookmarks.spark.by_format import ByFormat, set_option
+from airflow_bookmarks.spark.readers.by_format import ByFormat, set_option
 from airflow_bookmarks.spark.readers.change import ColumnRule
 from airflow_bookmarks.spark.readers.corrupt import find_corrupt
 from airflow_bookmarks.spark.readers.files import Way, read_plan
@@ -39,14 +39,18 @@ from airflow_bookmarks.spark.watermark import WatermarkColumn
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.rules.schema import SchemaDifference
     from airflow_bookmarks.core.run import OutputEntry
+    from airflow_bookmarks.lifecycle.run.detached import DetachedRun
+    from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
     from airflow_bookmarks.sources.source import Source
-    from airflow_bookmarks.spark.job import BookmarkedJob
+    from airflow_bookmarks.spark.inputs import Inputs
     from airflow_bookmarks.spark.read_options import ReadOptions, ReadShare
+    from airflow_bookmarks.spark.use import Uses
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 # What Spark would silently leave out, or look for elsewhere, is not in the plan: refuse it instead of half obeying it.
 _REFUSED = {
@@ -61,12 +65,39 @@ _REFUSED = {
 }
 
 
+class ReadingJob(Protocol):
+    """What a reader needs of the job that it reads for."""
+
+    store: BookmarkStore
+    inputs: Inputs
+
+    @property
+    def name(self) -> str:
+        """The job, the key of its bookmark."""
+        ...
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that reads."""
+        ...
+
+    @property
+    def active_run(self) -> ActiveRun | DetachedRun:
+        """The run between begin and its end; MisuseError before."""
+        ...
+
+    @property
+    def uses(self) -> Uses:
+        """What the actions of the session read of the contexts of this run."""
+        ...
+
+
 class BookmarkedReader(ByFormat):
     """Reads what one context has not read yet. Made by `BookmarkedJob.read`."""
 
     def __init__(
         self,
-        job: BookmarkedJob,
+        job: ReadingJob,
         ctx: str,
         options: ReadOptions,
         share: ReadShare,

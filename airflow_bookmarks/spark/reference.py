@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import MisuseError, OptionError
 from airflow_bookmarks.lifecycle.state.guard import Guarded, guarded
-from airflow_bookmarks.spark.by_format import ByFormat, set_option
+from airflow_bookmarks.spark.readers.by_format import ByFormat, set_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

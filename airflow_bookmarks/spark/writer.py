@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from pyspark.sql import DataFrameWriter
 from pyspark.sql import functions as F
@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.lifecycle.protocol.staging import Mode
-from airflow_bookmarks.spark.by_format import set_option
+from airflow_bookmarks.spark.readers.by_format import set_option
 from airflow_bookmarks.spark.readers.format import FORMATS, check_format
 from airflow_bookmarks.spark.sinks.files import FileSink
 from airflow_bookmarks.spark.spark_names import WITHOUT_EFFECT, by_name, is_of_writer
@@ -20,11 +20,14 @@ from airflow_bookmarks.spark.spark_names import WITHOUT_EFFECT, by_name, is_of_w
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from airflow_bookmarks.core.rules.emptiness import WhenEmpty
+    from airflow_bookmarks.lifecycle.run.detached import DetachedRun
+    from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
     from airflow_bookmarks.lifecycle.run.unknown_run import OnUnknownRuns
-    from airflow_bookmarks.spark.job import BookmarkedJob
+    from airflow_bookmarks.spark.inputs import Inputs
+    from airflow_bookmarks.spark.use import Uses
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +37,42 @@ RUN_NUMBER, EPOCH = "_run_number", "_epoch"  # the columns that `stamped` adds
 _DYNAMIC = "spark.sql.sources.partitionOverwriteMode"
 
 
-def stamped(job: BookmarkedJob, frame: DataFrame, output: str) -> DataFrame:
+class WritingJob(Protocol):
+    """What a writer needs of the job whose output it writes."""
+
+    inputs: Inputs
+
+    @property
+    def name(self) -> str:
+        """The job, the key of its bookmark."""
+        ...
+
+    @property
+    def option(self) -> str:
+        """The option in force: "enable", "pause" or "disable"."""
+        ...
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that writes."""
+        ...
+
+    @property
+    def active_run(self) -> ActiveRun | DetachedRun:
+        """The run between begin and its end; MisuseError before."""
+        ...
+
+    @property
+    def uses(self) -> Uses:
+        """What the actions of the session read of the contexts of this run."""
+        ...
+
+    def check_target(self, target: str, *, overwrites: bool) -> None:
+        """Make sure that an output doesn't lie where this run reads, nor replaces what others of its loop wrote."""
+        ...
+
+
+def stamped(job: WritingJob, frame: DataFrame, output: str) -> DataFrame:
     """Return the frame with the number and the epoch of the run that writes it in each row.
 
     Raises:
@@ -62,7 +100,7 @@ class BookmarkedWriter:
 
     def __init__(
         self,
-        job: BookmarkedJob,
+        job: WritingJob,
         frame: DataFrame,
         name: str,
         *,

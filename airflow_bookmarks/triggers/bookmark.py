@@ -12,7 +12,7 @@ from airflow_bookmarks.core.errors import BookmarkError
 from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
-from airflow_bookmarks.lifecycle.inspect.waiting import Wait, WaitAnswer
+from airflow_bookmarks.lifecycle.inspect.wait import Wait, WaitAnswer
 from airflow_bookmarks.triggers.poller import POLL_INTERVAL_S, Waiter, poller_of
 
 if TYPE_CHECKING:

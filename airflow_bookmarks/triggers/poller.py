@@ -19,11 +19,12 @@ from weakref import WeakKeyDictionary
 
 from airflow_bookmarks.core.errors import OptionError, StoreUnavailableError
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
-from airflow_bookmarks.lifecycle.inspect.waiting import Memory, Wait, WaitAnswer, evaluate
+from airflow_bookmarks.lifecycle.inspect.waiting import Memory, evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
+    from airflow_bookmarks.lifecycle.inspect.wait import Wait, WaitAnswer
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 POLL_INTERVAL_S = 2.0

@@ -10,7 +10,7 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.rules.condition import NewsSince
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
-from airflow_bookmarks.lifecycle.inspect.waiting import Wait, WaitStatus
+from airflow_bookmarks.lifecycle.inspect.wait import Wait, WaitStatus
 from airflow_bookmarks.triggers.poller import POLL_INTERVAL_S, check_interval, poller_of
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from airflow.triggers.base import BaseTrigger
 from airflow_bookmarks.core.errors import OptionError, StoreUnavailableError, TableMissingError
 from airflow_bookmarks.core.rules.condition import NewsFor, RunReached, WatermarkReached
 from airflow_bookmarks.core.text.instant import to_text, utc_now
-from airflow_bookmarks.lifecycle.inspect.waiting import Wait
+from airflow_bookmarks.lifecycle.inspect.wait import Wait
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
 from airflow_bookmarks.store.table import Attributes, Key

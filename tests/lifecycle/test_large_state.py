@@ -12,8 +12,9 @@ from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind
 from airflow_bookmarks.lifecycle.inspect.runs import files_of
+from airflow_bookmarks.lifecycle.maintenance.blobs import BLOB_GRACE
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
-from airflow_bookmarks.lifecycle.maintenance.retention import BLOB_GRACE, RETENTION, collect
+from airflow_bookmarks.lifecycle.maintenance.retention import RETENTION, collect
 from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
 from airflow_bookmarks.store import blobs as blob
 from airflow_bookmarks.store import bookmark_store

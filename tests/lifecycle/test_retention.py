@@ -27,8 +27,8 @@ from airflow_bookmarks.files.filesystem import FileSystemError
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position, undo
 from airflow_bookmarks.lifecycle.inspect.runs import history
-from airflow_bookmarks.lifecycle.maintenance import retention
-from airflow_bookmarks.lifecycle.maintenance.retention import BLOB_GRACE, Collected, JobCollected, collect
+from airflow_bookmarks.lifecycle.maintenance.blobs import BLOB_GRACE, position_hashes
+from airflow_bookmarks.lifecycle.maintenance.retention import Collected, JobCollected, collect
 from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.staging import Mode
@@ -621,7 +621,7 @@ def test_position_that_cannot_be_read_keeps_all_blobs(shop: Shop, monkeypatch: p
 
 def test_positions_name_their_blobs_in_plain_text() -> None:
     body = b'{"segments":[["' + b"ab" * 32 + b'",5,0]],"x":"' + b"a" * 65 + b'"}'
-    assert retention.position_hashes(body) == ["ab" * 32]
+    assert position_hashes(body) == ["ab" * 32]
 
 
 # ---- side runs

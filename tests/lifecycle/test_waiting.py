@@ -30,7 +30,8 @@ from airflow_bookmarks.core.rules.condition import (
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position, undo
 from airflow_bookmarks.lifecycle.changes.naming import adopt, delete, rename
-from airflow_bookmarks.lifecycle.inspect.waiting import Memory, Wait, WaitAnswer, WaitStatus, condition_of, evaluate
+from airflow_bookmarks.lifecycle.inspect.wait import Wait, WaitAnswer, WaitStatus, condition_of
+from airflow_bookmarks.lifecycle.inspect.waiting import Memory, evaluate
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun

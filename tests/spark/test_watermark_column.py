@@ -11,7 +11,8 @@ import pytest
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.lifecycle.changes.change import rewind, set_position
 from airflow_bookmarks.lifecycle.history.point import resolve_point
-from airflow_bookmarks.lifecycle.inspect.waiting import Wait, condition_of, evaluate
+from airflow_bookmarks.lifecycle.inspect.wait import Wait, condition_of
+from airflow_bookmarks.lifecycle.inspect.waiting import evaluate
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from tests.spark.lake import Lake
 

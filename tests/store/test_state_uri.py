@@ -23,7 +23,8 @@ from airflow_bookmarks.core.settings import Settings
 from airflow_bookmarks.files.objects import FileObjects
 from airflow_bookmarks.files.opener import use_s3_settings
 from airflow_bookmarks.files.s3.settings import S3Settings
-from airflow_bookmarks.lifecycle.maintenance.retention import BLOB_GRACE, collect
+from airflow_bookmarks.lifecycle.maintenance.blobs import BLOB_GRACE
+from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.policies import policy
 from airflow_bookmarks.spark.arguments import Arguments
 from airflow_bookmarks.store.backends.sqlite import SqliteTable

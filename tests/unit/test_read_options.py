@@ -11,8 +11,7 @@ from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
 from airflow_bookmarks.sources.files.options import FileOptions
-from airflow_bookmarks.spark.batches import Batches
-from airflow_bookmarks.spark.read_options import ReadOptions
+from airflow_bookmarks.spark.read_options import Batches, ReadOptions
 
 BOUNDS = [{"max_files": 1}, {"max_bytes": 1}, {"max_rows": 1}, {"window": timedelta(hours=1)}]
 

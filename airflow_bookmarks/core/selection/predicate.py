@@ -37,7 +37,7 @@ class Truth(IntFlag):
     ANY = 7
 
 
-class Kind(Enum):
+class ValueKind(Enum):
     """As what a value compares."""
 
     NUMBER = "number"
@@ -50,11 +50,11 @@ class Kind(Enum):
 class Value:
     """A literal, or what a column is in one partition."""
 
-    kind: Kind
+    kind: ValueKind
     of: Any = None
 
 
-NULL = Value(Kind.NULL)
+NULL = Value(ValueKind.NULL)
 
 # By name in lower case the values that a column may have; a column that is not there is not known yet.
 Cells: TypeAlias = Mapping[str, Sequence[Value]]
@@ -114,13 +114,13 @@ def values_of(column: str, text: str, type_name: str | None) -> Sequence[Value]:
     if text == NULL_VALUE:
         return (NULL,)
     if type_name is None:
-        guesses = (_guess(text, Kind.NUMBER), _guess(text, Kind.DATE), Value(Kind.STRING, text))
+        guesses = (_guess(text, ValueKind.NUMBER), _guess(text, ValueKind.DATE), Value(ValueKind.STRING, text))
         return [guess for guess in guesses if guess is not None]
     kind = _kind_of_type(column, type_name)
-    if kind is Kind.STRING:
+    if kind is ValueKind.STRING:
         return (Value(kind, text),)
     try:
-        return (_as(Value(Kind.STRING, text), kind, whole=type_name in _WHOLE),)
+        return (_as(Value(ValueKind.STRING, text), kind, whole=type_name in _WHOLE),)
     except _NotComparableError as error:
         raise OptionError(
             f"partition_filter: the folder {column}={text} is no {type_name}, which the column is. Nothing was read or "
@@ -132,27 +132,27 @@ _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _FRACTIONS = ("float", "double", "decimal")
 
 
-def _kind_of_type(column: str, type_name: str) -> Kind:
+def _kind_of_type(column: str, type_name: str) -> ValueKind:
     base = type_name.partition("(")[0].strip().lower()
     if base in _WHOLE or base in _FRACTIONS:
-        return Kind.NUMBER
+        return ValueKind.NUMBER
     if base in ("string", "char", "varchar"):
-        return Kind.STRING
+        return ValueKind.STRING
     if base == "date":
-        return Kind.DATE
+        return ValueKind.DATE
     raise OptionError(
         f"partition_filter: column {column!r} is a {type_name}, and only numbers, strings and dates are compared "
         "before listing. Nothing was read or changed. Filter the frame by it: .where(...)."
     )
 
 
-def _guess(text: str, kind: Kind) -> Value | None:
+def _guess(text: str, kind: ValueKind) -> Value | None:
     # What a column may settle to: see core/selection/partition.py.
-    pattern = _INTEGER if kind is Kind.NUMBER else _PLAIN_DATE
+    pattern = _INTEGER if kind is ValueKind.NUMBER else _PLAIN_DATE
     if not pattern.fullmatch(text):
         return None
     try:
-        return _as(Value(Kind.STRING, text), kind, whole=True)
+        return _as(Value(ValueKind.STRING, text), kind, whole=True)
     except _NotComparableError:
         return None
 
@@ -171,13 +171,13 @@ _DATE_TEXT = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[T ].*)?)?)?", re.
 _SPACE = " \t\n\r\f\v"
 
 
-def _as(value: Value, kind: Kind, *, whole: bool) -> Value:
+def _as(value: Value, kind: ValueKind, *, whole: bool) -> Value:
     """Return a value as another kind; `whole`: only as a number without a fraction."""
-    if value.kind in (kind, Kind.NULL):
+    if value.kind in (kind, ValueKind.NULL):
         return value
-    if value.kind is Kind.STRING and kind is Kind.NUMBER:
+    if value.kind is ValueKind.STRING and kind is ValueKind.NUMBER:
         return Value(kind, _number(value.of, whole=whole))
-    if value.kind is Kind.STRING and kind is Kind.DATE:
+    if value.kind is ValueKind.STRING and kind is ValueKind.DATE:
         return Value(kind, _date(value.of))
     raise _NotComparableError(f"a {value.kind.value} can't be compared with a {kind.value}")
 
@@ -206,19 +206,19 @@ def _date(text: str) -> date:
 
 def _alike(values: Sequence[Value]) -> Sequence[Value]:
     """Return values of one kind: texts become what they are compared with."""
-    kinds = {value.kind for value in values} - {Kind.NULL}
+    kinds = {value.kind for value in values} - {ValueKind.NULL}
     if len(kinds) < 2:
         return values
-    if kinds == {Kind.NUMBER, Kind.DATE} or len(kinds) > 2:
+    if kinds == {ValueKind.NUMBER, ValueKind.DATE} or len(kinds) > 2:
         raise _NotComparableError("a number can't be compared with a date")
-    (kind,) = kinds - {Kind.STRING}
-    whole = all(isinstance(value.of, int) for value in values if value.kind is Kind.NUMBER)
+    (kind,) = kinds - {ValueKind.STRING}
+    whole = all(isinstance(value.of, int) for value in values if value.kind is ValueKind.NUMBER)
     return [_as(value, kind, whole=whole) for value in values]
 
 
 def _compared(values: Sequence[Value], test: Callable[..., bool]) -> Truth:
     alike = _alike(values)
-    if any(value.kind is Kind.NULL for value in alike):
+    if any(value.kind is ValueKind.NULL for value in alike):
         return Truth.NULL
     return Truth.TRUE if test(*(value.of for value in alike)) else Truth.FALSE
 
@@ -230,7 +230,7 @@ def _same(values: Sequence[Value]) -> Truth:
 
 def _among(values: Sequence[Value]) -> Truth:
     one, *others = _alike(values)
-    if one.kind is Kind.NULL:
+    if one.kind is ValueKind.NULL:
         return Truth.NULL
     if one in others:
         return Truth.TRUE
@@ -238,7 +238,7 @@ def _among(values: Sequence[Value]) -> Truth:
 
 
 def _is_null(values: Sequence[Value]) -> Truth:
-    return Truth.TRUE if values[0].kind is Kind.NULL else Truth.FALSE
+    return Truth.TRUE if values[0].kind is ValueKind.NULL else Truth.FALSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +257,7 @@ class _Like:
 
     def __call__(self, values: Sequence[Value]) -> Truth:
         (value,) = values
-        if value.kind is Kind.NULL:
+        if value.kind is ValueKind.NULL:
             return Truth.NULL
         return Truth.TRUE if self.pattern.matches(str(value.of)) else Truth.FALSE
 
@@ -515,7 +515,7 @@ class _Parser:
         if token.kind in ("number", "sign") and token.text != "(":
             return self._signed(token)
         if token.kind == "text":
-            return Value(Kind.STRING, self._unquoted(token))
+            return Value(ValueKind.STRING, self._unquoted(token))
         if token.kind == "date":
             return self._date_literal()
         if token.text == "NULL" and token.kind == "key":
@@ -529,13 +529,13 @@ class _Parser:
         if token.kind != "number":
             raise self._unexpected("a column or a value", token)
         return Value(
-            Kind.NUMBER, sign * (int(token.text) if _WHOLE_TEXT.fullmatch(token.text) else Decimal(token.text))
+            ValueKind.NUMBER, sign * (int(token.text) if _WHOLE_TEXT.fullmatch(token.text) else Decimal(token.text))
         )
 
     def _date_literal(self) -> Value:
         token = self._take()
         try:
-            return Value(Kind.DATE, _date(self._unquoted(token)))
+            return Value(ValueKind.DATE, _date(self._unquoted(token)))
         except _NotComparableError as error:
             raise self._broken(token.at, str(error)) from error
 

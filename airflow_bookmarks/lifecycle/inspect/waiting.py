@@ -1,8 +1,7 @@
-"""Waiting: what many jobs stand at, looked at together, and whose wait is over.
+"""Looks at where the jobs of many waits stand, all of them by the same few requests.
 
-A wait is plain data: the jobs, and one condition for each of them. However many are asked, they are answered by the
-same few requests: each says which items it needs, those of all of them are read in batches of a hundred, and only a
-wait whose job moved reads runs.
+Each wait says which items it needs, those of all of them are read in batches of a hundred, and only a wait whose job
+moved reads runs.
 
     wait 1   HEAD up, edge up -> down ---+                    +--> nothing new
     wait 2   HEAD up, execution of up ---+--> one batch get --+--> finished: read its last run
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from airflow_bookmarks.core.edge import Edge, lowest_replayed
 from airflow_bookmarks.core.errors import BookmarkError, NameInvalidError, OptionError, StateCorruptError
-from airflow_bookmarks.core.job import airflow_run_id, check_name, check_run_id
+from airflow_bookmarks.core.job import airflow_run_id, check_run_id
 from airflow_bookmarks.core.rules.condition import (
     UNKNOWN,
     Condition,
@@ -40,6 +39,7 @@ from airflow_bookmarks.core.rules.condition import (
     watermark_reached,
 )
 from airflow_bookmarks.core.timeline import Ancestry
+from airflow_bookmarks.lifecycle.inspect.wait import Wait, WaitAnswer, WaitStatus
 from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import MAX_OPERATIONS, Attributes, Key
@@ -54,143 +54,10 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 NAMES_KEPT_S = 60.0
-_MOST_SAID = 10  # jobs of one wait of which a message says where they stand
 _FEW = 4  # runs read at first when the newest one is looked for; nearly always that is the first
 
 _Items: TypeAlias = Mapping[Key, Attributes]
 _Reading: TypeAlias = Generator[Sequence[Key], _Items, "WaitStatus"]
-
-
-# ---- what is asked
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """A wait for one condition on each of `jobs` (names, at least one); all have to satisfy it.
-
-    Example:
-        >>> Wait(("flights.clean",), RunReached(7)).as_dict()
-        {'jobs': ['flights.clean'], 'run_number': '7'}
-    """
-
-    jobs: tuple[str, ...]
-    condition: Condition
-
-    def __post_init__(self) -> None:
-        if not self.jobs:
-            raise OptionError("job=[]: a wait is for at least one job. Nothing was read or changed.")
-        for job in self.jobs:
-            check_name("job", job)
-
-    @classmethod
-    def of(cls, stored: Mapping[str, Any]) -> Wait:
-        """Return the wait that `as_dict` wrote.
-
-        Raises:
-            OptionError: it says something else. NameInvalidError: a name in it can't be one.
-        """
-        said = {name: value for name, value in stored.items() if name != "jobs"}
-        jobs, ctx = stored.get("jobs"), said.pop("watermark_ctx", None)
-        if not isinstance(jobs, list | tuple) or len(said) != 1 or (ctx is not None and "watermark" not in said):
-            raise OptionError(
-                f"{dict(stored)!r} is no wait: it has jobs, and one condition. Nothing was read or changed."
-            )
-        ((name, value),) = said.items()
-        return cls(tuple(jobs), condition_of(name, str(value), ctx))
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as plain data: a list and texts."""
-        return {"jobs": list(self.jobs), **_condition_as_dict(self.condition)}
-
-    def __str__(self) -> str:
-        return f"{self.condition} of {', '.join(map(repr, self.jobs))}"
-
-
-def condition_of(name: str, value: str, watermark_ctx: str | None = None) -> Condition:
-    """Return the condition that a sensor's argument `name` with the text `value` means.
-
-    Raises:
-        OptionError: no such condition, or the value is none. NameInvalidError: it can't be a name.
-    """
-    match name:
-        case "consumer":
-            return NewsFor(check_name("job", value))
-        case "run_number":
-            return RunReached.of(value)
-        case "upstream_dag_run_id":
-            return DagRunDone(value)
-        case "upstream_logical_date":
-            return LogicalDateDone.of(value)
-        case "watermark":
-            return WatermarkReached.of(value, watermark_ctx)
-        case _:
-            raise OptionError(f"{name!r} is no condition to wait for. Nothing was read or changed.")
-
-
-def _condition_as_dict(condition: Condition) -> dict[str, Any]:
-    match condition:
-        case NewsFor(consumer):
-            return {"consumer": consumer}
-        case RunReached(number):
-            return {"run_number": str(number)}
-        case DagRunDone(dag_run_id):
-            return {"upstream_dag_run_id": dag_run_id}
-        case LogicalDateDone(moment):
-            return {"upstream_logical_date": moment.isoformat()}
-        case WatermarkReached(watermark, ctx):
-            return {"watermark": watermark} | ({} if ctx is None else {"watermark_ctx": ctx})
-        case NewsSince():
-            raise OptionError("a wait for news since a place in history keeps that place itself, and is not stored.")
-
-
-# ---- what is answered
-
-BEGINNING = NewsSince(0)
-
-
-@dataclass(frozen=True, slots=True)
-class WaitStatus:
-    """Where one job of a wait stands: the verdict, the run that satisfies it as its summary (DEP-6 of XCom), and
-    `now`, from where a `NewsSince` goes on.
-    """
-
-    job: str
-    verdict: Verdict
-    summary: Mapping[str, Any] | None = None
-    now: NewsSince = BEGINNING
-
-
-@dataclass(frozen=True, slots=True)
-class WaitAnswer:
-    """The answer to one wait: where each of its jobs stands, or the `error` for which it can't be answered."""
-
-    wait: Wait
-    standings: tuple[WaitStatus, ...] = ()
-    error: BookmarkError | None = None
-
-    @property
-    def is_met(self) -> bool:
-        """Whether the wait is over."""
-        return self.error is None and all(standing.verdict.is_met for standing in self.standings)
-
-    @property
-    def found(self) -> list[dict[str, Any]]:
-        """The summaries of the runs that satisfied it, in the order of the jobs; empty while it is not met."""
-        return [dict(standing.summary or {}) for standing in self.standings] if self.is_met else []
-
-    @property
-    def warnings(self) -> list[str]:
-        """What a person should know though the wait is met: jobs that went back."""
-        return [f"{s.job}: {s.verdict.standing}" for s in self.standings if s.verdict.rewound_to is not None]
-
-    def __str__(self) -> str:
-        # The jobs that are waited for first: of hundreds it is they who say why it waits.
-        ordered = sorted(self.standings, key=lambda standing: standing.verdict.is_met)
-        said = [f"{s.job!r}: {s.verdict.standing}" for s in ordered[:_MOST_SAID]]
-        if len(ordered) > _MOST_SAID:
-            met = sum(standing.verdict.is_met for standing in ordered)
-            said.append(f"and {len(ordered) - _MOST_SAID} more; {met} of {len(ordered)} jobs are there")
-        return f"It waits for {self.wait.condition}. Where it stands: {self.error or '; '.join(said)}."
 
 
 @dataclass(slots=True)

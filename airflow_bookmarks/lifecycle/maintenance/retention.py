@@ -11,27 +11,15 @@ newest run with each output (an empty increment takes its schema), and those tha
 above C or the last change (for undo) names. While a clean is due C does not grow. Lines, edges and events stay:
 they are small, and tell who changed what.
 
-Then blobs that nothing refers to any more go, from crashed drivers too. Blobs are found by a scan of the table, so this
-is housekeeping (a DAG a day, a cron job), never a part of a run.
-
-    look for blobs -> read every item of every job -> remove those that no item names, each if its stamp is the one seen
-
-Of blobs under `state_uri` the item that names the object goes so, and then the object. Objects that no item names, of
-drivers that died between the two writes, go as well, once they are as old.
-
-It can run beside jobs. A driver puts a blob, which stamps it, and then refers to it, within the time of one run; blobs
-stamped within `BLOB_GRACE` are left alone, and one that is stamped anew between look and removal is not removed. A
-reference that is copied from one item to another, without a put, is seen in one of both: a later run takes it over from
-an earlier one, and items of a partition are read upwards; a set takes it over from a run that stays for its undo.
+Then blobs that nothing refers to any more go: see `lifecycle.maintenance.blobs`. It can run beside jobs.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import (
@@ -48,10 +36,10 @@ from airflow_bookmarks.core.text.instant import from_text, to_text, utc_now
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.lifecycle.inspect.status import readable_keys
+from airflow_bookmarks.lifecycle.maintenance.blobs import BLOB_GRACE, BlobsGone, collect_blobs, ulid_time
 from airflow_bookmarks.lifecycle.protocol.file_changes import HEAD_STAGING, FileChanges
 from airflow_bookmarks.store.bookmark_store import SIDE_RETENTION
 from airflow_bookmarks.store.codec import item
-from airflow_bookmarks.store.object_store import ulid_of
 from airflow_bookmarks.store.transitions import collection
 from airflow_bookmarks.store.transitions.collection import Base, SeenRun
 
@@ -64,18 +52,14 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.timeline import Ancestry, Turning
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
-    from airflow_bookmarks.store.table import Attributes, Key, Value
+    from airflow_bookmarks.store.table import Attributes, Key
 
 log = logging.getLogger(__name__)
 
 _DAY = timedelta(days=1)
 RETENTION = 90 * _DAY
-BLOB_GRACE = 7 * _DAY  # longer than any run lasts, from the put of a blob to the commit that refers to it
 
 _RACES = 10
-_BASE32 = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_ULID = re.compile(f"[{_BASE32}]{{26}}")
-_HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +160,8 @@ def collect(
             left_alone[job] = redacted(str(error))
     for job, why in left_alone.items():
         log.warning("bookmark %s: its history is not collected, and no blob of the namespace: %s", job, why)
-    gone = _BlobsGone() if left_alone else _collect_blobs(store, done, now, dry_run)
+    would_go = _keys_gone(store, done) if dry_run else frozenset()
+    gone = BlobsGone() if left_alone else collect_blobs(store, now, dry_run=dry_run, without=would_go)
     return Collected(retention, dry_run, tuple(done), gone.blobs, left_alone, gone.objects, gone.foreign_objects)
 
 
@@ -186,6 +171,16 @@ def _readable_jobs(store: BookmarkStore) -> tuple[list[str], dict[str, str]]:
     heads = store.heads_or_damage(list(index))  # a name without a head is that of a job that never began
     damage |= {job: head for job, head in heads.items() if isinstance(head, BookmarkError)}
     return [job for job in heads if job not in damage], {job: redacted(str(error)) for job, error in damage.items()}
+
+
+def _keys_gone(store: StateReader, done: Sequence[JobCollected]) -> frozenset[Key]:
+    """Return the items that a collection would have removed."""
+    keys: set[Key] = set()
+    for job in done:
+        of_job = store.keys(job.job)
+        keys |= {of_job.run(RunKey.parse(run)) for run in job.runs}
+        keys |= {of_job.side(ulid) for ulid in job.sides}
+    return frozenset(keys)
 
 
 # ---- one job
@@ -414,16 +409,6 @@ def _is_expired(side: Attributes, now: datetime) -> bool:
         return False
 
 
-def ulid_time(ulid: str) -> datetime | None:
-    """Return the time in a ULID (its first ten characters, milliseconds since 1970), None for any other name."""
-    if not _ULID.fullmatch(ulid):
-        return None
-    milliseconds = 0
-    for character in ulid[:10]:
-        milliseconds = milliseconds * 32 + _BASE32.index(character)
-    return datetime.fromtimestamp(milliseconds / 1000, UTC)
-
-
 def _remove_folders(territory: Territory, folders: Iterable[str]) -> list[str]:
     """Remove folders; return those that could be."""
     removed: list[str] = []
@@ -445,117 +430,3 @@ def _telling(what: str) -> Iterator[None]:
         yield
     except (OutOfBoundsError, OptionError, SourceError, OSError) as error:
         log.warning("%s, and the next collection tries again: %s", what, error)
-
-
-# ---- blobs
-
-
-@dataclass(frozen=True, slots=True)
-class _BlobsGone:
-    """What went of blobs; see `Collected`."""
-
-    blobs: tuple[str, ...] = ()
-    objects: tuple[str, ...] = ()
-    foreign_objects: tuple[str, ...] = ()
-
-
-def _collect_blobs(store: BookmarkStore, done: Sequence[JobCollected], now: datetime, dry_run: bool) -> _BlobsGone:
-    # The order matters. Whatever is put after these looks is stamped anew, and stays; who has put something before them
-    # holds a lease at the next look, or has committed, and the last look, for names, sees that. An object is put before
-    # the item that names it: so objects are looked for before items.
-    objects = store.blobs.objects()
-    found = collection.stored_blobs(store)
-    young = min([now, *_held_since(store)]) - BLOB_GRACE
-    named_objects = {object_name_in(blob.uri) for blob in found if blob.uri is not None}
-    orphans = [uri for uri in objects if object_name_in(uri) not in named_objects and _is_put_before(uri, young)]
-    if not dry_run:
-        for uri in orphans:
-            store.blobs.delete_object(uri)
-    old = [blob for blob in found if blob.stamped_at is not None and blob.stamped_at < to_text(young)]
-    if not old:
-        return _BlobsGone(objects=tuple(orphans))
-    named = _named_blobs(store, _keys_gone(store, done) if dry_run else frozenset())
-    loose = [blob for blob in old if blob.sha256 not in named]
-    gone = [blob for blob in loose if dry_run or collection.remove_blob(store, blob)]
-    foreign = [blob.uri for blob in gone if blob.uri is not None and not store.blobs.owns(blob.uri, blob.sha256)]
-    return _BlobsGone(tuple(blob.sha256 for blob in gone), tuple(orphans), tuple(foreign))
-
-
-def object_name_in(uri: str) -> str:
-    """Return the name of an object, which no other put has.
-
-    By it, and not by the URI, objects are told from another: a folder has many spellings (`s3a://` beside `s3://`,
-    `file:///x` beside `/x`), and the item that names an object has the one of its day.
-    """
-    return uri.rpartition("/")[2]
-
-
-def _is_put_before(uri: str, moment: datetime) -> bool:
-    """Whether an object was put before `moment`, by the clock of who put it; not so of what has another name."""
-    ulid = ulid_of(object_name_in(uri))
-    put_at = None if ulid is None else ulid_time(ulid)
-    return put_at is not None and put_at < moment
-
-
-def _held_since(store: StateReader) -> list[datetime]:
-    """Return since when each job that is held is held, by the clock of its driver.
-
-    The same clock stamps what that driver puts: however wrong it or ours is, what a run puts stays until it ends.
-    """
-    heads = store.heads([partition.split("#JOB#")[1] for partition in collection.job_partitions(store)])
-    return [head.lease.since for head in heads.values() if head.lease is not None]
-
-
-def _keys_gone(store: StateReader, done: Sequence[JobCollected]) -> frozenset[Key]:
-    keys: set[Key] = set()
-    for job in done:
-        of_job = store.keys(job.job)
-        keys |= {of_job.run(RunKey.parse(run)) for run in job.runs}
-        keys |= {of_job.side(ulid) for ulid in job.sides}
-    return frozenset(keys)
-
-
-def _named_blobs(store: StateReader, without: frozenset[Key]) -> set[str]:
-    """Return the hashes of all blobs that an item of any job refers to, by itself or by a position that it holds."""
-    named: set[str] = set()
-    for partition in collection.job_partitions(store):
-        for key, attributes in store.table.query(partition):
-            if key in without:
-                continue
-            for name, value in attributes.items():
-                named |= set(payload_hashes(value))
-                if name.startswith(collection.POSITION_PREFIX):
-                    named |= _named_by_position(store, key, value)
-    return named
-
-
-def payload_hashes(value: Value) -> Iterator[str]:
-    """Yield the hashes that the payloads within an attribute name, at whatever depth."""
-    if isinstance(value, dict):
-        sha256 = value.get("sha256")
-        if isinstance(sha256, str):
-            yield sha256
-        for inner in value.values():
-            yield from payload_hashes(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from payload_hashes(inner)
-
-
-def _named_by_position(store: StateReader, key: Key, value: Value) -> set[str]:
-    try:
-        return set(position_hashes(store.blobs.get(item.payload_of(value))))
-    except StateCorruptError as error:
-        raise StateCorruptError(
-            f"a position in {key} can't be read ({error}), so nobody can tell which blobs it needs. No blob was "
-            "removed. 'airflow-bookmarks doctor' says more; restore the table from a backup, or reset the job."
-        ) from error
-
-
-def position_hashes(body: bytes) -> list[str]:
-    """Return the hashes of the blobs that a position may refer to: whatever looks like one in its text.
-
-    A position of any kind names its blobs in plain hexadecimal text (`core.position.Position.blobs`). Text that only
-    looks so keeps a blob too many, never one too few.
-    """
-    return [match.decode("ascii") for match in _HASH.findall(body)]

@@ -42,8 +42,8 @@ from airflow_bookmarks.core.text.redaction import stored_error
 from airflow_bookmarks.lifecycle.changes.naming import key_of, names_of
 from airflow_bookmarks.lifecycle.history.rewind import resolve_run
 from airflow_bookmarks.lifecycle.history.state_values import shown_state
+from airflow_bookmarks.lifecycle.maintenance.blobs import position_hashes
 from airflow_bookmarks.lifecycle.maintenance.landing import Origin
-from airflow_bookmarks.lifecycle.maintenance.retention import position_hashes
 from airflow_bookmarks.lifecycle.protocol.owner import owner_of_kin
 from airflow_bookmarks.store.backends.limits import check_item
 from airflow_bookmarks.store.codec import item

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringType, StructType
 
-from airflow_bookmarks.spark.by_format import set_option
+from airflow_bookmarks.spark.readers.by_format import set_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow_bookmarks.core.run import RunKey, RunState
 from airflow_bookmarks.lifecycle.history import timeline_switch as turn
-from airflow_bookmarks.lifecycle.maintenance import retention
+from airflow_bookmarks.lifecycle.maintenance import blobs
 from airflow_bookmarks.lifecycle.protocol import acquire as begin
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.codec import item
@@ -242,7 +242,7 @@ def reset_forgets_due_replay() -> None:
 
 @bite("a blob goes only when nothing refers to it, however old it is")
 def blob_collected_by_age() -> None:
-    put(retention, "_named_blobs", lambda *given: set())
+    put(blobs, "_named_blobs", lambda *given: set())
 
 
 @bite("after an undone run its number is never given to another")

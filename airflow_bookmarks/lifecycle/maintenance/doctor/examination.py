@@ -13,21 +13,20 @@ from airflow_bookmarks.core.errors import (
     StoreAccessError,
 )
 from airflow_bookmarks.core.text.instant import utc_now
-from airflow_bookmarks.lifecycle.maintenance.doctor.bound import examine_bounds
-from airflow_bookmarks.lifecycle.maintenance.doctor.edge import examine_edges, examine_upstreams
+from airflow_bookmarks.lifecycle.maintenance.doctor.context import (
+    examine_edges,
+    examine_gaps,
+    examine_kinds,
+    examine_partitions,
+    examine_positions,
+    examine_upstreams,
+)
 from airflow_bookmarks.lifecycle.maintenance.doctor.finding import RESTORE, Finding, Severity
-from airflow_bookmarks.lifecycle.maintenance.doctor.gap import examine_gaps
-from airflow_bookmarks.lifecycle.maintenance.doctor.head import examine_head, examine_import
-from airflow_bookmarks.lifecycle.maintenance.doctor.index import names_to_examine
-from airflow_bookmarks.lifecycle.maintenance.doctor.kind import examine_kinds
-from airflow_bookmarks.lifecycle.maintenance.doctor.line import examine_lines
-from airflow_bookmarks.lifecycle.maintenance.doctor.object import examine_file, examine_objects
-from airflow_bookmarks.lifecycle.maintenance.doctor.partition import examine_partitions
-from airflow_bookmarks.lifecycle.maintenance.doctor.payload import examine_payloads
-from airflow_bookmarks.lifecycle.maintenance.doctor.position import examine_positions
-from airflow_bookmarks.lifecycle.maintenance.doctor.run import examine_runs
+from airflow_bookmarks.lifecycle.maintenance.doctor.head import examine_head, examine_import, names_to_examine
+from airflow_bookmarks.lifecycle.maintenance.doctor.history import examine_lines, examine_runs
+from airflow_bookmarks.lifecycle.maintenance.doctor.payload import examine_file, examine_objects, examine_payloads
 from airflow_bookmarks.lifecycle.maintenance.doctor.survey import Survey
-from airflow_bookmarks.lifecycle.maintenance.doctor.target import examine_targets
+from airflow_bookmarks.lifecycle.maintenance.doctor.target import examine_bounds, examine_targets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -16,7 +16,7 @@ from airflow_bookmarks.core.run import RunKey, RunState
 from airflow_bookmarks.core.text.identity import signed
 from airflow_bookmarks.core.text.instant import to_text, utc_now
 from airflow_bookmarks.lifecycle.maintenance.doctor.examination import examine_job
-from airflow_bookmarks.lifecycle.maintenance.doctor.index import collected_before
+from airflow_bookmarks.lifecycle.maintenance.doctor.head import collected_before
 from airflow_bookmarks.lifecycle.maintenance.doctor.survey import Survey
 from airflow_bookmarks.lifecycle.maintenance.doctor.target import orphaned_staging, own_staging
 from airflow_bookmarks.lifecycle.protocol.file_changes import HEAD_STAGING, FileChanges

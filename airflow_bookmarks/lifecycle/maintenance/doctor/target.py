@@ -1,36 +1,45 @@
-"""Targets: published files against what is there, and staging that nobody needs.
+"""Targets: published files against what is there, staging that nobody needs, and paths that are not the job's own.
 
 Rows are not counted here, which needs an engine: files and their bytes are, one by one. What a run published is listed
-on it with sizes, and every published name says which run made it.
+on it with sizes, and every published name says which run made it. What an output overwrites with each run, and a
+partition that was read whole, is as it should be and no finding. Paths in state that the job may neither move nor
+delete are told by their text alone: no file is looked at for them.
 """
 
 from __future__ import annotations
 
 import re
 from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError, OutOfBoundsError, SourceError
-from airflow_bookmarks.core.rules.territory import Territory
+from airflow_bookmarks.core.plan import decode_paths
+from airflow_bookmarks.core.rules.territory import OutputBounds, Territory
 from airflow_bookmarks.core.run import RunKey, RunState
 from airflow_bookmarks.core.selection.listing import FileInfo
 from airflow_bookmarks.core.selection.partition import folders_above
+from airflow_bookmarks.core.text.count import MAYBE_PARTLY_READ, PARTLY_READ, runs_in_words, runs_named
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.files.real_path import real_paths
 from airflow_bookmarks.lifecycle.history.timeline_switch import undone_before
-from airflow_bookmarks.lifecycle.maintenance.doctor.finding import Finding, Severity
+from airflow_bookmarks.lifecycle.maintenance.blobs import ulid_time
+from airflow_bookmarks.lifecycle.maintenance.doctor.finding import RESTORE_ALONE, Finding, Severity
 from airflow_bookmarks.lifecycle.maintenance.doctor.head import unpublishable
-from airflow_bookmarks.lifecycle.maintenance.doctor.replaced import replaced_files
 from airflow_bookmarks.lifecycle.maintenance.doctor.survey import Survey
-from airflow_bookmarks.lifecycle.maintenance.retention import ulid_time
-from airflow_bookmarks.lifecycle.protocol.cleanup import left_in_targets
-from airflow_bookmarks.lifecycle.protocol.file_changes import HEAD_STAGING
+from airflow_bookmarks.lifecycle.protocol.cleanup import CleanList, left_in_targets, listed_changes
+from airflow_bookmarks.lifecycle.protocol.file_changes import HEAD_STAGING, check_staging
+from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.store.transitions.collection import copied_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import OutputEntry, Run
+
 
 _FOLDER = re.compile(r"(\d+)\.(\d+)")
 _SIDE_NAME = re.compile(r"side-([0-9A-Z]{26})-.+")
@@ -269,3 +278,117 @@ def _is_over(survey: Survey, key: RunKey) -> bool:
         return True
     # One that is committed and not due was undone; the next begin sweeps it, and until then an undo may bring it back.
     return run.state in (RunState.PUBLISHED, RunState.ABANDONED)
+
+
+_SHOWN = 3  # folders that a finding names
+
+
+@dataclass(slots=True)
+class _Target:
+    """What became of one target, run after run.
+
+    `there` has the run, and whether it appended, of each file that lies there; `partly` the run that replaced a folder
+    and had read a part of it only; `gone` the runs of replaced files of which nobody can tell whether they were needed.
+    """
+
+    there: dict[str, tuple[int, bool]] = field(default_factory=dict)
+    partly: dict[str, int] = field(default_factory=dict)
+    gone: dict[str, int] = field(default_factory=dict)
+
+    def note(self, survey: Survey, target: str, number: int, output: OutputEntry) -> None:
+        """Note what a run has published there, and what it has replaced."""
+        gone = {path: self.there.pop(path) for path in survey.deletes_of(output) if path in self.there}
+        mode = output.facts.get("mode")
+        if mode == Mode.OVERWRITE:
+            self.partly.clear()
+            self.gone |= {path: run for path, (run, was_appended) in gone.items() if was_appended}
+        elif mode == Mode.OVERWRITE_PARTITIONS:
+            told = {f"{target}/{folder}".rstrip("/") for folder in output.facts.get(PARTLY_READ, ())}
+            for folder in {path.rpartition("/")[0] for path in gone}:
+                self.partly.pop(folder, None)  # what was missing there has been written anew, or is missing again
+                if folder in told:
+                    self.partly[folder] = number
+            if output.facts.get(MAYBE_PARTLY_READ):
+                self.gone |= {path: run for path, (run, _) in gone.items()}
+        was_appended = mode == Mode.APPEND
+        for file in survey.published_of(output):
+            self.there[file if isinstance(file, str) else file.path] = number, was_appended
+
+
+def replaced_files(survey: Survey) -> Iterator[Finding]:
+    """Find files of living runs that overwrites have replaced, where rows may be missing for it."""
+    targets: dict[str, _Target] = {}
+    for run in survey.living():
+        if run.state is RunState.PUBLISHED and run.key.number > survey.collected:
+            for output in run.outputs.values():
+                targets.setdefault(output.target, _Target()).note(survey, output.target, run.key.number, output)
+    for target, found in sorted(targets.items()):
+        if found.partly:
+            runs = runs_named(runs_in_words(sorted(set(found.partly.values()))))
+            folders = sorted(found.partly)
+            named = ", ".join(map(repr, folders[:_SHOWN]))
+            what = (
+                f"{runs} replaced {len(folders)} partition(s) of {target!r} of which a part only was read: "
+                f"rows that earlier runs published there are gone. {named}"
+            )
+            mend = (
+                "Read with reread='partition' from now on, and reset the job with clean; or touch one file of each of "
+                "these partitions, so that the next run reads them whole."
+            )
+            yield Finding("partition-partly-replaced", survey.job, Severity.WARNING, what, target, mend)
+        if found.gone:
+            runs = runs_named(runs_in_words(sorted(set(found.gone.values()))))
+            what = (
+                f"{len(found.gone)} file(s) that {runs} published are no longer in {target!r}: later runs "
+                "replaced them, and it can't be told whether these had read all of it again"
+            )
+            mend = "Compare the target with its input; where rows are missing, reset the job with clean. See reread=."
+            yield Finding("published-file-replaced", survey.job, Severity.NOTICE, what, target, mend)
+
+
+CODE = "path-foreign"
+
+
+def examine_bounds(survey: Survey) -> Iterator[Finding]:
+    """Find what the head and the runs name that the job may not touch; runs that came with a copy it never touches."""
+    head, territory = survey.head, Territory(survey.store.namespace, survey.job)
+    if head is None:
+        return
+    yield from _refused(survey, lambda: check_staging(territory, head.staging))
+    body = None if head.cleaning is None else survey.bytes_of(head.cleaning)
+    if body is not None:
+        yield from _refused(
+            survey, lambda: listed_changes(survey.store, survey.job, head.epoch, CleanList.decode(body))
+        )
+    copied = copied_until(survey.store, survey.job)
+    for run in survey.runs.values():
+        if run.state.is_committed and run.key.number > copied:
+            for name in (name for name, output in run.outputs.items() if output.is_staged):
+                yield from _refused(survey, partial(_check, survey, head, run, name))
+
+
+def _check(survey: Survey, head: Head, run: Run, name: str) -> None:
+    """Check what a run has published and replaced, and, where its publish is due, from where it moves."""
+    output = run.outputs[name]
+    bounds = OutputBounds.of(Territory(survey.store.namespace, survey.job), run, name)
+    for source, target in survey.moves_of(output):
+        bounds.check_own(target)
+        if run.key == head.publishing:
+            bounds.check_move(source, target)
+    body = None if output.delete is None else survey.bytes_of(output.delete)
+    for path in [] if body is None else decode_paths(body):
+        if run.key == head.publishing:
+            bounds.check_delete(path)
+        else:
+            bounds.check_replaced(path)
+
+
+def _refused(survey: Survey, check: Callable[[], object]) -> Iterator[Finding]:
+    """Yield the finding that a check was refused, if it was."""
+    try:
+        check()
+    except OutOfBoundsError as error:
+        what = f"{error.item} names {error.path!r}, which this job may neither move nor delete: {error.why}"
+        is_root = error.item == HEAD_STAGING
+        mend = "Take such folders off the list; no file is touched." if is_root else RESTORE_ALONE
+        yield Finding(CODE, survey.job, Severity.ERROR, what, error.item, mend, is_root)

@@ -1,4 +1,8 @@
-"""Positions: there, as their watermarks say, where runs and changes left them, and knowing each file that was read."""
+"""Contexts: their positions, what they have consumed of upstreams, and what they will not read any more.
+
+Their gaps and kinds as well. `partition_time` lets runs pass over old partitions without a look, so only somebody who
+lists them in full finds what came too late for it. This does.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +13,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.job_state import STATE_KIND
 from airflow_bookmarks.core.ledger.file_ledger import Known
+from airflow_bookmarks.core.ledger.gap import gaps_in_words, shown_gaps
+from airflow_bookmarks.core.plan import PLANS_OF_FILES, FilePlan
 from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.selection.listing import Listing, instant
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.lifecycle.history.relocation import MOVED_FROM
+from airflow_bookmarks.lifecycle.history.timeline_switch import upstream_of
 from airflow_bookmarks.lifecycle.maintenance.doctor.finding import RESTORE, Finding, Severity
-from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM, STARTS_OVER
+from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM, STARTS_OVER, made_by, unknown_sources
+from airflow_bookmarks.lifecycle.state.last_plan import last_plans_among
+from airflow_bookmarks.sources.files.planner import OPTIONS, recorded_files
+from airflow_bookmarks.sources.source import PlanInput
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from airflow_bookmarks.core.edge import Edge
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.ledger.file_ledger import Ledger
-    from airflow_bookmarks.core.run import ContextState, Run
+    from airflow_bookmarks.core.run import ContextState, PlanEntry, Run
     from airflow_bookmarks.core.selection.listing import FileInfo
     from airflow_bookmarks.lifecycle.maintenance.doctor.survey import Survey
+
 
 _RUN_KEY = re.compile(r"\d+\.\d+")
 
@@ -204,3 +217,167 @@ def _moved_without_reading(survey: Survey, run: Run) -> Iterator[Finding]:
             what = f"run {run.key} read nothing from {ctx!r}, and its position moved to {state.watermark!r}"
             where = f"RUN {run.key}, context {ctx!r}"
             yield Finding("position-moved-unread", survey.job, Severity.ERROR, what, where, RESTORE)
+
+
+def examine_edges(survey: Survey) -> Iterator[Finding]:
+    """Find edges that no consumer can have left so."""
+    if survey.head is None or not survey.edges:
+        return
+    consumers = survey.store.heads_or_damage(list(survey.edges))
+    for consumer, edge in survey.edges.items():
+        where = f"DOWN#{consumer}"
+        reached = max([edge.run_number, *edge.contexts.values()])
+        if reached > survey.head.published:
+            what = (
+                f"consumer {consumer!r} has consumed up to run {reached}, and only {survey.head.published} is "
+                "published: it would take later runs for read"
+            )
+            mend = f"Rewind {consumer!r} to a run that had consumed no more than {survey.head.published}."
+            yield Finding("edge-ahead", survey.job, Severity.ERROR, what, where, mend)
+        if edge.epoch > survey.head.epoch or edge.changes > survey.head.changes:
+            what = (
+                f"consumer {consumer!r} has seen epoch {edge.epoch} and change count {edge.changes}, and the job is at "
+                f"{survey.head.epoch} and {survey.head.changes}: it would miss the next reset, rewind or replay"
+            )
+            mend = f"Rewind {consumer!r}, or restore the table from a backup."
+            yield Finding("edge-ahead", survey.job, Severity.ERROR, what, where, mend)
+        if consumer not in consumers:
+            what = f"consumer {consumer!r} has an edge and no bookmark; what it has not read is kept for it forever"
+            mend = f"Restore {consumer!r} from a backup, or delete it, which removes its edges."
+            yield Finding("edge-without-consumer", survey.job, Severity.WARNING, what, where, mend)
+        if edge.contexts and edge.run_number != min(edge.contexts.values()):
+            what = (
+                f"the edge of consumer {consumer!r} is at run {edge.run_number}, and the lowest of its contexts at "
+                f"{min(edge.contexts.values())}"
+            )
+            yield Finding("edge-differs", survey.job, Severity.WARNING, what, where, _WRITTEN_ANEW)
+
+
+_WRITTEN_ANEW = (
+    "The consumer's next run that reads something new writes it again; until then history is not collected by it."
+)
+
+
+def examine_upstreams(survey: Survey) -> Iterator[Finding]:
+    """Find contexts that read a job which does not know it, or knows it elsewhere than they are."""
+    for ctx, state in {} if survey.head is None else survey.head.contexts.items():
+        if state.kind != "upstream":
+            continue
+        upstream = upstream_of(state)
+        try:
+            if survey.store.look(upstream).head is not None:
+                yield from _upstream(survey, ctx, state, upstream, survey.store.edge(upstream, survey.job))
+        except StateCorruptError:
+            continue  # what is damaged there, the examination of that job says
+
+
+def _upstream(survey: Survey, ctx: str, state: ContextState, upstream: str, edge: Edge | None) -> Iterator[Finding]:
+    where, at = f"HEAD, context {ctx!r}", int(state.watermark or 0)
+    noted = None if edge is None else edge.contexts.get(ctx)
+    if noted == at:
+        return
+    if noted is None:
+        what = (
+            f"{ctx!r} has read job {upstream!r} up to run {at}, and that job has no edge of it: a collection there may "
+            "take what was not read yet"
+        )
+        yield Finding("edge-missing", survey.job, Severity.WARNING, what, where, _WRITTEN_ANEW)
+        return
+    what = f"{ctx!r} has read job {upstream!r} up to run {at}, and its edge there says {noted}"
+    severity = Severity.WARNING
+    if noted > at:
+        what += ": what lies between counts as read there, and a collection may take it"
+        severity = Severity.ERROR
+    yield Finding("edge-differs", survey.job, severity, what, where, _WRITTEN_ANEW)
+
+
+def examine_gaps(survey: Survey) -> Iterator[Finding]:
+    """Find contexts in which something is missing between the first and the last that was seen."""
+    if survey.head is None:
+        return
+    runs = {run.key: run for runs in survey.committed.values() for run in runs}
+    for ctx, facts in last_plans_among(survey.head, runs).items():
+        gaps = shown_gaps(facts)
+        if gaps is not None and gaps["missing"]:
+            what = f"in {ctx!r} {gaps_in_words(gaps)}: no file of theirs was ever listed"
+            mend = (
+                "Ask whoever delivers the files. One that comes after all is read by the next run, which closes its "
+                "gap; where some are left out on purpose, read with gaps=False."
+            )
+            yield Finding("gap", survey.job, Severity.NOTICE, what, f"context {ctx!r}", mend)
+
+
+def examine_partitions(survey: Survey) -> Iterator[Finding]:
+    """Find files in partitions that are not listed any more, and that no run has read."""
+    if survey.head is None:
+        return
+    for ctx, state in survey.head.contexts.items():
+        entry = _last_plan(survey, ctx)
+        if entry is not None and "partition_time" in entry.facts.get(OPTIONS, {}):
+            yield from _overlooked(survey, ctx, state, entry)
+
+
+def _overlooked(survey: Survey, ctx: str, state: ContextState, entry: PlanEntry) -> Iterator[Finding]:
+    payload = survey.position_of(ctx, state)
+    body = survey.bytes_of(entry.body)
+    position = None if payload is None else survey.bytes_of(payload)
+    if body is None or position is None:
+        return  # which the looks at payloads and positions have named
+    found = PlanInput(
+        position, survey.store.blobs.get_named, entry.facts.get("partition_types", {}), facts=dict(entry.facts)
+    )
+    source = recorded_files(FilePlan.decode(body).roots, entry.facts[OPTIONS], lambda: survey.now)
+    files = source.overlooked(found)
+    if not len(files):
+        return
+    what = (
+        f"{len(files)} file(s) of {ctx!r} landed in partitions that are too old to be listed, and no run has read "
+        f"them, the first: {files.paths[0]!r}"
+    )
+    mend = (
+        "To read them, run the job once without partition_time, and with a late_after that reaches back to them; or "
+        "move them into a newer partition."
+    )
+    yield Finding("file-in-old-partition", survey.job, Severity.WARNING, what, files.paths[0], mend)
+
+
+def _last_plan(survey: Survey, ctx: str) -> PlanEntry | None:
+    for run in reversed(survey.living()):
+        if ctx in run.plans:
+            return run.plans[ctx]
+    return None
+
+
+_MEND = "It may be as it should be: ask the version of this package, or the system itself, that knows this kind."
+
+
+def examine_kinds(survey: Survey) -> Iterator[Finding]:
+    """Name each context and each output of which nothing could be proved, and each open run that is refused here."""
+    head = survey.head
+    kinds = {} if head is None else {ctx: state.kind for ctx, state in head.contexts.items()}
+    for ctx, kind in sorted(kinds.items()):
+        if kind not in (*PLANS_OF_FILES, STATE_KIND):
+            what = f"context {ctx!r} is of kind {kind!r}, which is not known here: its position was not looked at"
+            yield Finding("kind-unknown", survey.job, Severity.NOTICE, what, f"HEAD, context {ctx!r}", _MEND)
+    sinks = {
+        (name, output.sink, output.target)
+        for runs in survey.committed.values()
+        for run in runs
+        for name, output in run.outputs.items()
+        if not output.is_staged
+    }
+    yield from _open_runs(survey)
+    for name, sink, target in sorted(sinks):
+        what = f"output {name!r} is written to {target!r} by a sink of kind {sink!r}: what lies there was not looked at"
+        yield Finding("kind-unknown", survey.job, Severity.NOTICE, what, target, _MEND)
+
+
+def _open_runs(survey: Survey) -> Iterator[Finding]:
+    for run in survey.runs.values():
+        for ctx, kind in unknown_sources(run).items() if run.state.is_open else ():
+            what = (
+                f"the open run {run.key} reads context {ctx!r} from a source of kind {kind!r}, which is not known "
+                "here: no run of the job begins with this version of the package"
+            )
+            mend = f"Run the job once with the version that made it{made_by(run)}, which settles it."
+            yield Finding("kind-unknown", survey.job, Severity.WARNING, what, f"RUN {run.key}", mend)
