@@ -27,6 +27,7 @@ from sqlalchemy import select
 from airflow_bookmarks.core.errors import StoreAccessError
 from airflow_bookmarks.core.rules.owner import owners_in
 from airflow_bookmarks.core.text.identity import Identity
+from airflow_bookmarks.plugin.shards import Rights
 
 UNKNOWN_DAGS, UNKNOWN_VALUES = "jobs_of_unknown_dags", ("all_dags", "assets")
 
@@ -84,6 +85,14 @@ class Person:
         """
         return all(map(self._may_change_dag, owners)) if owners else self.may_change_assets()
 
+    def may_read_each(self, rights: Rights) -> bool:
+        """Whether several bookmarks may all be looked at, of each of which these DAGs are the owners."""
+        return all(self.may_read_unknown() if owners is None else self.may_read(owners) for owners in rights)
+
+    def may_change_each(self, rights: Rights) -> bool:
+        """Whether several bookmarks may all be changed, of each of which these DAGs are the owners."""
+        return all(self._may_change_unknown() if owners is None else self.may_change(owners) for owners in rights)
+
     def may_change_then(self, owners: Sequence[str], dag_id: str) -> bool:
         """Whether a job may still be changed once these DAGs own or owned it, of which somebody named `dag_id`.
 
@@ -107,8 +116,9 @@ class Person:
         return self._may_read(_details(dag_id)) if _is_known(dag_id) else self.may_read_unknown()
 
     def _may_change_dag(self, dag_id: str) -> bool:
-        if _is_known(dag_id):
-            return self._may_change(_details(dag_id))
+        return self._may_change(_details(dag_id)) if _is_known(dag_id) else self._may_change_unknown()
+
+    def _may_change_unknown(self) -> bool:
         return self.may_change_assets() if _unknown_are_open() else self._may_change(EVERY_DAG)
 
     def _may_read(self, details: DagDetails) -> bool:

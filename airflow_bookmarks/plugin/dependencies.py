@@ -19,6 +19,7 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.rules.owner import owners_in
+from airflow_bookmarks.core.rules.shard import sharded_name
 from airflow_bookmarks.core.text.stored_json import JSON_BOUND, JsonBound, parsing_at_most
 from airflow_bookmarks.files.permission import looking_below
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
@@ -30,13 +31,15 @@ from airflow_bookmarks.plugin.presenters.job_list import AllHeads
 from airflow_bookmarks.plugin.redaction import veiled_text
 from airflow_bookmarks.plugin.scan.child import LIMITS, Limits, is_allowed, look, look_below
 from airflow_bookmarks.plugin.scan.errand import ERRANDS
-from airflow_bookmarks.store.transitions.naming import resolve_name
+from airflow_bookmarks.plugin.shards import Rights, find_sharded
+from airflow_bookmarks.store.transitions.naming import DELETED_VERSION, resolve_name
 
 log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
 _ALL_JOBS = 4  # times as long as for one
+ALL_SHARDS = 4
 _CHILD = 4  # times as long as for what takes no look at files
 
 Ask = Callable[..., Any]  # an errand: what, the job, and its arguments by name
@@ -70,14 +73,19 @@ class Backstage:
 class Owned:
     """A job, by its key, with the DAG and task that its record names, and every DAG that owns or owned it.
 
-    `shards` are the virtual shards of a sharded one.
+    `rights` has such owners for each bookmark that it consists of. `shards` are the virtual shards of a sharded one.
     """
 
     key: str
     dag_id: str | None
     task_id: str | None
-    owners: tuple[str, ...] = ()
+    rights: Rights = ((),)
     shards: tuple[str, ...] = ()
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """Every DAG that owns or owned it, or one of its shards."""
+        return tuple(dict.fromkeys(dag_id for owners in self.rights for dag_id in owners or ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +95,13 @@ class Visit:
     person: Person
     backstage: Backstage
     deadline: float
-    asked_for: list[str] = field(default_factory=list)  # the key of the job that the request is about, once it is found
+    asked_for: list[str] = field(default_factory=list)  # the bookmarks that the request is about, once they are found
 
-    async def store(self, call: Callable[[BookmarkHook], _T]) -> _T:
-        """Ask the store, within the time that is left."""
-        return await self._through(self.backstage.store, call)
+    async def store(self, call: Callable[[BookmarkHook], _T], *, times: int = 1) -> _T:
+        """Ask the store, within the time that is left; `times` as long where many bookmarks are asked for."""
+        return await self._through(self.backstage.store, call, more_s=(times - 1) * self.backstage.patience_s)
 
-    async def looking(self, call: Callable[[BookmarkHook, Ask], _T], *, is_change: bool = False) -> _T:
+    async def looking(self, call: Callable[[BookmarkHook, Ask], _T], *, is_change: bool = False, times: int = 1) -> _T:
         """Ask for what may take a look at files: here without one, then by a child, where the deployment allows that.
 
         A child is asked as well where more is stored than this process unpacks at a time.
@@ -101,6 +109,7 @@ class Visit:
         Args:
             call: is given the hook, and what does an errand; it is called again for the child.
             is_change: what was done here is done, and not done again for what it did not see.
+            times: how much longer it may take here than what is about one bookmark.
 
         Raises:
             LookRefusedError: it takes a look that is not allowed. LookFailedError: the child had no answer.
@@ -116,7 +125,7 @@ class Visit:
 
         prefixes = look_below()
         try:
-            answer = await self.store(here)
+            answer = await self.store(here, times=times)
         except LookRefusedError:
             if not is_allowed(prefixes, refused):
                 raise
@@ -129,7 +138,7 @@ class Visit:
         return await self._through(
             self.backstage.folders,
             lambda hook: call(hook, partial(_ask_child, hook, prefixes, limits)),
-            more_s=(_CHILD - 1) * self.backstage.patience_s,
+            more_s=(max(_CHILD, times) - 1) * self.backstage.patience_s,
         )
 
     async def all_jobs(self, call: Callable[[BookmarkHook], _T]) -> _T:
@@ -141,7 +150,15 @@ class Visit:
         return await anyio.to_thread.run_sync(call)
 
     async def readable(self, name: str) -> Owned:
-        """Return the job that has this name, which the user may look at.
+        """Return the job with a bookmark of its own that has this name, which the user may look at.
+
+        Raises:
+            JobUnknownError: it is sharded; the message says so. Otherwise as `readable_job`.
+        """
+        return _with_bookmark(await self.readable_job(name))
+
+    async def readable_job(self, name: str) -> Owned:
+        """Return the job, sharded or not, that has this name, which the user may look at: all of it.
 
         A job that they may not look at is answered as one that is not there: nobody learns by asking which there are.
 
@@ -156,32 +173,49 @@ class Visit:
             if await self.airflow(self.person.may_read_unknown):
                 raise
             job = None
-        if job is None or not await self.airflow(lambda: self.person.may_read(job.owners)):
+        if job is None or not await self.airflow(lambda: self.person.may_read_each(job.rights)):
             raise JobUnknownError(
                 f"no bookmark named {name!r} that {self.person.name!r} may look at. Nothing was read or changed."
             )
-        self.asked_for.append(job.key)
+        self.asked_for.extend(job.shards or (job.key,))
         return job
+
+    async def sharded_job_of(self, shard: str) -> str | None:
+        """Return the sharded job of which a job is a virtual shard; None where there is none that the user may see."""
+        whole = sharded_name(shard)
+        job = None if whole is None else await self.store(lambda hook: find_sharded(hook.get_conn(), whole))
+        if whole is None or job is None or shard not in job.shards:
+            return None
+        return whole if await self.airflow(lambda: self.person.may_read_each(job.rights)) else None
 
     async def veiled(self, said: str) -> str:
         """Return what an error says without the names of other jobs that the user may not look at."""
         if not self.asked_for:
             return said
-        (job,) = self.asked_for
         try:
             sight = await self.sight()
-            return await self.store(lambda hook: veiled_text(hook.get_conn(), sight, said, job))
+            times = ALL_SHARDS if len(self.asked_for) > 1 else 1
+            return await self.store(lambda hook: veiled_text(hook.get_conn(), sight, said, self.asked_for), times=times)
         except BookmarkError:
-            return f"job {job!r}: this can't be done. {LOGGED}"  # it may name any job
+            first = self.asked_for[0]
+            return f"job {first!r}: this can't be done. {LOGGED}"  # it may name any job
 
     async def changeable(self, name: str) -> Owned:
-        """Return the job that has this name, which the user may change.
+        """Return the job with a bookmark of its own that has this name, which the user may change.
 
         Raises:
             ForbiddenError: they may look at it alone; otherwise as `readable`.
         """
-        job = await self.readable(name)
-        if not await self.airflow(lambda: self.person.may_change(job.owners)):
+        return _with_bookmark(await self.changeable_job(name))
+
+    async def changeable_job(self, name: str) -> Owned:
+        """Return the job, sharded or not, that has this name, which the user may change: all of it.
+
+        Raises:
+            ForbiddenError: they may look at it alone; otherwise as `readable_job`.
+        """
+        job = await self.readable_job(name)
+        if not await self.airflow(lambda: self.person.may_change_each(job.rights)):
             dags = " and ".join(map(repr, job.owners))
             whose = f"the runs of DAG {dags} (of all DAGs, where there is none of that name)" if dags else "assets"
             raise ForbiddenError(
@@ -204,6 +238,15 @@ class Visit:
         return await gate.run(watched, left_s)
 
 
+def _with_bookmark(job: Owned) -> Owned:
+    if job.shards:
+        raise JobUnknownError(
+            f"job {job.key!r} is sharded: it has no bookmark of its own but {len(job.shards)} of its virtual shards, "
+            f"{job.shards[0]!r} to {job.shards[-1]!r}. Nothing was read or changed. Name one of these."
+        )
+    return job
+
+
 def ask_here(hook: BookmarkHook, what: str, job: str, **arguments: Any) -> Any:
     """Do an errand in this process, which looks at no file."""
     return ERRANDS[what](hook.get_conn(), job, **arguments)
@@ -220,12 +263,16 @@ def owned(hook: BookmarkHook, name: str) -> Owned | None:
     store = hook.get_conn()
     key = resolve_name(store, name)
     entry = store.index_entry(key)
+    if entry is None or DELETED_VERSION in entry:
+        sharded = find_sharded(store, key)
+        if sharded is not None:
+            return Owned(key, sharded.dag_id, sharded.task_id, sharded.rights, sharded.shards)
     if entry is None:
         head = store.look(key).head
         if head is None:
             return None
-        return Owned(key, head.owner, None, () if head.owner is None else (head.owner,))
-    return Owned(key, text(entry.get("dag_id")), text(entry.get("task_id")), owners_in(entry))
+        return Owned(key, head.owner, None, (owners_in({"dag_id": head.owner}),))
+    return Owned(key, text(entry.get("dag_id")), text(entry.get("task_id")), (owners_in(entry),))
 
 
 def text(value: object) -> str | None:

@@ -52,6 +52,10 @@ _STATUS: Mapping[type[BookmarkError], int] = {
 _RETRY_AFTER_S = "30"
 
 LOGGED = "The log of the API server says more."
+_IN_PART = (
+    "the change was made in some of the virtual shards, and not in others. The same change again takes those that are "
+    "left, and leaves the others as they are, unless they have run since."
+)
 _UNCHANGED = "Nothing was read or changed."
 # What those are told of a failure who may not see connections: its sort, and no host, table or path.
 _UNTOLD: Mapping[int, tuple[type[BookmarkError], str]] = {
@@ -111,6 +115,10 @@ async def _bookmark_error(request: Request, error: Exception) -> JSONResponse:
         log.warning("bookmarks page: %s: %s", type(error).__name__, error)
         if not isinstance(error, NotInTimeError) and not await _may_know(request):
             return _answer(status, _untold(status, error), headers)
+    if isinstance(error, errors.ShardsLeftError) and _tells_of_the_store(error):
+        log.warning("bookmarks page: %s: %s", type(error).__name__, error)
+        if not await _may_know(request):
+            return _answer(status, Refusal(error=errors.ShardsLeftError.__name__, message=f"{_IN_PART} {LOGGED}"))
     kind = _TOLD_AS.get(type(error), type(error))
     difference = error.difference if isinstance(error, MovedError) else None
     visit: Veiling | None = getattr(request.state, "visit", None)
@@ -119,6 +127,12 @@ async def _bookmark_error(request: Request, error: Exception) -> JSONResponse:
     if said != str(error):
         log.info("bookmarks page: %s: %s", kind.__name__, error)
     return _answer(status, Refusal(error=kind.__name__, message=redacted(said), difference=difference), headers)
+
+
+def _tells_of_the_store(error: errors.ShardsLeftError) -> bool:
+    """Whether a shard was refused for what not everybody is told; a child does not say for what it was."""
+    refused: Mapping[str, BookmarkError] | None = vars(error).get("refused")
+    return refused is None or any(status_of(each) >= 500 for each in refused.values())
 
 
 def _untold(status: int, error: BookmarkError) -> Refusal:

@@ -50,12 +50,14 @@ def veiled(
     return type(answer).model_validate(_without(told, hidden, _any_of(hidden)))
 
 
-def veiled_text(store: BookmarkStore, sight: Sight, said: str, job: str) -> str:
-    """Return what an error says of a job that may be looked at, without the names of neighbours that may not."""
-    consumers = [edge.consumer for edge in store.edges(job)]
-    reads = Neighbours.of_job(store, job).reads[job].values()
-    upstreams = [_upstream_in(state.fingerprint) for state in reads if state.kind == UpstreamSource.kind]
-    hidden = hidden_from(store, sight, sorted({name for name in (*consumers, *upstreams) if name in said}))
+def veiled_text(store: BookmarkStore, sight: Sight, said: str, jobs: Iterable[str]) -> str:
+    """Return what an error says of jobs that may be looked at, without the names of neighbours that may not."""
+    near: set[str] = set()
+    for job in jobs:
+        near |= {edge.consumer for edge in store.edges(job)}
+        reads = Neighbours.of_job(store, job).reads[job].values()
+        near |= {_upstream_in(state.fingerprint) for state in reads if state.kind == UpstreamSource.kind}
+    hidden = hidden_from(store, sight, sorted(name for name in near if name in said))
     return _any_of(hidden).sub(HIDDEN, said) if hidden else said
 
 

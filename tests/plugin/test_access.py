@@ -27,6 +27,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "/jobs/{job}/changes": {"kind": "reset", **_SURE},
     "/jobs/{job}/protection": _REASON,
     "/jobs/{job}/ownership/preview": _SHARE,
+    "/jobs/{job}/shards/preview": {"kind": "reset"},
+    "/jobs/{job}/shards/changes": {"kind": "reset", **_SURE},
     "/jobs/{job}/ownership": {**_SHARE, **_SURE, "expected_owner": "flights", "expected_shared_with": []},
     "/jobs/{job}/requests": {"kind": "undo", **_SURE},
     "/jobs/{job}/requests/{id}/approve": {},
@@ -51,7 +53,7 @@ def _state(world: World) -> str:
 def test_every_route_asks_for_a_login(site: Site) -> None:
     routes = site.routes()
 
-    assert len(routes) == 18
+    assert len(routes) == 20
     assert {_ask(site, None, method, path) for method, path in routes} == {401}
 
 

@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("airflow.providers.fab", reason="the FAB auth manager is not installed")
 
 from airflow_bookmarks.core.job import RunIdentity
+from airflow_bookmarks.core.rules.shard import shard_name
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.lifecycle.changes.approval import protect
 from airflow_bookmarks.lifecycle.changes.sharing import hand_over
@@ -62,6 +63,8 @@ _BODIES: Mapping[str, Mapping[str, Any]] = {
     "/preview": {"kind": "reset"},
     "/changes": {"kind": "reset", **_SURE},
     "/protection": {"reason": "asked for"},
+    "/shards/preview": {"kind": "reset"},
+    "/shards/changes": {"kind": "reset", **_SURE},
     "/ownership/preview": {"kind": "unshare", "dag": "days"},
     "/ownership": {"kind": "unshare", "dag": "days", **_SURE, "expected_owner": None, "expected_shared_with": []},
     "/requests": {"kind": "undo", **_SURE},
@@ -131,7 +134,7 @@ def _state(world: World) -> str:
 
 
 def test_logged_out_every_route_answers_401(house: House) -> None:
-    assert len(house.routes) == 18
+    assert len(house.routes) == 20
     assert {house.ask(None, method, path)[0] for method, path in house.routes} == {401}
 
 
@@ -253,3 +256,35 @@ def test_docs_say_what_to_grant() -> None:
 
     for right in ("can read on Plugins", "can edit on DAG Runs", "can read on Assets", "can edit on Assets"):
         assert right in said
+
+
+def test_sharded_job_is_for_roles_with_the_rights_on_each_of_its_shards(house: House) -> None:
+    shards = [shard_name("flights.split", number) for number in range(2)]
+    for shard in shards:
+        run_of_dag(house.world, "flights", shard)
+    hand_over(house.world.store, shards[1], "nights", renamed=True, reason="asked for", who="ada")
+    address, share = f"{API}/jobs/flights.split", {"kind": "share", "dag": "days"}
+
+    def asked(user: str) -> tuple[list[str], int, int, int]:
+        client = house.server.as_user(user)
+        listed = client.get(f"{API}/jobs", params={"search": "flights.split"}).json()["jobs"]
+        return (
+            [row["job"] for row in listed],
+            client.get(address).status_code,
+            client.post(f"{address}/shards/preview", json={"kind": "reset"}).status_code,
+            client.post(f"{address}/ownership/preview", json=share).status_code,
+        )
+
+    whole = ["flights.split"]
+    some = {"flo": shards[:1], "rae": shards[:1], "edo": shards[:1], "wim": shards[:1], "nia": shards[1:], "pia": []}
+    expected = dict.fromkeys(("ada", "otto", "uma"), (whole, 200, 200, 200))
+    expected |= dict.fromkeys(("vera", "vip"), (whole, 200, 403, 403))
+    expected |= {user: (rows, 404, 404, 404) for user, rows in some.items()}
+    assert {user: asked(user) for user in RIGHTS} == expected
+
+    version = sum(house.world.store.head(shard).version for shard in shards)
+    body = {"kind": "reset", "reason": "asked for", "expected_version": version, "confirm": "flights.split"}
+    made = {user: house.server.as_user(user).post(f"{address}/shards/changes", json=body) for user in ("flo", "uma")}
+
+    assert {user: answer.status_code for user, answer in made.items()} == {"flo": 404, "uma": 200}, made["uma"].text
+    assert [house.world.store.head(shard).epoch for shard in shards] == [2, 2]

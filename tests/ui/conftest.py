@@ -8,6 +8,7 @@ from typing import Protocol
 import pytest
 from playwright.sync_api import Browser, expect
 
+from airflow_bookmarks.core.rules.shard import shard_name
 from tests.ui import chromium
 from tests.ui.server import Server, running_server
 from tests.ui.visit import AXE, HOW_TO_AXE, Scheme, Visit, visit
@@ -34,6 +35,9 @@ TRIALS = (
     "owned",
     "misspelt",
 )
+
+# Sharded jobs of the same kind, and how many virtual shards each has.
+SPLIT, SHARDS = ("split", "split_reset", "split_rewind"), 3
 
 # A machine that does ten other things at once is slow to paint.
 expect.set_options(timeout=20_000)
@@ -66,6 +70,9 @@ def world(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> World:
     world = World.open(tmp_path_factory.mktemp("page") / "world")
     for name in TRIALS:
         world.small(f"trials.{name}")
+    for name in SPLIT:
+        for number in range(SHARDS):
+            world.small(shard_name(f"trials.{name}", number), runs=2)
     world.seed()
     world.hold("trials.held")
     return world

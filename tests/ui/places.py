@@ -76,6 +76,8 @@ PLACES = (
     _dialog("Undo"),
     _dialog("Delete"),
     _dialog("Protect"),
+    Place("job-sharded", {"job": "trials.split"}, shows="trials.split~01"),
+    Place("preview-sharded", {"job": "trials.split"}, change="Reset"),
     _dialog("Share"),
     _dialog("Hand over"),
 )

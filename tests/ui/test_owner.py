@@ -25,7 +25,7 @@ def test_job_is_shared_and_taken_back(visitors: Visitors, world: World, server: 
     dialog = begin(come, job, "Share")
     expect(dialog.get_by_label("DAG").first).to_have_value("")
     type_dag(dialog, "flights")
-    expect(told(dialog)).to_contain_text("nobody, then flights")
+    expect(told(dialog)).to_contain_text("nobody now, then flights")
     assert world.store.head(job).shared_with == (), "a preview changes nothing"
 
     confirm(dialog, job, "Share with DAG flights")
@@ -38,7 +38,7 @@ def test_job_is_shared_and_taken_back(visitors: Visitors, world: World, server: 
     expect(dialog.get_by_role("radio")).to_have_count(1)
     expect(dialog.get_by_role("radio", checked=True)).to_have_count(0)
     dialog.get_by_text("flights", exact=True).click()
-    expect(told(dialog)).to_contain_text("flights, then nobody")
+    expect(told(dialog)).to_contain_text("flights now, then nobody")
     confirm(dialog, job, "Stop sharing with DAG flights")
     done(dialog)
     assert world.store.head(job).shared_with == ()
@@ -57,7 +57,7 @@ def test_job_is_handed_over_once_one_has_said_what_the_other_dag_is(visitors: Vi
 
     dialog.get_by_text("Another DAG: ").click()
 
-    expect(told(dialog)).to_contain_text("trials, then billing, trials")
+    expect(told(dialog)).to_contain_text("trials now, then billing, trials")
     expect(told(dialog)).to_contain_text("Runs of DAG trials are refused from then on")
     confirm(dialog, job, "Hand over to DAG billing")
     expect(done(dialog)).to_contain_text("belongs to DAG 'billing'")
@@ -82,7 +82,7 @@ def test_second_of_two_who_share_at_once_is_shown_what_the_first_did(visitors: V
     expect(alert).to_contain_text("somebody else")
     assert world.store.head(job).shared_with == ("crew",)
     alert.get_by_role("button", name="Look at the new preview").click()
-    expect(told(dialog)).to_contain_text("crew, then crew, flights")
+    expect(told(dialog)).to_contain_text("crew now, then crew, flights")
     dialog.get_by_role("button", name="Share with DAG flights", exact=True).click()
     done(dialog)
     assert world.store.head(job).shared_with == ("crew", "flights")

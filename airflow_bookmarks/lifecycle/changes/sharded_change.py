@@ -144,6 +144,20 @@ def _shards(store: BookmarkStore, job: str, change: Change) -> list[str]:
 # ---- a sharded job
 
 
+def preview_shards(store: BookmarkStore, job: str, shards: Sequence[str], change: Change) -> ShardedPreview:
+    """Say what a change of a sharded job would do in some shards, without doing it; the errors are those of `preview`.
+
+    Raises:
+        OptionError: it is no change that a sharded job takes as one.
+    """
+    if change.kind not in KINDS:
+        raise OptionError(
+            f"job {job!r} is sharded, and takes {' and '.join(KINDS)} as one, not {change.kind!r}. Nothing was "
+            "changed. Name a virtual shard."
+        )
+    return _look(store, job, shards, change)
+
+
 def change_shards(
     store: BookmarkStore,
     job: str,

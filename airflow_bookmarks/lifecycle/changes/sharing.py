@@ -134,11 +134,11 @@ def preview_owner(store: BookmarkStore, job: str, shards: Sequence[str], change:
         shards: its virtual shards; none where it is whole.
 
     Raises:
-        As `share` and `hand_over`; no error for a protected job.
+        As `share` and `hand_over`; no error for a protected job that is whole, of which it can be asked for.
     """
     check_wish(job, change)
     heads = _heads(store, job, shards)
-    _check_all(store, job, heads, change, is_approved=True)
+    _check_all(store, job, heads, change, is_approved=not shards)  # a request is of one bookmark
     entries = _entries(store, heads)
     owners = {name: owner_of(store, name, head) for name, head in heads.items()}
     now = [owners_in(entries.get(name)) or owners_in({DAG_ID: owner}) for name, owner in owners.items()]

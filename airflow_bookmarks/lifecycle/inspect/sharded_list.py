@@ -41,11 +41,12 @@ def grouped(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     groups = groups_of(by_job)
     hidden = {shard for shards in groups.values() for shard in shards}
     result = [{**row, "shards": None} for job, row in by_job.items() if job not in hidden]
-    result += [_row(job, [by_job[shard] for shard in shards]) for job, shards in groups.items()]
+    result += [row_of_shards(job, [by_job[shard] for shard in shards]) for job, shards in groups.items()]
     return sorted(result, key=lambda row: str(row["job"]))
 
 
-def _row(job: str, shards: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def row_of_shards(job: str, shards: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the rows of the virtual shards of a sharded job as one; see `grouped`."""
     readable = [row for row in shards if row["damaged"] is None]
     damaged = [row for row in shards if row["damaged"] is not None]
     held = [row["lease"] for row in readable if row["lease"] is not None]

@@ -12,6 +12,7 @@ from airflow_bookmarks.core.run import watermarks
 from airflow_bookmarks.core.selection.partition_time import NEWEST_PARTITION
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.text.redaction import redacted
+from airflow_bookmarks.lifecycle.inspect.sharded_list import row_of_shards
 from airflow_bookmarks.lifecycle.state.last_plan import shown
 from airflow_bookmarks.plugin.schemas.responses import (
     ContextRow,
@@ -29,7 +30,7 @@ from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.codec.attribute import is_moment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from airflow_bookmarks.core.head import Head, Lease
@@ -73,6 +74,22 @@ def damaged_row(
     gone = f"the head of job {job!r} is gone, and it had one. Restore the table from a backup or an export."
     damaged = damage(gone if why is None else why, sight)
     return JobRow(job=job, namespace=namespace, state="DAMAGED", damaged=damaged, **index_facts(entry))
+
+
+# The first that one shard is in, its job is in: what somebody may have to do comes first.
+_STATES = ("DAMAGED", "RUNNING", "EXPIRED", "DUE", "IDLE", "NEW")
+
+
+def sharded_row(job: str, shards: Sequence[JobRow]) -> JobRow:
+    """Return a sharded job as one row, made of those of its virtual shards as the command line makes it."""
+    rows = [{**row.model_dump(), "lease": row.holder} for row in shards]
+    whole = row_of_shards(job, rows)
+    lists = {
+        name: sorted({dag_id for row in rows for dag_id in row[name]}) for name in ("former_owners", "shared_with")
+    }
+    own: dict[str, Any] = {"state": next(state for state in _STATES if any(row.state == state for row in shards))}
+    own |= {"is_deleted": False, "runs": [], "lag": None, "map_index": None, "holder": whole["lease"], **lists}
+    return JobRow(**{name: value for name, value in whole.items() if name != "lease"} | own)
 
 
 def damage(why: str | Exception, sight: Sight) -> str:

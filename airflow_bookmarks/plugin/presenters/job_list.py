@@ -1,4 +1,4 @@
-"""The list of jobs: those that somebody may look at, searched, sorted, a page of them.
+"""The list of jobs: those that somebody may look at, searched, sorted, a page of them. A sharded job is one row.
 
 The index is read whole, which is one query; heads only for the page that is shown. To sort or choose by what only the
 heads say takes one request more for each hundred jobs. What took long to read is kept for a while; the rows that are
@@ -17,13 +17,16 @@ from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.rules.lag import LagState
+from airflow_bookmarks.core.rules.shard import sharded_name
 from airflow_bookmarks.core.run import Run
 from airflow_bookmarks.lifecycle.history.timeline_switch import upstream_of
 from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, lags
 from airflow_bookmarks.lifecycle.inspect.runs import state_of, total
+from airflow_bookmarks.lifecycle.inspect.sharded_list import groups_of
 from airflow_bookmarks.lifecycle.inspect.status import readable_keys
-from airflow_bookmarks.plugin.presenters.bookmark import damaged_row, job_row
+from airflow_bookmarks.plugin.presenters.bookmark import damaged_row, job_row, sharded_row
 from airflow_bookmarks.plugin.schemas.responses import JobList, RunPoint
+from airflow_bookmarks.plugin.shards import Parts
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.table import MAX_OPERATIONS
 from airflow_bookmarks.store.transitions.naming import DELETED_VERSION, is_deleted
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.table import Attributes
 
+    _Found = Mapping[str, Attributes | Parts | str]
     _Heads = Mapping[str, Head | BookmarkError]
 
 Sort = Literal[
@@ -162,7 +166,7 @@ def job_list(store: BookmarkStore, sight: Sight, wanted: JobQuery, all_heads: Al
 
 
 def _looked_at(
-    store: BookmarkStore, sight: Sight, found: Mapping[str, Attributes | str], names: Sequence[str], wanted: JobQuery
+    store: BookmarkStore, sight: Sight, found: _Found, names: Sequence[str], wanted: JobQuery
 ) -> tuple[Sequence[str], list[JobRow], _Heads]:
     """Return the rows of a page as they are now, with their heads, and the names of all that are asked for.
 
@@ -171,7 +175,7 @@ def _looked_at(
     """
     for _ in range(_LOOKS):
         page = _cut(names, wanted)
-        heads: _Heads = store.heads_or_damage([job for job in page if not isinstance(found[job], str)])
+        heads: _Heads = store.heads_or_damage(_with_heads(found, page))
         rows = _rows(store, sight, found, page, heads)
         gone = {row.job for row in rows if wanted.state not in (None, row.state)}
         if not gone:
@@ -181,9 +185,9 @@ def _looked_at(
 
 
 def _names_by_heads(
-    store: BookmarkStore, sight: Sight, found: Mapping[str, Attributes | str], wanted: JobQuery, all_heads: AllHeads
+    store: BookmarkStore, sight: Sight, found: _Found, wanted: JobQuery, all_heads: AllHeads
 ) -> list[str]:
-    heads = all_heads.of(store, [job for job in found if not isinstance(found[job], str)])
+    heads = all_heads.of(store, _with_heads(found, found))
     rows = _rows(store, sight, found, list(found), heads)
     chosen = [row for row in rows if wanted.state in (None, row.state)]
     return [row.job for row in _sorted(chosen, wanted.sort)]
@@ -192,28 +196,63 @@ def _names_by_heads(
 # ---- which
 
 
-def _candidates(
-    store: BookmarkStore, sight: Sight, wanted: JobQuery, all_heads: AllHeads
-) -> dict[str, Attributes | str]:
+def _candidates(store: BookmarkStore, sight: Sight, wanted: JobQuery, all_heads: AllHeads) -> _Found:
     """Return by name the index entry of each job that is asked for, or why it can't be read."""
     index, damage = all_heads.index_of(store)
-    seen: dict[str, Attributes | str] = {
-        job: entry for job, entry in index.items() if sight.sees(entry) and wanted.matches(job, entry)
+    everything: dict[str, Attributes | str] = {**index, **{job: str(why) for job, why in damage.items()}}
+    shards = {job: whole for job in everything if (whole := sharded_name(job)) is not None}
+    wholes = set(shards.values())
+    seen = {
+        job: each for job, each in everything.items() if _is_seen(sight, each) and wanted.matches(job, _facts(each))
     }
-    marked = [job for job in seen if DELETED_VERSION in index[job]]
-    for job, head in store.heads_or_damage(marked).items():
-        if isinstance(head, Head) and is_deleted(index[job], head):
-            del seen[job]
-    # Whose it is, an entry that can't be read does not say.
-    return seen | {job: str(why) for job, why in damage.items() if sight.may_read_unknown and wanted.matches(job, {})}
+    # Of what belongs together all is looked at: whether it does must not depend on who asks.
+    marked = [job for job, entry in index.items() if DELETED_VERSION in entry and job in {*seen, *shards, *wholes}]
+    gone = {
+        job
+        for job, head in store.heads_or_damage(marked).items()
+        if isinstance(head, Head) and is_deleted(index[job], head)
+    }
+    found: dict[str, Attributes | Parts | str] = {job: each for job, each in seen.items() if job not in gone}
+    for whole, names in groups_of(job for job in everything if job not in gone).items():
+        others = [everything[job] for job in gone if job == whole or shards.get(job) == whole]
+        parts = Parts({job: everything[job] for job in sorted(names)}, tuple(others))
+        if not parts.is_seen(sight):
+            continue  # those of its shards that may be looked at stay rows of their own
+        for job in names:
+            found.pop(job, None)
+        if wanted.matches(whole, parts.entry) or any(job in seen for job in names):
+            found[whole] = parts
+    return found
 
 
-def _sorted_names(found: Mapping[str, Attributes | str], sort: Sort) -> list[str]:
+def _is_seen(sight: Sight, entry: Attributes | str) -> bool:
+    """Whether a job may be looked at; whose it is, an entry that can't be read does not say."""
+    return sight.may_read_unknown if isinstance(entry, str) else sight.sees(entry)
+
+
+def _facts(each: Attributes | Parts | str) -> Mapping[str, Any]:
+    """Return what the index says of a job."""
+    return {} if isinstance(each, str) else each.entry if isinstance(each, Parts) else each
+
+
+def _with_heads(found: _Found, names: Iterable[str]) -> list[str]:
+    """Return the jobs whose heads tell of these rows: the job itself, or its shards."""
+    wanted: list[str] = []
+    for job in names:
+        each = found[job]
+        if isinstance(each, Parts):
+            wanted += [shard for shard, entry in each.shards.items() if not isinstance(entry, str)]
+        elif not isinstance(each, str):
+            wanted.append(job)
+    return wanted
+
+
+def _sorted_names(found: _Found, sort: Sort) -> list[str]:
     field = sort.removeprefix("-")
     names = sorted(found)
     if field != "job":
         # What has no value comes last, whichever way it is sorted.
-        values = {job: None if isinstance(entry, str) else entry.get(field) for job, entry in found.items()}
+        values = {job: _facts(each).get(field) for job, each in found.items()}
         known = sorted((job for job in names if values[job] is not None), key=lambda job: _order(values[job]))
         unknown = [job for job in names if values[job] is None]
         return [*(reversed(known) if sort.startswith("-") else known), *unknown]
@@ -240,20 +279,27 @@ def _cut(rows: Sequence[_T], wanted: JobQuery) -> Sequence[_T]:
 # ---- what of them
 
 
-def _rows(
-    store: BookmarkStore, sight: Sight, found: Mapping[str, Attributes | str], names: Sequence[str], heads: _Heads
-) -> list[JobRow]:
-    now = store.now()
+def _rows(store: BookmarkStore, sight: Sight, found: _Found, names: Sequence[str], heads: _Heads) -> list[JobRow]:
     rows: list[JobRow] = []
     for job in names:
-        entry, head = found[job], heads.get(job)
-        if isinstance(entry, str):
-            rows.append(damaged_row(store.namespace, job, {}, entry, sight))
-        elif isinstance(head, Head):
-            rows.append(job_row(store.namespace, job, head, entry, now))
+        each = found[job]
+        if isinstance(each, Parts):
+            shards = [row_of(store, sight, shard, entry, heads.get(shard)) for shard, entry in each.shards.items()]
+            rows.append(sharded_row(job, shards))
         else:
-            rows.append(damaged_row(store.namespace, job, entry, head, sight))
+            rows.append(row_of(store, sight, job, each, heads.get(job)))
     return rows
+
+
+def row_of(
+    store: BookmarkStore, sight: Sight, job: str, entry: Attributes | str, head: Head | BookmarkError | None
+) -> JobRow:
+    """Return the row of one bookmark by its index entry and head, each of which may be damage."""
+    if isinstance(entry, str):
+        return damaged_row(store.namespace, job, {}, entry, sight)
+    if isinstance(head, Head):
+        return job_row(store.namespace, job, head, entry, store.now())
+    return damaged_row(store.namespace, job, entry, head, sight)
 
 
 def _in_full(store: BookmarkStore, page: Sequence[JobRow], heads: _Heads, runs: int) -> list[JobRow]:

@@ -1,1 +1,7 @@
-"""The routes: `read` changes nothing, `change` moves a bookmark, `ownership` says whose it is."""
+"""The routes.
+
+read       change nothing
+change     move a bookmark
+shards     move all of those of a sharded job
+ownership  say whose a job is
+"""

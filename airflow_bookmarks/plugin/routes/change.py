@@ -4,13 +4,14 @@ Each takes the permission to change the job, JSON from the page itself, a reason
 the job's name once more. What is changed is noted with the name of the logged-in user.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Body, Depends, Path
 
-from airflow_bookmarks.core.errors import ChangedMeanwhileError, OptionError
+from airflow_bookmarks.core.errors import ChangedMeanwhileError, OptionError, ShardsLeftError
 from airflow_bookmarks.core.job_state import SET_STATE, hidden
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.approval import find_request, protect, reject
@@ -19,7 +20,7 @@ from airflow_bookmarks.lifecycle.changes.sharing import check_seen_owner
 from airflow_bookmarks.plugin.audit import note
 from airflow_bookmarks.plugin.auth import Person, Sight
 from airflow_bookmarks.plugin.csrf import same_origin
-from airflow_bookmarks.plugin.dependencies import Ask, JobName, Owned, Visiting
+from airflow_bookmarks.plugin.dependencies import ALL_SHARDS, Ask, JobName, Owned, Visiting
 from airflow_bookmarks.plugin.exception_handlers import MovedError
 from airflow_bookmarks.plugin.presenters.bookmark import request_row
 from airflow_bookmarks.plugin.presenters.conflict import difference
@@ -108,7 +109,7 @@ def _change(hook: BookmarkHook, ask_for: Ask, found: Owned, asked: ask.ChangeAsk
         made: dict[str, Any] = ask_for("change", found.key, change=change, terms=terms, typed_name=asked.confirm)
         return made
 
-    told = or_moved(hook, found.key, version, make, person.sight)
+    told = or_moved(hook, found, version, make, person.sight)
     facts = {**_wish_facts(asked.change()), "reason": asked.reason, "force": asked.force}
     return answer_of(found, person, told, facts)
 
@@ -140,7 +141,7 @@ def _request(
         )
         return veiled(store, sight, told)
 
-    return or_moved(hook, found.key, version, make, lambda: sight)
+    return or_moved(hook, found, version, make, lambda: sight)
 
 
 def _approve(hook: BookmarkHook, ask_for: Ask, found: Owned, request_id: str, force: bool, person: Person) -> Changed:
@@ -162,14 +163,33 @@ def _reject(hook: BookmarkHook, found: Owned, request_id: str, reason: str, pers
     return veiled(store, sight, told)
 
 
-def or_moved(hook: BookmarkHook, job: str, seen: int, make: Callable[[], _T], sight: Callable[[], Sight]) -> _T:
-    """Make a change; if the job moved since it was looked at, say what happened meanwhile."""
+def or_moved(hook: BookmarkHook, found: Owned, seen: int, make: Callable[[], _T], sight: Callable[[], Sight]) -> _T:
+    """Make a change; if the job moved since it was looked at, say what happened meanwhile (of shards: that it did)."""
     try:
         return make()
     except ChangedMeanwhileError as error:
-        store = hook.get_conn()
+        if found.shards:
+            raise
+        store, job = hook.get_conn(), found.key
         told = veiled(store, sight(), difference(store, job, seen), store.head(job).contexts)
         raise MovedError(str(error), told) from error
+
+
+def times_of(found: Owned) -> int:
+    """Return how many times as long something may take as what is about one bookmark."""
+    return ALL_SHARDS if found.shards else 1
+
+
+@contextmanager
+def noted_in_part(found: Owned, person: Person, event: str, facts: dict[str, Any]) -> Iterator[None]:
+    """Note in Airflow's log what was changed of a sharded job before the rest of it was refused."""
+    try:
+        yield
+    except ShardsLeftError as error:
+        # From the child comes the message alone.
+        done: dict[str, Any] = {name: list(vars(error)[name]) for name in ("done", "left") if name in vars(error)}
+        _note(event, found, person, {**facts, "in_part": True, **done})
+        raise
 
 
 def check_confirmed(job: str, confirm: str) -> None:
@@ -193,10 +213,13 @@ def answer_of(
 ) -> Changed:
     """Note a change that was made in Airflow's log, and return what is told of it."""
     kept: dict[str, Any] = {
-        name: told[name] for name in ("epoch", "version", "undone_runs", "files_to_clean") if name in told
+        name: told[name]
+        for name in ("epoch", "version", "undone_runs", "files_to_clean", "shards", "unchanged_shards")
+        if name in told
     }
     is_noted = _note(event or f"bookmark.{told['change']}", found, person, {**facts, **kept})
-    return Changed(**told, said=_in_words(told), audited=is_noted)
+    shown = {name: value for name, value in told.items() if name != "by_shard"}
+    return Changed(**shown, said=_in_words(told), audited=is_noted)
 
 
 def _note(event: str, found: Owned, person: Person, facts: dict[str, Any]) -> bool:
@@ -219,8 +242,15 @@ def _in_words(told: dict[str, Any]) -> str:
         return f"job {job!r} is {how}"
     if "owner" in told:
         shared = ", ".join(map(repr, told["shared_with"]))
-        return f"job {job!r} belongs to DAG {told['owner']!r}" + (f", and may be run by {shared} too" if shared else "")
-    undone, epoch, clean = told["undone_runs"], told["epoch"]["after"], told["files_to_clean"]
+        which = f" in {told['shards']} of its virtual shards" if told.get("shards") else ""
+        also = f", and may be run by {shared} too" if shared else ""
+        return f"job {job!r} belongs to DAG {told['owner']!r}{which}{also}"
+    undone, clean = told["undone_runs"], told["files_to_clean"]
     runs = f"{undone} run{'' if undone == 1 else 's'} undone" if undone else "no run undone"
     files = f", {clean} file{'' if clean == 1 else 's'} to be removed by the next run" if clean else ""
+    if "by_shard" in told:
+        shards, same = told["shards"], told["unchanged_shards"]
+        left = f"; {same} stood there already" if same else ""
+        return f"{kind} of sharded job {job!r} is made in {shards} of its virtual shards{left}: {runs}{files}"
+    epoch = told["epoch"]["after"]
     return f"{kind} of job {job!r} is made: {runs}{files}; it stands after run {told['to_run']}, in epoch {epoch}"

@@ -14,7 +14,7 @@ from airflow_bookmarks.lifecycle.changes.sharing import change_seen_owner, previ
 from airflow_bookmarks.plugin.auth import Person
 from airflow_bookmarks.plugin.csrf import same_origin
 from airflow_bookmarks.plugin.dependencies import JobName, Owned, Visiting
-from airflow_bookmarks.plugin.routes.change import answer_of, check_confirmed, or_moved
+from airflow_bookmarks.plugin.routes.change import answer_of, check_confirmed, noted_in_part, or_moved, times_of
 from airflow_bookmarks.plugin.schemas import requests as ask
 from airflow_bookmarks.plugin.schemas.responses import Changed, OwnershipPreview
 
@@ -24,17 +24,19 @@ router = APIRouter(tags=["ownership"], dependencies=[Depends(same_origin)])
 @router.post("/jobs/{job}/ownership/preview")
 async def preview(visit: Visiting, job: JobName, wish: Annotated[ask.OwnerWish, ask.BY_KIND]) -> OwnershipPreview:
     """Say what a share, unshare or hand-over would do, without making it."""
-    found = await visit.changeable(job)
-    seen = await visit.store(lambda hook: preview_owner(hook.get_conn(), found.key, found.shards, wish.change()))
+    found = await visit.changeable_job(job)
+    seen = await visit.store(
+        lambda hook: preview_owner(hook.get_conn(), found.key, found.shards, wish.change()), times=times_of(found)
+    )
     return await visit.airflow(lambda: _preview(seen, wish.dag, visit.person))
 
 
 @router.post("/jobs/{job}/ownership")
 async def change(visit: Visiting, job: JobName, asked: Annotated[ask.OwnerAsk, ask.BY_KIND]) -> Changed:
     """Share a job with another DAG, take that back, or hand the job over."""
-    found = await visit.changeable(job)
+    found = await visit.changeable_job(job)
     check_confirmed(job, asked.confirm)
-    return await visit.store(lambda hook: _change(hook, found, asked, visit.person))
+    return await visit.store(lambda hook: _change(hook, found, asked, visit.person), times=times_of(found))
 
 
 def _preview(seen: Seen, dag: str, person: Person) -> OwnershipPreview:
@@ -57,6 +59,8 @@ def _change(hook: BookmarkHook, found: Owned, asked: ask.OwnerAsk, person: Perso
         who = person.identity.signature
         return change_seen_owner(store, found.key, found.shards, wanted, asked.seen, reason=asked.reason, who=who)
 
-    told = or_moved(hook, found.key, asked.expected_version, make, person.sight)
     facts: dict[str, Any] = {"dag": wanted.dag, "owner_before": asked.expected_owner, "reason": asked.reason}
-    return answer_of(found, person, told, facts | ({"renamed": True} if wanted.renamed else {}))
+    facts |= {"renamed": True} if wanted.renamed else {}
+    with noted_in_part(found, person, f"bookmark.{wanted.kind}", facts):
+        told = or_moved(hook, found, asked.expected_version, make, person.sight)
+    return answer_of(found, person, told, facts)

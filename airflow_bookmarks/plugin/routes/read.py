@@ -25,9 +25,10 @@ from airflow_bookmarks.plugin.presenters.bookmark import (
     job_row,
     request_row,
     run_row,
+    sharded_row,
     side_row,
 )
-from airflow_bookmarks.plugin.presenters.job_list import JobQuery, Sort, job_list, lag_states
+from airflow_bookmarks.plugin.presenters.job_list import JobQuery, Sort, job_list, lag_states, row_of
 from airflow_bookmarks.plugin.redaction import hidden_from, veiled
 from airflow_bookmarks.plugin.scan.child import may_look
 from airflow_bookmarks.plugin.schemas.responses import (
@@ -47,6 +48,7 @@ from airflow_bookmarks.plugin.schemas.responses import (
     RunList,
     RunRow,
 )
+from airflow_bookmarks.plugin.shards import live_shards
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import MAX_OPERATIONS
@@ -117,10 +119,13 @@ async def jobs_of_dag(
 @router.get("/jobs/{job}")
 async def one_job(visit: Visiting, job: JobName) -> Job:
     """Tell all of a job that is to be known at one look."""
-    found = await visit.readable(job)
-    may_change = await visit.airflow(lambda: visit.person.may_change(found.owners))
+    found = await visit.readable_job(job)
+    may_change = await visit.airflow(lambda: visit.person.may_change_each(found.rights))
     sight = await visit.sight()
-    return await visit.store(lambda hook: _job(hook, found, visit, sight, may_change))
+    if found.shards:
+        return await visit.store(lambda hook: _sharded_job(hook, found, sight, may_change))
+    told = await visit.store(lambda hook: _job(hook, found, visit, sight, may_change))
+    return told.model_copy(update={"sharded_job": await visit.sharded_job_of(found.key)})
 
 
 @router.get("/jobs/{job}/runs")
@@ -221,6 +226,15 @@ def _job(hook: BookmarkHook, found: Owned, visit: Visiting, sight: Sight, may_ch
         may_look=may_look(),
     )
     return veiled(store, sight, told, head.contexts)
+
+
+def _sharded_job(hook: BookmarkHook, found: Owned, sight: Sight, may_change: bool) -> Job:
+    store = hook.get_conn()
+    live = live_shards(store, found.shards)
+    rows = [row_of(store, sight, shard, entry, head) for shard, (entry, head) in live.items()]
+    whole = sharded_row(found.key, rows)
+    return Job(**whole.model_dump(), **_NOTHING_MORE, default_option=hook.default_option, may_change=may_change,
+               may_look=may_look(), shard_rows=rows)  # fmt: skip
 
 
 def _state(hook: BookmarkHook, job: str, head: Head, sight: Sight) -> dict[str, str]:

@@ -13,12 +13,13 @@ from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.lifecycle.changes.approval import approve, find_request, request
 from airflow_bookmarks.lifecycle.changes.change import Change, apply, preview
 from airflow_bookmarks.lifecycle.changes.naming import delete
+from airflow_bookmarks.lifecycle.changes.sharded_change import change_shards, preview_shards
 from airflow_bookmarks.lifecycle.inspect.lag import lag
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.inspect.runs import page_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -49,6 +50,18 @@ def _change(
         return delete(store, job, typed_name=typed_name, clean=wanted.clean, **given).as_dict()
     # Rights were asked on this bookmark: where it is the whole of a sharded job, its shards are left alone.
     return apply(store, job, wanted, **given).as_dict()
+
+
+def _preview_shards(store: BookmarkStore, job: str, shards: Sequence[str], change: Mapping[str, Any]) -> dict[str, Any]:
+    return preview_shards(store, job, shards, _change_of(change)).as_dict()
+
+
+def _change_shards(
+    store: BookmarkStore, job: str, shards: Sequence[str], change: Mapping[str, Any], terms: Mapping[str, Any]
+) -> dict[str, Any]:
+    given = {**terms, "who": Identity(**terms["who"]).signature}
+    # Those on which rights were asked, and no others.
+    return change_shards(store, job, shards, _change_of(change), **given).as_dict()
 
 
 def _request(
@@ -94,6 +107,8 @@ ERRANDS: Mapping[str, Callable[..., Any]] = {
     "files": _files,
     "preview": _preview,
     "change": _change,
+    "preview_shards": _preview_shards,
+    "change_shards": _change_shards,
     "request": _request,
     "approve": _approve,
 }

@@ -49,6 +49,20 @@ class RewindWish(Ask):
         return Change("rewind", str(self.to_run), contexts, clean=self.clean)
 
 
+class ShardedRewindWish(Ask):
+    """Each virtual shard back to after a run: the last one that an execution made there, or that came by a time."""
+
+    kind: Literal["rewind"]
+    to: Annotated[str, Field(min_length=1, max_length=1000)]
+    clean: bool = False
+    contexts: _Names | None = None
+
+    def change(self) -> Change:
+        """Return it as the change that it asks for."""
+        contexts = None if self.contexts is None else tuple(self.contexts)
+        return Change("rewind", self.to, contexts, clean=self.clean)
+
+
 class SetWish(Ask):
     """One context to a position that no run left: "now", a time, or the number of a run of an upstream."""
 
@@ -192,6 +206,10 @@ class Rewind(RewindWish, Forced):
     """A rewind that is meant."""
 
 
+class ShardedRewind(ShardedRewindWish, Forced):
+    """A rewind of a sharded job that is meant."""
+
+
 class Set(SetWish, Forced):
     """A set that is meant."""
 
@@ -241,6 +259,8 @@ class UnprotectRequest(UnprotectWish, Sure):
 BY_KIND: Any = Body(discriminator="kind")
 Wish = ResetWish | RewindWish | SetWish | SetStateWish | UndoWish | DeleteWish
 ChangeAsk = Reset | Rewind | Set | SetState | Undo | DeleteJob
+ShardedWish = ResetWish | ShardedRewindWish
+ShardedAsk = Reset | ShardedRewind
 OwnerWish = ShareWish | UnshareWish | HandOverWish
 OwnerAsk = Share | Unshare | HandOver
 RequestAsk = (

@@ -45,6 +45,11 @@ class JobRow(Answer):
     for the reason in `damaged`). `lag` is the worst of its states behind the jobs that it reads; None: it reads none.
     `is_deleted`: its bookmark was deleted, and it has not run since. `dag_id` is the DAG that owns the job, and
     `former_owners` are those that did before; `shared_with` lists DAGs that may run it too.
+
+    A sharded job is one row, with counts of the virtual shards that there are, that a run holds, that have something to
+    publish or to remove, and that can't be read; these are null for any other job. A number or name that its shards do
+    not share is null; `version` is the sum, `watermark` the highest, `last_commit_at` the last. `state` is the first of
+    DAMAGED, RUNNING, EXPIRED, DUE, IDLE, NEW that a shard is in; `damaged` and `holder` are those of one shard.
     """
 
     job: str
@@ -71,6 +76,10 @@ class JobRow(Answer):
     lag: str | None = None
     runs: list[RunPoint] = []
     damaged: str | None = None
+    shards: int | None = None
+    held_shards: int | None = None
+    due_shards: int | None = None
+    damaged_shards: int | None = None
 
 
 class JobList(Answer):
@@ -161,6 +170,9 @@ class Job(JobRow):
     that name none; `job_state` has the values of `job.state` as short JSON texts, `(hidden)` where the connection hides
     them; `side_runs` are the newest runs with another option. `may_change`: whether the user may. `may_look`: whether
     the deployment lets the page look at any files; without it, it refuses what has to.
+
+    A sharded job has its virtual shards as `shard_rows`, and nothing of what each shard has for itself. `sharded_job`
+    is the job of which this one is a virtual shard; null also where the user may not look at all of that.
     """
 
     contexts: list[ContextRow]
@@ -172,6 +184,8 @@ class Job(JobRow):
     default_option: str | None
     may_change: bool
     may_look: bool
+    shard_rows: list[JobRow] = []
+    sharded_job: str | None = None
 
 
 # ---- runs, files, events
@@ -444,6 +458,40 @@ class Preview(Answer):
     needs_approval: bool
 
 
+class ShardPreview(Answer):
+    """What a change would do in one virtual shard."""
+
+    version: int
+    to_run: int
+    undone_runs: int
+    read_again: ReadAgain
+
+
+class ShardedPreview(Answer):
+    """What a change of a sharded job would do: sums over its virtual shards, and each that would change.
+
+    `version`, the sum of theirs, goes into the change as `expected_version`. `unchanged_shards` counts those that stand
+    there already. `consumers` maps each job that has consumed an undone run of a shard to the highest one; `holders`
+    each shard that a run holds to that run.
+    """
+
+    job: str
+    change: str
+    version: int
+    shards: int
+    unchanged_shards: int
+    undone_run_count: int
+    unreadable_runs: list[str]
+    read_again: ReadAgain
+    consumers: dict[str, int]
+    hidden_consumers: int
+    written_twice: list[str]
+    files_to_clean: int
+    files_left_by_undone_runs: int | None
+    holders: dict[str, str]
+    by_shard: dict[str, ShardPreview]
+
+
 class OwnershipRow(Answer):
     """Whose a job is. Of a sharded job `version` is the sum, and `owner` null where its shards have several."""
 
@@ -485,7 +533,8 @@ class Moved(Answer):
 class Changed(Answer):
     """What a change did. `said` tells it in words; `audited`: Airflow's own log has a row of it.
 
-    `shards` counts the virtual shards that it changed; null: the job has none.
+    `shards` counts the virtual shards that it changed, and `unchanged_shards` those that stood there already; null: the
+    job has none.
     """
 
     job: str
@@ -506,6 +555,7 @@ class Changed(Answer):
     requested_by: str | None = None
     approved_by: str | None = None
     shards: int | None = None
+    unchanged_shards: int | None = None
 
 
 class Requested(Answer):

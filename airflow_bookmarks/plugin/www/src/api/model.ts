@@ -47,5 +47,10 @@ export type RequestAsk =
   | Schemas["HandOverRequest"];
 /** A change of whose a job is, as it is previewed. */
 export type OwnerWish = Schemas["ShareWish"] | Schemas["UnshareWish"] | Schemas["HandOverWish"];
+/** A change of a sharded job, as it is previewed. */
+export type ShardedWish = Schemas["ResetWish"] | Schemas["ShardedRewindWish"];
 /** The same as it is made. */
+export type ShardedAsk = Schemas["Reset"] | Schemas["ShardedRewind"];
+export type ShardedPreview = Schemas["ShardedPreview"];
+/** A change of an owner as it is made. */
 export type OwnerAsk = Schemas["Share"] | Schemas["Unshare"] | Schemas["HandOver"];

@@ -7,7 +7,7 @@ import {
   useQueryClient,
 } from "@tanstack/react-query";
 import client, { ApiError, take } from "./client";
-import type { ChangeAsk, OwnerAsk, OwnerWish, RequestAsk, Wish } from "./model";
+import type { ChangeAsk, OwnerAsk, OwnerWish, RequestAsk, ShardedAsk, ShardedWish, Wish } from "./model";
 import type { paths } from "./schema";
 
 /** What the list of jobs can be asked for. */
@@ -162,6 +162,31 @@ export function useOwnershipPreview(job: string, wish: OwnerWish | undefined) {
     staleTime: Number.POSITIVE_INFINITY,
     refetchOnReconnect: false,
     refetchOnWindowFocus: false,
+  });
+}
+
+/** What a change of a sharded job would do; made once, as `usePreview`. */
+export function useShardedPreview(job: string, wish: ShardedWish | undefined) {
+  return useQuery({
+    queryKey: ["preview of the shards", job, wish],
+    queryFn:
+      wish === undefined
+        ? skipToken
+        : ({ signal }) =>
+            take(client.POST("/api/v1/jobs/{job}/shards/preview", { params: { path: { job } }, body: wish, signal })),
+    gcTime: 0,
+    staleTime: Number.POSITIVE_INFINITY,
+    refetchOnReconnect: false,
+    refetchOnWindowFocus: false,
+  });
+}
+
+/** Change all virtual shards of a job. */
+export function useShardedChange(job: string) {
+  return useMutation({
+    mutationFn: (body: ShardedAsk) =>
+      take(client.POST("/api/v1/jobs/{job}/shards/changes", { params: { path: { job } }, body })),
+    onSettled: useForgetting(job),
   });
 }
 

@@ -2,6 +2,7 @@ import { Alert, Stack, Text } from "@chakra-ui/react";
 import { useEffect, useRef } from "react";
 import type { Changed, Requested } from "../api/model";
 import { Marks, pairsOf } from "./Marks";
+import { shardsInWords } from "./sharded";
 
 /** The last step: what the server did, in its words. */
 export function AnswerView({ answer }: { answer: Changed | Requested }) {
@@ -29,6 +30,7 @@ export function AnswerView({ answer }: { answer: Changed | Requested }) {
 
 function Made({ changed }: { changed: Changed }) {
   const { watermarks, unreadable_runs: unreadable, requested_by, approved_by } = changed;
+  const shards = shardsInWords(changed);
   return (
     <>
       {Object.keys(watermarks).length > 0 && (
@@ -42,6 +44,7 @@ function Made({ changed }: { changed: Changed }) {
           </Alert.Description>
         </Alert.Root>
       )}
+      {shards !== undefined && <Text>{shards}</Text>}
       {requested_by && approved_by && (
         <Text>
           Asked for by {requested_by}, approved by {approved_by}.

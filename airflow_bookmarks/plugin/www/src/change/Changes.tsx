@@ -5,6 +5,7 @@ import { ChangeDialog } from "./ChangeDialog";
 import { OwnerDialog } from "./OwnerDialog";
 import type { OwnerKind } from "./owner";
 import { ProtectDialog } from "./ProtectDialog";
+import { ShardedDialog } from "./ShardedDialog";
 import type { Kind } from "./wish";
 
 interface ChangesProps {
@@ -22,6 +23,7 @@ export function Changes({ job, picked, onPicked }: ChangesProps) {
   const opener = useRef<HTMLButtonElement>(null);
   if (!job.may_change) return <Text color="fg.muted">{notAllowed(job)}</Text>;
   const kinds = job.is_deleted ? (["undo"] as const) : KINDS.filter((kind) => isOffered(kind, job));
+  const isSharded = job.shards != null;
   // To pick a run is to want to go back to it.
   const opened = chosen ?? (picked === undefined ? undefined : "rewind");
   const close = () => {
@@ -51,7 +53,10 @@ export function Changes({ job, picked, onPicked }: ChangesProps) {
       </HStack>
       {opened === "protection" && <ProtectDialog job={job} opener={opener} onClosed={close} />}
       {isOwnerKind(opened) && <OwnerDialog job={job} kind={opened} opener={opener} onClosed={close} />}
-      {opened !== undefined && opened !== "protection" && !isOwnerKind(opened) && (
+      {isSharded && (opened === "reset" || opened === "rewind") && (
+        <ShardedDialog job={job} kind={opened} opener={opener} onClosed={close} />
+      )}
+      {!isSharded && opened !== undefined && opened !== "protection" && !isOwnerKind(opened) && (
         <ChangeDialog job={job} kind={opened} picked={picked} opener={opener} onClosed={close} />
       )}
     </>
@@ -64,8 +69,13 @@ function isOwnerKind(kind: Opened | undefined): kind is OwnerKind {
   return kind === "share" || kind === "unshare" || kind === "hand-over";
 }
 
+const OF_SHARDS: ReadonlySet<Opened> = new Set(["reset", "rewind", "share", "unshare", "hand-over"]);
+
 /** A job of no DAG is nobody's to share, and what is not shared can't be taken back. */
 function isOffered(kind: Opened, job: Job): boolean {
+  if (job.shards != null && !OF_SHARDS.has(kind)) return false;
+  // A sharded job has one owner: a virtual shard is shared and handed over with the others.
+  if (job.sharded_job != null && isOwnerKind(kind)) return false;
   if (kind === "share") return job.dag_id != null;
   return kind !== "unshare" || job.shared_with.length > 0;
 }

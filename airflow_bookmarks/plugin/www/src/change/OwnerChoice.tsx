@@ -1,10 +1,8 @@
 import { Field, Input, RadioGroup, Stack, Text } from "@chakra-ui/react";
-import { useEffect, useState } from "react";
 import type { Job } from "../api/model";
+import { useSettledText } from "../parts/useSettledText";
 import { Radio } from "./ContextChoice";
 import type { OwnerDraft } from "./owner";
-
-const PAUSE_MS = 400;
 
 interface OwnerChoiceProps {
   job: Job;
@@ -57,15 +55,9 @@ export function OwnerChoice({ job, draft, onDraft }: OwnerChoiceProps) {
 const SHARE = "Another DAG may run the job too. It stays its owner's, and sharing gives nobody a right on this page.";
 const HAND_OVER = "The job belongs to another DAG from then on.";
 
-/** The id of a DAG; what is typed counts as soon as one pauses. */
+/** The id of a DAG. */
 function DagField({ typed, onTyped }: { typed: string; onTyped: (text: string) => void }) {
-  const [text, setText] = useState(typed);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only another text begins another pause
-  useEffect(() => {
-    if (text === typed) return;
-    const timer = setTimeout(() => onTyped(text), PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
+  const [text, setText] = useSettledText(typed, onTyped);
   return (
     <Field.Root required>
       <Field.Label>

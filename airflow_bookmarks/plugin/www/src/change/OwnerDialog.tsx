@@ -86,7 +86,13 @@ export function OwnerDialog({ job, kind, opener, onClosed }: OwnerDialogProps) {
         />
       </Step>
       {sent.phase === "refused" && (
-        <TroubleView job={begun.job} error={sent.error} version={begun.version ?? 0} onPreview={lookAgain} />
+        <TroubleView
+          job={begun.job}
+          error={sent.error}
+          version={begun.version ?? 0}
+          onPreview={lookAgain}
+          isSharded={begun.shards != null}
+        />
       )}
     </Frame>
   );

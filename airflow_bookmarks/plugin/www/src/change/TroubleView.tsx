@@ -12,10 +12,12 @@ interface TroubleViewProps {
   version: number;
   /** Look at the new preview; where there is none, nothing is offered. */
   onPreview?: () => void;
+  /** Whether the job is sharded, so that what is noted stands with each of its shards. */
+  isSharded?: boolean;
 }
 
 /** Why something was not done, or that nobody knows whether it was, and what can be done about it. */
-export function TroubleView({ job, error, version, onPreview }: TroubleViewProps) {
+export function TroubleView({ job, error, version, onPreview, isSharded }: TroubleViewProps) {
   const trouble = troubleOf(error);
   const box = useRef<HTMLDivElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: each refusal takes the focus, so that it is read out
@@ -48,7 +50,10 @@ export function TroubleView({ job, error, version, onPreview }: TroubleViewProps
                 Look at the new preview
               </Button>
             )}
-            {trouble.offer === "look" && <Look job={job} version={version} />}
+            {trouble.offer === "look" && isSharded && (
+              <Text>It may have been made all the same, in some shards or all. The events of each shard tell.</Text>
+            )}
+            {trouble.offer === "look" && !isSharded && <Look job={job} version={version} />}
           </Stack>
         </Alert.Description>
       </Alert.Content>

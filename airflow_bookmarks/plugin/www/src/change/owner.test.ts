@@ -47,9 +47,9 @@ describe("a change of an owner", () => {
     }));
   it("is told line by line", () =>
     expect(ownerFactsOf(SEEN).map(({ says }) => says)).toEqual([
-      "flights, then nights",
+      "flights now, then nights",
       "days (as before)",
-      "flights, then nights, flights",
+      "flights now, then nights, flights",
     ]));
 });
 

@@ -89,5 +89,5 @@ function listed(dags: readonly string[]): string {
 }
 
 function moved(before: string, after: string): string {
-  return before === after ? `${after} (as before)` : `${before}, then ${after}`;
+  return before === after ? `${after} (as before)` : `${before} now, then ${after}`;
 }

@@ -30,6 +30,8 @@ const TITLES: Record<string, [string, Offer]> = {
   JobUnknownError: ["There is no such job", "nothing"],
   ProtectedError: ["The job is protected", "preview"],
   RequestUnknownError: ["There is no such request", "nothing"],
+  ShardsBusyError: ["Runs hold shards of the job", "force"],
+  ShardsLeftError: ["Some shards were changed, and others were not", "preview"],
   RunUnknownError: ["There is no such run", "nothing"],
 };
 

@@ -4,9 +4,10 @@ import { Link as RouterLink } from "react-router-dom";
 import type { Job } from "../api/model";
 import { Ago } from "../parts/Ago";
 import { CopyButton } from "../parts/CopyButton";
+import { JobLink } from "../parts/JobLink";
 import { StateBadge } from "../parts/StateBadge";
 import { inFull } from "../words/number";
-import { numbersOf, stillToDo, taskWords } from "./standing";
+import { numbersOf, shardWords, stillToDo, taskWords } from "./standing";
 import { dagPage, taskPage } from "./task";
 
 /** Which job it is, where it stands, who works on it, and what it still owes. */
@@ -42,6 +43,7 @@ export function JobHead({ job }: { job: Job }) {
 }
 
 function Facts({ job }: { job: Job }) {
+  const isMixed = job.shards != null && job.run_number == null;
   return (
     <Box borderWidth="1px" borderRadius="md" bg="bg.subtle" p={3}>
       <DataList.Root display="flex" flexDirection="row" flexWrap="wrap" columnGap={8} rowGap={3} size="sm">
@@ -60,14 +62,20 @@ function Facts({ job }: { job: Job }) {
         <Fact title="Last commit">
           <Ago at={job.last_commit_at} />
         </Fact>
-        <RunFact job={job} />
+        {job.shards != null && <Fact title="Virtual shards">{shardWords(job)}</Fact>}
+        {job.sharded_job != null && (
+          <Fact title="Virtual shard of">
+            <JobLink job={job.sharded_job} />
+          </Fact>
+        )}
+        {!isMixed && <RunFact job={job} />}
         {job.lag && (
           <Fact title="Lag">
             <StateBadge state={job.lag} />
           </Fact>
         )}
         <Fact title="Epoch">
-          {job.epoch == null ? "unknown" : inFull(job.epoch)}
+          {job.epoch == null ? (job.shards != null ? "differs by shard" : "unknown") : inFull(job.epoch)}
           {job.version != null && (
             <Text as="span" fontSize="xs" color="fg.muted" ms={2}>
               version {inFull(job.version)}

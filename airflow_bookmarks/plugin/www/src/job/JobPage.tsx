@@ -9,6 +9,7 @@ import { Problem } from "../parts/Problem";
 import { BackToList } from "./BackToList";
 import { JobHead } from "./JobHead";
 import { JobTabs } from "./JobTabs";
+import { Shards } from "./Shards";
 
 /** One job: where it stands, what it did, and what can be done with it. */
 export function JobPage({ job }: { job: string }) {
@@ -41,6 +42,16 @@ function Trouble({ job, error, onRetry }: { job: string; error: Error; onRetry: 
 
 function Known({ job }: { job: Job }) {
   const [picked, setPicked] = useState<RunRow>();
+  if (job.shards != null) {
+    return (
+      <>
+        <JobHead job={job} />
+        {job.damaged != null && <Damage why={job.damaged} />}
+        <Changes job={job} picked={undefined} onPicked={setPicked} />
+        <Shards job={job} />
+      </>
+    );
+  }
   if (job.state === "DAMAGED") {
     return (
       <>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { numbersOf, stillToDo, taskWords } from "./standing";
+import { numbersOf, shardWords, stillToDo, taskWords } from "./standing";
 
 describe("what is still to be done", () => {
   it("is nothing for a job that is done", () =>
@@ -29,4 +29,12 @@ describe("the run of a job", () => {
     }));
   it("may be none", () => expect(numbersOf({ run_number: 4, data_run_number: 0 }).said).toBe("before the first run"));
   it("may not be known", () => expect(numbersOf({}).said).toBe("unknown"));
+});
+
+describe("the shards of a job", () => {
+  it.each([
+    [{ shards: null }, undefined],
+    [{ shards: 64, held_shards: 0, due_shards: 0, damaged_shards: 0 }, "64"],
+    [{ shards: 64, held_shards: 2, due_shards: 1, damaged_shards: 3 }, "64, 2 held, 1 due, 3 damaged"],
+  ])("%j are %s", (job, words) => expect(shardWords(job)).toBe(words));
 });

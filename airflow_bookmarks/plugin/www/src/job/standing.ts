@@ -1,4 +1,4 @@
-import type { Job } from "../api/model";
+import type { Job, JobRow } from "../api/model";
 import { inFull } from "../words/number";
 
 /** Say what is committed or undone and still to be finished; nothing for a job that owes nothing. */
@@ -27,6 +27,20 @@ export function numbersOf({
   if (data == null || data === last) return { title: "Run", said: inFull(last), last: undefined };
   const said = data === 0 ? "before the first run" : `after run ${inFull(data)}`;
   return { title: "Data stands", said, last: `last number ${inFull(last)}` };
+}
+
+/** Say how many virtual shards a sharded job has, and how many of them need a look: "64, 2 held". */
+export function shardWords(
+  job: Pick<JobRow, "shards" | "held_shards" | "due_shards" | "damaged_shards">,
+): string | undefined {
+  if (job.shards == null) return undefined;
+  const parts = [
+    [job.held_shards, "held"],
+    [job.due_shards, "due"],
+    [job.damaged_shards, "damaged"],
+  ] as const;
+  const said = parts.flatMap(([number, what]) => (number ? [`${inFull(number)} ${what}`] : []));
+  return [inFull(job.shards), ...said].join(", ");
 }
 
 /** Say which task makes the runs of a job: "clean [3]"; undefined where Airflow never did. */

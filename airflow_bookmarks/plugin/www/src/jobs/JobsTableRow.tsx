@@ -1,6 +1,7 @@
 import { Box, Flex, HStack, Icon, Link, Table, Text } from "@chakra-ui/react";
 import { Link as RouterLink } from "react-router-dom";
 import type { JobRow } from "../api/model";
+import { shardWords } from "../job/standing";
 import { Ago } from "../parts/Ago";
 import { JobLink } from "../parts/JobLink";
 import { StateBadge } from "../parts/StateBadge";
@@ -15,6 +16,11 @@ export function JobsTableRow({ row }: { row: JobRow }) {
       <Table.Cell minW="14rem" maxW="28rem" whiteSpace="normal">
         <JobLink job={row.job} />
         <Owner row={row} />
+        {row.shards != null && (
+          <Text fontSize="xs" color="fg.muted">
+            virtual shards: {shardWords(row)}
+          </Text>
+        )}
         {row.damaged && (
           <Text fontSize="xs" colorPalette="red" color="colorPalette.fg" lineClamp={2} title={row.damaged}>
             {row.damaged}
@@ -30,8 +36,20 @@ export function JobsTableRow({ row }: { row: JobRow }) {
       <Table.Cell>
         <Watermark of={row.watermark} />
       </Table.Cell>
-      <Table.Cell>{row.lag ? <StateBadge state={row.lag} /> : <Nothing why="reads no other job" />}</Table.Cell>
-      <Table.Cell textAlign="end">{row.epoch == null ? <Nothing why="not known" /> : inFull(row.epoch)}</Table.Cell>
+      <Table.Cell>
+        {row.lag ? (
+          <StateBadge state={row.lag} />
+        ) : (
+          <Nothing why={row.shards == null ? "reads no other job" : "is told by shard"} />
+        )}
+      </Table.Cell>
+      <Table.Cell textAlign="end">
+        {row.epoch == null ? (
+          <Nothing why={row.shards == null ? "not known" : "differs by shard"} />
+        ) : (
+          inFull(row.epoch)
+        )}
+      </Table.Cell>
       <Table.Cell>
         <Flex gap={3} justifyContent="flex-end">
           <Text>{row.run_number == null ? "" : inFull(row.run_number)}</Text>

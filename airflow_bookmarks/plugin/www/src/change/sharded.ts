@@ -1,0 +1,72 @@
+import type { Changed, ShardedAsk, ShardedPreview, ShardedWish } from "../api/model";
+import { count } from "../words/number";
+import { contextName, type Settled } from "./setting";
+import type { Sure } from "./wish";
+import { againInWords, consumersInWords, type Fact } from "./words";
+
+export type ShardedKind = ShardedWish["kind"];
+
+/** What the form of a change of a sharded job holds. */
+export interface ShardedDraft {
+  kind: ShardedKind;
+  /** A run id or a time, as typed. */
+  to: string;
+  /** Only these; null: all of them. */
+  contexts: readonly string[] | null;
+  clean: boolean;
+}
+
+/** Return the change that a form asks for, or what it lacks to be one. */
+export function shardedWishOf({ kind, to, contexts, clean }: ShardedDraft): Settled<ShardedWish> {
+  if (contexts?.length === 0) return { lacks: "a context" };
+  const scope = contexts === null ? { clean } : { clean: false, contexts: [...contexts].sort() };
+  if (kind === "reset") return { value: { kind, ...scope } };
+  return to.trim() === "" ? { lacks: "a run id or a time" } : { value: { kind, to: to.trim(), ...scope } };
+}
+
+/** Name a change of a sharded job, as a button does. */
+export function shardedActionName(wish: ShardedWish): string {
+  const of = wish.contexts == null ? "all shards" : `${wish.contexts.map(contextName).join(", ")} in all shards`;
+  return wish.kind === "reset" ? `Reset ${of}` : `Rewind ${of} to ${wish.to}`;
+}
+
+/** Say what a change of a sharded job would do, line by line: sums over its shards. */
+export function shardedFactsOf(seen: ShardedPreview): Fact[] {
+  const same = seen.unchanged_shards;
+  return [
+    {
+      label: "Virtual shards",
+      says: count(seen.shards, "shard"),
+      ...(same > 0 ? { note: `${count(same, "shard")} there already, and left alone` } : {}),
+    },
+    { label: "Runs undone", says: seen.undone_run_count === 0 ? "none" : count(seen.undone_run_count, "run") },
+    { label: "Read again", says: againInWords(seen.read_again) },
+    {
+      label: "Consumers affected",
+      says: consumersInWords({ consumers: seen.consumers, hiddenConsumers: seen.hidden_consumers }),
+    },
+    ...(seen.files_to_clean > 0
+      ? [{ label: "Removed", says: `${count(seen.files_to_clean, "file")}, by the next runs. This can't be undone.` }]
+      : []),
+    ...(seen.files_left_by_undone_runs === 0
+      ? []
+      : [{ label: "Left by undone runs", says: leftInWords(seen.files_left_by_undone_runs) }]),
+    ...(seen.unreadable_runs.length === 0
+      ? []
+      : [{ label: "Can't be read", says: `${seen.unreadable_runs.join(", ")}; not counted above` }]),
+  ];
+}
+
+/** Return the body that makes a change, of the job as it was previewed. */
+export function shardedBody(wish: ShardedWish, job: string, sure: Sure, version: number): ShardedAsk {
+  return { ...wish, reason: sure.reason.trim(), expected_version: version, confirm: job, force: sure.force };
+}
+
+/** Say of a change that was made in how many shards; undefined where the job has none. */
+export function shardsInWords({ shards }: Pick<Changed, "shards">): string | undefined {
+  return shards == null ? undefined : `${count(shards, "virtual shard")}, each with an event of its own.`;
+}
+
+function leftInWords(left: number | null): string {
+  return left === null ? "not known" : `${count(left, "file")} in a target`;
+}
