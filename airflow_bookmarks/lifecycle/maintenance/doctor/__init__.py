@@ -1,6 +1,14 @@
 """Doctor: proves the stored state of jobs, names in words what is wrong, and mends what can be mended safely.
 
 `examine` reads and changes nothing. `repair` does what a finding says under `repair`; it never touches a position.
+
+- `survey`: everything that the table says of one job, read once
+- `examination`: all looks at a survey, in their order; `finding`: what one of them found; `repair`: what mends it
+- `head`: numbers, lease, what is due, and the entry in the index of jobs
+- `history`: lines and runs
+- `context`: positions, edges to upstreams, gaps, partitions and unknown kinds
+- `payload`: stored bytes, and who may read the file that holds them
+- `target`: published files, staging, and paths that are not the job's own
 """
 
 from airflow_bookmarks.lifecycle.maintenance.doctor.examination import examine
