@@ -26,6 +26,7 @@ from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal, danger
 from airflow_bookmarks.sources.files.planner import FileSource, left_out
 from airflow_bookmarks.sources.shard import ShardedUpstream
 from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.spark.readers.avro import as_read, as_written
 from airflow_bookmarks.spark.readers.by_format import ByFormat, set_option
 from airflow_bookmarks.spark.readers.change import ColumnRule
 from airflow_bookmarks.spark.readers.corrupt import find_corrupt
@@ -431,8 +432,8 @@ class BookmarkedReader(ByFormat):
         check_format(self._job.spark, name, self._label)
         # The types are in the schema; that there are names only says that the paths carry partitions.
         plan_of_names = plan.with_partition_types(dict.fromkeys(partitions, "string"))
-        fmt = Format(self._label, name, options, schema)
-        return read_plan(
+        fmt = Format(self._label, name, options, as_read(schema) if name == "avro" and schema is not None else schema)
+        frame = read_plan(
             self._job.spark,
             open_one_filesystem(plan.roots or ["/"]),
             plan_of_names,
@@ -441,6 +442,7 @@ class BookmarkedReader(ByFormat):
             "paths",
             recorded,
         )
+        return as_written(frame, schema) if name == "avro" and schema is not None else frame
 
     def _given_of_files(self) -> list[str]:
         """Return the names of the given options that mean something for files alone."""

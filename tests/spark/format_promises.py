@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from airflow_bookmarks.spark.readers.files import Way
 from tests.spark.lake import Lake, columns_of, rows_of
+from tests.spark.round_trip import frames, outcome, table
 from tools.jars import fetch
 
 FORMATS = ["avro", "csv", "json", "orc", "parquet", "text", "xml"]
@@ -203,3 +204,22 @@ def test_file_that_is_no_avro_is_told_by_spark(lake: Lake) -> None:
     with pytest.raises(Exception, match=r"b\.avro"), lake.job() as job:
         job.read("raw").format("avro").load(lake.path("raw")).collect()
     assert lake.state()[1] == 0
+
+
+def test_upstream_reads_what_was_written_as_avro_as_the_table_says(lake: Lake) -> None:
+    lake.spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")  # where a clock hour comes twice
+    found = {kind: outcome(lake, "avro", kind, frame) for kind, frame in frames(lake.spark).items()}
+    assert found == table()["avro"], "\n".join(f"{kind}: {said}" for kind, said in found.items())
+
+
+def test_small_integers_of_avro_come_back_within_other_types_and_beside_partitions(lake: Lake) -> None:
+    ddl = "t TINYINT, s STRUCT<x: SMALLINT, y: ARRAY<TINYINT>>, m MAP<STRING, SMALLINT>, p TINYINT"
+    written = lake.spark.createDataFrame([(1, (2, [3, None]), {"k": 4}, 5), (None, None, None, -5)], ddl)
+    for _ in range(2):
+        with lake.job("first") as job:
+            job.write(written, "out", when_empty="publish").partitionBy("p").format("avro").save(lake.path("first"))
+    for rows in (2 * rows_of(written), []):
+        with lake.job("second") as job:
+            frame = job.read("raw").upstream("first")
+            assert columns_of(frame) == columns_of(written)
+            assert rows_of(frame) == sorted(rows, key=repr)
