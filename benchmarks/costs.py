@@ -1,7 +1,8 @@
 """What a run costs in requests and money: the table of docs/operations/costs.md, counted and not reckoned.
 
 Sources lie on a server that lists as S3 does, the target in moto, the state in DynamoDB Local, which tells the units of
-each request as DynamoDB does. A run is counted from its begin to the end of its publish.
+each read as DynamoDB does; those of writes follow from the sizes of the items (`benchmarks.capacity`). A run is counted
+from its begin to the end of its publish.
 
     $ python -m benchmarks.costs            # prints the table
 """
@@ -12,7 +13,7 @@ import argparse
 import logging
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -29,15 +30,18 @@ from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.backends.dynamodb import DynamoTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from benchmarks.capacity import WriteUnits
 from tests.files.s3_stand_in import StandIn, stand_in
 from tools.servers import dynamodb_local, moto_server
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
+    from airflow_bookmarks.store.backends.wire import Wire
+
 _REGION, _CREDENTIAL = "us-east-1", "testing"
 _SOURCES, _TARGETS = "lake", "targets"
-_WRITES = ("TransactWriteItems", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem")
+_READS = ("BatchGetItem", "Query")
 _HOURS_OF_A_MONTH = 730
 _MILLION = 1_000_000
 
@@ -117,7 +121,8 @@ class Ground:
     sources: StandIn
     target: S3Client
     store: BookmarkStore
-    units: Units
+    reads: ReadUnits
+    writes: WriteUnits
     sent: Counter[str]
 
     def count(self, case: Case) -> Cost:
@@ -132,9 +137,9 @@ class Ground:
         self._forget()
         self._run(folder, case)
         return Cost(
-            dynamodb=self.units.requests,
-            read_units=self.units.read,
-            write_units=self.units.written,
+            dynamodb=self.reads.requests,
+            read_units=self.reads.total,
+            write_units=self.writes.total,
             lists=self.sources.methods.count("GET") + self.sent["ListObjectsV2"],
             heads=self.sources.methods.count("HEAD") + self.sent["HeadObject"],
             copies=self.sent["CopyObject"],
@@ -147,10 +152,12 @@ class Ground:
     def _forget(self) -> None:
         self.sources.seen.clear()
         self.sent.clear()
-        self.units.forget()
+        self.reads.requests, self.reads.total = 0, 0.0
+        self.writes.requests.clear()
 
     def _run(self, folder: str, case: Case) -> None:
-        run = ActiveRun.begin(self.store, f"costs.{folder}", RunIdentity(f"costs/{uuid.uuid4().hex}"), RunEnvironment())
+        store = BookmarkStore(self.store.table, self.store.namespace)  # as in a process of its own
+        run = ActiveRun.begin(store, f"costs.{folder}", RunIdentity(f"costs/{uuid.uuid4().hex}"), RunEnvironment())
         for context in range(case.contexts):
             root = f"s3a://{_SOURCES}/{folder}/raw{context}"
             run.plan(f"raw{context}", FileSource(open_filesystem(root), [root]))
@@ -170,43 +177,49 @@ class Ground:
 
 
 @dataclass
-class Units:
-    """What DynamoDB says that it charges for."""
+class ReadUnits:
+    """Requests to DynamoDB, and the units that it says it charges for those that read."""
 
     requests: int = 0
-    read: float = 0.0
-    written: float = 0.0
+    total: float = 0.0
 
     def watch(self, session: boto3.session.Session) -> None:
-        """Ask with each request of a session what it costs, and add that up."""
+        """Ask with each read of a session what it costs, and add that up."""
         session.events.register("before-parameter-build.dynamodb.*", self._ask)
         session.events.register("after-call.dynamodb.*", self._note)
 
-    def forget(self) -> None:
-        """Begin again with nothing."""
-        self.requests, self.read, self.written = 0, 0.0, 0.0
-
     def _ask(self, params: dict[str, Any], model: Any, **_: Any) -> None:
-        if "ReturnConsumedCapacity" in model.input_shape.members:
+        if model.name in _READS:
             params["ReturnConsumedCapacity"] = "TOTAL"
 
     def _note(self, parsed: dict[str, Any], model: Any, **_: Any) -> None:
         self.requests += 1
-        told = parsed.get("ConsumedCapacity", [])
-        units = sum(float(one["CapacityUnits"]) for one in (told if isinstance(told, list) else [told]))
-        if model.name in _WRITES:
-            self.written += units
-        else:
-            self.read += units
+        if model.name in _READS:
+            told = parsed["ConsumedCapacity"]
+            self.total += sum(float(one["CapacityUnits"]) for one in (told if isinstance(told, list) else [told]))
+
+
+def looking(table: str, url: str) -> Callable[[Wire], Mapping[str, Wire]]:
+    """Return what looks at an item of a table in DynamoDB Local, uncounted."""
+    client = boto3.session.Session(_CREDENTIAL, _CREDENTIAL).client("dynamodb", _REGION, endpoint_url=url)
+
+    def look(key: Wire) -> Mapping[str, Wire]:
+        found: Any = client.get_item(TableName=table, Key=key, ConsistentRead=True)
+        item: Mapping[str, Wire] = found.get("Item", {})
+        return item
+
+    return look
 
 
 @contextmanager
 def ground(dynamodb_url: str, s3_url: str) -> Iterator[Ground]:
     """Open a store of its own on DynamoDB Local, and a bucket in moto; sources come with it."""
-    units, sent = Units(), Counter[str]()
+    sent, name = Counter[str](), f"costs-{uuid.uuid4().hex}"
     session = boto3.session.Session(_CREDENTIAL, _CREDENTIAL)
-    units.watch(session)
-    table = DynamoTable(name=f"costs-{uuid.uuid4().hex}", region=_REGION, endpoint=dynamodb_url, session=session)
+    reads, writes = ReadUnits(), WriteUnits(looking(name, dynamodb_url))
+    reads.watch(session)
+    writes.watch(session)
+    table = DynamoTable(name=name, region=_REGION, endpoint=dynamodb_url, session=session)
     store = BookmarkStore(table, "prod")
     store.init()
     plain: S3Client = boto3.session.Session(_CREDENTIAL, _CREDENTIAL).client(
@@ -220,7 +233,7 @@ def ground(dynamodb_url: str, s3_url: str) -> Iterator[Ground]:
         events = clients_of(settings).of(_TARGETS).meta.events
         events.register("before-send.s3", lambda event_name, **_: sent.update([event_name.rpartition(".")[2]]))
         try:
-            yield Ground(sources, plain, store, units, sent)
+            yield Ground(sources, plain, store, reads, writes, sent)
         finally:
             use_s3_settings(S3Settings())
             table.close()

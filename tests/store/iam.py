@@ -37,7 +37,7 @@ def calls_of(operation: str, request: Mapping[str, Any]) -> list[Call]:
             return [Call(operation, frozenset(key["pk"]["S"] for key in wanted["Keys"]))]
         case "Query":
             return [Call(operation, frozenset({request["ExpressionAttributeValues"][":pk"]["S"]}))]
-        case "PutItem" | "UpdateItem":
+        case "PutItem" | "UpdateItem" | "DeleteItem":
             return [_call(operation, request)]
         case "TransactWriteItems":
             actions = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem"}

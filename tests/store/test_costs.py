@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+import boto3.session
 import pytest
 
-from benchmarks.costs import CASES, HEADER, Case, Cost, Ground, Prices, ground, row
+from airflow_bookmarks.store.backends.dynamodb import DynamoTable
+from airflow_bookmarks.store.table import Check, Delete, Exists, Key, Put, Update
+from benchmarks.capacity import WriteUnits
+from benchmarks.costs import CASES, HEADER, Case, Cost, Ground, Prices, ground, looking, row
 
 DOCS = Path(__file__).parents[2] / "docs" / "operations" / "costs.md"
 
@@ -52,8 +57,32 @@ def test_run_asks_for_what_the_page_says(here: Ground, case: Case) -> None:
     assert found.write_units == pytest.approx(told.write_units, rel=0.1, abs=6)
 
 
-def test_ten_contexts_cost_the_state_less_than_ten_jobs() -> None:
-    found = claimed()
-    one, ten = found["100 new among 100,000, 10 written"], found["10 contexts, each 100 new among 1,000, 1 written"]
+@pytest.mark.parametrize(("new", "most"), [(1, 19), (100, 23)])
+def test_further_context_costs_what_its_plan_and_its_share_of_the_items_cost(here: Ground, new: int, most: int) -> None:
+    here.count(Case("one", 1_000, new, 1))
+    one = here.writes.total
+    here.count(Case("ten", 1_000, new, 1, 10))
+    ten, by_item = here.writes.total, here.writes.by_item()
 
-    assert ten.write_units < 10 * one.write_units
+    assert (ten - one) / 9 <= most  # as transactions, blobs alone would make 26 of 23
+    assert by_item["HEAD"] <= 14 * 4  # 2 KB, checked or written by take, ten plans, place, commit and mark
+    assert by_item["BLOB"] <= 10 * (2 + 3) * (new > 1)  # plans and positions that are large, once each
+
+
+def test_units_follow_from_the_larger_size_and_count_twice_in_a_transaction(dynamodb_local_url: str) -> None:
+    name, session = f"units-{uuid.uuid4().hex}", boto3.session.Session("testing", "testing")
+    units = WriteUnits(looking(name, dynamodb_local_url))
+    units.watch(session)
+    table = DynamoTable(name=name, region="us-east-1", endpoint=dynamodb_local_url, session=session)
+    table.create()
+    head, run = Key("prod#JOB#a", "HEAD"), Key("prod#JOB#a", "RUN#0000000001#0000000001")
+
+    table.transact([Put(head, {"data": bytes(1_500)})])
+    table.transact([Put(run, {"data": bytes(10)}), Check(head, [Exists()])])
+    table.transact([Update(run, {"more": bytes(4_000)})])
+    table.transact([Put(run, {})])
+    table.transact([Delete(run), Delete(head)])
+    table.close()
+
+    assert [one.units for one in units.requests] == [2, 2 + 4, 4, 4, 2 + 4]
+    assert units.by_item() == {"HEAD": 2 + 4 + 4, "RUN": 2 + 4 + 4 + 2}

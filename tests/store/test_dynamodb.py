@@ -23,7 +23,7 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.store.backends.dynamodb import DynamoTable
 from airflow_bookmarks.store.backends.wire import from_wire, to_wire
-from airflow_bookmarks.store.table import Equals, Exists, Key, Missing, Put, Update
+from airflow_bookmarks.store.table import Attributes, Delete, Equals, Exists, Key, Lacks, Missing, Put, Update
 from tests.conftest import REGION
 from tests.store.faulty_endpoint import (
     FaultyEndpoint,
@@ -359,17 +359,68 @@ def test_a_table_of_another_layout_is_refused_and_left_alone(
 # ---- values and description
 
 
-def test_a_single_put_without_conditions_is_no_transaction(table: DynamoTable, endpoint: FaultyEndpoint) -> None:
+def test_a_single_put_whose_conditions_it_leaves_as_they_are_is_no_transaction(
+    table: DynamoTable, endpoint: FaultyEndpoint
+) -> None:
     table.transact([Put(HEAD, {})])
+    table.transact([Put(HEAD, {"fence": 1}, [Lacks("lease")])])
+    table.transact([Put(HEAD, {"fence": 1}, [Exists(), Equals("fence", 1)])])
+    table.transact([Put(HEAD, {"fence": 2}, [Equals("fence", 1)])])
     table.transact([Put(RUN, {}, [Missing()])])
-    assert endpoint.operations == ["PutItem", "TransactWriteItems"]
+    assert endpoint.operations == [*["PutItem"] * 3, *["TransactWriteItems"] * 2]
+    assert table.get([HEAD, RUN]) == {HEAD: {"fence": 2}, RUN: {}}
 
 
-def test_a_single_update_without_conditions_is_no_transaction(table: DynamoTable, endpoint: FaultyEndpoint) -> None:
+def test_a_single_update_whose_conditions_it_leaves_as_they_are_is_no_transaction(
+    table: DynamoTable, endpoint: FaultyEndpoint
+) -> None:
     table.transact([Update(HEAD, set={"fence": 1})])
-    table.transact([Update(HEAD, set={"fence": 2}, remove=["none"], conditions=[Exists()])])
-    assert endpoint.operations == ["UpdateItem", "TransactWriteItems"]
-    assert table.get([HEAD]) == {HEAD: {"fence": 2}}
+    table.transact([Update(HEAD, set={"until": "noon"}, conditions=[Equals("fence", 1), Lacks("lease"), Exists()])])
+    table.transact([Update(HEAD, set={"fence": 2}, conditions=[Equals("fence", 1)])])
+    table.transact([Update(HEAD, remove=["until"], conditions=[Equals("until", "noon")])])
+    table.transact([Update(HEAD, set={"lease": "mine"}, conditions=[Lacks("lease")])])
+    table.transact([Update(RUN, set={"state": "PLANNED"}, conditions=[Missing()])])
+    assert endpoint.operations == [*["UpdateItem"] * 2, *["TransactWriteItems"] * 4]
+    assert table.get([HEAD, RUN]) == {HEAD: {"fence": 2, "lease": "mine"}, RUN: {"state": "PLANNED"}}
+
+
+def test_a_single_delete_without_conditions_is_no_transaction(table: DynamoTable, endpoint: FaultyEndpoint) -> None:
+    table.transact([Put(HEAD, {}), Put(RUN, {})])
+    endpoint.befall()
+    table.transact([Delete(HEAD)])
+    table.transact([Delete(RUN, [Exists()])])
+    assert endpoint.operations == ["DeleteItem", "TransactWriteItems"]
+    assert table.get([HEAD, RUN]) == {}
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        Put(HEAD, {"fence": 1, "until": "noon"}, [Equals("fence", 1)]),
+        Update(HEAD, set={"until": "noon"}, conditions=[Equals("fence", 1)]),
+    ],
+)
+def test_a_write_that_is_no_transaction_is_repeated_after_a_lost_reply(
+    table: DynamoTable, endpoint: FaultyEndpoint, write: Put | Update
+) -> None:
+    table.transact([Put(HEAD, {"fence": 1})])
+    endpoint.befall(LoseReply(), Refuse("TransactionConflictException"))
+    table.transact([write])
+    assert len(endpoint.seen) == 3
+    assert table.get([HEAD]) == {HEAD: {"fence": 1, "until": "noon"}}
+
+
+@pytest.mark.parametrize("there", [{"fence": 2}, None])
+def test_a_write_that_is_no_transaction_tells_the_item_that_refused_it(
+    table: DynamoTable, endpoint: FaultyEndpoint, there: Attributes | None
+) -> None:
+    table.transact([Put(HEAD, there)] if there is not None else [Delete(HEAD)])
+    endpoint.befall()
+    for write in (Put(HEAD, {"fence": 1}, [Equals("fence", 1)]), Update(HEAD, {"a": 1}, (), [Equals("fence", 1)])):
+        with pytest.raises(ConditionFailedError) as caught:
+            table.transact([write])
+        assert caught.value.failed == {0: there}
+    assert endpoint.operations == ["PutItem", "UpdateItem"]
 
 
 def test_names_and_values_never_become_part_of_an_expression(table: DynamoTable, endpoint: FaultyEndpoint) -> None:

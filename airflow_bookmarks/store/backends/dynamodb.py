@@ -30,8 +30,22 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.text.endpoint import is_readable
 from airflow_bookmarks.store.backends.backoff import OUTAGE_LIMIT_S, Backoff
 from airflow_bookmarks.store.backends.limits import check_keys, check_operations, check_range
-from airflow_bookmarks.store.backends.wire import Wire, item_of, query_request, wire_item, wire_key, wire_operation
-from airflow_bookmarks.store.table import Attributes, Key, Operation, Put, Update
+from airflow_bookmarks.store.backends.wire import Wire, item_of, query_request, wire_key, wire_operation
+from airflow_bookmarks.store.table import (
+    Attributes,
+    Condition,
+    Delete,
+    Equals,
+    Exists,
+    Key,
+    Lacks,
+    Missing,
+    Operation,
+    Put,
+    Update,
+    Value,
+    evaluate,
+)
 from airflow_bookmarks.store.table_settings import DEFAULT, FoundSettings
 
 if TYPE_CHECKING:
@@ -199,15 +213,8 @@ class DynamoTable:
         """See `Table.transact`."""
         check_operations(operations, token)
         match operations:
-            case [Put(key, attributes, conditions)] if not conditions and token is None:
-                # Half the price of a transaction, and the same when repeated.
-                self._patiently(
-                    "PutItem",
-                    lambda: self._client.put_item(TableName=self._name, Item=wire_item(key, attributes)),
-                )
-            case [Update(conditions=conditions) as update] if not conditions and token is None:
-                (request,) = wire_operation(self._name, update).values()
-                self._patiently("UpdateItem", lambda: self._client.update_item(**request))
+            case [(Put() | Update() | Delete()) as single] if token is None and _may_repeat(single):
+                self._write(single)
             case _:
                 self._transact(operations, token or str(uuid.uuid4()))
 
@@ -286,6 +293,17 @@ class DynamoTable:
 
     def _page(self, request: Wire) -> Any:
         return self._patiently("Query", lambda: self._client.query(**request))
+
+    def _write(self, operation: Put | Update | Delete) -> None:
+        # Half the price of a transaction.
+        (request,) = wire_operation(self._name, operation).values()
+        match operation:
+            case Put():
+                self._patiently("PutItem", lambda: self._client.put_item(**request))
+            case Update():
+                self._patiently("UpdateItem", lambda: self._client.update_item(**request))
+            case Delete():
+                self._patiently("DeleteItem", lambda: self._client.delete_item(**request))
 
     def _transact(self, operations: Sequence[Operation], token: str) -> None:
         items: Any = [wire_operation(self._name, operation) for operation in operations]
@@ -478,6 +496,30 @@ class DynamoTable:
         return f"{self._name!r} in region {facts['region']} at {facts['host']}"
 
 
+def _may_repeat(operation: Put | Update | Delete) -> bool:
+    """Whether a write that took effect, and is sent again because its reply was lost, finds its conditions as before.
+
+    If not, only the token of a transaction tells an own success from somebody else's.
+    """
+    match operation:
+        case Put(_, attributes, conditions):
+            return evaluate(conditions, attributes)
+        case Update(_, new, gone, conditions):
+            return not any(_is_changed(condition, new, gone) for condition in conditions)
+        case Delete(_, conditions):
+            return not conditions
+
+
+def _is_changed(condition: Condition, new: Mapping[str, Value], gone: Sequence[str]) -> bool:
+    match condition:
+        case Exists():
+            return False
+        case Missing():
+            return True
+        case Equals(name, _) | Lacks(name):
+            return name in new or name in gone
+
+
 def _client(
     name: str, region: str | None, endpoint: str | None, session: boto3.session.Session | None
 ) -> DynamoDBClient:
@@ -559,6 +601,9 @@ def _passes(error: aws.ClientError) -> bool:
 
 
 def _failed_conditions(error: aws.ClientError) -> dict[int, Attributes | None]:
+    if _code_of(error) == "ConditionalCheckFailedException":
+        response: Mapping[str, Any] = error.response
+        return {0: item_of(response["Item"])[1] if response.get("Item") else None}
     return {
         index: item_of(reason["Item"])[1] if reason.get("Item") else None
         for index, reason in enumerate(_reasons(error))
