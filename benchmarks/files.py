@@ -35,7 +35,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from benchmarks.chart import Chart
-from benchmarks.draining import measure_draining
+from benchmarks.draining import FLAT, measure_draining
 from benchmarks.figure import header
 from benchmarks.ground import DATA, Ground, clean, ground
 from benchmarks.report import Line, Report
@@ -363,7 +363,13 @@ def measure_state(bench: Bench) -> None:
         bench.report.check(f"{measure}: items HEAD", 1, came["items"]["HEAD"])
     measure, last = f"B6 a run of {files:,} files, of {scale.state_rounds * scale.state_runs:,}", rounds[-1]
     bench.report.add(measure, "written", "bytes", [one["written"] / scale.state_runs for one in rounds])
-    bench.report.add(measure, "time", "ms", [one["seconds"] / scale.state_runs * 1000 for one in rounds])
+    for case, of in (("in a process that has made others", ""), ("in a new process", "_alone")):
+        bench.report.add(measure, f"time, {case}", "ms", [one[f"seconds{of}"] * 1000 for one in rounds])
+        bench.report.add(measure, f"read, {case}", "bytes", [one[f"read{of}"] for one in rounds])
+    bench.report.add(measure, "CPU, in a process that has made others", "ms CPU", [one["cpu"] * 1000 for one in rounds])
+    for case, of in (("CPU", "cpu"), ("bytes read", "read")):
+        ratio = rounds[-1][of] / rounds[0][of]
+        bench.report.promise(Line(f"{measure}, {case}: the last by the first {scale.state_runs}", ratio, FLAT, "times"))
     bench.report.facts["state"] = {"items": last["items"], "stored_bytes": last["stored"]}
     for case, total, allowed in (
         ("ledger", last["ledger"] + last["around"], LEDGER_BYTES),

@@ -75,7 +75,10 @@ class Arrivals(LocalFileSystem):
 
 @contextmanager
 def state(store: str, files: int) -> Iterator[Play]:
-    """Make `runs` runs of so many new files in each round, all of one job; tell what the state has come to."""
+    """Make `runs` runs of so many new files in each round, all of one job; tell what the state has come to.
+
+    The last one of a round is `alone`: it has a store of its own, as a new process has, and reads the ledger whole.
+    """
     Path(store).parent.mkdir(parents=True, exist_ok=True)
     table = RecordingTable(SqliteTable(store, create=True))
     bookmarks, arrivals = BookmarkStore(table, NAMESPACE), Arrivals(files)
@@ -85,28 +88,41 @@ def state(store: str, files: int) -> Iterator[Play]:
 
     def play(told: Told) -> Told:
         nonlocal planned
-        begun = time.perf_counter()
-        for _ in range(told["runs"]):
+        table.take()  # what looked at the state since
+        begun, begun_cpu = time.perf_counter(), time.process_time()
+        for _ in range(told["runs"] - 1):
             arrivals.lot += 1
-            source = FileSource(arrivals, [_ROOT], FileOptions(recursive=True))
-            planned += _run(bookmarks, source, f"run/{arrivals.lot}")[0]
-        seconds = time.perf_counter() - begun
+            planned += make_run(bookmarks, _source(arrivals), f"run/{arrivals.lot}")[0]
+        seconds, cpu = time.perf_counter() - begun, time.process_time() - begun_cpu
         sent = table.take()
+        arrivals.lot += 1
+        begun = time.perf_counter()
+        planned += make_run(BookmarkStore(table, NAMESPACE), _source(arrivals), f"run/{arrivals.lot}")[0]
+        alone = time.perf_counter() - begun
+        sent_alone = table.take()
         items, stored = _stored(table.inner)
         return {
-            "seconds": seconds,
+            "seconds": seconds / (told["runs"] - 1),
+            "seconds_alone": alone,
+            "cpu": cpu / (told["runs"] - 1),
             "files": planned,
             "runs": bookmarks.head(JOB).run_number,
             **_ledger_bytes(bookmarks),
             "items": items,
             "stored": stored,
-            "written": sum(one.written_bytes for one in sent),
-            "requests": counted(sent),
+            "written": sum(one.written_bytes for one in [*sent, *sent_alone]),
+            "read": sum(one.read_bytes for one in sent) / (told["runs"] - 1),
+            "read_alone": sum(one.read_bytes for one in sent_alone),
+            "requests": counted([*sent, *sent_alone]),
             "on_disk": sum(path.stat().st_size for path in Path(store).parent.glob(f"{Path(store).name}*")),
         }
 
     yield play
     table.close()
+
+
+def _source(arrivals: Arrivals) -> FileSource:
+    return FileSource(arrivals, [_ROOT], FileOptions(recursive=True))
 
 
 def _ledger_bytes(bookmarks: BookmarkStore) -> Mapping[str, int]:
@@ -118,7 +134,7 @@ def _ledger_bytes(bookmarks: BookmarkStore) -> Mapping[str, int]:
     if found.position is None:
         return {"ledger": 0, "around": 0}
     ledger = Ledger.from_root(found.position, found.load)
-    segments = found.load(ledger.segment_ids())
+    segments = bookmarks.blobs.get_named(ledger.segment_ids())
     entries = ENTRY_BYTES * len(ledger)
     return {"ledger": entries, "around": len(found.position) + sum(map(len, segments.values())) - entries}
 
@@ -166,7 +182,7 @@ def ties(root: str, store: str, max_files: int) -> Iterator[Play]:
         if told["arrive"]:
             make_files(Path(root) / f"batch={lots}", told["arrive"], _TIE_S)
         begun = time.perf_counter()
-        count, paths = _run(bookmarks, FileSource(LocalFileSystem(), [root], options), f"run/{lots}")
+        count, paths = make_run(bookmarks, FileSource(LocalFileSystem(), [root], options), f"run/{lots}")
         seconds = time.perf_counter() - begun
         read.update(paths)
         there = {entry.path for folder in os.scandir(root) for entry in os.scandir(folder.path)}
@@ -182,7 +198,8 @@ def ties(root: str, store: str, max_files: int) -> Iterator[Play]:
     table.close()
 
 
-def _run(bookmarks: BookmarkStore, source: FileSource, run_id: str) -> tuple[int, Sequence[str]]:
+def make_run(bookmarks: BookmarkStore, source: FileSource, run_id: str) -> tuple[int, Sequence[str]]:
+    """Make a run that writes nothing; return how many files it has read, and their paths."""
     run = ActiveRun.begin(bookmarks, JOB, RunIdentity(run_id), RunEnvironment())
     plan = run.plan(CONTEXT, source)
     run.commit()

@@ -15,7 +15,7 @@ import numpy as np
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
-from airflow_bookmarks.core.ledger.segment import bare_name, scheme_of
+from airflow_bookmarks.core.ledger.segment import Segment, bare_name, scheme_of
 from airflow_bookmarks.core.option import check_choice
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.selection.listing import Listing, instant
@@ -118,9 +118,10 @@ def with_relocation(found: PlanInput, relocation: Relocation) -> PlanInput:
     """Return what a source is planned from after a move that is not stored yet."""
     blobs = relocation.position.blobs
 
-    def load(names: Sequence[str]) -> Mapping[str, bytes]:
+    def load(names: Sequence[str]) -> Mapping[str, bytes | Segment]:
         stored = [name for name in names if name not in blobs]
-        return {**(found.load(stored) if stored else {}), **{name: blobs[name] for name in names if name in blobs}}
+        own = {name: blobs[name] for name in names if name in blobs}
+        return {**own, **(found.load(stored) if stored else {})}
 
     return replace(found, position=relocation.position.body, load=load, moved=relocation)
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from airflow_bookmarks.core.rules.start import BEGINNING, Start
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping
     from datetime import datetime
 
+    from airflow_bookmarks.core.ledger.file_ledger import Load
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.position import Position
 
@@ -31,15 +32,16 @@ class Relocation:
 class PlanInput:
     """What a source is planned from: the stored position of its context (None: none yet), and what goes with it.
 
-    `load` fetches stored blobs by content hash; `partition_types` are those settled in earlier runs. `start` says where
-    to begin without a position: what lies before counts as read. `watermark` is that of the position, `facts` what the
-    run that moved it last recorded with its plan, and `read_at` when by its clock that run began. `moved` says that it
-    is the position after a move of its files, which the run that commits stores. `is_set` tells that
-    the position is none that a run has left: what counts as read is more, or less, than the facts tell.
+    `load` fetches segments of a ledger by content hash; `partition_types` are those settled in earlier runs.
+    `start` says where to begin without a position: what lies before counts as read. `watermark` is that of the
+    position, `facts` what the run that moved it last recorded with its plan, and `read_at` when by its clock that
+    run began. `moved` says that it is the position after a move of its files, which the run that commits stores.
+    `is_set` tells that the position is none that a run has left: what counts as read is more, or less, than the
+    facts tell.
     """
 
     position: bytes | None = None
-    load: Callable[[Sequence[str]], Mapping[str, bytes]] = lambda names: {}
+    load: Load = lambda names: {}
     partition_types: Mapping[str, str] = field(default_factory=dict)
     start: Start = BEGINNING
     watermark: str | None = None

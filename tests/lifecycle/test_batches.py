@@ -40,6 +40,7 @@ from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from airflow_bookmarks.store.shelf import SegmentShelf
 from tests.lifecycle.batch_driver import Batch, Loop
 from tests.lifecycle.shop import FILES, Shop
 
@@ -350,7 +351,7 @@ def test_each_batch_asks_the_store_the_same_and_of_the_ledger_nothing_twice(tmp_
     assert sum(asked[0].values()) <= sum(asked[1].values()) + 6  # begin and recover
 
 
-def test_segments_are_fetched_once_and_own_ones_never(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_segments_are_fetched_once_and_own_ones_never(shop: Shop) -> None:
     for i in range(5):
         for j in range(200):  # so many that a segment lies outside the root
             shop.put(f"old{i}-{j}.txt", "old")
@@ -358,14 +359,14 @@ def test_segments_are_fetched_once_and_own_ones_never(shop: Shop, monkeypatch: p
     for j in range(200 * 35):
         shop.put(f"new{j}.txt", "new")
     fetched: Counter[str] = Counter()
-    get_named = shop.store.blobs.get_named
+    anew = BookmarkStore(shop.store.table, "test")  # as a new process has one
 
     def counted(names: Sequence[str]) -> Mapping[str, bytes]:
         fetched.update(names)
-        return get_named(names)
+        return anew.blobs.get_named(names)
 
-    monkeypatch.setattr(shop.store.blobs, "get_named", counted)
-    assert len(drain(shop, max_files=200)) == 35  # segments were merged on the way
+    anew.segments = SegmentShelf(counted, most_bytes=0)
+    assert len(drain(replace(shop, store=anew), max_files=200)) == 35  # segments were merged on the way
     assert (len(fetched), set(fetched.values())) == (5, {1})
 
 

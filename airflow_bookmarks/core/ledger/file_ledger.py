@@ -63,6 +63,7 @@ from airflow_bookmarks.core.ledger.segment import (
     bare_name,
     blake2b_64,
     corrupt,
+    opened,
     version_bits,
     whole_seconds,
 )
@@ -75,7 +76,7 @@ FAN_OUT = 32
 ROOT_BYTES = 12 * 1024  # up to here a root takes segments in
 INLINE_BYTES = 2 * 1024  # a root is written by each run, so it takes in only segments of up to this size (125 files)
 
-Load: TypeAlias = Callable[[Sequence[str]], Mapping[str, bytes]]
+Load: TypeAlias = Callable[[Sequence[str]], Mapping[str, bytes | Segment]]
 
 _ROOT_FORMAT = 1
 _BOUNDED_FORMAT = 2  # a reader of format 1 would read again what was forgotten
@@ -165,8 +166,9 @@ class Ledger:
     ) -> Ledger:
         """Return the ledger that `root()` described.
 
-        `load` returns the bytes of the named segments by their ids. It is called when segments are needed for the first
-        time, once for all that are needed then, and never for an empty listing. The rest is as for `empty`.
+        `load` returns the named segments by their ids: their bytes, or as they were opened before. It is called when
+        segments are needed for the first time, once for all that are needed then, and never for an empty listing. The
+        rest is as for `empty`.
 
         Raises:
             StateCorruptError: the root is damaged, or of a format that this version does not know. What `load` returns
@@ -498,14 +500,14 @@ class _Shelf:
         return [self._loaded[e.id] if e.segment is None else e.segment for e in listed]
 
 
-def _nothing_stored(ids: Sequence[str]) -> Mapping[str, bytes]:
+def _nothing_stored(ids: Sequence[str]) -> Mapping[str, bytes | Segment]:
     return {}
 
 
-def _opened(entry: _Listed, data: bytes | None) -> Segment:
+def _opened(entry: _Listed, data: bytes | Segment | None) -> Segment:
     if data is None:
         raise corrupt(f"the ledger segment {entry.id} is missing from the store")
-    segment = Segment.from_bytes(data, entry.id)
+    segment = opened(data, entry.id)
     if len(segment) != entry.count:
         raise corrupt(f"the ledger segment {entry.id} has {len(segment)} files, and the root says {entry.count}")
     return segment

@@ -164,6 +164,15 @@ class Segment:
         return self.hashes[at] == hashes, at
 
 
+def opened(segment: bytes | Segment, name: str) -> Segment:
+    """Return a segment as it is where it was opened before, else from its bytes.
+
+    Raises:
+        StateCorruptError: as `Segment.from_bytes`.
+    """
+    return segment if isinstance(segment, Segment) else Segment.from_bytes(segment, name)
+
+
 def corrupt(what: str) -> StateCorruptError:
     """Return the error for damaged ledger bytes; `what` says what is wrong with them."""
     return StateCorruptError(

@@ -10,7 +10,7 @@ does, while the bookmark stays where it is.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +59,8 @@ from airflow_bookmarks.sources.way_back import way_back
 from airflow_bookmarks.store.codec.item import payload_value
 
 if TYPE_CHECKING:
+    from airflow_bookmarks.core.ledger.file_ledger import Load
+    from airflow_bookmarks.core.ledger.segment import Segment
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.run import Payload, Run
     from airflow_bookmarks.core.watermark import Greatest
@@ -69,8 +71,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 log = logging.getLogger(__name__)
-
-Load = Callable[[Sequence[str]], Mapping[str, bytes]]
 
 
 class _WindowWalk:
@@ -87,7 +87,7 @@ class _WindowWalk:
         self.found[ctx] = replace(before, position=position.body, load=load, watermark=position.watermark)
 
     def _with_own(self, stored: Load) -> Load:
-        def load(names: Sequence[str]) -> Mapping[str, bytes]:
+        def load(names: Sequence[str]) -> Mapping[str, bytes | Segment]:
             missing = [name for name in names if name not in self._blobs]
             own = {name: self._blobs[name] for name in names if name in self._blobs}
             return {**own, **(stored(missing) if missing else {})}

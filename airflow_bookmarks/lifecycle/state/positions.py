@@ -146,7 +146,7 @@ class ContextReader:
             facts = {name: value for name, value in facts.items() if name != NEWEST_PARTITION}
         return PlanInput(
             self._store.blobs.get(payload),
-            self._store.blobs.get_named,
+            self._store.segments.take,
             facts.get("partition_types", {}),
             watermark=state.watermark if state.watermark_column is None else None,
             facts=facts,

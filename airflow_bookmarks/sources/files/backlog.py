@@ -9,14 +9,14 @@ holds as long as the bookmark stands where the batch before has left it. If it d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from airflow_bookmarks.core.ledger.file_ledger import Ledger
-from airflow_bookmarks.core.ledger.segment import PathHashes, blake2b_64
+from airflow_bookmarks.core.ledger.file_ledger import Ledger, Load
+from airflow_bookmarks.core.ledger.segment import PathHashes, Segment, blake2b_64, opened
 from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.core.selection.partition import placed, roots_above
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.sources.source import PlanInput
-
-Load = Callable[[Sequence[str]], Mapping[str, bytes]]
 
 
 @dataclass(slots=True)
@@ -78,7 +76,7 @@ class Backlog:
         self._asked: Hashable = None
         self._rest: Rest | None = None
         self._position: bytes | None = None
-        self._segments: dict[str, bytes] = {}
+        self._segments: dict[str, Segment] = {}
 
     def rest_at(self, asked: Hashable, position: bytes | None) -> Rest | None:
         """Return what is left, if the same is `asked` and the bookmark stands where the last batch has left it."""
@@ -98,13 +96,13 @@ class Backlog:
             self._rest.read += len(plan)
         if position is not None:
             self._position = position.body
-            self._segments |= position.blobs
+            self._segments |= {name: Segment.from_bytes(data, name) for name, data in position.blobs.items()}
 
     def _load(self, load: Load) -> Load:
-        def remembered(ids: Sequence[str]) -> Mapping[str, bytes]:
+        def remembered(ids: Sequence[str]) -> Mapping[str, Segment]:
             missing = [name for name in ids if name not in self._segments]
             if missing:
-                self._segments |= load(missing)
+                self._segments |= {name: opened(found, name) for name, found in load(missing).items()}
             return {name: self._segments[name] for name in ids if name in self._segments}
 
         return remembered

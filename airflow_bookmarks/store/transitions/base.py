@@ -14,6 +14,7 @@ from airflow_bookmarks.core.text.ulid import new_ulid
 from airflow_bookmarks.store.blobs import BlobStore
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.reader import StateReader
+from airflow_bookmarks.store.shelf import SegmentShelf
 from airflow_bookmarks.store.table import Condition, Equals, Lacks
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ class Transitions(StateReader):
         super().__init__(table, namespace)
         self.ascii_names = ascii_names
         self.blobs = BlobStore(table, namespace, clock, state_uri=state_uri, objects=objects)
+        self.segments = SegmentShelf(self.blobs.get_named)
         self._clock = clock
         self._random = random or SystemRandom()
 
