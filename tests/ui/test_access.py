@@ -20,13 +20,18 @@ JOB = "trials.refused"
 # `tests/plugin/test_contract.py` and `test_access.py` hold it to be what the app has.
 _DOCUMENT = Path(__file__).parents[2] / "docs" / "openapi.json"
 _SURE = {"reason": "asked for", "expected_version": 4, "confirm": JOB}
+_SHARE = {"kind": "share", "dag": "flights"}
 BODIES: dict[str, dict[str, Any]] = {
     "preview": {"kind": "reset"},
     "changes": {"kind": "reset", **_SURE},
     "protection": {"reason": "asked for"},
     "requests": {"kind": "undo", **_SURE},
-    "approve": {},
-    "reject": {"reason": "asked for"},
+    "requests/0/approve": {},
+    "requests/0/reject": {"reason": "asked for"},
+    "shards/preview": {"kind": "reset"},
+    "shards/changes": {"kind": "reset", **_SURE},
+    "ownership/preview": _SHARE,
+    "ownership": {**_SHARE, **_SURE, "expected_owner": "trials", "expected_shared_with": []},
 }
 
 
@@ -45,7 +50,7 @@ def ask(server: Server, method: str, path: str, token: str | None) -> int:
     headers = {"Content-Type": "application/json"}
     if token is not None:
         headers["Authorization"] = f"Bearer {token}"
-    body = json.dumps(BODIES[path.rpartition("/")[2]]).encode() if method == "POST" else None
+    body = json.dumps(BODIES[path.partition(f"{JOB}/")[2]]).encode() if method == "POST" else None
     asked = Request(f"{server.url}bookmarks{path}", body, headers, method=method)  # noqa: S310 - a URL of our own
     try:
         with urlopen(asked, timeout=60) as answer:  # noqa: S310
