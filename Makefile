@@ -96,6 +96,10 @@ fanout: setup ## Let 200 consumers wait in a real Airflow for one job, and kill 
 chain: setup ## Play three DAGs that read each other for 20 rounds in a real Airflow, with kills, clears and a rewind
 	$(BIN)/python -m tests.chaos.chain --rounds 20
 
+.PHONY: docs
+docs: setup ## Write build/site: the documentation as a site, with a reference from the docstrings
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir $(BUILD)/site
+
 .PHONY: openapi
 openapi: setup ## Write docs/openapi.json: the routes behind the bookmarks page
 	$(BIN)/python -m airflow_bookmarks.plugin.openapi > docs/openapi.json

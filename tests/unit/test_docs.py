@@ -13,6 +13,8 @@ import io
 import os
 import re
 import shlex
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -91,6 +93,18 @@ def test_links_point_to_files_and_headings_that_exist(page: Path) -> None:
         pointed = (page.parent / path).resolve() if path else page
         assert pointed.exists(), f"{page.name} points to {target}"
         assert not anchor or anchor in anchors_of(pointed), f"{page.name} points to {target}"
+
+
+# ---- the site
+
+
+def test_site_has_each_page_and_is_built_without_a_warning(tmp_path: Path) -> None:
+    listed = set(re.findall(r"(\S+\.md)$", (_ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
+    assert listed == {str(page.relative_to(_ROOT / "docs")) for page in (_ROOT / "docs").rglob("*.md")}
+    site = ["mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    done = subprocess.run([sys.executable, "-m", *site], cwd=_ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "BookmarkedJob" in (tmp_path / "reference" / "python" / "index.html").read_text()
 
 
 # ---- verbs and commands
