@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
@@ -64,13 +65,33 @@ def test_hidden_columns_resolve_over_several_roots(lake: Lake, way: Way) -> None
     assert sorted(map(tuple, found)) == [("1", "1.txt"), ("2", "2.txt"), ("3", "3.txt")]
 
 
-def test_hidden_columns_of_several_partitioned_folders_are_refused_by_spark(lake: Lake) -> None:
+def test_hidden_columns_of_several_partitioned_folders_are_refused_by_spark(
+    lake: Lake, caplog: pytest.LogCaptureFixture
+) -> None:
     for folder in ("one/k=1", "two/k=2"):
         lake.put("a.txt", "a", folder=folder)
+    caplog.set_level(logging.INFO, "airflow_bookmarks")
     with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN"), lake.job() as job:
         job.read("raw").text([lake.path("one"), lake.path("two")]).select("_metadata.file_name")
+    assert "context 'raw': 2 partitioned folders are united, and Spark has no hidden column _metadata" in caplog.text
     with lake.job() as job:
         assert job.read("raw").text([lake.path("one"), lake.path("two")]).count() == 2
+
+
+@pytest.mark.parametrize("new", [["one/k=3"], []])
+def test_hidden_columns_of_several_partitioned_folders_resolve_where_one_has_news_or_none(
+    lake: Lake, new: list[str]
+) -> None:
+    roots = [lake.path("one"), lake.path("two")]
+    for folder in ("one/k=1", "two/k=2"):
+        lake.put("a.txt", "a", folder=folder)
+    with lake.job() as job:
+        assert job.read("raw").text(roots).count() == 2
+    for folder in new:
+        lake.put("b.txt", "b", folder=folder)
+    with lake.job() as job:
+        names = job.read("raw").text(roots).select("_metadata.file_name").collect()
+    assert [row[0] for row in names] == ["b.txt"] * len(new)
 
 
 def test_schema_of_the_last_run_with_data_outlives_empty_runs(lake: Lake) -> None:

@@ -191,7 +191,7 @@ def _by_paths(
         reader_of(spark, fmt, files.uri(root)).schema(schema).load([files.pattern(p) for p in paths])
         for root, paths in paths_of.items()
     ]
-    return _union(frames)
+    return _union(frames, fmt)
 
 
 def _by_directory(
@@ -231,7 +231,7 @@ def _by_directory(
             return None
         frames.append(loaded.where(is_planned([metadata_path(files, path) for path in planned])))
     log.info("bookmark, %s: reading by directory, %d files of %d listed", fmt.reader, len(plan), plan.listed)
-    return _union(frames)
+    return _union(frames, fmt)
 
 
 def _read_together(plan: FilePlan, paths_of: Mapping[str, Sequence[str]]) -> Sequence[Sequence[str]]:
@@ -357,7 +357,14 @@ def _nullable_type(kind: DataType) -> DataType:
     return kind
 
 
-def _union(frames: list[DataFrame]) -> DataFrame:
+def _union(frames: list[DataFrame], fmt: Format) -> DataFrame:
+    if len(frames) > 1:
+        log.info(
+            "bookmark, %s: %d partitioned folders are united, and Spark has no hidden column _metadata in a union; a "
+            "script that needs it reads each folder under a context of its own",
+            fmt.reader,
+            len(frames),
+        )
     frame = frames[0]
     for other in frames[1:]:
         frame = frame.unionByName(other)
