@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os.path
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +78,6 @@ class FilePlan:
     known: int
     skipped: Mapping[str, int] = field(default_factory=dict)
     partition_types: Mapping[str, str] = field(default_factory=dict)
-    upstream: UpstreamWindow | None = None
     partitions: PartitionCounts | None = None
     unread: Mapping[str, Listing] = field(default_factory=dict)
     sequence: SequenceStart | None = None
@@ -114,6 +113,11 @@ class FilePlan:
         passed = [files for reason, files in self.unread.items() if reason == BEFORE_START]  # counts as read
         return self.sequence.after(self.roots, self.files, *passed)
 
+    @property
+    def edge(self) -> UpstreamWindow | None:
+        """Which runs of another job the plan covers; None where it reads no job."""
+        return None
+
     def with_partition_types(self, types: Mapping[str, str]) -> FilePlan:
         """Return the same plan with other partition types."""
         return replace(self, partition_types=dict(types))
@@ -141,11 +145,6 @@ class FilePlan:
             facts["gaps"] = self.seen.facts()
         if self.quarantined:
             facts["quarantined"] = len(self.quarantined)
-        if self.upstream is not None:
-            up = self.upstream
-            facts["upstream"] = {"job": up.job, "output": up.output, "after": up.after, "until": up.until,
-                                 "epoch": up.epoch, "changes": up.changes, "runs": [n for n, _ in up.runs],
-                                 "replaced": up.replaced}  # fmt: skip
         return facts
 
     def encode(self) -> bytes:
@@ -169,7 +168,7 @@ class FilePlan:
             "known": self.known,
             "skipped": dict(self.skipped),
             "partition_types": dict(self.partition_types),
-            "upstream": _window_document(self.upstream),
+            "upstream": _window_document(self.edge),
         }
         if len(self.files) <= PART_FILES:
             document |= _columns(self.files)
@@ -199,35 +198,7 @@ class FilePlan:
         Raises:
             StateCorruptError: it is not such a plan, or of a newer format.
         """
-        try:
-            parted = parts_of(body, "plan")
-            document = inflated(body if parted is None else parted[1][0], "plan")
-            if document["v"] != _FORMAT:
-                raise StateCorruptError(
-                    f"a stored plan has format {document['v']}, this version knows {_FORMAT} and {_PARTED_FORMAT}; "
-                    "upgrade"
-                )
-            window, sequence = document["upstream"], document.get("sequence")
-            _check_counts(document["listed"], document["known"], *document["skipped"].values())
-            _texts(list(document["partition_types"].values()))
-            files = _listing(document) if parted is None else _joined(list(_all_parts(parted)))
-            return cls(
-                files,
-                tuple(_texts(document["roots"])),
-                document["listed"],
-                document["known"],
-                document["skipped"],
-                document["partition_types"],
-                None if window is None else _window(window),
-                unread={reason: _listing(files) for reason, files in document.get("unread", {}).items()},
-                sequence=None if sequence is None else _sequence(sequence),
-                quarantined=tuple(Quarantine.parse(document.get("quarantined", ()))),
-                bases=tuple(_texts(document.get("bases", []))),
-                again=frozenset(files.paths[row] for row in document.get("again", ())),
-                companions=frozenset(files.paths[row] for row in document.get("companions", ())),
-            )
-        except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
-            raise StateCorruptError(f"a stored plan can't be read ({error}); nothing was changed") from error
+        return _decoded(body)[0]
 
     @classmethod
     def page(cls, body: bytes, offset: int, limit: int) -> tuple[int, Listing]:
@@ -249,6 +220,42 @@ class FilePlan:
         return at, _joined(found)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class UpstreamPlan(FilePlan):
+    """The files that a run reads of what another job has published, and which of its runs these are of."""
+
+    window: UpstreamWindow = field(kw_only=True)
+
+    @classmethod
+    def of(cls, plan: FilePlan, window: UpstreamWindow) -> UpstreamPlan:
+        """Return a plan of files as that of a window."""
+        return cls(**{each.name: getattr(plan, each.name) for each in fields(FilePlan)}, window=window)
+
+    @property
+    def edge(self) -> UpstreamWindow:
+        """Which runs of the other job the plan covers."""
+        return self.window
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a person wants to know of it: plain JSON values."""
+        up = self.window
+        window = {"job": up.job, "output": up.output, "after": up.after, "until": up.until, "epoch": up.epoch,
+                  "changes": up.changes, "runs": [n for n, _ in up.runs], "replaced": up.replaced}  # fmt: skip
+        return {**FilePlan.facts(self), "upstream": window}
+
+    @classmethod
+    def decode(cls, body: bytes) -> UpstreamPlan:
+        """Return the plan that `encode` wrote.
+
+        Raises:
+            StateCorruptError: it is not such a plan, or of a newer format.
+        """
+        plan, window = _decoded(body)
+        if window is None:
+            raise StateCorruptError("a stored plan of an upstream does not say which job it reads; nothing was changed")
+        return cls.of(plan, window)
+
+
 def union(plans: Sequence[FilePlan]) -> FilePlan:
     """Return one plan that reads what `plans` read, each file in its newest planned version once."""
     newest: dict[str, tuple[int, int]] = {}
@@ -261,9 +268,8 @@ def union(plans: Sequence[FilePlan]) -> FilePlan:
         types |= plan.partition_types
     roots = tuple(dict.fromkeys(root for plan in plans for root in plan.roots))
     bases = tuple(dict.fromkeys(base for plan in plans for base in plan.read_below))
-    upstream = plans[-1].upstream if plans else None
     has_bases = any(plan.bases for plan in plans)
-    return FilePlan(Listing.of(picked), roots, len(picked), 0, {}, types, upstream, bases=bases if has_bases else ())
+    return FilePlan(Listing.of(picked), roots, len(picked), 0, {}, types, bases=bases if has_bases else ())
 
 
 def encode_moves(moves: Sequence[tuple[str, str]], staged: Listing | None = None) -> bytes:
@@ -317,6 +323,38 @@ def _unzip(body: bytes) -> list[Any]:
     if not isinstance(document, list):
         raise StateCorruptError("a stored file list is not a list; nothing was changed")
     return document
+
+
+def _decoded(body: bytes) -> tuple[FilePlan, UpstreamWindow | None]:
+    """Return a stored plan of files, and the window of another job that it is of, where it is of one."""
+    try:
+        parted = parts_of(body, "plan")
+        document = inflated(body if parted is None else parted[1][0], "plan")
+        if document["v"] != _FORMAT:
+            raise StateCorruptError(
+                f"a stored plan has format {document['v']}, this version knows {_FORMAT} and {_PARTED_FORMAT}; upgrade"
+            )
+        window, sequence = document["upstream"], document.get("sequence")
+        _check_counts(document["listed"], document["known"], *document["skipped"].values())
+        _texts(list(document["partition_types"].values()))
+        files = _listing(document) if parted is None else _joined(list(_all_parts(parted)))
+        plan = FilePlan(
+            files,
+            tuple(_texts(document["roots"])),
+            document["listed"],
+            document["known"],
+            document["skipped"],
+            document["partition_types"],
+            unread={reason: _listing(files) for reason, files in document.get("unread", {}).items()},
+            sequence=None if sequence is None else _sequence(sequence),
+            quarantined=tuple(Quarantine.parse(document.get("quarantined", ()))),
+            bases=tuple(_texts(document.get("bases", []))),
+            again=frozenset(files.paths[row] for row in document.get("again", ())),
+            companions=frozenset(files.paths[row] for row in document.get("companions", ())),
+        )
+        return plan, None if window is None else _window(window)
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+        raise StateCorruptError(f"a stored plan can't be read ({error}); nothing was changed") from error
 
 
 def _columns(files: Listing) -> dict[str, Any]:

@@ -141,7 +141,7 @@ def upstream_at(store: StateReader, found: PlanInput, plan: FilePlan, value: str
     Raises:
         OptionError: the value is neither "now" nor the number of a published, living run (0: from the beginning).
     """
-    window = plan.upstream
+    window = plan.edge
     if window is None:
         raise OptionError("the plan of an upstream context names no upstream. Nothing was changed.")
     head = store.head(window.job)

@@ -25,7 +25,7 @@ from airflow_bookmarks.core.errors import (
     UpstreamReplayedError,
     UpstreamRewoundError,
 )
-from airflow_bookmarks.core.plan import FilePlan, UpstreamWindow, decode_moves, decode_published
+from airflow_bookmarks.core.plan import FilePlan, UpstreamPlan, UpstreamWindow, decode_moves, decode_published
 from airflow_bookmarks.core.position import Position, UpstreamPosition
 from airflow_bookmarks.core.rules.schema import compare
 from airflow_bookmarks.core.run import OutputEntry, Run, RunState
@@ -138,7 +138,7 @@ class UpstreamSource:
         """Return the kind and the job; which output it is, the position itself says."""
         return f"{self.kind}:{self._upstream}"
 
-    def plan(self, found: PlanInput) -> FilePlan:
+    def plan(self, found: PlanInput) -> UpstreamPlan:
         """Select the published runs above the position; see `Source.plan`."""
         head, selected, before = self._look(found)
         # What the position has read of an output proves that there was one, also where those runs were collected.
@@ -158,7 +158,7 @@ class UpstreamSource:
         skipped = {reason: count for reason, count in (("replaced", replaced), (OVER_BOUND, left)) if count}
         self._before = before
         self._planned = (window, _newest(written)) if written else None
-        return FilePlan(files, roots, len(files) + replaced + left, 0, skipped, {}, window)
+        return UpstreamPlan(files, roots, len(files) + replaced + left, 0, skipped, window=window)
 
     def _bounded(self, selected: _Selected, output: str) -> tuple[_Selected, int]:
         """Keep the runs that the bound takes; return as well how many files those have that the next run reads."""
@@ -444,7 +444,7 @@ class UpstreamSource:
         Raises:
             SourceError: the runs that a stored plan reads, or several of them together, were not written alike.
         """
-        window = plan.upstream
+        window = plan.edge
         if window is None:
             return None
         if self._planned is not None and self._planned[0] is window:
@@ -498,7 +498,7 @@ class UpstreamSource:
         return recheck_files(open_one_filesystem(plan.roots), plan)
 
     def _moved(self, plan: FilePlan) -> str | None:
-        window = plan.upstream
+        window = plan.edge
         if window is None or not window.runs:
             return None
         now = {
@@ -530,7 +530,7 @@ def advance_upstream(plan: FilePlan, found: PlanInput) -> Position | None:
 
 
 def _advance(before: UpstreamPosition | None, plan: FilePlan) -> Position | None:
-    window = plan.upstream
+    window = plan.edge
     if window is None:
         raise MisuseError("the plan of an upstream context has no window")
     after = UpstreamPosition(window.job, window.output, window.until, window.epoch, window.changes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.plan import FilePlan, union
+from airflow_bookmarks.core.plan import FilePlan, UpstreamPlan, union
 from airflow_bookmarks.sources.kind import Kind
 from airflow_bookmarks.sources.seek import upstream_at
 from airflow_bookmarks.sources.upstream import UpstreamSource, advance_upstream
@@ -24,17 +24,18 @@ class UpstreamKind(Kind[FilePlan]):
 
     name = UpstreamSource.kind
 
-    def decode(self, body: bytes) -> FilePlan:
+    def decode(self, body: bytes) -> UpstreamPlan:
         """Return a stored plan; see `Kind.decode`."""
-        return FilePlan.decode(body)
+        return UpstreamPlan.decode(body)
 
     def advance(self, plan: FilePlan, found: PlanInput) -> Position | None:
         """Return the position after the window of a stored plan; see `Kind.advance`."""
         return advance_upstream(plan, found)
 
     def union(self, plans: Sequence[FilePlan]) -> FilePlan:
-        """Return one plan that reads what `plans` read; see `Kind.union`."""
-        return union(plans)
+        """Return one plan that reads what `plans` read, as of the window of the last; see `Kind.union`."""
+        window = plans[-1].edge if plans else None
+        return union(plans) if window is None else UpstreamPlan.of(union(plans), window)
 
     def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> Source:
         """Return the source of the recorded job and output; see `Kind.source_of`."""

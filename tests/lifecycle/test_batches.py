@@ -516,8 +516,8 @@ def read_upstream(shop: Shop, bound: Bound, until: int | None = None) -> tuple[t
     """Make one run of a consumer; return which runs it read, and what it says of the context."""
     run = shop.begin("after")
     plan = run.plan("in", UpstreamSource(shop.store, "after", "copy", bound=bound, until=until))
-    assert plan.upstream is not None
-    return tuple(number for number, _ in plan.upstream.runs), run.commit().contexts["in"]
+    assert plan.edge is not None
+    return tuple(number for number, _ in plan.edge.runs), run.commit().contexts["in"]
 
 
 def produce(shop: Shop, *lots: int) -> None:

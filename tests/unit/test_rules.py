@@ -19,7 +19,7 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.head import Head, Lease, LeaseDecision, may_take
 from airflow_bookmarks.core.job import check_name, check_run_id
 from airflow_bookmarks.core.option import Choice, Option
-from airflow_bookmarks.core.plan import FilePlan, UpstreamWindow, decode_moves, encode_moves, union
+from airflow_bookmarks.core.plan import FilePlan, UpstreamPlan, UpstreamWindow, decode_moves, encode_moves, union
 from airflow_bookmarks.core.run import Execution
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.core.selection.partition import partition_values, root_of, settle_types
@@ -231,11 +231,11 @@ files = st.lists(
 @given(files)
 def test_plan_survives_being_stored(planned: list[FileInfo]) -> None:
     window = UpstreamWindow("up", "out", 1, 3, 2, 0, ((2, 0), (3, 1)), 4)
-    plan = FilePlan(Listing.of(planned), ("/d",), 30, 7, {"hidden": 3}, {"k": "int"}, window)
-    again = FilePlan.decode(plan.encode())
+    plan = UpstreamPlan(Listing.of(planned), ("/d",), 30, 7, {"hidden": 3}, {"k": "int"}, window=window)
+    again = UpstreamPlan.decode(plan.encode())
     assert list(again.files) == planned
     assert (again.roots, again.listed, again.known, again.skipped) == (("/d",), 30, 7, {"hidden": 3})
-    assert (again.partition_types, again.upstream) == ({"k": "int"}, window)
+    assert (again.partition_types, again.edge) == ({"k": "int"}, window)
 
 
 @pytest.mark.parametrize("body", [b"", b"x", b"\x78\x9c\x03\x00\x00\x00\x00\x01"])

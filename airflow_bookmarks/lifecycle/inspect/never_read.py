@@ -89,4 +89,4 @@ def _unread(plan: FilePlan) -> dict[str, int]:
 
 
 def _runs(plan: FilePlan) -> tuple[int, ...]:
-    return () if plan.upstream is None else tuple(number for number, _ in plan.upstream.runs)
+    return () if plan.edge is None else tuple(number for number, _ in plan.edge.runs)

@@ -77,7 +77,7 @@ class PendingContext:
     @property
     def runs(self) -> tuple[int, ...]:
         """The runs of an upstream that would be read, empty ones among them."""
-        window = None if self.plan is None else self.plan.upstream
+        window = None if self.plan is None else self.plan.edge
         return () if window is None else tuple(number for number, _ in window.runs)
 
     def as_dict(self, *, with_skipped: bool = False) -> dict[str, Any]:
@@ -101,8 +101,8 @@ class PendingContext:
             "recorded_at": None,
             **({} if self.waiting is None else _recorded(self.waiting)),
         }
-        if plan is not None and plan.upstream is not None:
-            facts |= {"upstream": plan.upstream.job, "runs": list(self.runs), "rows": self.rows}
+        if plan is not None and plan.edge is not None:
+            facts |= {"upstream": plan.edge.job, "runs": list(self.runs), "rows": self.rows}
         if with_skipped:
             facts["skipped_files"] = self.skipped_files()
         return facts
@@ -324,7 +324,7 @@ def recorded_on_change(entry: PlanEntry) -> OnSourceChange:
 
 def _rows(store: BookmarkStore, plan: FilePlan) -> int | None:
     """Return how many rows an upstream has written to what would be read; None where that was not counted."""
-    window = plan.upstream
+    window = plan.edge
     if window is None or window.replaced:
         return None
     numbers = {number for number, _ in window.runs}

@@ -156,7 +156,7 @@ def put_away(
     A file is touched only if it is still the version that was read, and only while the history of the job goes on as it
     was: a reset or rewind that comes meanwhile makes these files input again. Nothing is raised: the run is published.
     """
-    if disposal.is_kept or committed.upstream is not None:
+    if disposal.is_kept or committed.edge is not None:
         return
     label, tally = f"bookmark {holding.job}, context {ctx}", _Tally()
     try:

@@ -882,7 +882,7 @@ def edges_of(job: str, plans: Mapping[str, FilePlan], base: Mapping[str, Context
     """
     edges: dict[str, Edge] = {}
     for ctx, plan in plans.items():
-        window = plan.upstream
+        window = plan.edge
         if window is None:
             continue
         other = edges.get(window.job)

@@ -212,10 +212,8 @@ def _only(values: Values, columns: set[str]) -> Values:
 
 def _partitions_unread(kind: str, plan: FilePlan) -> set[Values]:
     """Return the partitions of files that were read before, are there, and are not in the plan."""
-    if plan.upstream is not None:
-        return {
-            partition_key(partition_values(path, "").items()) for path in _consumed_beside(plan, plan.upstream.after)
-        }
+    if plan.edge is not None:
+        return {partition_key(partition_values(path, "").items()) for path in _consumed_beside(plan, plan.edge.after)}
     reread = plan.facts().get(OPTIONS, {}).get("reread")
     if kind != FileSource.kind or (reread is not None and reread != BY_PARTITION):
         return set()  # by an expression: which files belong together is the user's to say

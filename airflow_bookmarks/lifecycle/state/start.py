@@ -41,9 +41,9 @@ def found_at_start(store: BookmarkStore, source: Source, start: Start) -> PlanIn
 
 def position_at_start(found: PlanInput, plan: FilePlan) -> Position | None:
     """Return the position of a context that the first run put at its start and read nothing from."""
-    if found.position is None or plan.upstream is None:
+    if found.position is None or plan.edge is None:
         return None
-    return Position(found.position, str(plan.upstream.until))
+    return Position(found.position, str(plan.edge.until))
 
 
 def _upstream_position(store: BookmarkStore, upstream: str, start: Start) -> UpstreamPosition | None:

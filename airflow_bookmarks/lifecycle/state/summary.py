@@ -154,8 +154,8 @@ def log_planned(log: logging.Logger, job: str, ctx: str, plan: FilePlan) -> None
     """Say what a run will read of how much, and what it leaves."""
     share = 100.0 * len(plan) / plan.listed if plan.listed else 0.0
     window = ""
-    if plan.upstream is not None:
-        up = plan.upstream
+    if plan.edge is not None:
+        up = plan.edge
         window = f" of {up.job} runs ({up.after}, {up.until}] in epoch {up.epoch}"
     if plan.skipped.get("nested"):
         log.warning(

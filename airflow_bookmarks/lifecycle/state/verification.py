@@ -40,7 +40,7 @@ def recheck_plan(job: str, ctx: str, source: Source, plan: FilePlan, on_missing:
     missing = set(found.missing)
     if not missing:
         return plan
-    if on_missing == "error" or plan.upstream is not None:
+    if on_missing == "error" or plan.edge is not None:
         raise SourceChangedError(
             f"job {job!r}, context {ctx!r}: {len(missing)} planned file(s) changed or went while they were read, the "
             f"first: {min(missing)!r}. Nothing was committed or published. Run it again: it plans anew and reads "

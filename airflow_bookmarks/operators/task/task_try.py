@@ -166,7 +166,7 @@ class TaskTry:
 
     def _reads_more_than(self, seen: PendingInput) -> bool:
         """Whether an upstream is declared that the last run did not read: what is new there only Spark can tell."""
-        read = {context.plan.upstream.job for context in seen.contexts if context.plan and context.plan.upstream}
+        read = {context.plan.edge.job for context in seen.contexts if context.plan and context.plan.edge}
         declared = (key_of(self.attempt.store, job) for job in (*self.resolved.upstream, *self.resolved.until))
         more = sorted({*declared} - read)
         if more:

@@ -290,7 +290,7 @@ def edge_as_seen_at_commit() -> None:
 
     def late(self: Any, plan: Any) -> Any:
         head = self._upstream_head()
-        return advance(self, replace(plan, upstream=replace(plan.upstream, epoch=head.epoch, changes=head.changes)))
+        return advance(self, replace(plan, window=replace(plan.edge, epoch=head.epoch, changes=head.changes)))
 
     put(UpstreamSource, "advance", late)
 

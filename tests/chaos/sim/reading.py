@@ -34,14 +34,14 @@ class Reading:
     def of(cls, plan: FilePlan, habit: Habit, seen: Seen | None) -> Reading:
         """Return what a plan says."""
         files = {file.path: file.version for file in plan.files}
-        window = plan.upstream
+        window = plan.edge
         planned = files if window is None else {str(number): str(revision) for number, revision in window.runs}
         return cls(planned, habit, files, seen if window is None else None, plan.skipped, planned)
 
     def settle(self, final: FilePlan) -> None:
         """Take over what the plan that was stored last has left of it."""
         self.skipped = final.skipped
-        if final.upstream is None:
+        if final.edge is None:
             self.files = self.read = {file.path: file.version for file in final.files}
 
     @property

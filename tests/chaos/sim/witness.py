@@ -13,6 +13,7 @@ from typing import Any
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.files.filesystem import Listed
+from airflow_bookmarks.sources.registry import kind_of
 from airflow_bookmarks.store.backends.limits import check_item
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.codec.item import run_key
@@ -261,7 +262,8 @@ class Witness:
         run = self._store.run(job, key)
         for ctx, reading in readings.items():
             if run is not None and ctx in run.plans:
-                reading.settle(FilePlan.decode(self._store.blobs.get(run.plans[ctx].body)))
+                entry = run.plans[ctx]
+                reading.settle(kind_of(entry.kind).decode(self._store.blobs.get(entry.body)))
 
     def _note_commit(self, witness: JobWitness, key: RunKey) -> None:
         process = self._scheduler.process
