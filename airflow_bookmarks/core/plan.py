@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.ledger.seen import SeenRanges
 
-PLANS_OF_FILES = ("files", "upstream")  # the kinds of context whose stored plan is a `FilePlan`
 PART_FILES = 10_000  # a plan of more is stored in parts of so many
 
 _FORMAT = 1

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from airflow_bookmarks.lifecycle.inspect.graph import JOB
 from airflow_bookmarks.lifecycle.inspect.lag import Neighbours
 from airflow_bookmarks.plugin.schemas.responses import Answer
-from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.sources.registry import reads_jobs, upstream_in, upstream_of
 from airflow_bookmarks.store.table import MAX_OPERATIONS
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ HIDDEN = "(hidden)"  # no job can have this name
 
 # Texts in which a job may be named; all else that is text comes from people, and says what they wrote.
 _TEXTS = ("source", "position", "upstream", "why", "unknown", "error", "job")
-_PREFIX = f"{UpstreamSource.kind}:"
 _BEFORE, _AFTER = r"(?<![\w.~-])", r"(?![\w~-]|\.[\w~-])"  # a full stop ends a sentence, or goes on in a name
 
 _Answer = TypeVar("_Answer", bound=Answer)
@@ -43,8 +43,8 @@ def veiled(
         contexts: of the job; what it reads is looked for in texts as well.
     """
     told = answer.model_dump()
-    reads = (state.fingerprint for state in (contexts or {}).values() if state.kind == UpstreamSource.kind)
-    hidden = hidden_from(store, sight, sorted({*_named(told), *map(_upstream_in, reads)}))
+    reads = {name for state in (contexts or {}).values() if (name := upstream_of(state)) is not None}
+    hidden = hidden_from(store, sight, sorted({*_named(told), *reads}))
     if not hidden:
         return answer
     return type(answer).model_validate(_without(told, hidden, _any_of(hidden)))
@@ -56,7 +56,7 @@ def veiled_text(store: BookmarkStore, sight: Sight, said: str, jobs: Iterable[st
     for job in jobs:
         near |= {edge.consumer for edge in store.edges(job)}
         reads = Neighbours.of_job(store, job).reads[job].values()
-        near |= {_upstream_in(state.fingerprint) for state in reads if state.kind == UpstreamSource.kind}
+        near |= {name for state in reads if (name := upstream_of(state)) is not None}
     hidden = hidden_from(store, sight, sorted(name for name in near if name in said))
     return _any_of(hidden).sub(HIDDEN, said) if hidden else said
 
@@ -90,10 +90,12 @@ def _named(told: Any) -> Iterator[str]:
 
 def _named_in(told: Mapping[str, Any]) -> Iterable[str]:
     source, upstream, consumers = told.get("source"), told.get("upstream"), told.get("consumers")
-    if isinstance(source, str) and source.startswith(_PREFIX):
-        yield _upstream_in(source)
-    elif isinstance(source, str) and told.get("kind") in ("job", UpstreamSource.kind):
-        yield source
+    if isinstance(source, str):
+        read = upstream_in(source)
+        if read is not None:
+            yield read
+        elif told.get("kind") == JOB or reads_jobs(str(told.get("kind"))):
+            yield source
     if isinstance(upstream, str):
         yield upstream
     elif isinstance(upstream, dict) and isinstance(upstream.get("job"), str):
@@ -102,10 +104,6 @@ def _named_in(told: Mapping[str, Any]) -> Iterable[str]:
         yield from consumers
     elif isinstance(consumers, list):
         yield from (name for name in consumers if isinstance(name, str))
-
-
-def _upstream_in(fingerprint: str) -> str:
-    return fingerprint.split(":")[1]
 
 
 def _without(told: Any, hidden: set[str], pattern: re.Pattern[str]) -> Any:

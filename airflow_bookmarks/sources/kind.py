@@ -10,26 +10,34 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.sources.source import PlanInput
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from airflow_bookmarks.core.position import Position
+    from airflow_bookmarks.core.ledger.file_ledger import Ledger, Load
+    from airflow_bookmarks.core.position import Position, UpstreamPosition
+    from airflow_bookmarks.core.rules.start import Start
     from airflow_bookmarks.core.run import PlanEntry
-    from airflow_bookmarks.sources.source import PlanInput, Source
+    from airflow_bookmarks.core.selection.listing import Listing
+    from airflow_bookmarks.sources.source import Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
 
 P = TypeVar("P")
 
 
-class Kind(ABC, Generic[P]):
+class SourceKind(ABC, Generic[P]):
     """One kind of source, with plans of type `P`. What a kind can't do, it refuses: nothing is guessed for it.
 
     `name` is stored with each context and each plan, and never changes.
     """
 
     name: ClassVar[str]
+    has_ledger: ClassVar[bool] = False  # whether its position knows each file by name and version
+    reads_jobs: ClassVar[bool] = False  # whether its sources are jobs
+    has_files: ClassVar[bool] = False  # whether what its plans read is files
+    keeps_elsewhere: ClassVar[bool] = True  # whether a position says something of another source of this kind
 
     @abstractmethod
     def decode(self, body: bytes) -> P:
@@ -47,11 +55,25 @@ class Kind(ABC, Generic[P]):
         """
 
     @abstractmethod
+    def knows(self, found: PlanInput, plan: P) -> bool:
+        """Whether the position in `found` counts as read something that a stored plan reads.
+
+        What a plan reads again for the sake of something else does not count.
+        """
+
+    @abstractmethod
     def union(self, plans: Sequence[P]) -> P:
         """Return one plan that reads what some stored plans read, oldest first: the window of a pause run.
 
         Of none it is an empty plan.
         """
+
+    def begin(self, store: BookmarkStore, fingerprint: str, start: Start) -> PlanInput:
+        """Return what a context of a job without a bookmark is planned from, so that it begins at `start`.
+
+        By default the source is told, and leaves out itself what lies before.
+        """
+        return PlanInput(start=start)
 
     def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> Source:
         """Return the source that a run of `job` planned from, as its plan has it: to look at it without the script.
@@ -62,6 +84,53 @@ class Kind(ABC, Generic[P]):
         raise OptionError(
             f"a context of kind {self.name!r} can't be looked at without its script. Nothing was read or changed."
         )
+
+    def upstream_of(self, fingerprint: str) -> str | None:
+        """Return the job that a source with this fingerprint reads; None where it reads no job."""
+        return None
+
+    def consumed(self, position: bytes) -> UpstreamPosition | None:
+        """Return up to which run of a job a stored position has read; None where it is of no job.
+
+        Raises:
+            StateCorruptError: it can't be read.
+        """
+        return None
+
+    def ledger(self, position: bytes, load: Load) -> Ledger | None:
+        """Return the files that a stored position knows; None where it knows none by name.
+
+        Args:
+            load: fetches segments of a ledger by content hash.
+
+        Raises:
+            StateCorruptError: it can't be read.
+        """
+        return None
+
+    def watermark(self, position: bytes, load: Load) -> str | None:
+        """Return the watermark that a stored position says itself; None where it says none.
+
+        Raises:
+            StateCorruptError: it can't be read.
+        """
+        return None
+
+    def locations(self, plan: P, fingerprint: str) -> Sequence[str]:
+        """Return where a plan reads, for catalogues: URIs, or paths."""
+        return ()
+
+    def files_of(self, plan: P) -> Listing | None:
+        """Return the files that a plan reads; None where what it reads is no files."""
+        return None
+
+    def page(self, body: bytes, offset: int, limit: int) -> tuple[int, Listing] | None:
+        """Return how many files a stored plan has, and some of them; None where what it reads is no files.
+
+        Raises:
+            StateCorruptError: it is no plan of this kind.
+        """
+        return None
 
     def seek(self, store: StateReader, found: PlanInput, plan: P, value: str) -> Position:
         """Return the position that a value names, in the words of this kind: "now", a time, an upstream run.

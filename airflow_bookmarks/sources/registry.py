@@ -10,24 +10,28 @@ from airflow_bookmarks.sources.upstream_kind import UpstreamKind
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.position import Position
-    from airflow_bookmarks.core.run import PlanEntry
-    from airflow_bookmarks.sources.kind import Kind
+    from airflow_bookmarks.core.run import ContextState, PlanEntry
+    from airflow_bookmarks.core.selection.listing import Listing
+    from airflow_bookmarks.sources.kind import SourceKind
     from airflow_bookmarks.sources.source import PlanInput, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
 
-KINDS: dict[str, Kind[Any]] = {
+# What pause and disable runs leave says the kind of no plan: one without a unit is of files.
+UNNAMED = FileKind.name
+
+KINDS: dict[str, SourceKind[Any]] = {
     FileKind.name: FileKind(),
     UpstreamKind.name: UpstreamKind(),
 }
 
 
-def find_kind(name: str) -> Kind[Any] | None:
+def find_kind(name: str) -> SourceKind[Any] | None:
     """Return the kind of that name; None where this version does not know it."""
     return KINDS.get(name)
 
 
-def kind_of(name: str) -> Kind[Any]:
+def kind_of(name: str) -> SourceKind[Any]:
     """Return the kind of that name, to read what is stored of it.
 
     Raises:
@@ -37,6 +41,41 @@ def kind_of(name: str) -> Kind[Any]:
     if kind is None:
         raise StateCorruptError(f"a stored plan is of kind {name!r}, and this version knows {sorted(KINDS)}; upgrade")
     return kind
+
+
+def upstream_of(state: ContextState | PlanEntry) -> str | None:
+    """Return the job that a context reads; None where it reads no job, or its kind is not known."""
+    kind = find_kind(state.kind)
+    return None if kind is None else kind.upstream_of(state.fingerprint)
+
+
+def upstream_in(fingerprint: str) -> str | None:
+    """Return the job that a source with this fingerprint reads; None where it reads no job."""
+    name, sign, _ = fingerprint.partition(":")
+    kind = find_kind(name)
+    return kind.upstream_of(fingerprint) if kind is not None and sign else None
+
+
+def has_ledger(name: str) -> bool:
+    """Whether the positions of a kind know each file by name and version."""
+    kind = find_kind(name)
+    return kind is not None and kind.has_ledger
+
+
+def reads_jobs(name: str) -> bool:
+    """Whether the sources of a kind are jobs."""
+    kind = find_kind(name)
+    return kind is not None and kind.reads_jobs
+
+
+def files_in(name: str, body: bytes) -> Listing | None:
+    """Return the files that a stored plan of a kind reads; None where it reads none, or the kind is not known.
+
+    Raises:
+        StateCorruptError: it is no plan of this kind.
+    """
+    kind = find_kind(name)
+    return None if kind is None else kind.files_of(kind.decode(body))
 
 
 def recorded_source(store: BookmarkStore, job: str, entry: PlanEntry) -> Source:

@@ -4,44 +4,110 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from airflow_bookmarks.core.errors import JobUnknownError
 from airflow_bookmarks.core.plan import FilePlan, UpstreamPlan, union
-from airflow_bookmarks.sources.kind import Kind
+from airflow_bookmarks.core.position import UpstreamPosition
+from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.core.text.instant import from_text
+from airflow_bookmarks.sources.kind import SourceKind
 from airflow_bookmarks.sources.seek import upstream_at
+from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.sources.upstream import UpstreamSource, advance_upstream
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from airflow_bookmarks.core.ledger.file_ledger import Load
     from airflow_bookmarks.core.position import Position
+    from airflow_bookmarks.core.rules.start import Start
     from airflow_bookmarks.core.run import PlanEntry
-    from airflow_bookmarks.sources.source import PlanInput, Source
+    from airflow_bookmarks.core.selection.listing import Listing
+    from airflow_bookmarks.sources.source import Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
 
 
-class UpstreamKind(Kind[FilePlan]):
+class UpstreamKind(SourceKind[FilePlan]):
     """Other jobs: progress is the number of the last published run that was read."""
 
     name = UpstreamSource.kind
+    has_files = True
+    reads_jobs = True
+    keeps_elsewhere = False  # a position is a run of one job
 
     def decode(self, body: bytes) -> UpstreamPlan:
-        """Return a stored plan; see `Kind.decode`."""
+        """Return a stored plan; see `SourceKind.decode`."""
         return UpstreamPlan.decode(body)
 
     def advance(self, plan: FilePlan, found: PlanInput) -> Position | None:
-        """Return the position after the window of a stored plan; see `Kind.advance`."""
+        """Return the position after the window of a stored plan; see `SourceKind.advance`."""
         return advance_upstream(plan, found)
 
+    def knows(self, found: PlanInput, plan: FilePlan) -> bool:
+        """Whether the position is beyond where the window of a plan begins; see `SourceKind.knows`."""
+        if found.position is None or plan.edge is None:
+            return False
+        return min(self.consumed(found.position).run_number, plan.edge.until) > plan.edge.after
+
     def union(self, plans: Sequence[FilePlan]) -> FilePlan:
-        """Return one plan that reads what `plans` read, as of the window of the last; see `Kind.union`."""
+        """Return one plan that reads what `plans` read, as of the window of the last; see `SourceKind.union`."""
         window = plans[-1].edge if plans else None
         return union(plans) if window is None else UpstreamPlan.of(union(plans), window)
 
+    def begin(self, store: BookmarkStore, fingerprint: str, start: Start) -> PlanInput:
+        """Begin after the last run that the upstream has published by then; see `SourceKind.begin`."""
+        if start.is_beginning:
+            return PlanInput(start=start)
+        position = _position_at(store, self.upstream_of(fingerprint), start)
+        return PlanInput() if position is None else PlanInput(position.encode())
+
     def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> Source:
-        """Return the source of the recorded job and output; see `Kind.source_of`."""
+        """Return the source of the recorded job and output; see `SourceKind.source_of`."""
         window = entry.facts["upstream"]
         return UpstreamSource(store, job, window["job"], output=window["output"] or None)
+
+    def upstream_of(self, fingerprint: str) -> str:
+        """Return the job that is read: the second part of the fingerprint."""
+        return fingerprint.split(":")[1]
+
+    def consumed(self, position: bytes) -> UpstreamPosition:
+        """Return up to which run the position has read; see `SourceKind.consumed`."""
+        return UpstreamPosition.decode(position)
+
+    def watermark(self, position: bytes, load: Load) -> str:
+        """Return the number of the last run that was read; see `SourceKind.watermark`."""
+        return str(self.consumed(position).run_number)
+
+    def locations(self, plan: FilePlan, fingerprint: str) -> Sequence[str]:
+        """Return the roots of a plan; see `SourceKind.locations`."""
+        return plan.roots
+
+    def files_of(self, plan: FilePlan) -> Listing:
+        """Return the files that a plan reads; see `SourceKind.files_of`."""
+        return plan.files
+
+    def page(self, body: bytes, offset: int, limit: int) -> tuple[int, Listing]:
+        """Return some files of a stored plan, with no more of it unpacked than they lie in; see `SourceKind.page`."""
+        return FilePlan.page(body, offset, limit)
 
     def seek(self, store: StateReader, found: PlanInput, plan: FilePlan, value: str) -> Position:
         """Return the position at "now" or at a run of the upstream; see `upstream_at`."""
         return upstream_at(store, found, plan, value)
+
+
+def _position_at(store: BookmarkStore, upstream: str, start: Start) -> UpstreamPosition | None:
+    try:
+        head = store.head(upstream)
+    except JobUnknownError:
+        return None  # its source says so, in words that help
+    living = store.ancestry(upstream, head.epoch)
+    last = 0
+    for run in store.runs(upstream, until=head.run_number):
+        if not run.state.is_committed or not living.is_living(run.key.number, run.epoch):
+            continue
+        # By the commit: a replay publishes anew.
+        is_later = start.time is not None and from_text(run.committed_at or run.planned_at) >= start.time
+        if run.state is not RunState.PUBLISHED or is_later:
+            break
+        last = run.key.number
+    return UpstreamPosition(upstream, "", last, head.epoch, head.changes) if last else None

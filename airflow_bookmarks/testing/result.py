@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
-from airflow_bookmarks.core.plan import FilePlan, decode_moves
+from airflow_bookmarks.core.plan import decode_moves
 from airflow_bookmarks.lifecycle.state.execution_summary import joined
 from airflow_bookmarks.lifecycle.state.summary import Summary
+from airflow_bookmarks.sources.registry import UNNAMED, files_in
 from airflow_bookmarks.store.codec.item import payload_of
 
 if TYPE_CHECKING:
@@ -177,7 +178,8 @@ def _read(store: BookmarkStore, driver: DriverStore, base: str) -> dict[str, tup
 
 def names_planned(store: BookmarkStore, body: Payload, base: str) -> tuple[str, ...]:
     """Return the names of what a stored plan reads, without the `base` that they begin with."""
-    paths = FilePlan.decode(store.blobs.get(body)).files.paths
+    files = files_in(UNNAMED, store.blobs.get(body))
+    paths = () if files is None else files.paths
     return tuple(path.removeprefix(f"{base}/") for path in paths)
 
 

@@ -11,7 +11,7 @@ from airflow_bookmarks.core.errors import OptionError, StateCorruptError
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.sources.files.kind import FileKind
-from airflow_bookmarks.sources.kind import Kind
+from airflow_bookmarks.sources.kind import SourceKind
 from airflow_bookmarks.sources.registry import KINDS, find_kind, kind_of
 from airflow_bookmarks.sources.source import PlanInput
 
@@ -21,51 +21,15 @@ NAMES = frozenset(KINDS)
 KIND_CLASSES = frozenset({"FileSource", "UpstreamSource", "FileKind", "UpstreamKind"})
 
 # Modules that still take stored plans apart, or compare kinds by name. None may be added.
-TAKE_PLANS_APART: frozenset[str] = frozenset(
-    {
-        "lifecycle/history/overwritten.py",
-        "lifecycle/history/read_again.py",
-        "lifecycle/history/relocation.py",
-        "lifecycle/inspect/difference.py",
-        "lifecycle/inspect/lineage.py",
-        "lifecycle/inspect/runs.py",
-        "lifecycle/maintenance/doctor/partition.py",
-        "lifecycle/maintenance/doctor/survey.py",
-        "lifecycle/protocol/source_cleanup.py",
-        "lifecycle/run/other_use.py",
-        "testing/result.py",
-    }
-)
+TAKE_PLANS_APART: frozenset[str] = frozenset()
 NAME_KINDS: frozenset[str] = frozenset(
     {
-        "lifecycle/changes/naming.py",
-        "lifecycle/history/overwritten.py",
-        "lifecycle/history/relocation.py",
-        "lifecycle/history/timeline_switch.py",
-        "lifecycle/inspect/difference.py",
-        "lifecycle/inspect/graph.py",
-        "lifecycle/inspect/lag.py",
-        "lifecycle/inspect/lineage.py",
-        "lifecycle/inspect/runs.py",
-        "lifecycle/maintenance/doctor/edge.py",
-        "lifecycle/maintenance/doctor/kind.py",
-        "lifecycle/maintenance/doctor/position.py",
-        "lifecycle/maintenance/doctor/survey.py",
-        "lifecycle/maintenance/transfer.py",
-        "lifecycle/run/other_use.py",
-        "lifecycle/run/replacement.py",
-        "lifecycle/state/positions.py",
-        "lifecycle/state/quarantine.py",
-        "lifecycle/state/start.py",
-        "plugin/presenters/bookmark.py",
-        "plugin/presenters/job_list.py",
-        "plugin/redaction.py",
         "store/codec/item.py",
     }
 )
 
 
-class Counts(Kind[int]):
+class Counts(SourceKind[int]):
     """A kind that can do no more than it has to."""
 
     name = "counts"
@@ -75,6 +39,9 @@ class Counts(Kind[int]):
 
     def union(self, plans: object) -> int:
         return 0
+
+    def knows(self, found: PlanInput, plan: int) -> bool:
+        return False
 
     def advance(self, plan: int, found: PlanInput) -> None:
         return None
@@ -127,10 +94,10 @@ def compares_kind(node: ast.AST) -> bool:
 
 
 def is_name_of_class(node: ast.AST) -> bool:
-    """Whether this is the name that a class gives for its kind, or the list of those that plan files."""
-    if isinstance(node, ast.Attribute) and node.attr in ("kind", "name") and isinstance(node.value, ast.Name):
-        return node.value.id in KIND_CLASSES
-    return isinstance(node, ast.Name) and node.id == "PLANS_OF_FILES"
+    """Whether this is the name that a class gives for its kind."""
+    if not isinstance(node, ast.Attribute) or node.attr not in ("kind", "name"):
+        return False
+    return isinstance(node.value, ast.Name) and node.value.id in KIND_CLASSES
 
 
 def test_stored_plans_are_taken_apart_by_their_kind_alone() -> None:

@@ -17,7 +17,7 @@ from airflow_bookmarks.core.rules.audit import Terms, check_reason, check_who
 from airflow_bookmarks.core.text.identity import signed
 from airflow_bookmarks.core.text.script import check_new_name
 from airflow_bookmarks.lifecycle.changes.change import Change, ChangeOutcome, apply
-from airflow_bookmarks.lifecycle.history.timeline_switch import upstream_of
+from airflow_bookmarks.sources.registry import upstream_of
 from airflow_bookmarks.store.transitions import naming as transition
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def make_deletion(store: BookmarkStore, job: str, change: Change, **terms: Unpac
     """
     transition.check_may_delete(store, job)
     changed = apply(store, job, change, **terms)
-    upstreams = {upstream_of(state) for state in changed.before.contexts.values() if state.kind == "upstream"}
+    upstreams = {name for state in changed.before.contexts.values() if (name := upstream_of(state)) is not None}
     transition.hide(store, job, changed.after, sorted(upstreams))
     return changed
 

@@ -12,17 +12,11 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from airflow_bookmarks.core.errors import ChangeRefusedError
-from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
-from airflow_bookmarks.core.plan import FilePlan
-from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.core.rules.territory import published_key
 from airflow_bookmarks.lifecycle.history.timeline_switch import ancestry_after, look_at_undone
 from airflow_bookmarks.lifecycle.state.positions import ContextReader
 from airflow_bookmarks.sources.registry import find_kind
-from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.outputs import numbers_replacing
 
 if TYPE_CHECKING:
@@ -72,17 +66,9 @@ def _is_known(store: BookmarkStore, reader: ContextReader, run: Run) -> bool:
         found = reader.found(ctx)
         if found.position is None:
             continue
-        state = reader.state(ctx)
-        if find_kind(entry.kind) is None or state is None or state.kind != entry.kind:
+        kind, state = find_kind(entry.kind), reader.state(ctx)
+        if kind is None or state is None or state.kind != entry.kind:
             return True  # what such a position knows can't be said from here
-        if entry.kind == UpstreamSource.kind:
-            window = entry.facts["upstream"]
-            if min(UpstreamPosition.decode(found.position).run_number, window["until"]) > window["after"]:
-                return True
-            continue
-        plan = FilePlan.decode(store.blobs.get(entry.body))
-        verdicts = Ledger.from_root(found.position, found.load).classify(plan.files)
-        is_companion = np.array([path in plan.companions for path in plan.files.paths], np.bool_)
-        if bool(np.any((verdicts == Known.KNOWN) & ~is_companion)):
+        if kind.knows(found, kind.decode(store.blobs.get(entry.body))):
             return True
     return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import StateCorruptError
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.sources.registry import files_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -35,12 +35,14 @@ def input_of(
             if names is not None and ctx not in names:
                 continue
             try:
-                plan = FilePlan.decode(store.blobs.get(run.plans[ctx].body))
+                files = files_in(run.plans[ctx].kind, store.blobs.get(run.plans[ctx].body))
             except (KeyError, StateCorruptError):
+                files = None
+            if files is None:
                 unlisted.append(facts)
                 continue
-            sizes |= {(ctx, file.path): file.size_bytes for file in plan.files}
-            listed += len(plan)
+            sizes |= {(ctx, file.path): file.size_bytes for file in files}
+            listed += len(files)
             rows.append(facts.get("rows"))
     is_counted = listed == len(sizes) and all(isinstance(each, int) for each in rows)
     return [*unlisted, {"files": len(sizes), "bytes": sum(sizes.values()), "rows": sum(rows) if is_counted else None}]

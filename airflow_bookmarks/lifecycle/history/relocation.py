@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.ledger.segment import bare_name
-from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.lifecycle.history.timeline_switch import turn_set
 from airflow_bookmarks.lifecycle.state.positions import (
@@ -18,7 +17,7 @@ from airflow_bookmarks.lifecycle.state.positions import (
     switched_format,
 )
 from airflow_bookmarks.sources.files.planner import FileSource
-from airflow_bookmarks.sources.registry import recorded_source
+from airflow_bookmarks.sources.registry import files_in, has_ledger, recorded_source
 from airflow_bookmarks.sources.relocation import check_moved, moved_path, relocated, with_relocation
 
 if TYPE_CHECKING:
@@ -139,7 +138,7 @@ def _new_root(job: str, ctx: str, before: tuple[str, ...], now: tuple[str, ...],
 
 
 def _check_kind(job: str, ctx: str, kind: str) -> None:
-    if kind != FileSource.kind:
+    if not has_ledger(kind):
         raise OptionError(
             f"job {job!r}, context {ctx!r} is of kind {kind!r}: only files move with their folder. Nothing was changed."
         )
@@ -160,10 +159,10 @@ def _sizes(store: BookmarkStore, job: str, head: Head, ctx: str) -> dict[str, in
     named = head.contexts[ctx].planned_as(ctx)
     for run in store.runs(job, until=head.run_number):
         entry = run.plans.get(ctx) or run.plans.get(named)
-        if entry is None or entry.kind != FileSource.kind or not run.state.is_committed:
+        if entry is None or not has_ledger(entry.kind) or not run.state.is_committed:
             continue
         if not living.is_living(run.key.number, run.epoch):
             continue
-        files = FilePlan.decode(store.blobs.get(entry.body)).files
-        sizes |= {bare_name(file.path): file.size_bytes for file in files}
+        files = files_in(entry.kind, store.blobs.get(entry.body))
+        sizes |= {bare_name(file.path): file.size_bytes for file in files or ()}
     return sizes

@@ -16,13 +16,13 @@ from airflow_bookmarks.core.errors import (
     StateCorruptError,
 )
 from airflow_bookmarks.core.job_state import STATE_KIND
-from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.text.script import check_new_name
 from airflow_bookmarks.core.timeline import Ancestry, Line
 from airflow_bookmarks.lifecycle.protocol.cleanup import CleanList, check_published, clean_list, left_in_targets
 from airflow_bookmarks.lifecycle.protocol.recover import made_by, unknown_sources
 from airflow_bookmarks.lifecycle.state.positions import stored_position
+from airflow_bookmarks.sources.registry import kind_of, upstream_of
 from airflow_bookmarks.store.transitions.collection import check_own, collected_until, copied_until
 from airflow_bookmarks.store.transitions.timeline import Turn
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.position import Position
+    from airflow_bookmarks.core.position import Position, UpstreamPosition
     from airflow_bookmarks.core.run import ContextState, Run, RunKey
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.table import Attributes
@@ -387,11 +387,11 @@ def _edges_after(
     """Return the edge to each upstream as it is after the change: what the positions say, else nothing consumed."""
     edges: dict[str, Edge] = {}
     for ctx, state in {**contexts, **head.contexts}.items():
-        if state.kind != "upstream":
+        upstream = upstream_of(state)
+        if upstream is None:
             continue
         body = positions.get(ctx)
-        position = UpstreamPosition.decode(body) if body else _position_of(store, job, ctx, contexts.get(ctx))
-        upstream = upstream_of(state)
+        position = kind_of(state.kind).consumed(body) if body else _position_of(store, job, ctx, contexts.get(ctx))
         other = edges.get(upstream)
         marks = {**(other.contexts if other else {}), ctx: 0 if position is None else position.run_number}
         seen = position or _seen_position(store, job, ctx, state, is_needed=bool(contexts))
@@ -417,18 +417,9 @@ def _seen_position(
 
 def _position_of(store: BookmarkStore, job: str, ctx: str, state: ContextState | None) -> UpstreamPosition | None:
     payload = stored_position(store, job, ctx, state)
-    return None if payload is None else UpstreamPosition.decode(store.blobs.get(payload))
-
-
-def upstream_of(state: ContextState) -> str:
-    """Return the upstream job that a context of kind "upstream" reads: the second part of its fingerprint."""
-    return state.fingerprint.split(":")[1]
+    return None if payload is None or state is None else kind_of(state.kind).consumed(store.blobs.get(payload))
 
 
 def resting_contexts(upstream: str, contexts: Mapping[str, ContextState]) -> dict[str, int]:
     """Return for each context that reads `upstream` the run number up to which it has read."""
-    return {
-        ctx: int(state.watermark or 0)
-        for ctx, state in contexts.items()
-        if state.kind == "upstream" and upstream_of(state) == upstream
-    }
+    return {ctx: int(state.watermark or 0) for ctx, state in contexts.items() if upstream_of(state) == upstream}

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import RunUnknownError
-from airflow_bookmarks.core.ledger.file_ledger import Ledger
-from airflow_bookmarks.core.plan import PLANS_OF_FILES, FilePlan
 from airflow_bookmarks.lifecycle.history.rewind import is_number
 from airflow_bookmarks.lifecycle.history.state_values import shown_state, state_difference
 from airflow_bookmarks.lifecycle.inspect.runs import row
 from airflow_bookmarks.lifecycle.state.positions import stored_position
+from airflow_bookmarks.sources.registry import files_in, find_kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,9 +103,8 @@ def _pair(a: Any, b: Any) -> dict[str, Any]:
 def _planned(store: BookmarkStore, run: Run, ctx: str) -> dict[str, Any]:
     """Return the planned files of a context by path; none where it is no source of files."""
     entry = run.plans.get(ctx)
-    if entry is None or entry.kind not in PLANS_OF_FILES:
-        return {}
-    return {file.path: file for file in FilePlan.decode(store.blobs.get(entry.body)).files}
+    files = None if entry is None else files_in(entry.kind, store.blobs.get(entry.body))
+    return {file.path: file for file in files or ()}
 
 
 def _context_diff(store: BookmarkStore, a: Run, b: Run, ctx: str) -> dict[str, Any]:
@@ -153,8 +151,10 @@ def _state_facts(store: BookmarkStore, job: str, ctx: str, state: ContextState |
         "watermark": state.watermark,
         "position": payload.sha256,
     }
-    if state.kind == "files":
-        facts["files"] = len(Ledger.from_root(store.blobs.get(payload), store.blobs.get_named))
+    kind = find_kind(state.kind)
+    ledger = None if kind is None else kind.ledger(store.blobs.get(payload), store.blobs.get_named)
+    if ledger is not None:
+        facts["files"] = len(ledger)
     return facts
 
 

@@ -13,7 +13,7 @@ from airflow_bookmarks.core.errors import JobUnknownError
 from airflow_bookmarks.core.rules.lag import LagState
 from airflow_bookmarks.core.text.escaping import escaped
 from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, lags
-from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.sources.registry import upstream_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -197,7 +197,7 @@ def _reads_of_sources(looked: Neighbours) -> list[ReadEdge]:
     contexts: dict[tuple[str, str], list[str]] = {}
     for job in looked.jobs:
         for ctx, state in sorted(looked.reads[job].items()):
-            if state.kind != UpstreamSource.kind:
+            if upstream_of(state) is None:
                 contexts.setdefault((job, state.fingerprint), []).append(ctx)
     return [ReadEdge(job, source, tuple(names)) for (job, source), names in contexts.items()]
 

@@ -18,10 +18,9 @@ from airflow_bookmarks.core.rules.condition import rewound_below
 from airflow_bookmarks.core.rules.lag import WINDOW, LagPoint, LagState, lag_state
 from airflow_bookmarks.core.run import ContextState, RunState, names_now
 from airflow_bookmarks.core.text.instant import from_text, to_text
-from airflow_bookmarks.lifecycle.history.timeline_switch import upstream_of
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.inspect.runs import total
-from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.sources.registry import reads_jobs, upstream_of
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import MAX_OPERATIONS
 from airflow_bookmarks.store.transitions.naming import aliases, is_deleted
@@ -70,12 +69,13 @@ class Lag:
 
 @dataclass(frozen=True, slots=True)
 class JobConsumer:
-    """A job that reads another one: by which contexts, and the edge that says how far (None: none is left)."""
+    """A job that reads another one: by which contexts of which kind, and the edge that says how far (None: none)."""
 
     job: str
     upstream: str
     contexts: tuple[str, ...]
     edge: Edge | None
+    kind: str
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,9 @@ class Neighbours:
         pairs = [(job, upstream) for job in self.jobs for upstream in sorted(_upstreams(self.reads[job]))]
         edges = _edges(self.store, pairs)
         return tuple(
-            JobConsumer(job, upstream, _contexts_of(self.reads[job], upstream), edges.get((job, upstream)))
+            JobConsumer(job, upstream, names, edges.get((job, upstream)), self.reads[job][names[0]].kind)
             for job, upstream in pairs
+            for names in [_contexts_of(self.reads[job], upstream)]
         )
 
 
@@ -174,11 +175,11 @@ def _contexts(store: BookmarkStore, job: str, head: Head, *, with_last_run: bool
 
 
 def _upstreams(contexts: Mapping[str, ContextState]) -> set[str]:
-    return {upstream_of(state) for state in contexts.values() if state.kind == UpstreamSource.kind}
+    return {name for state in contexts.values() if (name := upstream_of(state)) is not None}
 
 
 def _contexts_of(contexts: Mapping[str, ContextState], upstream: str) -> tuple[str, ...]:
-    reading = [ctx for ctx, s in contexts.items() if s.kind == UpstreamSource.kind and upstream_of(s) == upstream]
+    reading = [ctx for ctx, state in contexts.items() if upstream_of(state) == upstream]
     return tuple(sorted(reading))
 
 
@@ -218,7 +219,7 @@ class _Windows:
 
 def _lag(looked: Neighbours, reader: JobConsumer, windows: _Windows) -> Lag:
     head, edge = looked.heads.get(reader.upstream), reader.edge
-    known = (reader.job, reader.upstream, UpstreamSource.kind, reader.contexts)
+    known = (reader.job, reader.upstream, reader.kind, reader.contexts)
     if head is None:
         return Lag(*known, LagState.UNKNOWN, why=f"there is no bookmark named {reader.upstream!r}")
     if edge is None:
@@ -329,7 +330,7 @@ def _in_words(state: LagState, points: Sequence[LagPoint]) -> str | None:
 
 def _lags_of_sources(store: BookmarkStore, job: str) -> list[Lag]:
     found = pending(store, job)
-    contexts = [context for context in found.contexts if context.kind != UpstreamSource.kind]
+    contexts = [context for context in found.contexts if not reads_jobs(context.kind)]
     # A job of which nobody knows what it reads is not one that keeps up.
     rows = [] if found.unknown is None else [Lag(job, "", "", (), LagState.UNKNOWN, why=found.unknown)]
     if not contexts:

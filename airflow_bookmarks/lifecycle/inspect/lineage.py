@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.plan import PLANS_OF_FILES, FilePlan
+from airflow_bookmarks.sources.registry import find_kind
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.run import PlanEntry, Run
@@ -75,7 +75,7 @@ def _read(store: BookmarkStore, run: Run, ctx: str, entry: PlanEntry) -> ReadDat
     state = run.contexts.get(ctx)
     return ReadDataset(
         ctx=ctx,
-        locations=FilePlan.decode(store.blobs.get(entry.body)).roots if entry.kind in PLANS_OF_FILES else (),
+        locations=_locations(store, entry),
         files=entry.facts.get("files"),
         bytes=entry.facts.get("bytes"),
         rows=measured.get("rows"),
@@ -85,3 +85,8 @@ def _read(store: BookmarkStore, run: Run, ctx: str, entry: PlanEntry) -> ReadDat
         after=upstream.get("after"),
         until=upstream.get("until"),
     )
+
+
+def _locations(store: BookmarkStore, entry: PlanEntry) -> tuple[str, ...]:
+    kind = find_kind(entry.kind)
+    return () if kind is None else tuple(kind.locations(kind.decode(store.blobs.get(entry.body)), entry.fingerprint))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.plan import PLANS_OF_FILES, FilePlan
 from airflow_bookmarks.core.run import RunState, watermarks
 from airflow_bookmarks.core.text.count import READ_AGAIN
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.lifecycle.history.rewind import is_number, resolve_run
+from airflow_bookmarks.sources.registry import UNNAMED, files_in, find_kind, kind_of
 from airflow_bookmarks.store.codec.attribute import run_key_of
 from airflow_bookmarks.store.codec.item import SIDE_PREFIX, payload_of
 
@@ -111,8 +111,8 @@ def files_of(store: BookmarkStore, job: str, reference: str) -> list[dict[str, A
     return [
         _file_row(ctx, state, file)
         for state, bodies in _plans_of(store, job, reference)
-        for ctx, body in bodies.items()
-        for file in FilePlan.decode(store.blobs.get(body)).files
+        for ctx, (kind, body) in bodies.items()
+        for file in files_in(kind, store.blobs.get(body)) or ()
     ]
 
 
@@ -129,8 +129,9 @@ def page_of(
     rows: list[dict[str, Any]] = []
     total = 0
     for state, bodies in _plans_of(store, job, reference):
-        for ctx, body in bodies.items():
-            count, files = FilePlan.page(store.blobs.get(body), max(0, offset - total), limit - len(rows))
+        for ctx, (kind, body) in bodies.items():
+            page = kind_of(kind).page(store.blobs.get(body), max(0, offset - total), limit - len(rows))
+            count, files = (0, ()) if page is None else page
             rows += [_file_row(ctx, state, file) for file in files]
             total += count
     return rows, total
@@ -146,7 +147,7 @@ def _file_row(ctx: str, state: str, file: FileInfo) -> dict[str, Any]:
     }
 
 
-def _plans_of(store: BookmarkStore, job: str, reference: str) -> list[tuple[str, Mapping[str, Payload]]]:
+def _plans_of(store: BookmarkStore, job: str, reference: str) -> list[tuple[str, Mapping[str, tuple[str, Payload]]]]:
     head = store.look(job).head
     runs = [] if head is None else _runs_of(store, job, head, reference)
     if head is not None and runs:
@@ -154,20 +155,22 @@ def _plans_of(store: BookmarkStore, job: str, reference: str) -> list[tuple[str,
         return [(state_of(run, living), _bodies(run)) for run in runs]
     side = _side_of(store, job, reference)
     if side is not None:
-        bodies = {name.removeprefix(_PLAN): payload_of(value) for name, value in side.items() if name.startswith(_PLAN)}
+        names = [name for name in side if name.startswith(_PLAN)]
+        bodies = {name.removeprefix(_PLAN): (UNNAMED, payload_of(side[name])) for name in names}
         return [(str(side.get("option")), bodies)]
     run = resolve_run(store, job, store.head(job), reference)  # which says why there is none
     return [(run.state.value, _bodies(run))]
 
 
-def _bodies(run: Run) -> dict[str, Payload]:
+def _bodies(run: Run) -> dict[str, tuple[str, Payload]]:
     for ctx, entry in run.plans.items():
-        if entry.kind not in PLANS_OF_FILES:
+        kind = find_kind(entry.kind)
+        if kind is None or not kind.has_files:
             raise OptionError(
                 f"context {ctx!r} of run {run.key} is of kind {entry.kind!r}, of which no files can be listed here. "
                 "Nothing was changed."
             )
-    return {ctx: entry.body for ctx, entry in run.plans.items()}
+    return {ctx: (entry.kind, entry.body) for ctx, entry in run.plans.items()}
 
 
 def _runs_of(store: BookmarkStore, job: str, head: Head, reference: str) -> list[Run]:

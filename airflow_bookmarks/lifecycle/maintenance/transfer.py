@@ -45,6 +45,7 @@ from airflow_bookmarks.lifecycle.history.state_values import shown_state
 from airflow_bookmarks.lifecycle.maintenance.blobs import position_hashes
 from airflow_bookmarks.lifecycle.maintenance.landing import Origin
 from airflow_bookmarks.lifecycle.protocol.owner import owner_of_kin
+from airflow_bookmarks.sources.registry import has_ledger
 from airflow_bookmarks.store.backends.limits import check_item
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Key
@@ -431,7 +432,7 @@ def _last_run(store: BookmarkStore, job: str, head: Head, until: int | None = No
 def _glue_state(store: BookmarkStore, job: str, state: ContextState) -> dict[str, Any]:
     run = store.run(job, state.run)
     mark = state.watermark or ""
-    if state.kind != "files":
+    if not has_ledger(state.kind):
         return {"jsonClass": f"{state.kind.capitalize()}JobBookmarkState", "values": {"RUN": str(state.run.number),
                 "WATERMARK": mark}}  # fmt: skip
     return {

@@ -23,7 +23,6 @@ import numpy as np
 
 from airflow_bookmarks.core.errors import BookmarkError, OptionError
 from airflow_bookmarks.core.option import check_choice
-from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.rules.territory import SourceBounds, Territory
 from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.core.selection.partition import placed, root_among
@@ -32,13 +31,15 @@ from airflow_bookmarks.files.input import is_hidden
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.files.real_path import RealRoots, respelled
 from airflow_bookmarks.lifecycle.protocol.file_changes import FileChanges
-from airflow_bookmarks.sources.files.planner import FileSource, known_files
+from airflow_bookmarks.sources.files.planner import known_files
+from airflow_bookmarks.sources.registry import files_in, has_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     import numpy.typing as npt
 
+    from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.core.selection.listing import FileInfo
     from airflow_bookmarks.files.filesystem import FileSystem
@@ -224,10 +225,10 @@ def leftovers(store: BookmarkStore, holding: LeaseGrant, ctx: str, known: Listin
     found: list[FileInfo] = []
     for run in _last_runs(store, holding) if waiting else ():
         entry = run.plans.get(ctx)
-        if entry is None or entry.kind != FileSource.kind or ON_PUBLISHED not in entry.facts:
+        if entry is None or not has_ledger(entry.kind) or ON_PUBLISHED not in entry.facts:
             continue
         is_kept = run.metrics.get("contexts", {}).get(ctx, {}).get(IS_READ_WHOLE) is False
-        for file in FilePlan.decode(store.blobs.get(entry.body)).files:
+        for file in files_in(entry.kind, store.blobs.get(entry.body)) or ():
             there = waiting.get(file.path)
             if there is not None and there.version == file.version:
                 waiting.pop(file.path)

@@ -16,21 +16,18 @@ import numpy as np
 
 from airflow_bookmarks.core.errors import BookmarkError, OptionError
 from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
-from airflow_bookmarks.core.plan import FilePlan
-from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.core.run import names_now
 from airflow_bookmarks.core.selection.glob import Exclusions, NamePattern
 from airflow_bookmarks.core.selection.partition import is_partition, placed, roots_above
 from airflow_bookmarks.files.input import is_hidden
 from airflow_bookmarks.files.real_path import real_path, real_paths
-from airflow_bookmarks.lifecycle.history.timeline_switch import upstream_of
 from airflow_bookmarks.lifecycle.state.positions import ContextReader, entry_now
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import OPTIONS, FileSource
 from airflow_bookmarks.sources.files.scan_filter import Names, ScanRoot
 from airflow_bookmarks.sources.files.scan_spec import Reach
+from airflow_bookmarks.sources.registry import has_ledger, kind_of, upstream_of
 from airflow_bookmarks.sources.relocation import MOVES, moved_path
-from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.store.transitions.naming import job_keys
 
 if TYPE_CHECKING:
@@ -39,6 +36,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.run import PlanEntry
     from airflow_bookmarks.core.selection.listing import Listing
     from airflow_bookmarks.sources.source import Source
@@ -202,7 +200,7 @@ def other_readers(store: BookmarkStore, job: str, contexts: Sequence[str], regio
         for ctx, entry in _plans(store, name, head, region):
             if name == job and ctx in contexts:
                 continue
-            plan = None if entry is None else FilePlan.decode(store.blobs.get(entry.body))
+            plan: FilePlan | None = None if entry is None else kind_of(entry.kind).decode(store.blobs.get(entry.body))
             theirs = region if plan is None or entry is None else Region.of_plan(plan, entry)
             if theirs.may_meet(region):
                 position = ContextReader(store, name, head).found(ctx) if ctx in head.contexts else None
@@ -216,15 +214,16 @@ def _consumers(store: BookmarkStore, heads: Mapping[str, Head], region: Region) 
     """Yield the contexts that read what a job has published into the region."""
     for name, head in heads.items():
         for ctx, state in head.contexts.items():
-            upstream = heads.get(upstream_of(state)) if state.kind == UpstreamSource.kind else None
-            if upstream is None:
+            read = upstream_of(state)
+            upstream = None if read is None else heads.get(read)
+            if read is None or upstream is None:
                 continue
             body = ContextReader(store, name, head).found(ctx).position
-            at = None if body is None else UpstreamPosition.decode(body)
+            at = None if body is None else kind_of(state.kind).consumed(body)
             is_seen = at is not None and (at.epoch, at.changes) == (upstream.epoch, upstream.changes)
             after = at.run_number if at is not None and is_seen else 0
             is_done = after >= upstream.published
-            published = _published(store, upstream_of(state), min(after, upstream.data_run_number - 1), upstream)
+            published = _published(store, read, min(after, upstream.data_run_number - 1), upstream)
             if published.may_meet(region):
                 yield OtherReader(name, ctx, published, None, is_done)
 
@@ -241,9 +240,7 @@ def _plans(store: BookmarkStore, job: str, head: Head, region: Region) -> Iterat
 
     Of a job that was reset these are the plans of its last run.
     """
-    states = {
-        ctx: s for ctx, s in head.contexts.items() if s.kind == FileSource.kind and _may_name(s.fingerprint, region)
-    }
+    states = {ctx: s for ctx, s in head.contexts.items() if has_ledger(s.kind) and _may_name(s.fingerprint, region)}
     runs = store.run_items(job, list({state.run for state in states.values()})) if states else {}
     for ctx, state in states.items():
         run = runs.get(state.run)
@@ -254,7 +251,7 @@ def _plans(store: BookmarkStore, job: str, head: Head, region: Region) -> Iterat
     plans = {} if last is None else {ctx: e for ctx, e in last.plans.items() if ctx not in present}
     turning = store.turning(job, head.epoch) if plans else None
     for ctx, entry in plans.items():
-        if entry.kind == FileSource.kind:
+        if has_ledger(entry.kind):
             yield ctx, entry_now(entry, None if turning is None else turning.contexts.get(ctx))
 
 

@@ -29,7 +29,8 @@ from airflow_bookmarks.core.text.count import (
 from airflow_bookmarks.core.text.escaping import escaped
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.lifecycle.protocol.staging import Mode
-from airflow_bookmarks.sources.files.planner import OPTIONS, FileSource, read_before
+from airflow_bookmarks.sources.files.planner import OPTIONS, read_before
+from airflow_bookmarks.sources.registry import has_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -215,7 +216,7 @@ def _partitions_unread(kind: str, plan: FilePlan) -> set[Values]:
     if plan.edge is not None:
         return {partition_key(partition_values(path, "").items()) for path in _consumed_beside(plan, plan.edge.after)}
     reread = plan.facts().get(OPTIONS, {}).get("reread")
-    if kind != FileSource.kind or (reread is not None and reread != BY_PARTITION):
+    if not has_ledger(kind) or (reread is not None and reread != BY_PARTITION):
         return set()  # by an expression: which files belong together is the user's to say
     found: set[Values] = set()
     for listing in read_before(plan):

@@ -115,7 +115,7 @@ class ContextReader:
         if state is not None and state.fingerprint != given:
             if on_change == "reset":
                 return PlanInput()
-            if on_change == "error" or state.kind != source.kind or source.kind == "upstream":
+            if on_change == "error" or state.kind != source.kind or not kind_of(state.kind).keeps_elsewhere:
                 raise SourceSwitchedError(self._job, ctx, state.fingerprint, given)
         if state is None:
             return found_at_start(self._store, source, self._start)

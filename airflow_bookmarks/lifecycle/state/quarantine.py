@@ -18,7 +18,7 @@ from airflow_bookmarks.core.text.escaping import escaped, in_lines
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.lifecycle.state.positions import ContextReader
 from airflow_bookmarks.lifecycle.state.verification import without
-from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.sources.registry import has_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -90,7 +90,7 @@ def quarantined_counts(store: BookmarkStore, job: str, head: Head) -> dict[str, 
 
 
 def _contexts_of_files(head: Head) -> list[str]:
-    return sorted(ctx for ctx, state in head.contexts.items() if state.kind == FileSource.kind)
+    return sorted(ctx for ctx, state in head.contexts.items() if has_ledger(state.kind))
 
 
 def _row(ctx: str, file: QuarantinedFile) -> dict[str, Any]:

@@ -5,13 +5,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import JobUnknownError, StoreAccessError
+from airflow_bookmarks.core.errors import StoreAccessError
 from airflow_bookmarks.core.head import Head
-from airflow_bookmarks.core.position import Position, UpstreamPosition
-from airflow_bookmarks.core.run import RunState
-from airflow_bookmarks.core.text.instant import from_text
-from airflow_bookmarks.sources.source import PlanInput
-from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.core.position import Position
+from airflow_bookmarks.sources.registry import kind_of
 from airflow_bookmarks.store.transitions.naming import job_keys
 
 if TYPE_CHECKING:
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.rules.start import Start
     from airflow_bookmarks.core.run import ContextState
-    from airflow_bookmarks.sources.source import Source
+    from airflow_bookmarks.sources.source import PlanInput, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 log = logging.getLogger(__name__)
@@ -33,10 +30,7 @@ def found_at_start(store: BookmarkStore, source: Source, start: Start) -> PlanIn
 
     An upstream begins after the last run that it has published by then; any other source is told.
     """
-    if source.kind != UpstreamSource.kind or start.is_beginning:
-        return PlanInput(start=start)
-    position = _upstream_position(store, source.fingerprint().partition(":")[2], start)
-    return PlanInput() if position is None else PlanInput(position.encode())
+    return kind_of(source.kind).begin(store, source.fingerprint(), start)
 
 
 def position_at_start(found: PlanInput, plan: FilePlan) -> Position | None:
@@ -44,24 +38,6 @@ def position_at_start(found: PlanInput, plan: FilePlan) -> Position | None:
     if found.position is None or plan.edge is None:
         return None
     return Position(found.position, str(plan.edge.until))
-
-
-def _upstream_position(store: BookmarkStore, upstream: str, start: Start) -> UpstreamPosition | None:
-    try:
-        head = store.head(upstream)
-    except JobUnknownError:
-        return None  # its source says so, in words that help
-    living = store.ancestry(upstream, head.epoch)
-    last = 0
-    for run in store.runs(upstream, until=head.run_number):
-        if not run.state.is_committed or not living.is_living(run.key.number, run.epoch):
-            continue
-        # By the commit: a replay publishes anew.
-        is_later = start.time is not None and from_text(run.committed_at or run.planned_at) >= start.time
-        if run.state is not RunState.PUBLISHED or is_later:
-            break
-        last = run.key.number
-    return UpstreamPosition(upstream, "", last, head.epoch, head.changes) if last else None
 
 
 def log_start(log: logging.Logger, job: str, ctx: str, kind: str, start: Start) -> None:

@@ -26,7 +26,7 @@ from airflow_bookmarks.plugin.schemas.responses import (
     Task,
     Window,
 )
-from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.sources.registry import has_ledger, upstream_of
 from airflow_bookmarks.store.codec.attribute import is_moment
 
 if TYPE_CHECKING:
@@ -150,15 +150,16 @@ def in_words(state: ContextState) -> str:
     since = f"since run {state.run.number}" if state.set_in is None else f"set by hand in epoch {state.set_in}"
     if state.kind == STATE_KIND:
         return f"what the script kept, {since}"
-    if state.kind == UpstreamSource.kind:
-        return f"up to run {state.watermark or 0} of {state.fingerprint.split(':')[1]}, {since}"
+    upstream = upstream_of(state)
+    if upstream is not None:
+        return f"up to run {state.watermark or 0} of {upstream}, {since}"
     if state.watermark is None:
         return f"nothing read yet, {since}"
-    if state.kind == "files" and is_moment(state.watermark):
+    if has_ledger(state.kind) and is_moment(state.watermark):
         return f"every file that was found; the newest is of {state.watermark}, {since}"
     if state.watermark_column is not None:
         return f"every file that was found; the greatest {state.watermark_column} is {state.watermark}, {since}"
-    if state.kind == "files":
+    if has_ledger(state.kind):
         return f"every file that was found; the highest is {state.watermark}, {since}"
     return f"up to {state.watermark}, {since}"
 

@@ -19,7 +19,6 @@ from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.rules.lag import LagState
 from airflow_bookmarks.core.rules.shard import sharded_name
 from airflow_bookmarks.core.run import Run
-from airflow_bookmarks.lifecycle.history.timeline_switch import upstream_of
 from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, lags
 from airflow_bookmarks.lifecycle.inspect.runs import state_of, total
 from airflow_bookmarks.lifecycle.inspect.sharded_list import groups_of
@@ -27,7 +26,7 @@ from airflow_bookmarks.lifecycle.inspect.status import readable_keys
 from airflow_bookmarks.plugin.presenters.bookmark import damaged_row, job_row, sharded_row
 from airflow_bookmarks.plugin.schemas.responses import JobList, RunPoint
 from airflow_bookmarks.plugin.shards import Parts
-from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.sources.registry import upstream_of
 from airflow_bookmarks.store.table import MAX_OPERATIONS
 from airflow_bookmarks.store.transitions.naming import DELETED_VERSION, is_deleted
 
@@ -350,10 +349,10 @@ def _lags_of(store: BookmarkStore, heads: Mapping[str, Head]) -> dict[str, str]:
         job: {ctx: state for ctx, state in head.contexts.items() if ctx != STATE_CONTEXT} for job, head in heads.items()
     } | dict(chain.from_iterable(each.reads.items() for each in emptied))
     upstreams = {
-        upstream_of(state)
+        upstream
         for contexts in reads.values()
         for state in contexts.values()
-        if state.kind == UpstreamSource.kind
+        if (upstream := upstream_of(state)) is not None
     }
     others = store.heads(sorted(upstreams - heads.keys()))
     found: dict[str, str] = {}

@@ -4,42 +4,59 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
 from airflow_bookmarks.core.plan import FilePlan, union
+from airflow_bookmarks.core.selection.listing import instant
+from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.sources.files.planner import OPTIONS, FileSource, advance_files, recorded_files
-from airflow_bookmarks.sources.kind import Kind
+from airflow_bookmarks.sources.kind import SourceKind
 from airflow_bookmarks.sources.relocation import MOVES, moved_path
 from airflow_bookmarks.sources.seek import files_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from airflow_bookmarks.core.ledger.file_ledger import Load
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.run import PlanEntry
+    from airflow_bookmarks.core.selection.listing import Listing
     from airflow_bookmarks.sources.source import PlanInput, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
 
 
-class FileKind(Kind[FilePlan]):
+class FileKind(SourceKind[FilePlan]):
     """Files: progress is a ledger of the versions that were read."""
 
     name = FileSource.kind
+    has_files = True
+    has_ledger = True
 
     def decode(self, body: bytes) -> FilePlan:
-        """Return a stored plan; see `Kind.decode`."""
+        """Return a stored plan; see `SourceKind.decode`."""
         return FilePlan.decode(body)
 
     def advance(self, plan: FilePlan, found: PlanInput) -> Position | None:
-        """Return the ledger with what a stored plan reads; see `Kind.advance`."""
+        """Return the ledger with what a stored plan reads; see `SourceKind.advance`."""
         return advance_files(plan, found)
 
+    def knows(self, found: PlanInput, plan: FilePlan) -> bool:
+        """Whether the ledger knows a planned file that is no companion; see `SourceKind.knows`."""
+        if found.position is None:
+            return False
+        verdicts = self.ledger(found.position, found.load).classify(plan.files)
+        is_companion = np.array([path in plan.companions for path in plan.files.paths], np.bool_)
+        return bool(np.any((verdicts == Known.KNOWN) & ~is_companion))
+
     def union(self, plans: Sequence[FilePlan]) -> FilePlan:
-        """Return one plan that reads what `plans` read; see `Kind.union`."""
+        """Return one plan that reads what `plans` read; see `SourceKind.union`."""
         return union(plans)
 
     def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> Source:
-        """Return the source with its recorded folders and options; see `Kind.source_of`."""
+        """Return the source with its recorded folders and options; see `SourceKind.source_of`."""
         if OPTIONS not in entry.facts:
             raise OptionError(
                 "the last run was made by a version that did not record how it read these files. Nothing was read or "
@@ -54,6 +71,27 @@ class FileKind(Kind[FilePlan]):
                 if name in options
             }
         return recorded_files([moved_path(root, moves) for root in roots], options, store.now)
+
+    def ledger(self, position: bytes, load: Load) -> Ledger:
+        """Return the ledger, which is the position; see `SourceKind.ledger`."""
+        return Ledger.from_root(position, load)
+
+    def watermark(self, position: bytes, load: Load) -> str | None:
+        """Return the time of the newest file that the ledger knows; see `SourceKind.watermark`."""
+        newest = self.ledger(position, load).newest_ms
+        return None if newest is None else to_text(instant(newest))
+
+    def locations(self, plan: FilePlan, fingerprint: str) -> Sequence[str]:
+        """Return the roots of a plan; see `SourceKind.locations`."""
+        return plan.roots
+
+    def files_of(self, plan: FilePlan) -> Listing:
+        """Return the files that a plan reads; see `SourceKind.files_of`."""
+        return plan.files
+
+    def page(self, body: bytes, offset: int, limit: int) -> tuple[int, Listing]:
+        """Return some files of a stored plan, with no more of it unpacked than they lie in; see `SourceKind.page`."""
+        return FilePlan.page(body, offset, limit)
 
     def seek(self, store: StateReader, found: PlanInput, plan: FilePlan, value: str) -> Position:
         """Return the ledger at "now", at a time, or with files let out of quarantine; see `files_at`."""

@@ -16,17 +16,14 @@ from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.job_state import STATE_KIND
 from airflow_bookmarks.core.ledger.file_ledger import Known
 from airflow_bookmarks.core.ledger.gap import gaps_in_words, shown_gaps
-from airflow_bookmarks.core.plan import PLANS_OF_FILES, FilePlan
-from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.core.run import RunKey
-from airflow_bookmarks.core.selection.listing import Listing, instant
-from airflow_bookmarks.core.text.instant import to_text
+from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.lifecycle.history.relocation import MOVED_FROM
-from airflow_bookmarks.lifecycle.history.timeline_switch import upstream_of
 from airflow_bookmarks.lifecycle.maintenance.doctor.finding import RESTORE, Finding, Severity
 from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM, STARTS_OVER, made_by, unknown_sources
 from airflow_bookmarks.lifecycle.state.last_plan import last_plans_among
 from airflow_bookmarks.sources.files.planner import OPTIONS, recorded_files
+from airflow_bookmarks.sources.registry import KINDS, find_kind, kind_of, upstream_of
 from airflow_bookmarks.sources.source import PlanInput
 
 if TYPE_CHECKING:
@@ -86,15 +83,11 @@ def _watermark(survey: Survey, ctx: str, state: ContextState) -> str | None:
     """Return the watermark that the position itself says, None where its kind says none, or it is of a column."""
     if state.watermark_column is not None:
         return None
-    if state.kind == "files":
-        if _has_sequence(survey, ctx, state):
-            return _watermark_of_sequence(survey, ctx, state)
-        ledger = survey.ledger_of(ctx, state)
-        newest = None if ledger is None else ledger.newest_ms
-        return None if newest is None else to_text(instant(newest))
-    payload = survey.position_of(ctx, state)
-    body = None if payload is None or state.kind != "upstream" else survey.bytes_of(payload)
-    return None if body is None else str(UpstreamPosition.decode(body).run_number)
+    if _has_sequence(survey, ctx, state):
+        return _watermark_of_sequence(survey, ctx, state)
+    payload, kind = survey.position_of(ctx, state), find_kind(state.kind)
+    body = None if payload is None or kind is None else survey.bytes_of(payload)
+    return None if body is None or kind is None else kind.watermark(body, survey.store.blobs.get_named)
 
 
 def _has_sequence(survey: Survey, ctx: str, state: ContextState) -> bool:
@@ -114,7 +107,7 @@ def _watermark_of_sequence(survey: Survey, ctx: str, state: ContextState) -> str
 
 def _lacking(survey: Survey, ctx: str, state: ContextState) -> list[str]:
     """Return the files that the runs behind a position have read, and that its ledger does not know."""
-    ledger = survey.ledger_of(ctx, state) if state.kind == "files" else None
+    ledger = survey.ledger_of(ctx, state)
     if ledger is None:
         return []
     read: dict[str, FileInfo] = {}
@@ -213,7 +206,7 @@ def _moved_without_reading(survey: Survey, run: Run) -> Iterator[Finding]:
         is_started = bool(entry.facts.get("skipped", {}).get("before_start"))  # start= marks files as read, unread
         is_started = is_started or MOVED_FROM in entry.facts  # so is what lies in another folder now
         is_started = is_started or bool(facts.get("quarantined"))  # so is what it could not parse, unread
-        if entry.kind in ("files", "upstream") and is_moved and not is_started:
+        if find_kind(entry.kind) is not None and is_moved and not is_started:
             what = f"run {run.key} read nothing from {ctx!r}, and its position moved to {state.watermark!r}"
             where = f"RUN {run.key}, context {ctx!r}"
             yield Finding("position-moved-unread", survey.job, Severity.ERROR, what, where, RESTORE)
@@ -261,9 +254,9 @@ _WRITTEN_ANEW = (
 def examine_upstreams(survey: Survey) -> Iterator[Finding]:
     """Find contexts that read a job which does not know it, or knows it elsewhere than they are."""
     for ctx, state in {} if survey.head is None else survey.head.contexts.items():
-        if state.kind != "upstream":
-            continue
         upstream = upstream_of(state)
+        if upstream is None:
+            continue
         try:
             if survey.store.look(upstream).head is not None:
                 yield from _upstream(survey, ctx, state, upstream, survey.store.edge(upstream, survey.job))
@@ -326,7 +319,7 @@ def _overlooked(survey: Survey, ctx: str, state: ContextState, entry: PlanEntry)
     found = PlanInput(
         position, survey.store.blobs.get_named, entry.facts.get("partition_types", {}), facts=dict(entry.facts)
     )
-    source = recorded_files(FilePlan.decode(body).roots, entry.facts[OPTIONS], lambda: survey.now)
+    source = recorded_files(kind_of(entry.kind).decode(body).roots, entry.facts[OPTIONS], lambda: survey.now)
     files = source.overlooked(found)
     if not len(files):
         return
@@ -356,7 +349,7 @@ def examine_kinds(survey: Survey) -> Iterator[Finding]:
     head = survey.head
     kinds = {} if head is None else {ctx: state.kind for ctx, state in head.contexts.items()}
     for ctx, kind in sorted(kinds.items()):
-        if kind not in (*PLANS_OF_FILES, STATE_KIND):
+        if kind not in (*KINDS, STATE_KIND):
             what = f"context {ctx!r} is of kind {kind!r}, which is not known here: its position was not looked at"
             yield Finding("kind-unknown", survey.job, Severity.NOTICE, what, f"HEAD, context {ctx!r}", _MEND)
     sinks = {

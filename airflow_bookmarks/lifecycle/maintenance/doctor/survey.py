@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import StateCorruptError, StoreAccessError
-from airflow_bookmarks.core.ledger.file_ledger import Ledger
-from airflow_bookmarks.core.plan import PLANS_OF_FILES, FilePlan, decode_moves, decode_paths, decode_published
+from airflow_bookmarks.core.plan import FilePlan, decode_moves, decode_paths, decode_published
 from airflow_bookmarks.core.timeline import Ancestry
+from airflow_bookmarks.sources.registry import find_kind
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.transitions import collection
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.edge import Edge
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.ledger.file_ledger import Ledger
     from airflow_bookmarks.core.run import ContextState, Execution, OutputEntry, Payload, Run, RunKey
     from airflow_bookmarks.core.selection.listing import FileInfo
     from airflow_bookmarks.core.timeline import Line
@@ -152,10 +153,12 @@ class Survey:
     def plan_of(self, run: Run, ctx: str) -> FilePlan | None:
         """Return the stored plan of a context, if it is one of files."""
         entry = run.plans.get(ctx)
-        if entry is None or entry.kind not in PLANS_OF_FILES:
+        kind = None if entry is None else find_kind(entry.kind)
+        if entry is None or kind is None or not kind.has_files:
             return None
         body = self.bytes_of(entry.body)
-        return None if body is None else FilePlan.decode(body)
+        plan: FilePlan | None = None if body is None else kind.decode(body)
+        return plan
 
     def moves_of(self, output: OutputEntry) -> list[tuple[str, str]]:
         """Return the pairs (staged file, published file) of an output."""
@@ -183,10 +186,11 @@ class Survey:
         return None if run is None else run.positions.get(ctx)
 
     def ledger_of(self, ctx: str, state: ContextState) -> Ledger | None:
-        """Return the ledger of a context of files."""
+        """Return the ledger of a context, where its kind has one."""
         payload = self.position_of(ctx, state)
         body = None if payload is None else self.bytes_of(payload)
-        return None if body is None else Ledger.from_root(body, self.store.blobs.get_named)
+        kind = find_kind(state.kind)
+        return None if body is None or kind is None else kind.ledger(body, self.store.blobs.get_named)
 
 
 def _object_of(kind: str, rest: str, key: Key, attributes: Attributes) -> tuple[Any, Any]:
