@@ -4,7 +4,7 @@ import http
 import logging
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio.to_thread
 from fastapi import FastAPI, Request
@@ -181,5 +181,6 @@ async def _unexpected(_: Request, error: Exception) -> JSONResponse:
 
 
 def _answer(status: int, refusal: Refusal, headers: dict[str, str] | None = None) -> JSONResponse:
-    body: Any = jsonable_encoder(refusal, exclude_none=True)
+    # What a refusal has no news of is left out of it; within a difference null says that something is not known.
+    body = {name: value for name, value in jsonable_encoder(refusal).items() if value is not None}
     return JSONResponse(body, status, {"Cache-Control": "no-store", **(headers or {})})

@@ -10,6 +10,7 @@ import pytest
 from airflow_bookmarks.core.rules.owner import owners_in
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.lifecycle.changes.approval import protect
+from airflow_bookmarks.lifecycle.changes.change import rewind
 from airflow_bookmarks.lifecycle.changes.sharing import hand_over, share
 from tests.airflow.conftest import World
 
@@ -25,7 +26,7 @@ SHARE = {"kind": "share", "dag": "nights"}
 UNSHARE = {"kind": "unshare", "dag": "nights"}
 HAND_OVER = {"kind": "hand-over", "dag": "nights", "renamed": False}
 RENAME = {**HAND_OVER, "renamed": True}
-WHY = {"reason": "agreed", "who": "ada"}
+WHY: dict[str, Any] = {"reason": "agreed", "who": "ada"}
 
 
 def meant(site: Site, wish: dict[str, Any], user: str = "uma") -> dict[str, Any]:
@@ -333,3 +334,14 @@ def test_other_name_of_a_job_leads_to_the_same_owner(site: Site, world: World, d
 
     assert post(site, "uma", "lake.clean/ownership", body)["job"] == JOB
     assert world.store.head(JOB).shared_with == ("nights",)
+
+
+def test_refusal_has_the_watermarks_also_of_a_version_that_a_rewind_made(site: Site, world: World, job: str) -> None:
+    rewind(world.store, job, "2", **WHY)
+    body = meant(site, SHARE)
+    share(world.store, job, "days", **WHY)
+
+    told = post(site, "uma", f"{job}/ownership", body, 409)["difference"]
+
+    mark = world.store.head(job).contexts["raw"].watermark
+    assert (told["version_seen"], told["watermarks"]) == (told["version_now"], {"raw": {"seen": mark, "now": mark}})

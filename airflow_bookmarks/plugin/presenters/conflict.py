@@ -26,8 +26,9 @@ def difference(store: BookmarkStore, job: str, seen: int) -> Difference:
     head = store.head(job)
     runs, seen_run = _runs_since(store, job, seen)
     events = [event for event in store.events(job) if _version_before(event) >= seen]
-    then = _watermarks_at(seen, seen_run, events)
     now = watermarks(head.contexts)
+    # Sharing moves no version.
+    then = now if seen == head.version else _watermarks_at(seen, seen_run, events)
     living = store.ancestry(job, head.epoch)
     return Difference(
         version_seen=seen,
