@@ -1,7 +1,7 @@
 """Segments of ledgers that a process has read from one store: fetched, checked and opened once, as they never change.
 
 A run reads the ledger of each context whole, 16 bytes for each file ever read. Who makes several runs with one store
-reads what the run before has added.
+reads what the run before has added. Damage to a segment in the table is then found by the next process that reads it.
 """
 
 from __future__ import annotations
