@@ -24,9 +24,9 @@ class Settings:
     `task_id`, `map_index`, `dag_run_id`, `logical_date`, `series`; `upstream` is a comma-separated list of job names,
     and `upstream_until` a JSON object with the last run to read of some of them; `replay` is the number of a run to
     make again; `start` is "beginning", "now" or an ISO time; `shard` says which virtual shards this task works on, as
-    `core.shard.Share` has it; `state_uri` is a folder for state that is too large for the table, as the store URI may
-    say it too; `manifest_uri` a folder in which each plan is written down; `on_unused` is "warn", "error" or "ignore";
-    `version` is that of the package which wrote the settings.
+    `core.shard.ShardShare` has it; `state_uri` is a folder for state that is too large for the table, as the store URI
+    may say it too; `manifest_uri` a folder in which each plan is written down; `on_unused` is "warn", "error" or
+    "ignore"; `version` is that of the package which wrote the settings.
     """
 
     job: str | None = None

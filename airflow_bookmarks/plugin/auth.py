@@ -27,7 +27,9 @@ from sqlalchemy import select
 from airflow_bookmarks.core.errors import StoreAccessError
 from airflow_bookmarks.core.rules.owner import owners_in
 from airflow_bookmarks.core.text.identity import Identity
-from airflow_bookmarks.plugin.shards import Rights
+
+Rights = tuple[tuple[str, ...] | None, ...]
+"""For each of several bookmarks the DAGs that own or owned it; None where that can\'t be read."""
 
 UNKNOWN_DAGS, UNKNOWN_VALUES = "jobs_of_unknown_dags", ("all_dags", "assets")
 

@@ -23,15 +23,15 @@ from airflow_bookmarks.core.rules.shard import sharded_name
 from airflow_bookmarks.core.text.stored_json import JSON_BOUND, JsonBound, parsing_at_most
 from airflow_bookmarks.files.permission import looking_below
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
-from airflow_bookmarks.plugin.auth import LoggedIn, Person, Sight
+from airflow_bookmarks.plugin.auth import LoggedIn, Person, Rights, Sight
 from airflow_bookmarks.plugin.bulkhead import PATIENCE_S, Gate
 from airflow_bookmarks.plugin.connection import Opened
 from airflow_bookmarks.plugin.exception_handlers import LOGGED, ForbiddenError
 from airflow_bookmarks.plugin.presenters.job_list import AllHeads
+from airflow_bookmarks.plugin.presenters.sharded_job import find_sharded
 from airflow_bookmarks.plugin.redaction import veiled_text
 from airflow_bookmarks.plugin.scan.child import LIMITS, Limits, is_allowed, look, look_below
 from airflow_bookmarks.plugin.scan.errand import ERRANDS
-from airflow_bookmarks.plugin.shards import Rights, find_sharded
 from airflow_bookmarks.store.transitions.naming import DELETED_VERSION, resolve_name
 
 log = logging.getLogger(__name__)

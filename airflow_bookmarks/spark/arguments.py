@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job import RunIdentity, check_name, check_run_id
 from airflow_bookmarks.core.option import Choice, OnUnused, Option, check_choice
-from airflow_bookmarks.core.rules.shard import Shard, Share, shard_name
+from airflow_bookmarks.core.rules.shard import Shard, ShardShare, shard_name
 from airflow_bookmarks.core.rules.start import BEGINNING, Start
 from airflow_bookmarks.core.settings import PREFIX, Settings, check_versions
 from airflow_bookmarks.core.text.instant import utc_now
@@ -41,7 +41,7 @@ class Arguments:
     wait_for: timedelta
     replay: int | None
     start: Start
-    share: Share | None
+    share: ShardShare | None
     upstreams: tuple[str, ...]
     untils: Mapping[str, int]
     manifest_uri: str | None
@@ -149,15 +149,15 @@ def _start(given: str | datetime | None, travelled: str | None) -> Start:
     return BEGINNING if text is None else Start.of(text)
 
 
-def _share(given: Shard | None, travelled: str | None, replay: int | None) -> Share | None:
-    texts = [None if value is None else Share.of(value).text for value in (given, travelled)]
+def _share(given: Shard | None, travelled: str | None, replay: int | None) -> ShardShare | None:
+    texts = [None if value is None else ShardShare.of(value).text for value in (given, travelled)]
     text = _one("shard", texts[0], "shard", texts[1])
     if text is not None and replay is not None:
         raise OptionError(
             f"replay={replay} with shard={text!r}: each virtual shard has run numbers of its own. Nothing was read or "
             "changed. Replay a shard by its own name."
         )
-    return None if text is None else Share.of(text)
+    return None if text is None else ShardShare.of(text)
 
 
 def _replay(text: str | None, choice: Choice) -> int | None:

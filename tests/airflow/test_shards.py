@@ -21,7 +21,7 @@ from airflow_bookmarks.core.errors import (
     OptionError,
 )
 from airflow_bookmarks.core.job import RunIdentity
-from airflow_bookmarks.core.rules.shard import Share, VirtualShard, shard_name, shard_names, shards
+from airflow_bookmarks.core.rules.shard import ShardShare, VirtualShard, shard_name, shard_names, shards
 from airflow_bookmarks.core.settings import Settings
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
@@ -47,7 +47,7 @@ def drive(shop: Shop, number: int, attempt: int = 1, run_id: str = RUN_ID) -> No
 
 def tried(shop: Shop, attempt: int = 1, first: int = 1, share: str = "0:3") -> ShardedAttempt:
     return ShardedAttempt(
-        Attempt(shop.store, JOB, RunIdentity(RUN_ID, attempt), first, RunEnvironment()), Share.of(share)
+        Attempt(shop.store, JOB, RunIdentity(RUN_ID, attempt), first, RunEnvironment()), ShardShare.of(share)
     )
 
 
@@ -141,7 +141,7 @@ DRIVER = """
 import json, os
 from pathlib import Path
 from airflow_bookmarks.core.settings import Settings
-from airflow_bookmarks.core.rules.shard import Share, VirtualShard, shard_name
+from airflow_bookmarks.core.rules.shard import ShardShare, VirtualShard, shard_name
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.sources.files.planner import FileSource
@@ -149,7 +149,7 @@ from airflow_bookmarks.store.bookmark_store import open_store
 from tests.lifecycle.shop import FILES
 settings = Settings.from_conf(json.loads(os.environ["SHOP_CONF"]))
 store = open_store(settings.store)
-for number in Share.of(settings.shard).numbers:
+for number in ShardShare.of(settings.shard).numbers:
     run = ActiveRun.begin(store, shard_name(settings.job, number), settings.caller("none"), RunEnvironment())
     run.plan("raw", FileSource(FILES, [{raw!r}], shard=VirtualShard(number)))
     run.commit()
@@ -202,7 +202,7 @@ def test_share_is_a_template(world: World) -> None:
     class Submitted(BookmarkSparkSubmitOperator):
         def submit(self, context: Any, conf: Any, runtime: Any) -> None:
             sent.append(Settings.from_conf({k: v for k, v in conf.items() if k.startswith("spark.bookmarks.")}))
-            (number,) = Share.of(sent[0].shard or "").numbers
+            (number,) = ShardShare.of(sent[0].shard or "").numbers
             drive(world.shop, number, run_id=sent[0].run_id or "")
 
     task = Submitted(task_id="copy", application="job.py", bookmark_shard="{{ ti.map_index }}/64")

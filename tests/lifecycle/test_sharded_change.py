@@ -20,7 +20,12 @@ from airflow_bookmarks.core.rules.shard import shard_name, shard_names, shards
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.lifecycle.changes.approval import protect
 from airflow_bookmarks.lifecycle.changes.change import Change, ChangeOutcome, reset
-from airflow_bookmarks.lifecycle.changes.sharded_change import ShardedChanged, ShardedPreview, change_job, preview_job
+from airflow_bookmarks.lifecycle.changes.sharded_change import (
+    ShardedChanged,
+    ShardedChangePreview,
+    change_job,
+    preview_job,
+)
 from airflow_bookmarks.lifecycle.history.shards import shards_of
 from airflow_bookmarks.lifecycle.inspect.runs import history
 from tests.lifecycle.shop import Shop
@@ -46,9 +51,9 @@ def kinds(shop: Shop, number: int) -> list[str]:
     return [str(event["kind"]) for event in shop.store.events(shard_name(JOB, number))]
 
 
-def look(shop: Shop, change: Change = RESET) -> ShardedPreview:
+def look(shop: Shop, change: Change = RESET) -> ShardedChangePreview:
     seen = preview_job(shop.store, JOB, change)
-    assert isinstance(seen, ShardedPreview)
+    assert isinstance(seen, ShardedChangePreview)
     return seen
 
 

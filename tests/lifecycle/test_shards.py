@@ -22,7 +22,7 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.rules.shard import (
     ShardBy,
-    Share,
+    ShardShare,
     VirtualShard,
     ranges,
     shard_name,
@@ -71,7 +71,7 @@ class Task:
         """Work on a share; return the lines that were read."""
         looks = Looks()
         read: list[str] = []
-        for number in Share.of(text).numbers:
+        for number in ShardShare.of(text).numbers:
             run = self.shop.begin(shard_name(JOB, number), on_conflict=on_conflict, start=Start.of(start))
             read += self.copy(run, number, run.plan("raw", self.source(number, looks)))
             run.commit()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from airflow_bookmarks.core.errors import NameInvalidError, OptionError
 from airflow_bookmarks.core.rules.shard import (
     VIRTUAL_SHARDS,
-    Share,
+    ShardShare,
     VirtualShard,
     check_shard_by,
     owners,
@@ -40,13 +40,13 @@ paths = st.lists(names, min_size=1, max_size=5).map(lambda parts: "/" + "/".join
 
 @given(task_counts)
 def test_shares_are_disjoint_and_complete(tasks: int) -> None:
-    taken = [number for text in shards(tasks) for number in Share.of(text).numbers]
+    taken = [number for text in shards(tasks) for number in ShardShare.of(text).numbers]
     assert sorted(taken) == list(ALL)
 
 
 @given(task_counts)
 def test_no_task_has_more_than_its_part_rounded_up_nor_less_than_rounded_down(tasks: int) -> None:
-    sizes = {len(Share.of((task, tasks)).numbers) for task in range(tasks)}
+    sizes = {len(ShardShare.of((task, tasks)).numbers) for task in range(tasks)}
     assert sizes <= {VIRTUAL_SHARDS // tasks, ceil(VIRTUAL_SHARDS / tasks)}
 
 
@@ -75,14 +75,14 @@ def test_more_tasks_than_virtual_shards_are_refused(tasks: int) -> None:
 
 @given(task_counts, st.data())
 def test_share_survives_its_text(tasks: int, data: st.DataObject) -> None:
-    share = Share.of((data.draw(st.integers(0, tasks - 1)), tasks))
-    assert Share.of(share.text) == share
+    share = ShardShare.of((data.draw(st.integers(0, tasks - 1)), tasks))
+    assert ShardShare.of(share.text) == share
 
 
 def test_share_is_a_task_of_several_or_a_range() -> None:
-    assert Share.of((0, 1)).numbers == tuple(ALL)
-    assert Share.of(range(3, 5)) == Share.of("3:5") == Share.of(" 3 : 5 ")
-    assert Share.of("1/2") == Share.of((1, 2))
+    assert ShardShare.of((0, 1)).numbers == tuple(ALL)
+    assert ShardShare.of(range(3, 5)) == ShardShare.of("3:5") == ShardShare.of(" 3 : 5 ")
+    assert ShardShare.of("1/2") == ShardShare.of((1, 2))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_share_is_a_task_of_several_or_a_range() -> None:
 )  # fmt: skip
 def test_what_is_no_share_is_refused(wrong: Any) -> None:
     with pytest.raises(OptionError, match="Nothing was read or changed"):
-        Share.of(wrong)
+        ShardShare.of(wrong)
 
 
 @given(st.sets(st.integers(1, VIRTUAL_SHARDS - 1), max_size=8), st.randoms())
@@ -102,7 +102,7 @@ def test_ranges_that_cover_all_are_taken_in_any_order(cuts: set[int], random: An
     parts = [range(low, high) for low, high in pairwise(edges)]
     random.shuffle(parts)
     texts = ranges(*parts)
-    assert [Share.of(text).numbers for text in texts] == [tuple(part) for part in parts]
+    assert [ShardShare.of(text).numbers for text in texts] == [tuple(part) for part in parts]
 
 
 def test_ranges_that_overlap_are_refused() -> None:

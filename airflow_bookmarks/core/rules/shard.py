@@ -134,21 +134,21 @@ def owners(tasks: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ShardShare:
     """The virtual shards of one task, ascending. `text` says them as they travel: `i/n`, or `lo:hi` for a range."""
 
     text: str
     numbers: tuple[int, ...]
 
     @classmethod
-    def of(cls, given: Shard) -> Share:
+    def of(cls, given: Shard) -> ShardShare:
         """Return what `shard=` asks for: `(i, n)`, task i of n from 0; `range(lo, hi)`; or the text of one of them.
 
         Raises:
             OptionError: it is neither, or lies outside of 0 to 63.
 
         Example:
-            >>> Share.of((1, 40)).numbers, Share.of("62:64").numbers
+            >>> ShardShare.of((1, 40)).numbers, ShardShare.of("62:64").numbers
             ((32,), (62, 63))
         """
         if isinstance(given, str):
@@ -160,7 +160,7 @@ class Share:
         raise _refused(given)
 
     @classmethod
-    def _parsed(cls, text: str) -> Share:
+    def _parsed(cls, text: str) -> ShardShare:
         if found := _OF.fullmatch(text):
             return cls._of_task(int(found[1]), int(found[2]))
         if found := _RANGE.fullmatch(text):
@@ -168,14 +168,14 @@ class Share:
         raise _refused(text)
 
     @classmethod
-    def _of_task(cls, task: int, tasks: int) -> Share:
+    def _of_task(cls, task: int, tasks: int) -> ShardShare:
         owner = owners(tasks)
         if not 0 <= task < tasks:
             raise _refused(f"{task}/{tasks}")
         return cls(f"{task}/{tasks}", tuple(number for number in range(VIRTUAL_SHARDS) if owner[number] == task))
 
     @classmethod
-    def _of_range(cls, numbers: range) -> Share:
+    def _of_range(cls, numbers: range) -> ShardShare:
         if numbers.step != 1 or not 0 <= numbers.start < numbers.stop <= VIRTUAL_SHARDS:
             raise _refused(numbers)
         return cls(f"{numbers.start}:{numbers.stop}", tuple(numbers))
@@ -215,7 +215,7 @@ def ranges(*parts: range) -> list[str]:
         >>> ranges(range(0, 4), range(4, 64))
         ['0:4', '4:64']
     """
-    taken = [Share.of(part) for part in parts]
+    taken = [ShardShare.of(part) for part in parts]
     counts = Counter(number for share in taken for number in share.numbers)
     twice = [number for number, count in sorted(counts.items()) if count > 1]
     if twice:

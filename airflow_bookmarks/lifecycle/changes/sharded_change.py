@@ -44,7 +44,7 @@ KINDS = ("reset", "rewind")
 
 
 @dataclass(frozen=True, slots=True)
-class ShardedPreview:
+class ShardedChangePreview:
     """What a change of a sharded job would do: a preview of each shard that would change, and which stay as they are.
 
     `version` is the sum of the versions of all shards: it grows whenever one of theirs does.
@@ -113,7 +113,7 @@ class ShardedChanged:
 # ---- any job
 
 
-def preview_job(store: BookmarkStore, job: str, change: Change) -> ChangePreview | ShardedPreview:
+def preview_job(store: BookmarkStore, job: str, change: Change) -> ChangePreview | ShardedChangePreview:
     """Say what a change of a job, sharded or not, would do, without doing it; the errors are those of `preview`."""
     shards = _shards(store, job, change)
     return _look(store, job, shards, change) if shards else preview(store, job, change)
@@ -144,7 +144,7 @@ def _shards(store: BookmarkStore, job: str, change: Change) -> list[str]:
 # ---- a sharded job
 
 
-def preview_shards(store: BookmarkStore, job: str, shards: Sequence[str], change: Change) -> ShardedPreview:
+def preview_shards(store: BookmarkStore, job: str, shards: Sequence[str], change: Change) -> ShardedChangePreview:
     """Say what a change of a sharded job would do in some shards, without doing it; the errors are those of `preview`.
 
     Raises:
@@ -172,7 +172,7 @@ def change_shards(
     Args:
         shards: its virtual shards, as `shards_of` returns them.
         done: those of them that are left alone, whatever they stand at.
-        terms: `expected_version` is the one of a `ShardedPreview`.
+        terms: `expected_version` is the one of a `ShardedChangePreview`.
     """
     check_reason(change.kind, terms["reason"])
     check_who(terms["who"])
@@ -188,7 +188,7 @@ def change_shards(
     return _made(store, seen, wanted, terms)
 
 
-def _made(store: BookmarkStore, seen: ShardedPreview, wanted: Sequence[str], terms: Terms) -> ShardedChanged:
+def _made(store: BookmarkStore, seen: ShardedChangePreview, wanted: Sequence[str], terms: Terms) -> ShardedChanged:
     made: dict[str, ChangeOutcome] = {}
     refused: dict[str, BookmarkError] = {}
     for shard in wanted:
@@ -207,7 +207,7 @@ def _made(store: BookmarkStore, seen: ShardedPreview, wanted: Sequence[str], ter
     return ShardedChanged(seen.job, seen.change.kind, made, unchanged)
 
 
-def _look(store: BookmarkStore, job: str, shards: Sequence[str], change: Change) -> ShardedPreview:
+def _look(store: BookmarkStore, job: str, shards: Sequence[str], change: Change) -> ShardedChangePreview:
     """Look at all shards, and change nothing."""
     heads = store.heads(shards)
     changes = _changes(store, job, heads, change)
@@ -218,7 +218,7 @@ def _look(store: BookmarkStore, job: str, shards: Sequence[str], change: Change)
             seen[shard] = looked
     versions = sum(seen[shard].version if shard in seen else head.version for shard, head in heads.items())
     unchanged = tuple(shard for shard in heads if shard not in seen)
-    return ShardedPreview(job, change, versions, seen, unchanged, {shard: changes[shard] for shard in seen})
+    return ShardedChangePreview(job, change, versions, seen, unchanged, {shard: changes[shard] for shard in seen})
 
 
 def _changes(store: BookmarkStore, job: str, heads: Mapping[str, Head], change: Change) -> dict[str, Change]:

@@ -57,7 +57,7 @@ class Ownership:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnershipPreview:
+class OwnerChangePreview:
     """What a share, unshare or hand-over would do.
 
     `owner` and `shared_with` are those afterwards. `asked_of` lists the DAGs on which the page asks for rights now, and
@@ -126,7 +126,7 @@ def hand_over(
     return _change_each(store, job, Change("hand-over", dag=dag, renamed=renamed), reason, who)
 
 
-def preview_owner(store: BookmarkStore, job: str, shards: Sequence[str], change: Change) -> OwnershipPreview:
+def preview_owner(store: BookmarkStore, job: str, shards: Sequence[str], change: Change) -> OwnerChangePreview:
     """Say what a share, unshare or hand-over would do, without doing it.
 
     Args:
@@ -147,7 +147,7 @@ def preview_owner(store: BookmarkStore, job: str, shards: Sequence[str], change:
         is_renamed, to = change.renamed, str(change.dag)
         after = [owners_after(entries.get(n), owner, to, is_renamed=is_renamed) for n, owner in owners.items()]
     seen = _seen(store, heads)
-    return OwnershipPreview(
+    return OwnerChangePreview(
         job=job,
         kind=change.kind,
         seen=seen,

@@ -16,7 +16,7 @@ from airflow_bookmarks.lifecycle.state.summary import Summary
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.job import RunIdentity
-    from airflow_bookmarks.core.rules.shard import Share
+    from airflow_bookmarks.core.rules.shard import ShardShare
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.operators.task.attempt import Attempt
     from airflow_bookmarks.operators.task.task_config import OnClear, OnConflict
@@ -30,7 +30,7 @@ class ShardedAttempt:
     """One try of a task with a share of a sharded job; what `Attempt` is for a job that is whole."""
 
     whole: Attempt
-    share: Share
+    share: ShardShare
 
     @property
     def store(self) -> BookmarkStore:

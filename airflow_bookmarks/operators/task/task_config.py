@@ -12,7 +12,7 @@ from typing import Any, Literal
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.option import Choice, Option
-from airflow_bookmarks.core.rules.shard import Share, shard_name
+from airflow_bookmarks.core.rules.shard import ShardShare, shard_name
 from airflow_bookmarks.core.rules.until import until_of
 from airflow_bookmarks.core.settings import PREFIX
 
@@ -43,7 +43,7 @@ class Wish:
         if _is_literal(self.job) and _given(self.job) is not None:
             check_name("job", str(self.job))
         if _is_literal(self.shard) and _given(self.shard) is not None:
-            Share.of(self.shard)
+            ShardShare.of(self.shard)
         if isinstance(self.upstream, str):
             self._check_upstream()
         if isinstance(self.upstream, Sequence):
@@ -94,12 +94,12 @@ class Wish:
                 f"bookmark_upstream={names!r}: expected a list of job names. Nothing was read or changed."
             )
 
-    def _share(self, job: str) -> Share | None:
+    def _share(self, job: str) -> ShardShare | None:
         given = _given(self.shard)
         if given is None:
             return None
         shard_name(job, 0)  # the name has to have room for it
-        return Share.of(given)
+        return ShardShare.of(given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Resolved:
     option_source: str
     upstream: tuple[str, ...]
     until: Mapping[str, int] = field(default_factory=dict)
-    share: Share | None = None
+    share: ShardShare | None = None
     manifest_uri: str | None = None
 
 

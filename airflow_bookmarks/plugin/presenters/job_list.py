@@ -24,8 +24,8 @@ from airflow_bookmarks.lifecycle.inspect.runs import state_of, total
 from airflow_bookmarks.lifecycle.inspect.sharded_list import groups_of
 from airflow_bookmarks.lifecycle.inspect.status import readable_keys
 from airflow_bookmarks.plugin.presenters.bookmark import damaged_row, job_row, sharded_row
+from airflow_bookmarks.plugin.presenters.sharded_job import Parts
 from airflow_bookmarks.plugin.schemas.responses import JobList, RunPoint
-from airflow_bookmarks.plugin.shards import Parts
 from airflow_bookmarks.sources.registry import upstream_of
 from airflow_bookmarks.store.table import MAX_OPERATIONS
 from airflow_bookmarks.store.transitions.naming import DELETED_VERSION, is_deleted

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends
 
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
-from airflow_bookmarks.lifecycle.changes.sharing import OwnershipPreview as Seen
+from airflow_bookmarks.lifecycle.changes.sharing import OwnerChangePreview as Seen
 from airflow_bookmarks.lifecycle.changes.sharing import change_seen_owner, preview_owner
 from airflow_bookmarks.plugin.auth import Person
 from airflow_bookmarks.plugin.csrf import same_origin

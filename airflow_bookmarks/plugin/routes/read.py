@@ -29,6 +29,7 @@ from airflow_bookmarks.plugin.presenters.bookmark import (
     side_row,
 )
 from airflow_bookmarks.plugin.presenters.job_list import JobQuery, Sort, job_list, lag_states, row_of
+from airflow_bookmarks.plugin.presenters.sharded_job import live_shards
 from airflow_bookmarks.plugin.redaction import hidden_from, veiled
 from airflow_bookmarks.plugin.scan.child import may_look
 from airflow_bookmarks.plugin.schemas.responses import (
@@ -48,7 +49,6 @@ from airflow_bookmarks.plugin.schemas.responses import (
     RunList,
     RunRow,
 )
-from airflow_bookmarks.plugin.shards import live_shards
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import MAX_OPERATIONS

@@ -19,12 +19,9 @@ from airflow_bookmarks.store.transitions.naming import alias_of, is_deleted
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from airflow_bookmarks.plugin.auth import Sight
+    from airflow_bookmarks.plugin.auth import Rights, Sight
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.table import Attributes
-
-Rights = tuple[tuple[str, ...] | None, ...]
-"""For each of several bookmarks the DAGs that own or owned it; None where that can't be read."""
 
 
 @dataclass(frozen=True, slots=True)
