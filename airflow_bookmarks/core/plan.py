@@ -5,14 +5,15 @@ from __future__ import annotations
 import os.path
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from airflow_bookmarks.core.amount import FILES, Amount
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.ledger.quarantine import Quarantine, QuarantinedFile
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
-from airflow_bookmarks.core.selection.reason import BEFORE_START
+from airflow_bookmarks.core.selection.reason import BEFORE_START, OVER_BOUND
 from airflow_bookmarks.core.selection.sequence import SequenceStart
 from airflow_bookmarks.core.text.count import READ_AGAIN
 from airflow_bookmarks.core.text.deflated import MOST_RAW_BYTES, deflated, inflated, packed_parts, parts_of
@@ -27,6 +28,52 @@ PART_FILES = 10_000  # a plan of more is stored in parts of so many
 _FORMAT = 1
 _PARTED_FORMAT = 2
 _MOST_PART_BYTES = 256 * 1024**2
+
+
+class Plan(Protocol):
+    """What a run reads from one context, of any kind of source. Whoever holds one asks it no more than this."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to read."""
+        ...
+
+    @property
+    def has_more(self) -> bool:
+        """Whether a bound left something to the next run."""
+        ...
+
+    @property
+    def edge(self) -> UpstreamWindow | None:
+        """Which runs of another job it covers; None where it reads no job."""
+        ...
+
+    @property
+    def amount(self) -> Amount:
+        """How much there is to read."""
+        ...
+
+    @property
+    def skipped(self) -> Mapping[str, int]:
+        """How much is neither known nor planned, by reason."""
+        ...
+
+    @property
+    def read_again(self) -> int:
+        """How much of it was read before."""
+        ...
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a person wants to know of it: plain JSON values, the amount as `Amount.facts` has it."""
+        ...
+
+    def summary(self) -> str:
+        """Return it as one line for a log."""
+        ...
+
+    def encode(self) -> bytes:
+        """Return it as stored; its kind reads it back."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +163,28 @@ class FilePlan:
     def edge(self) -> UpstreamWindow | None:
         """Which runs of another job the plan covers; None where it reads no job."""
         return None
+
+    @property
+    def has_more(self) -> bool:
+        """Whether a bound left something to the next run."""
+        return bool(self.skipped.get(OVER_BOUND))
+
+    @property
+    def amount(self) -> Amount:
+        """How much there is to read."""
+        return Amount(FILES, len(self.files), self.files.total_bytes)
+
+    def summary(self) -> str:
+        """Return what a run will read of how much, as one line for a log."""
+        share = 100.0 * len(self.files) / self.listed if self.listed else 0.0
+        up = self.edge
+        window = "" if up is None else f" of {up.job} runs ({up.after}, {up.until}] in epoch {up.epoch}"
+        again = f", {count} read again" if (count := self.read_again) else ""
+        left = "".join(f", {count} {reason}" for reason, count in sorted(self.skipped.items()))
+        return (
+            f"processing {len(self.files)} of {self.listed} files ({share:.2f}%), {self.files.total_bytes} bytes"
+            f"{window}; {self.known} known{again}{left}"
+        )
 
     def with_partition_types(self, types: Mapping[str, str]) -> FilePlan:
         """Return the same plan with other partition types."""

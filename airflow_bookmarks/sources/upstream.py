@@ -29,7 +29,7 @@ from airflow_bookmarks.core.plan import FilePlan, UpstreamPlan, UpstreamWindow, 
 from airflow_bookmarks.core.position import Position, UpstreamPosition
 from airflow_bookmarks.core.rules.schema import compare
 from airflow_bookmarks.core.run import OutputEntry, Run, RunState
-from airflow_bookmarks.core.selection.bound import UNBOUND, Amount, Bound
+from airflow_bookmarks.core.selection.bound import UNBOUND, Bound, RunSize
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.core.text.instant import from_text
@@ -537,11 +537,11 @@ def _advance(before: UpstreamPosition | None, plan: FilePlan) -> Position | None
     return None if after == before else Position(after.encode(), str(after.run_number))
 
 
-def _amount(run: Run, output: str) -> Amount:
+def _amount(run: Run, output: str) -> RunSize:
     entry = run.outputs.get(output)
     facts: Mapping[str, Any] = {} if entry is None else entry.facts
     rows = facts.get("rows")
-    return Amount(
+    return RunSize(
         files=int(facts.get("files") or 0),
         size_bytes=int(facts.get("bytes") or 0),
         rows=None if rows is None else int(rows),

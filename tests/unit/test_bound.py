@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.selection.bound import UNBOUND, Amount, Bound
+from airflow_bookmarks.core.selection.bound import UNBOUND, Bound, RunSize
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 
 HOUR = timedelta(hours=1)
@@ -127,7 +127,7 @@ def test_no_bound_takes_all() -> None:
 # ---- runs of an upstream
 
 
-def lots_of(bound: Bound, *amounts: Amount) -> list[int]:
+def lots_of(bound: Bound, *amounts: RunSize) -> list[int]:
     """Return how many runs each run of a consumer reads."""
     left, taken = list(amounts), []
     while left:
@@ -139,32 +139,32 @@ def lots_of(bound: Bound, *amounts: Amount) -> list[int]:
 
 
 def test_whole_runs_are_taken_as_far_as_they_fit() -> None:
-    runs = [Amount(2, 10, 100), Amount(2, 10, 100), Amount(5, 10, 100), Amount(1, 10, 100)]
+    runs = [RunSize(2, 10, 100), RunSize(2, 10, 100), RunSize(5, 10, 100), RunSize(1, 10, 100)]
     assert lots_of(Bound(max_files=4), *runs) == [2, 1, 1]
     assert lots_of(Bound(max_bytes=30), *runs) == [3, 1]
     assert lots_of(Bound(max_rows=199), *runs) == [1, 1, 1, 1]
 
 
 def test_run_above_the_bound_is_read_by_itself() -> None:
-    assert lots_of(Bound(max_rows=1), Amount(1, 1, 50), Amount(1, 1, 50)) == [1, 1]
+    assert lots_of(Bound(max_rows=1), RunSize(1, 1, 50), RunSize(1, 1, 50)) == [1, 1]
 
 
 def test_empty_runs_go_with_the_next_that_has_anything() -> None:
-    nothing = Amount(0, 0, None)
-    assert lots_of(Bound(max_files=1), nothing, nothing, Amount(3, 9, 9), nothing, Amount(1, 1, 1)) == [4, 1]
+    nothing = RunSize(0, 0, None)
+    assert lots_of(Bound(max_files=1), nothing, nothing, RunSize(3, 9, 9), nothing, RunSize(1, 1, 1)) == [4, 1]
     assert lots_of(Bound(max_rows=1), nothing) == [1]
 
 
 def test_window_of_an_upstream_goes_by_its_commits() -> None:
-    runs = [Amount(1, 1, None, minute * 60_000) for minute in (1, 59, 60, 200)]
+    runs = [RunSize(1, 1, None, minute * 60_000) for minute in (1, 59, 60, 200)]
     assert lots_of(Bound(window=HOUR), *runs) == [2, 1, 1]
 
 
 def test_rows_or_times_that_are_not_known_are_refused_with_a_way_out() -> None:
     with pytest.raises(OptionError, match=r"has not counted the rows.*Use max_files"):
-        Bound(max_rows=5).fitting([Amount(1, 1, None)])
+        Bound(max_rows=5).fitting([RunSize(1, 1, None)])
     with pytest.raises(OptionError, match=r"not known when.*Use max_files"):
-        Bound(window=HOUR).fitting([Amount(1, 1, 1, None)])
+        Bound(window=HOUR).fitting([RunSize(1, 1, 1, None)])
 
 
 # ---- what is given

@@ -31,7 +31,7 @@ LOOKED_AT = "looked_at"
 
 
 @dataclass(frozen=True, slots=True)
-class Amount:
+class RunSize:
     """What one published run of an upstream job amounts to. `rows` is None where they were not counted.
 
     `committed_ms` is when it was committed, in milliseconds since 1970 UTC; None where that is not known.
@@ -175,7 +175,7 @@ class Bound:
 
     # ---- runs of an upstream
 
-    def fitting(self, amounts: Iterable[Amount]) -> int:
+    def fitting(self, amounts: Iterable[RunSize]) -> int:
         """Return how many of some published runs, from the first on, one run reads: whole runs, and as many as fit.
 
         At least those up to the first that has anything, so that each run gets on.
@@ -198,7 +198,7 @@ class Bound:
         totals = (files, self.max_files), (size_bytes, self.max_bytes), (rows, self.max_rows)
         return all(bound is None or total <= bound for total, bound in totals)
 
-    def _rows_of(self, amount: Amount) -> int:
+    def _rows_of(self, amount: RunSize) -> int:
         if self.max_rows is None or not amount.files:
             return 0
         if amount.rows is None:
@@ -208,7 +208,7 @@ class Bound:
             )
         return amount.rows
 
-    def _window_of(self, amount: Amount) -> int | None:
+    def _window_of(self, amount: RunSize) -> int | None:
         if self.window_ms is None:
             return None
         if amount.committed_ms is None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.amount import FILES
 from airflow_bookmarks.core.edge import lowest_replayed
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
@@ -349,10 +350,12 @@ def _lag_of_source(job: str, context: PendingContext, window: Sequence[Run], now
     if context.plan is None:
         return replace(Lag(*known, LagState.UNKNOWN, why=context.unknown), **_recorded(context.waiting))
     points = [LagPoint(from_text(run.committed_at or run.planned_at), run.key.number, 0) for run in window]
-    state = lag_state(points, context.files, now, context.oldest, is_working=is_working)
+    amount = context.plan.amount
+    unread = int(context.has_input) if amount.count is None else amount.count
+    state = lag_state(points, unread, now, context.oldest, is_working=is_working)
     waited = 0 if context.oldest is None else max(0, int((now - context.oldest).total_seconds()))
-    size = context.plan.files.total_bytes
-    return Lag(*known, state, None, None, None, context.files, size, waited, _in_words(state, points))
+    files, seconds = (amount.count, waited) if amount.unit == FILES else (None, None)
+    return Lag(*known, state, None, None, None, files, amount.bytes, seconds, _in_words(state, points))
 
 
 def _recorded(waiting: Waiting | None) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import OptionError, SourceError
+from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.lifecycle.inspect.pending import recent_runs, recorded_on_change, recorded_plans
 from airflow_bookmarks.lifecycle.state.last_plan import READ_LATER
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.sources.source import PlanInput
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.transitions.timeline import Turn
@@ -62,6 +62,9 @@ def never_read_after(store: BookmarkStore, job: str, head: Head, turn: Turn, ctx
         after = recorded_source(store, job, entry).plan(_found_after(store, found, turn, ctx))
     except (OptionError, SourceError, OSError) as error:
         return NeverReadInput(None, None, (), consumers, redacted(str(error)))
+    if not isinstance(before, FilePlan) or not isinstance(after, FilePlan):
+        why = f"which of its {before.amount.unit} these are is not known"
+        return NeverReadInput(None, None, (), consumers, why)
     unread, still = _unread(before), _unread(after)
     skipped = [size for path, size in unread.items() if path not in still]
     runs = tuple(number for number in _runs(before) if number not in _runs(after))

@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.amount import COUNT, FILES, UNIT, Amount
 from airflow_bookmarks.core.errors import LookRefusedError, OptionError, SourceError
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
+from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.rules.emptiness import WHEN_EMPTY
 from airflow_bookmarks.core.run import RunState, names_now
-from airflow_bookmarks.core.selection.listing import instant
+from airflow_bookmarks.core.selection.listing import Listing, instant
 from airflow_bookmarks.core.selection.reason import EXCLUDED, UNMATCHED
 from airflow_bookmarks.core.text.count import READ_AGAIN
 from airflow_bookmarks.core.text.instant import to_text
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.run import PlanEntry, Run, RunKey
     from airflow_bookmarks.sources.source import OnSourceChange
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -59,19 +60,36 @@ class PendingContext:
     @property
     def files(self) -> int:
         """How many files would be read."""
-        return 0 if self.plan is None else len(self.plan)
+        return len(self._files)
+
+    @property
+    def has_input(self) -> bool:
+        """Whether there is anything to read, in whatever it is counted."""
+        return self.plan is not None and not self.plan.is_empty
+
+    @property
+    def amount(self) -> Amount | None:
+        """How much would be read; None where that is not known."""
+        return None if self.plan is None else self.plan.amount
+
+    @property
+    def amount_in_words(self) -> str:
+        """How much would be read, in its unit."""
+        return "0 files" if self.amount is None else self.amount.in_words()
+
+    @property
+    def _files(self) -> Listing:
+        return self.plan.files if isinstance(self.plan, FilePlan) else Listing.of([])
 
     @property
     def oldest(self) -> datetime | None:
         """The time of the oldest file that would be read."""
-        if self.plan is None or self.plan.is_empty:
-            return None
-        return instant(int(self.plan.files.times_ms.min()))
+        return instant(int(self._files.times_ms.min())) if len(self._files) else None
 
     @property
     def newest(self) -> datetime | None:
         """The time of the newest file that would be read."""
-        newest = None if self.plan is None else self.plan.files.newest_ms
+        newest = self._files.newest_ms
         return None if newest is None else instant(newest)
 
     @property
@@ -85,13 +103,14 @@ class PendingContext:
 
         With `recorded_by` they are what that run left waiting at the time of `recorded_at`.
         """
-        plan = self.plan
+        plan, amount = self.plan, self.amount
+        counted = {} if amount is None or amount.unit == FILES else {UNIT: amount.unit, COUNT: amount.count}
         facts: dict[str, Any] = {
             "ctx": self.ctx,
             "kind": self.kind,
             "source": self.source,
-            "files": None if plan is None else len(plan),
-            "bytes": None if plan is None else plan.files.total_bytes,
+            "files": None if amount is None or amount.unit != FILES else amount.count,
+            "bytes": None if amount is None else amount.bytes,
             "oldest": None if self.oldest is None else to_text(self.oldest),
             "newest": None if self.newest is None else to_text(self.newest),
             "skipped": {} if plan is None else dict(plan.skipped),
@@ -99,6 +118,7 @@ class PendingContext:
             "unknown": self.unknown,
             "recorded_by": None,
             "recorded_at": None,
+            **counted,
             **({} if self.waiting is None else _recorded(self.waiting)),
         }
         if plan is not None and plan.edge is not None:
@@ -113,7 +133,7 @@ class PendingContext:
         "expired" are those that the ledger has forgotten under `late_after`: read long ago, or very late. Of what is
         hidden or nested there is only the count.
         """
-        named = {} if self.plan is None else left_out(self.plan)
+        named = left_out(self.plan) if isinstance(self.plan, FilePlan) else {}
         return [
             {
                 "ctx": self.ctx,
@@ -157,7 +177,7 @@ class PendingInput:
     def is_empty(self) -> bool:
         """Whether the next run would have nothing to do: all is known, nothing is new, nothing is due."""
         is_settled = self.due is None and not self.is_cleaning and not self.left_open
-        return self.is_known and is_settled and not any(context.files for context in self.contexts)
+        return self.is_known and is_settled and not any(context.has_input for context in self.contexts)
 
     def as_dict(self, *, with_skipped: bool = False) -> dict[str, Any]:
         """Return it as plain values. `with_skipped` lists the files that would be left out, by context.
@@ -251,7 +271,12 @@ def made_without_input(head: Head, recent: Sequence[Run]) -> str | None:
         if outputs:
             return f"outputs {outputs} are published without new input too (when_empty='publish')"
         read = run.metrics.get("contexts", {}).values()
-        if run.state.is_committed and not run.is_empty and read and not any(facts.get("files") for facts in read):
+        if (
+            run.state.is_committed
+            and not run.is_empty
+            and read
+            and not any(Amount.of_facts(facts).count for facts in read)
+        ):
             return f"run {run.key.number} published rows without new input"
     return None
 
@@ -304,6 +329,8 @@ def up_to_script(plan: FilePlan, entry: PlanEntry) -> str | None:
     Args:
         entry: the recorded plan, with whose options `plan` was made.
     """
+    if not isinstance(plan, FilePlan):
+        return None
     options = entry.facts.get(OPTIONS, {})
     pruned = 0 if plan.partitions is None else plan.partitions.pruned
     counts = {reason: plan.skipped.get(reason, 0) for reason in (EXCLUDED, UNMATCHED)}

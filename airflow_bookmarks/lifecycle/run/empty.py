@@ -39,7 +39,7 @@ def log_pending(seen: PendingInput) -> None:
         elif context.runs:
             found = f"{context.files} files of runs {', '.join(map(str, context.runs))}"
         else:
-            found = f"{context.files} files" + ("" if context.newest is None else f", the newest of {context.newest}")
+            found = context.amount_in_words + ("" if context.newest is None else f", the newest of {context.newest}")
         log.info(
             "bookmark %s, context %s: looked at %s without Spark: %s", seen.job, context.ctx, context.source, found
         )
@@ -101,7 +101,7 @@ def _planned(store: BookmarkStore, run: ActiveRun) -> str | None:
             return f"no run is left that says how context {ctx!r} is read"
         plan = run.plan(ctx, recorded_source(store, run.job, entry), on_source_change=recorded_on_change(entry))
         if not plan.is_empty:
-            return f"{len(plan)} files of context {ctx!r} came meanwhile"
+            return f"{plan.amount.in_words()} of context {ctx!r} came meanwhile"
         choice = up_to_script(plan, entry)
         if choice is not None:
             return f"of context {ctx!r} {choice}, which the script decides"

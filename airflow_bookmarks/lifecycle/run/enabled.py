@@ -19,7 +19,7 @@ from airflow_bookmarks.core.errors import BookmarkError, MisuseError, OptionErro
 from airflow_bookmarks.core.job import RunIdentity, check_name
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.option import Option
-from airflow_bookmarks.core.plan import FilePlan, encode_moves, encode_paths
+from airflow_bookmarks.core.plan import FilePlan, Plan, encode_moves, encode_paths
 from airflow_bookmarks.core.rules.start import BEGINNING, Start, is_first_run
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import (
@@ -32,7 +32,6 @@ from airflow_bookmarks.core.run import (
     RunKey,
     StateEntry,
 )
-from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.core.watermark import Greatest, state_after
 from airflow_bookmarks.lifecycle.history.relocation import MOVED_FROM, found_moved
@@ -627,7 +626,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         plans: dict[str, FilePlan] = {}
         for ctx, context in self._contexts.items():
             plan = recheck_plan(self.job, ctx, context.source, context.plan, context.on_missing)
-            if len(plan) < len(context.plan):
+            if plan is not context.plan:
                 # Whoever takes this run over, or makes it again, must not read what it leaves to the next one.
                 self._store_plan(ctx, context.source, context.found, plan)
             plans[ctx] = plan
@@ -870,12 +869,12 @@ def check_read(job: str, failed: Mapping[str, str], done: str) -> None:
         )
 
 
-def is_over_bound(plans: Mapping[str, FilePlan]) -> bool:
+def is_over_bound(plans: Mapping[str, Plan]) -> bool:
     """Whether a bound has left something of these sources to the next run."""
-    return any(plan.skipped.get(OVER_BOUND) for plan in plans.values())
+    return any(plan.has_more for plan in plans.values())
 
 
-def edges_of(job: str, plans: Mapping[str, FilePlan], base: Mapping[str, ContextState]) -> dict[str, Edge]:
+def edges_of(job: str, plans: Mapping[str, Plan], base: Mapping[str, ContextState]) -> dict[str, Edge]:
     """Return per upstream job that this run read what `job` will have consumed of it, as seen at plan.
 
     Contexts of the same upstream that this run did not read (`base`) stay where they are; the edge is at the lowest.

@@ -10,13 +10,13 @@ from airflow_bookmarks.lifecycle.protocol.staging import Mode
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.core.run import OutputEntry
 
 log = logging.getLogger(__name__)
 
 
-def warn_of_repetition(job: str, plans: Mapping[str, FilePlan], outputs: Mapping[str, OutputEntry]) -> None:
+def warn_of_repetition(job: str, plans: Mapping[str, Plan], outputs: Mapping[str, OutputEntry]) -> None:
     """Warn where files are read again and an output appends: the rows of the former reading stay beside the new ones.
 
     Which output a context goes into is the script's affair, so each output that appends is named.

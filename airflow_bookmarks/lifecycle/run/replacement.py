@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import SourceMissingError
+from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.selection.group import BY_PARTITION, partition_key
 from airflow_bookmarks.core.selection.partition import partition_values
@@ -35,7 +36,6 @@ from airflow_bookmarks.sources.registry import has_ledger
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.run import OutputEntry, Run
     from airflow_bookmarks.lifecycle.protocol.staging import Staged
     from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
@@ -171,6 +171,8 @@ def _held_against(
     contexts: list[str] = []
     is_uncertain = False
     for ctx, (kind, plan) in sorted(plans.items()):
+        if not isinstance(plan, FilePlan):
+            continue  # what has no files has no partitions either
         if _may_hold_pruned(values, plan):
             contexts.append(ctx)
             is_uncertain = True

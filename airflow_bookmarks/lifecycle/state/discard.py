@@ -12,7 +12,7 @@ from airflow_bookmarks.core.selection.reason import MISSING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.lifecycle.protocol.staging import Staged
 
 log = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ _CHOOSE = (
 DISCARDED = ("discarded", "discarded_rows", "discarded_files")  # of the facts of an output
 
 
-def increment_of(plans: Mapping[str, FilePlan], *, state_changed: bool | None) -> Increment:
+def increment_of(plans: Mapping[str, Plan], *, state_changed: bool | None) -> Increment:
     """Return what a run with these plans has found."""
     return Increment(
         reads=bool(plans),
@@ -72,7 +72,7 @@ def log_discarded(job: str, output: str, facts: Mapping[str, Any], *, remedy: st
         )
 
 
-def remedy_for(plans: Mapping[str, FilePlan]) -> str:
+def remedy_for(plans: Mapping[str, Plan]) -> str:
     """Say what to do about an output that a run with these plans has discarded."""
     left = any(plan.skipped.get(MISSING) for plan in plans.values())
     return "Its input changed while it was read: the next run makes it anew." if left else _CHOOSE

@@ -25,13 +25,14 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from airflow_bookmarks.core.errors import ManifestError, OptionError, SourceError
+from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.files.filesystem import store_of
 from airflow_bookmarks.files.opener import open_filesystem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.files.filesystem import FileSystem
 
 log = logging.getLogger(__name__)
@@ -112,8 +113,12 @@ class WritesManifests:
         """Write down each plan from now on."""
         self._manifests = manifests
 
-    def _write_manifest(self, ctx: str, plan: FilePlan) -> None:
-        if self._manifests is not None:
+    def _write_manifest(self, ctx: str, plan: Plan) -> None:
+        if self._manifests is None:
+            return
+        if not isinstance(plan, FilePlan):
+            log.info("no manifest of context %s: what it reads is counted in %s, not in files", ctx, plan.amount.unit)
+        else:
             self._manifests.write(ctx, plan, self._manifest_part)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.amount import COUNT, FILES, UNIT, Amount
 from airflow_bookmarks.core.ledger.gap import shown_gaps
 from airflow_bookmarks.core.selection.partition_time import NEWEST_PARTITION
 from airflow_bookmarks.core.text.count import READ_AGAIN, REPLACED, REPLACED_FILES, replaced_in_words
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.core.plan import FilePlan, Plan
     from airflow_bookmarks.core.run import ContextState, Run
 
 
@@ -68,7 +69,7 @@ class Summary:
         parts = [f"run {self.run_number}" if self.run_number is not None else f"a {self.option} run"]
         if self.first_run_number is not None:
             parts = [f"runs {self.first_run_number} to {self.run_number}"]
-        parts += [f"{ctx}: {_files_in_words(facts)}" for ctx, facts in self.contexts.items()]
+        parts += [f"{ctx}: {_read_in_words(facts)}" for ctx, facts in self.contexts.items()]
         parts += [_written_in_words(name, facts) for name, facts in self.outputs.items()]
         return ", ".join(parts)
 
@@ -96,6 +97,7 @@ class Summary:
 
 def _context_facts(facts: Mapping[str, Any], state: ContextState | None) -> dict[str, Any]:
     kept = {key: facts.get(key) for key in ("files", "bytes", "rows", "listed", "known", READ_AGAIN, "skipped")}
+    kept |= {key: facts[key] for key in (UNIT, COUNT) if key in facts}
     before = facts.get("watermark_before")
     after = before if state is None else state.watermark
     where_any = {key: facts[key] for key in _WHERE_ANY if key in facts}
@@ -104,11 +106,11 @@ def _context_facts(facts: Mapping[str, Any], state: ContextState | None) -> dict
     return {**kept, **where_any, "watermark_from": before, "watermark_to": after}
 
 
-def _files_in_words(facts: Mapping[str, Any]) -> str:
-    again = facts.get(READ_AGAIN)
-    if facts["files"] is None:
+def _read_in_words(facts: Mapping[str, Any]) -> str:
+    again, amount = facts.get(READ_AGAIN), Amount.of_facts(facts)
+    if amount.count is None and amount.unit == FILES:  # as a run of an unknown kind of source leaves it as well
         return "not known how much"
-    return f"{facts['files']} files{f' ({again} read again)' if again else ''}"
+    return f"{amount.in_words()}{f' ({again} read again)' if again else ''}"
 
 
 def _where_any(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,13 +152,16 @@ def log_found(log: logging.Logger, job: str, ctx: str, kind: str, watermark: str
     )
 
 
-def log_planned(log: logging.Logger, job: str, ctx: str, plan: FilePlan) -> None:
+def log_planned(log: logging.Logger, job: str, ctx: str, plan: Plan) -> None:
     """Say what a run will read of how much, and what it leaves."""
-    share = 100.0 * len(plan) / plan.listed if plan.listed else 0.0
-    window = ""
-    if plan.edge is not None:
-        up = plan.edge
-        window = f" of {up.job} runs ({up.after}, {up.until}] in epoch {up.epoch}"
+    from airflow_bookmarks.core.plan import FilePlan  # numpy comes with it, which a DAG file does not need
+
+    if isinstance(plan, FilePlan):
+        _log_files(log, job, ctx, plan)
+    log.info("bookmark %s, context %s: %s", job, ctx, plan.summary())
+
+
+def _log_files(log: logging.Logger, job: str, ctx: str, plan: FilePlan) -> None:
     if plan.skipped.get("nested"):
         log.warning(
             "bookmark %s, context %s: %d files lie in folders that are no partition (name=value) and are not read, as "
@@ -168,20 +173,6 @@ def log_planned(log: logging.Logger, job: str, ctx: str, plan: FilePlan) -> None
     _log_partitions(log, job, ctx, plan)
     if plan.seen is not None and plan.seen.missing:
         log.warning("bookmark %s, context %s: %s", job, ctx, escaped(plan.seen.in_words()))
-    left = "".join(f", {count} {reason}" for reason, count in sorted(plan.skipped.items()))
-    log.info(
-        "bookmark %s, context %s: processing %d of %d files (%.2f%%), %d bytes%s; %d known%s%s",
-        job,
-        ctx,
-        len(plan),
-        plan.listed,
-        share,
-        plan.files.total_bytes,
-        window,
-        plan.known,
-        f", {again} read again" if (again := plan.read_again) else "",
-        left,
-    )
 
 
 def _log_partitions(log: logging.Logger, job: str, ctx: str, plan: FilePlan) -> None:

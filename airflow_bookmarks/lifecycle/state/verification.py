@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from airflow_bookmarks.core.errors import SourceChangedError
+from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.selection.reason import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.sources.source import Source
 
 log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ def recheck_plan(job: str, ctx: str, source: Source, plan: FilePlan, on_missing:
     missing = set(found.missing)
     if not missing:
         return plan
-    if on_missing == "error" or plan.edge is not None:
+    if on_missing == "error" or not isinstance(plan, FilePlan) or plan.edge is not None:
         raise SourceChangedError(
             f"job {job!r}, context {ctx!r}: {len(missing)} planned file(s) changed or went while they were read, the "
             f"first: {min(missing)!r}. Nothing was committed or published. Run it again: it plans anew and reads "

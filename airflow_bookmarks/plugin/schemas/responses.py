@@ -312,7 +312,7 @@ class PendingRow(Answer):
     """What is new in one context; None where it is not known.
 
     With `recorded_by` its folders were not looked at: the figures are what that run left waiting at the time of
-    `recorded_at`, and what came since is not known.
+    `recorded_at`, and what came since is not known. What is not counted in files has a `count` of its `unit`.
     """
 
     ctx: str
@@ -330,6 +330,8 @@ class PendingRow(Answer):
     upstream: str | None = None
     runs: list[int] | None = None
     rows: int | None = None
+    unit: str | None = None
+    count: int | None = None
 
 
 class Pending(Answer):

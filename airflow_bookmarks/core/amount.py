@@ -1,0 +1,54 @@
+"""Amounts: how much a plan holds, in the unit of its kind of source. What is not known is None, and never 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FILES = "files"
+UNIT, COUNT = "unit", "count"  # among the facts of a plan whose unit is not files
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """So many of a unit ("files", "keys", "records"), with bytes and rows where these are known; None: not known."""
+
+    unit: str
+    count: int | None
+    bytes: int | None = None
+    rows: int | None = None
+
+    @classmethod
+    def of_facts(cls, facts: Mapping[str, Any]) -> Amount:
+        """Read it from the facts that were stored with a plan, or measured by its run; without a unit it is of files.
+
+        Example:
+            >>> Amount.of_facts({"files": 3, "bytes": 120})
+            Amount(unit='files', count=3, bytes=120, rows=None)
+            >>> Amount.of_facts({"unit": "keys", "count": 2})
+            Amount(unit='keys', count=2, bytes=None, rows=None)
+        """
+        unit = facts.get(UNIT, FILES)
+        return cls(unit, facts.get(FILES if unit == FILES else COUNT), facts.get("bytes"), facts.get("rows"))
+
+    def facts(self) -> dict[str, Any]:
+        """Return it as it stands among the facts of a plan; `of_facts` reads it. What is not known is left out.
+
+        Example:
+            >>> Amount("keys", 2).facts()
+            {'unit': 'keys', 'count': 2}
+        """
+        unit = {FILES: self.count} if self.unit == FILES else {UNIT: self.unit, COUNT: self.count}
+        return {name: value for name, value in {**unit, "bytes": self.bytes}.items() if value is not None}
+
+    def in_words(self) -> str:
+        """Say how much it is.
+
+        Example:
+            >>> Amount("keys", 2).in_words(), Amount("keys", None).in_words()
+            ('2 keys', 'not known how many keys')
+        """
+        return f"not known how many {self.unit}" if self.count is None else f"{self.count} {self.unit}"

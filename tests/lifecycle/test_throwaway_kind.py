@@ -1,0 +1,357 @@
+"""Promises of the seam for kinds: one that reads the keys of an SQLite table needs a planner and one registration.
+
+Nothing of the package knows of it. What it can't say is shown as not known, and never as nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from airflow_bookmarks.cli import main
+from airflow_bookmarks.core.amount import Amount
+from airflow_bookmarks.core.errors import OptionError, StateCorruptError
+from airflow_bookmarks.core.option import Choice
+from airflow_bookmarks.core.position import Position
+from airflow_bookmarks.core.rules.condition import WatermarkReached
+from airflow_bookmarks.core.run import PlanEntry
+from airflow_bookmarks.lifecycle.changes.change import Change, preview, rewind, set_position, undo
+from airflow_bookmarks.lifecycle.inspect.difference import diff
+from airflow_bookmarks.lifecycle.inspect.lag import lag
+from airflow_bookmarks.lifecycle.inspect.lineage import lineage
+from airflow_bookmarks.lifecycle.inspect.pending import pending
+from airflow_bookmarks.lifecycle.inspect.runs import files_of, history
+from airflow_bookmarks.lifecycle.inspect.wait import Wait
+from airflow_bookmarks.lifecycle.inspect.waiting import evaluate
+from airflow_bookmarks.lifecycle.maintenance.doctor import examine
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+from airflow_bookmarks.lifecycle.run.detached import DetachedRun
+from airflow_bookmarks.lifecycle.run.empty import commit_empty
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.lifecycle.state.summary import Summary
+from airflow_bookmarks.plugin.presenters.bookmark import context_rows
+from airflow_bookmarks.plugin.schemas.responses import LagRow, Pending, RunRow
+from airflow_bookmarks.sources.kind import SourceKind
+from airflow_bookmarks.sources.registry import KINDS
+from airflow_bookmarks.sources.source import PlanInput, Recheck, Source
+from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
+from tests.lifecycle.shop import Shop
+
+JOB, CTX = "people", "rows"
+
+
+# ---- the kind: a plan, a planner, an object
+
+
+@dataclass(frozen=True)
+class KeyPlan:
+    """The rows of one table with a key in (`after`, `until`]."""
+
+    database: str
+    after: int
+    until: int
+    count: int
+    has_more: bool = False
+    edge: None = None
+    read_again: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        return self.count == 0
+
+    @property
+    def amount(self) -> Amount:
+        return Amount("keys", self.count)
+
+    def facts(self) -> dict[str, Any]:
+        return {**self.amount.facts(), "skipped": {}, "database": self.database}
+
+    def summary(self) -> str:
+        return f"processing {self.count} keys ({self.after}, {self.until}]"
+
+    def encode(self) -> bytes:
+        return json.dumps([self.database, self.after, self.until, self.count]).encode()
+
+
+class KeySource:
+    """The planner."""
+
+    kind = "sqlite_keys"
+    format = None
+
+    def __init__(self, database: str) -> None:
+        self.database = database
+
+    def fingerprint(self) -> str:
+        return f"{self.kind}:{self.database}"
+
+    def plan(self, found: PlanInput) -> KeyPlan:
+        after = int(found.position or 0)
+        count, until = rows_above(self.database, after)
+        return KeyPlan(self.database, after, until or after, count)
+
+    def advance(self, plan: KeyPlan) -> Position | None:
+        return None if plan.until == plan.after else Position(str(plan.until).encode(), str(plan.until))
+
+    def recheck(self, plan: KeyPlan) -> Recheck:
+        return Recheck()
+
+
+class Keys(SourceKind[KeyPlan]):
+    """The object that is registered."""
+
+    name = KeySource.kind
+
+    def decode(self, body: bytes) -> KeyPlan:
+        try:
+            return KeyPlan(*json.loads(body))
+        except (ValueError, TypeError) as error:
+            raise StateCorruptError(f"a stored plan of keys can't be read ({error}); nothing was changed") from error
+
+    def advance(self, plan: KeyPlan, found: PlanInput) -> Position | None:
+        return KeySource(plan.database).advance(plan)
+
+    def knows(self, found: PlanInput, plan: KeyPlan) -> bool:
+        return int(found.position or 0) > plan.after
+
+    def union(self, plans: Sequence[KeyPlan]) -> KeyPlan:
+        if not plans:
+            return KeyPlan("", 0, 0, 0)
+        return KeyPlan(plans[-1].database, plans[0].after, plans[-1].until, sum(plan.count for plan in plans))
+
+    def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> Source:
+        return cast("Source", KeySource(self.decode(store.blobs.get(entry.body)).database))
+
+    def seek(self, store: object, found: PlanInput, plan: KeyPlan, value: str) -> Position:
+        if not value.isdigit():
+            raise OptionError(f"{value!r} is no key. Nothing was changed.")
+        return Position(value.encode(), value)
+
+    def watermark(self, position: bytes, load: object) -> str:
+        return position.decode()
+
+    def locations(self, plan: KeyPlan, fingerprint: str) -> Sequence[str]:
+        return (plan.database,)
+
+
+def rows_above(database: str, after: int) -> tuple[int, int | None]:
+    """Return how many keys there are above one, and the highest of these."""
+    connection = sqlite3.connect(database)
+    try:
+        count, highest = connection.execute("SELECT count(*), max(id) FROM people WHERE id > ?", [after]).fetchone()
+        return count, highest
+    finally:
+        connection.close()
+
+
+# ---- a job that reads it
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KINDS, Keys.name, Keys())
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    """Return a table with the keys 1 to 3."""
+    database = str(tmp_path / "crm.db")
+    connection = sqlite3.connect(database)
+    connection.execute("CREATE TABLE people (id INTEGER PRIMARY KEY)")
+    connection.commit()
+    connection.close()
+    put(database, 1, 2, 3)
+    return database
+
+
+def put(database: str, *keys: int) -> None:
+    connection = sqlite3.connect(database)
+    connection.executemany("INSERT INTO people VALUES (?)", [(key,) for key in keys])
+    connection.commit()
+    connection.close()
+
+
+def read(run: ActiveRun | DetachedRun | ReplayRun, database: str) -> KeyPlan:
+    return cast("KeyPlan", run.plan(CTX, cast("Source", KeySource(database))))
+
+
+def enabled(shop: Shop, database: str) -> tuple[KeyPlan, Summary]:
+    run = shop.begin(JOB)
+    return read(run, database), run.commit()
+
+
+def window(shop: Shop, database: str, option: str, *ends: str | None) -> KeyPlan:
+    run = DetachedRun.begin(shop.store, JOB, shop.caller(), Choice.of(option, *ends), RunEnvironment())
+    plan = read(run, database)
+    run.commit()
+    return plan
+
+
+def ends(plan: KeyPlan) -> tuple[int, int]:
+    return plan.after, plan.until
+
+
+def test_each_key_is_read_once_and_the_summary_counts_keys(shop: Shop, table: str) -> None:
+    first, summary = enabled(shop, table)
+    put(table, 4)
+    second, _ = enabled(shop, table)
+    third, last = enabled(shop, table)
+
+    assert [ends(plan) for plan in (first, second, third)] == [(0, 3), (3, 4), (4, 4)]
+    assert summary.in_words() == "run 1, rows: 3 keys"
+    assert (summary.contexts[CTX]["unit"], summary.contexts[CTX]["count"]) == ("keys", 3)
+    assert summary.contexts[CTX]["files"] is None
+    assert last.is_empty
+    state = shop.store.head(JOB).contexts[CTX]
+    assert (state.kind, state.watermark) == ("sqlite_keys", "4")
+
+
+def test_pause_and_disable_leave_the_position_where_it_is(shop: Shop, table: str) -> None:
+    enabled(shop, table)
+    put(table, 4)
+
+    assert ends(window(shop, table, "pause")) == (3, 4)
+    assert ends(window(shop, table, "disable")) == (0, 4)
+    assert shop.store.head(JOB).contexts[CTX].watermark == "3"
+
+
+def test_pause_over_runs_reads_what_they_have_read(shop: Shop, table: str) -> None:
+    for key in (4, 5):
+        enabled(shop, table)
+        put(table, key)
+    enabled(shop, table)
+
+    assert ends(window(shop, table, "pause", "1", "3")) == (3, 5)
+
+
+def test_run_that_died_after_its_plan_is_made_again(shop: Shop, table: str) -> None:
+    dead = shop.begin(JOB)
+    read(dead, table)
+    dead.abort("the driver died")
+    put(table, 4)
+
+    assert ends(enabled(shop, table)[0]) == (0, 4)
+
+
+def test_rewind_and_undo_go_by_its_positions(shop: Shop, table: str) -> None:
+    enabled(shop, table)
+    put(table, 4)
+    enabled(shop, table)
+
+    seen = preview(shop.store, JOB, Change("rewind", "1"))
+    rewind(shop.store, JOB, 1, reason="a test", who="ada")
+    assert shop.store.head(JOB).contexts[CTX].watermark == "3"
+    undo(shop.store, JOB, reason="a test", who="ada")
+
+    assert shop.store.head(JOB).contexts[CTX].watermark == "4"
+    assert (seen.undone, seen.files, seen.bytes) == ((2,), None, None)
+
+
+def test_set_takes_a_key_and_says_what_it_does_not_know(shop: Shop, table: str) -> None:
+    enabled(shop, table)
+
+    seen = preview(shop.store, JOB, Change("set", ctx=CTX, value="1"))
+    set_position(shop.store, JOB, CTX, "1", reason="a test", who="ada")
+
+    assert ends(enabled(shop, table)[0]) == (1, 3)
+    assert seen.never_read is not None
+    assert (seen.never_read.files, seen.never_read.unknown) == (None, "which of its keys these are is not known")
+    with pytest.raises(OptionError, match="'now' is no key"):
+        set_position(shop.store, JOB, CTX, "now", reason="a test", who="ada")
+
+
+def test_pending_and_lag_count_in_its_unit(shop: Shop, table: str) -> None:
+    enabled(shop, table)
+    assert pending(shop.store, JOB).is_empty
+    put(table, 4, 5)
+
+    found = pending(shop.store, JOB)
+    (context,) = found.as_dict()["contexts"]
+    (behind,) = lag(shop.store, JOB)
+
+    assert not found.is_empty
+    assert (context["unit"], context["count"], context["files"]) == ("keys", 2, None)
+    assert (found.as_dict()["files"], found.as_dict()["bytes"]) == (None, None)
+    assert (behind.kind, behind.files, behind.seconds) == ("sqlite_keys", None, None)
+
+
+def test_worker_commits_an_empty_run_of_it(shop: Shop, table: str) -> None:
+    enabled(shop, table)
+    summary = commit_empty(shop.store, JOB, shop.caller(), shop.machine)
+    assert summary is not None
+    assert summary.is_empty
+    put(table, 4)
+    assert commit_empty(shop.store, JOB, shop.caller(), shop.machine) is None
+
+
+def test_history_difference_and_lineage_say_what_is_not_known(shop: Shop, table: str) -> None:
+    enabled(shop, table)
+    put(table, 4)
+    enabled(shop, table)
+
+    rows = history(shop.store, JOB)
+    found = lineage(shop.store, JOB, 1)
+
+    assert [(row["number"], row["files"], row["watermark"]) for row in rows] == [
+        (1, None, {CTX: "3"}),
+        (2, None, {CTX: "4"}),
+    ]
+    assert diff(shop.store, JOB, "1", "2")["contexts"][CTX]["watermark"] == {"a": "3", "b": "4"}
+    assert found is not None
+    assert (found.reads[0].locations, found.reads[0].files) == ((table,), None)
+    with pytest.raises(OptionError, match=r"kind 'sqlite_keys', of which no files can be listed"):
+        files_of(shop.store, JOB, "1")
+
+
+def test_sensor_waits_for_its_watermark(shop: Shop, table: str) -> None:
+    enabled(shop, table)
+    waits = [Wait((JOB,), WatermarkReached.of(key, CTX)) for key in ("3", "10")]
+
+    low, high = evaluate(shop.store, waits)
+
+    assert (low.is_met, high.is_met, high.error) == (True, False, None)
+
+
+def test_doctor_finds_nothing_in_it(shop: Shop, table: str) -> None:
+    enabled(shop, table)
+    put(table, 4)
+    enabled(shop, table)
+    assert examine(shop.store) == []
+
+
+def test_command_line_shows_where_it_stands(table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    uri = f"sqlite:///{tmp_path / 'cli.db'}?namespace=test"
+    store = open_store(f"{uri}&create=true")
+    store.init()
+    shop = Shop(tmp_path, store)
+    enabled(shop, table)
+    put(table, 4)
+
+    shown = {}
+    for verb in ("show", "history", "pending", "lag"):
+        assert main(["--store", uri, verb, JOB, "--output", "json"]) == 0
+        shown[verb] = json.loads(capsys.readouterr().out)
+
+    assert shown["pending"]["contexts"][0]["count"] == 1
+    assert shown["history"][0]["watermark"] == {CTX: "3"}
+
+
+def test_page_is_told_of_its_unit(shop: Shop, table: str) -> None:
+    enabled(shop, table)
+    put(table, 4)
+    told = Pending(**pending(shop.store, JOB).as_dict())
+    (state,) = context_rows(shop.store.head(JOB).contexts, {})
+    (behind,) = lag(shop.store, JOB)
+
+    assert (told.contexts[0].unit, told.contexts[0].count, told.files) == ("keys", 1, None)
+    assert state.position == "up to 3, since run 1"
+    assert LagRow(**behind.as_dict()).files is None
+    assert RunRow(**history(shop.store, JOB)[0]).files is None
