@@ -10,10 +10,10 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.ledger.segment import Segment
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from airflow_bookmarks.core.ledger.segment import Segment
 
 MOST_BYTES = 64 * 1024 * 1024  # four million files
 
@@ -44,6 +44,9 @@ class SegmentShelf:
                 self._kept.move_to_end(one)
         missing = [one for one in dict.fromkeys(ids) if one not in taken]
         if missing:
+            # Sensors open stores as well, and have no use for numpy.
+            from airflow_bookmarks.core.ledger.segment import Segment
+
             fetched = {one: Segment.from_bytes(data, one) for one, data in self._load(missing).items()}
             self._keep(fetched)
             taken |= fetched
