@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import redirect_stdout
 from typing import Any
 
 
@@ -21,7 +22,9 @@ def openapi_document() -> dict[str, Any]:
 
 def main() -> None:
     """Print the document."""
-    json.dump(openapi_document(), sys.stdout, indent=2, sort_keys=True)
+    with redirect_stdout(sys.stderr):  # where Airflow logs to, such as that the page is not built
+        document = openapi_document()
+    json.dump(document, sys.stdout, indent=2, sort_keys=True)
     sys.stdout.write("\n")
 
 

@@ -21,6 +21,7 @@ from airflow.plugins_manager import AirflowPlugin
 from fastapi import FastAPI
 
 from airflow_bookmarks.core import errors
+from airflow_bookmarks.plugin import openapi
 from airflow_bookmarks.plugin.bundle import BUNDLE, STATIC
 from airflow_bookmarks.plugin.exception_handlers import status_of
 from airflow_bookmarks.plugin.openapi import openapi_document
@@ -106,6 +107,19 @@ def test_document_in_the_docs_is_current() -> None:
     assert stored == json.loads(json.dumps(openapi_document())), (
         "run: python -m airflow_bookmarks.plugin.openapi > docs/openapi.json"
     )
+
+
+def test_printed_document_is_nothing_but_the_document_where_the_page_is_not_built(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def document() -> dict[str, str]:
+        print("a line of a log")
+        return {"openapi": "3.1.0"}
+
+    monkeypatch.setattr(openapi, "openapi_document", document)
+    openapi.main()
+
+    assert json.loads(capsys.readouterr().out) == {"openapi": "3.1.0"}
 
 
 def test_document_says_that_every_route_takes_a_login_and_may_refuse(site: Site) -> None:
