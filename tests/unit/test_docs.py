@@ -95,6 +95,13 @@ def test_links_point_to_files_and_headings_that_exist(page: Path) -> None:
         assert not anchor or anchor in anchors_of(pointed), f"{page.name} points to {target}"
 
 
+@pytest.mark.parametrize("page", _PAGES, ids=_NAMES)
+def test_paragraphs_are_short(page: Path) -> None:
+    for block in prose_of(page).split("\n\n"):
+        for paragraph in re.split(r"\n(?=- |\d+\. |\|)", block):
+            assert paragraph.startswith("|") or len(paragraph.strip()) <= 600, paragraph
+
+
 # ---- the site
 
 
