@@ -1,1 +1,1 @@
-"""What people do to a bookmark: reset, rewind, set, undo, rename, share, approve."""
+"""Changes that people make to a bookmark: reset, rewind, set, undo, rename, share, approve."""

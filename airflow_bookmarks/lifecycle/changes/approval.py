@@ -1,17 +1,16 @@
-"""Protection: a change of a protected job needs a second person, who looks at what it would do and approves it.
+"""Protection of jobs: a change of a protected job needs a second person, who sees its preview and approves it.
 
     protect -> each change of where it stands is refused, its deletion too, and unprotect
-    request     somebody asks for one of them; it is stored with its preview and the version that this was made against
-    approve     somebody else lets it happen: the change is made by `change.apply`, under the rules of every change
-    reject      or it is not to be
+    request     a person asks for one of them; it is stored with its preview and the version that this was made against
+    approve     another person approves it: the change is made by `change.apply`, under the rules of every change
+    reject      or turns it down
 
-A request is void once the version of the job moved: what would happen is not what was shown any more. It expires after
-seven days. An approved change that is refused after all (the job is busy) stays approved: approve it again, or let it
-go void.
+A request becomes void when the version of the job moves, because its preview no longer holds. It expires after seven
+days. An approved change that is then refused (the job is busy) stays approved: approve it again, or let it become void.
 
-Both persons are authenticated: somebody else than they vouches for their names. Which names may be those of one
-person is decided by `core.text.identity.may_be_one_person`; two AWS roles, or an AWS role and a user of the page, can't
-be told from two people.
+Both persons are authenticated by a third party that vouches for their names. `core.text.identity.may_be_one_person`
+decides which names may belong to one person; two AWS roles, or an AWS role and a user of the page, can't be told from
+two people.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ _SHOWN_RUNS = 100  # of a preview; a job may have a hundred thousand, and an ite
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A change that somebody asked for, and what became of it.
+    """A requested change and what became of it.
 
     `state` is as of the moment when it was read: "open"; "approved" (and not carried out yet); "done"; "rejected";
     "expired"; "void". `version` is that of the job when `preview` (plain values, as `ChangePreview.as_dict` gives them)
@@ -104,7 +103,7 @@ class Request:
 
 
 def protect(store: BookmarkStore, job: str, *, reason: str, who: Identity) -> dict[str, Any]:
-    """Protect a job: from now on a change of where it stands needs the approval of a second person. Runs go on.
+    """Protect a job: every further change of where it stands needs the approval of a second person. Runs go on.
 
     Args:
         reason: why, for the audit event; required.
@@ -151,7 +150,7 @@ def request(
     expected_version: int | None = None,
     expires_in: timedelta = EXPIRES_IN,
 ) -> Request:
-    """Ask for a change of a protected job; return the request, whose id the approver names. Nothing else is changed.
+    """Request a change of a protected job; return the request, whose id the approver names. Nothing else is changed.
 
     Args:
         change: what is asked for; `Change("unprotect")` takes the protection away.
@@ -194,7 +193,7 @@ def request(
 
 
 def requests(store: BookmarkStore, job: str, *, with_closed: bool = False) -> list[Request]:
-    """Return the requests of a job that wait for somebody, oldest first.
+    """Return the requests of a job that wait for a decision, oldest first.
 
     Args:
         with_closed: also those that are done, rejected, expired or void.
@@ -231,7 +230,7 @@ def find_request(store: BookmarkStore, job: str, request_id: str) -> Request:
 
 
 def approve(store: BookmarkStore, job: str, request_id: str, *, who: Identity, force: bool = False) -> dict[str, Any]:
-    """Let a requested change happen, and make it; return what it did, who asked and who approved.
+    """Approve a requested change and make it; return what it did, who asked and who approved.
 
     Args:
         who: who approves: authenticated, and another person than the one who asked.
@@ -250,7 +249,7 @@ def approve(store: BookmarkStore, job: str, request_id: str, *, who: Identity, f
 
 
 def reject(store: BookmarkStore, job: str, request_id: str, *, reason: str, who: Identity) -> Request:
-    """Turn a request down. Whoever asked may do that too: to take it back.
+    """Turn a request down. The person who asked may do that too, to take it back.
 
     Raises:
         RequestUnknownError. OptionError: no reason. ApprovalError: void, expired or decided already.
@@ -273,7 +272,7 @@ def _decide(store: BookmarkStore, job: str, request_id: str, who: Identity, deci
         if asked.state == APPROVED == decision:
             return asked  # what was approved once is carried out now
         if head.version != asked.version:
-            continue  # it moved after the request was read, which then is void
+            continue  # the job moved after the request was read, so the request is void
         if decision == APPROVED and asked.change.kind == "delete":
             check_may_delete(store, job)
         kind = "approve" if decision == APPROVED else "reject"
@@ -296,9 +295,9 @@ def _carry_out(store: BookmarkStore, asked: Request, who: Identity, force: bool)
     if change.kind in OWNER_KINDS:
         return change_owner(store, job, change, reason=asked.why, who=by, version=asked.version, request_id=asked.id)
     make = make_deletion if change.kind == "delete" else apply
-    why = escaped(asked.why)  # an earlier version took any reason
+    why = escaped(asked.why)  # an earlier version accepted any reason
     changed = make(store, job, change, reason=why, who=by, force=force, expected_version=asked.version, approved=True)
-    # If this process ends before the note, the request shows as void, which it is as well: the version moved.
+    # If this process ends before the note, the request shows as void, which is true too: the version moved.
     transition.note_done(store, job, asked.id)
     return changed.as_dict()
 

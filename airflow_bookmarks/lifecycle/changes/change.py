@@ -1,4 +1,4 @@
-"""Changes of where a job stands: each one transaction that starts a new line of history. No Spark, no data touched.
+"""Changes of where a job stands, each one transaction that starts a new timeline. No Spark, no data touched.
 
 `reset`         positions as before the first run
 `rewind`        positions as after an earlier run of the living line
@@ -9,7 +9,7 @@
 `undo`          as before the last of these
 `unlock`        free a lease that a person knows to be dead; no line
 
-The one implementation: operators, command line, Python and page call these.
+This is the only implementation: operators, command line, Python and page call it.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ _Turning = Callable[["Head"], "Turn"]
 class ChangeOutcome:
     """What a change did: the head before and after, the last run kept (0: none), and the numbers of undone runs.
 
-    `to_clean` counts the files that whoever begins next removes. `unreadable` are the keys of run items among the
-    undone ones that can't be read: a change without clean does not need them.
+    `to_clean` counts the files that the next run removes. `unreadable` are the keys of undone run items that can't be
+    read: a change without clean does not need them.
     """
 
     job: str
@@ -110,7 +110,7 @@ class ChangeOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ChangePreview:
-    """What a change would do, against which version of the job.
+    """What a change would do to a given version of the job.
 
     `files`, `bytes` and `rows` are what the undone runs read and would be read again (None: not known, as of a set to
     another position than "now").
@@ -166,7 +166,7 @@ class ChangePreview:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change that somebody asks for.
+    """A requested change.
 
     Args:
         kind: "reset", "rewind", "set", "set-state", "relocate", "rename-context", "undo" or "delete"; "unprotect",
@@ -254,7 +254,7 @@ def reset(
     contexts: Sequence[str] | None = None,
     **terms: Unpack[Terms],
 ) -> ChangeOutcome:
-    """Take a job back to before its first run: the next enabled run reads everything. History and targets stay.
+    """Reset a job to before its first run: the next enabled run reads everything. History and targets stay.
 
     Args:
         clean: also remove exactly what the undone runs published; the next run does it. It can't be undone.
@@ -281,7 +281,7 @@ def rewind(
     contexts: Sequence[str] | None = None,
     **terms: Unpack[Terms],
 ) -> ChangeOutcome:
-    """Take a job back to its state after an earlier run, given by run number or run id; see `reset` for the rest.
+    """Rewind a job to its state after an earlier run, given by run number or run id; see `reset` for the rest.
 
     Raises:
         RunUnknownError: no such run in the living line. ChangeRefusedError: what undone runs have overwritten would
@@ -292,7 +292,7 @@ def rewind(
 
 
 def set_position(store: BookmarkStore, job: str, ctx: str, value: str | int, **terms: Unpack[Terms]) -> ChangeOutcome:
-    """Put one context to a position that no run left; see `reset` for the rest.
+    """Set one context to a position that no run left; see `reset` for the rest.
 
     Args:
         value: for files "now" (all that is there counts as read), a time (what is older does), or "retry:<path>" or
@@ -319,9 +319,9 @@ def set_state(store: BookmarkStore, job: str, state: str, value: Any, **terms: U
 
 
 def rename_context(store: BookmarkStore, job: str, ctx: str, to_ctx: str, **terms: Unpack[Terms]) -> ChangeOutcome:
-    """Move the position of a context to another name, which its script has for it now; see `reset` for the rest.
+    """Rename a context: its position goes by the name that the script now uses; see `reset` for the rest.
 
-    No run is undone. Runs keep the name under which they read: such a run is not replayed under the new one.
+    No run is undone. Runs keep the name under which they read, so they can't be replayed under the new one.
 
     Raises:
         OptionError: there is no such context. NameInvalidError. ChangeRefusedError: the new name has a position.
@@ -340,7 +340,7 @@ def relocate(
     unverified: Unverified | None = None,
     **terms: Unpack[Terms],
 ) -> ChangeOutcome:
-    """Say that the files which one context has read lie in another folder now; see `reset` for the rest.
+    """Record that the files which one context has read now lie in another folder; see `reset` for the rest.
 
     Those with the same path below it and the same etag (the same size, where one of the stores has no etags) count as
     read, the rest is new. No run is undone.
@@ -358,7 +358,7 @@ def relocate(
 
 
 def undo(store: BookmarkStore, job: str, **terms: Unpack[Terms]) -> ChangeOutcome:
-    """Take back the last reset, rewind, set, set-state or undo: the job stands as before it; see `reset` for the rest.
+    """Undo the last reset, rewind, set, set-state or undo: the job stands as before it; see `reset` for the rest.
 
     Runs made since are undone. A second undo takes the first one back.
 
@@ -370,7 +370,7 @@ def undo(store: BookmarkStore, job: str, **terms: Unpack[Terms]) -> ChangeOutcom
 
 
 def unlock(store: BookmarkStore, job: str, *, reason: str, who: str) -> dict[str, Any]:
-    """Free a lease that a person knows to be dead: its holder is fenced, and the next run settles what it left.
+    """Free the lease of a dead driver: the holder is fenced, and the next run settles what it left.
 
     Raises:
         OptionError: no reason. ChangeRefusedError: nobody holds the job. ChangedMeanwhileError.
@@ -401,7 +401,7 @@ def apply(
     expected_version: int | None = None,
     approved: bool = False,
 ) -> ChangeOutcome:
-    """Make a change of a job, given by any of its names; the terms are those of `Terms`, the errors of `reset`."""
+    """Make a change of a job, given by any of its names; for the terms see `Terms`, for the errors `reset`."""
     check_reason(change.kind, reason)
     check_who(who)
     job = resolve_name(store, job)
@@ -417,8 +417,8 @@ def apply(
                 f"changed. Ask for it with --request on the command line."
             )
         if change.clean and head.lease is not None:
-            # Whoever still holds a run-out lease could plan or stage after the list of what to clean is made.
-            change.turn(store, job, head, {})  # what is refused is refused before anybody is fenced
+            # The holder of an expired lease could still plan or stage after the list of what to clean is made.
+            change.turn(store, job, head, {})  # refuse before anyone is fenced
             event: Attributes = {"kind": "unlock", **signed(who), "why": f"{change.kind} with clean: {reason}"}
             event["held_by"] = head.lease.run_id
             fenced = store.break_lease(job, head, event)
@@ -427,7 +427,7 @@ def apply(
             head = fenced
         turn = change.turn(store, job, head, {**signed(who), "why": reason, "forced": force})
         kept = last_kept(store, job, head, turn)
-        # What it goes back to must not be collected meanwhile.
+        # Keep the collection from removing what the job goes back to.
         turn = replace(turn, check=collection_check(store, job, gone), event={**turn.event, "last_kept": kept})
         undone = look_at_undone(store, job, head, turn)
         after = store.begin_line(job, head, turn)
@@ -438,7 +438,7 @@ def apply(
 
 
 def preview(store: BookmarkStore, job: str, change: Change) -> ChangePreview:
-    """Say what a change would do, without doing it. Pass its `version` on as `expected_version`.
+    """Preview a change without making it. Pass its `version` on as `expected_version`.
 
     Raises:
         JobUnknownError, RunUnknownError, ChangeRefusedError, OptionError: it can't be done.
@@ -454,7 +454,7 @@ def preview(store: BookmarkStore, job: str, change: Change) -> ChangePreview:
     rows: list[Any] = [f.get("rows") for f in facts]
     low = undone.first
     is_cleaned = turn.cleaning is not None
-    # Which of it was read before, only the source could tell.
+    # Only the source could tell which of it was read before.
     is_unknown = change.kind == "set" and reads_again(change.value or "")
     return ChangePreview(
         job=job,
@@ -485,7 +485,7 @@ def _never_read(store: BookmarkStore, job: str, head: Head, change: Change, turn
 
 
 def _read_again(store: BookmarkStore, job: str, head: Head, change: Change, turn: Turn) -> list[Run]:
-    """Return the runs that read what a change of some contexts makes unread, though it undoes none."""
+    """Return the runs whose input becomes unread by a change of some contexts, although it undoes no run."""
     contexts = _contexts_read_again(change)
     if contexts is None:
         return []
@@ -501,14 +501,14 @@ def _read_again(store: BookmarkStore, job: str, head: Head, change: Change, turn
 
 
 def _contexts_read_again(change: Change) -> tuple[str, ...] | None:
-    """Return the contexts that a change takes back, where it undoes no run; None: it is none of some contexts."""
+    """Return the contexts that a change takes back without undoing a run; None where the change is of another kind."""
     if change.kind == "set" and reads_again(change.value or ""):
         return (change.ctx or "",)
     return change.contexts
 
 
 def _retried(store: BookmarkStore, job: str, change: Change) -> list[Mapping[str, Any]]:
-    """Return the files that a change lets out of quarantine, in the shape of what runs measured."""
+    """Return the files that a change releases from quarantine, in the shape of what runs measured."""
     value = change.value or ""
     if change.kind != "set" or not value.startswith(RETRY):
         return []
@@ -559,7 +559,7 @@ def _set_turn(store: BookmarkStore, job: str, head: Head, ctx: str, value: str, 
 
 
 def check_free(store: BookmarkStore, job: str, head: Head, force: bool) -> None:
-    """Make sure that no run holds the job, or that it may be fenced.
+    """Make sure that no run holds the job, or that its run may be fenced.
 
     Raises:
         JobBusyError: a run holds it, and `force` is False.
@@ -588,7 +588,7 @@ def _check_contexts(job: str, head: Head, kept: Run | None, names: Sequence[str]
 
 
 def _check_names(job: str, head: Head, kept: Run | None, names: Sequence[str]) -> None:
-    """Make sure that a rewind of contexts is to no run under which one of them still had another name.
+    """Refuse a rewind of contexts to a run under which one of them had another name.
 
     Raises:
         ChangeRefusedError: it would go back to the beginning, and not to that run.

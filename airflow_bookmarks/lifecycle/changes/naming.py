@@ -1,7 +1,7 @@
-"""Names of jobs: give a job another one, let a renamed DAG go on with its bookmark, delete a bookmark.
+"""Names of jobs: rename a job, let a renamed DAG go on with its bookmark, delete a bookmark.
 
-A job's key is its first name. Keys of items, staging folders, tokens and edges of consumers are made of it, so a rename
-moves nothing: it adds an alias, and the job goes by both names from then on.
+A job's key is its first name. Item keys, staging folders, tokens and consumers' edges are made of it, so a rename moves
+nothing: it adds an alias, and the job goes by both names from then on.
 
     rename   flights.clean -> lake.clean        lake.clean is the key flights.clean
     adopt    the same, seen from the new name, which may have begun with nothing to show for it
@@ -29,12 +29,12 @@ _RACES = 10
 
 
 def key_of(store: BookmarkStore, name: str) -> str:
-    """Return the key of the job that `name` names: `name` itself unless a rename gave it. One read."""
+    """Return the key of the job with this name: `name` itself unless it came from a rename. One read."""
     return transition.resolve_name(store, name)
 
 
 def names_of(store: BookmarkStore, job: str) -> list[str]:
-    """Return all names of a job, its key first; takes a look at the whole index."""
+    """Return all names of a job, its key first; reads the whole index."""
     key = key_of(store, job)
     return [key, *transition.aliases(store.jobs()).get(key, [])]
 
@@ -43,7 +43,7 @@ def names_of(store: BookmarkStore, job: str) -> list[str]:
 
 
 def rename(store: BookmarkStore, job: str, new_name: str, *, reason: str, who: str) -> dict[str, Any]:
-    """Give a job another name. It keeps the old one too, so consumers and DAGs can change over one by one.
+    """Rename a job. It keeps the old name too, so consumers and DAGs can change over one by one.
 
     Args:
         job: any of its names.
@@ -66,7 +66,7 @@ def rename(store: BookmarkStore, job: str, new_name: str, *, reason: str, who: s
 
 
 def check_rename(store: BookmarkStore, key: str, new_name: str) -> tuple[Head, str]:
-    """Return the head of a job, given by its key, and the new name as it is stored, if it could have that now.
+    """Return the head of a job, given by its key, and the new name as it would be stored, if the job may have it now.
 
     Raises:
         As `rename`.
@@ -88,7 +88,7 @@ def check_rename(store: BookmarkStore, key: str, new_name: str) -> tuple[Head, s
 
 
 def adopt(store: BookmarkStore, job: str, from_job: str, *, reason: str, who: str) -> dict[str, Any]:
-    """Let a job without runs go on with the bookmark of another one: that of its DAG or task before it was renamed.
+    """Let a job without runs adopt the bookmark of another one: that of its DAG or task before a rename.
 
     Both names are one job from then on. Its runs under the new name begin where those under the old one ended.
 
@@ -121,7 +121,7 @@ def adopt(store: BookmarkStore, job: str, from_job: str, *, reason: str, who: st
 
 
 def _emptied(store: BookmarkStore, name: str, head: Head, key: str, entry: Attributes | None) -> transition.EmptyJob:
-    """Return a job as one that may become another name of job `key`."""
+    """Return a job that may become another name of job `key`."""
     _check_empty(store, name, head, key)
     renamed_to = (entry or {}).get("renamed_to")
     names = transition.aliases(store.jobs()).get(name, []) if renamed_to is not None else []
@@ -149,11 +149,10 @@ def _check_empty(store: BookmarkStore, name: str, head: Head, key: str) -> None:
 def delete(
     store: BookmarkStore, job: str, *, typed_name: str, clean: bool = False, **terms: Unpack[Terms]
 ) -> ChangeOutcome:
-    """Delete the bookmark of a job: the next run reads everything, and lists leave the job out until then.
+    """Delete the bookmark of a job: the next run reads everything, and lists omit the job until then.
 
-    History, events and the numbers stay, so a later run goes on with higher ones, and consumers see that the job went
-    back. What goes is what it has noted with the jobs that it has read: nobody keeps history for it. An undo takes it
-    back.
+    History, events and numbers stay, so a later run goes on with higher numbers, and consumers see that the job went
+    back. What it has noted with its upstream jobs goes, so no history is kept for it. An undo takes the deletion back.
 
     Args:
         job: any of its names.
@@ -169,10 +168,10 @@ def delete(
 
 
 def make_deletion(store: BookmarkStore, job: str, change: Change, **terms: Unpack[Terms]) -> ChangeOutcome:
-    """Delete the bookmark of a job, given by its key, whose name was typed out; the rest is as for `change.apply`.
+    """Delete the bookmark of a job, given by its key, whose name was typed out; for the rest see `change.apply`.
 
-    Where the process ends half-way, the job stands reset, with the event of its deletion, and is still listed; to
-    delete it again does no harm.
+    If the process ends half-way, the job stands reset, with the event of its deletion, and is still listed; deleting it
+    again does no harm.
     """
     transition.check_may_delete(store, job)
     changed = apply(store, job, change, **terms)

@@ -1,10 +1,10 @@
-"""Changes of a sharded job as one: looked at in all of its virtual shards, then made shard by shard.
+"""Changes of a sharded job as a whole: previewed in all of its virtual shards, then made shard by shard.
 
     look at each shard -> refuse before anything is changed -> change one shard after the other, each with its own event
 
-Each shard is a job of its own, so its change is one transaction and all of them are not: what can be refused is refused
-first. A shard that stands there already is left alone, so the same change, asked for again, takes the shards that are
-left. `preview_job` and `change_job` take any job, sharded or not.
+Each shard is a job of its own, so the change of one shard is one transaction, and that of all shards is not: whatever
+can be refused is refused first. A shard that already stands there is left alone, so repeating the same change completes
+the shards that are left. `preview_job` and `change_job` take any job, sharded or not.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ KINDS = ("reset", "rewind")
 
 @dataclass(frozen=True, slots=True)
 class ShardedChangePreview:
-    """What a change of a sharded job would do: a preview of each shard that would change, and which stay as they are.
+    """What a change of a sharded job would do: a preview of each shard that would change, and the shards that stay.
 
-    `version` is the sum of the versions of all shards: it grows whenever one of theirs does.
+    `version` is the sum of the versions of all shards: it grows whenever one of them does.
     """
 
     job: str
@@ -85,7 +85,7 @@ class ShardedChangePreview:
 
 @dataclass(frozen=True, slots=True)
 class ShardedChanged:
-    """What a change of a sharded job did: in each shard that it changed, and which stay as they were."""
+    """What a change of a sharded job did: the result of each changed shard, and the shards that stay as they were."""
 
     job: str
     kind: str
@@ -114,7 +114,7 @@ class ShardedChanged:
 
 
 def preview_job(store: BookmarkStore, job: str, change: Change) -> ChangePreview | ShardedChangePreview:
-    """Say what a change of a job, sharded or not, would do, without doing it; the errors are those of `preview`."""
+    """Preview a change of a job, sharded or not, without making it; for the errors see `preview`."""
     shards = _shards(store, job, change)
     return _look(store, job, shards, change) if shards else preview(store, job, change)
 
@@ -122,7 +122,7 @@ def preview_job(store: BookmarkStore, job: str, change: Change) -> ChangePreview
 def change_job(
     store: BookmarkStore, job: str, change: Change, **terms: Unpack[Terms]
 ) -> ChangeOutcome | ShardedChanged:
-    """Make a change of a job, sharded or not; the terms and the errors are those of `change.apply`.
+    """Make a change of a job, sharded or not; for the terms and errors see `change.apply`.
 
     Raises:
         ShardsBusyError: runs hold virtual shards; nothing was changed. ShardsLeftError: some shards were changed, and
@@ -133,7 +133,7 @@ def change_job(
 
 
 def takes_shards(store: BookmarkStore, job: str, change: Change) -> bool:
-    """Whether `job` is sharded, and takes this change as one."""
+    """Whether `job` is sharded, and takes this change as a whole."""
     return bool(_shards(store, job, change))
 
 
@@ -145,7 +145,7 @@ def _shards(store: BookmarkStore, job: str, change: Change) -> list[str]:
 
 
 def preview_shards(store: BookmarkStore, job: str, shards: Sequence[str], change: Change) -> ShardedChangePreview:
-    """Say what a change of a sharded job would do in some shards, without doing it; the errors are those of `preview`.
+    """Preview a change of a sharded job in some shards, without making it; for the errors see `preview`.
 
     Raises:
         OptionError: it is no change that a sharded job takes as one.
@@ -197,7 +197,7 @@ def _made(store: BookmarkStore, seen: ShardedChangePreview, wanted: Sequence[str
             made[shard] = apply(store, shard, seen.changes[shard], **own)
         except BookmarkError as error:
             refused[shard] = error
-            if isinstance(error, StoreError):  # the next one would only wait for the same store
+            if isinstance(error, StoreError):  # the next shard would only wait for the same store
                 break
     if refused:
         left = [shard for shard in wanted if shard not in made]
@@ -208,7 +208,7 @@ def _made(store: BookmarkStore, seen: ShardedChangePreview, wanted: Sequence[str
 
 
 def _look(store: BookmarkStore, job: str, shards: Sequence[str], change: Change) -> ShardedChangePreview:
-    """Look at all shards, and change nothing."""
+    """Preview all shards, and change nothing."""
     heads = store.heads(shards)
     changes = _changes(store, job, heads, change)
     seen: dict[str, ChangePreview] = {}
@@ -222,7 +222,7 @@ def _look(store: BookmarkStore, job: str, shards: Sequence[str], change: Change)
 
 
 def _changes(store: BookmarkStore, job: str, heads: Mapping[str, Head], change: Change) -> dict[str, Change]:
-    """Return by shard the change that is asked for; without those that have none of the contexts.
+    """Return the requested change by shard; shards that have none of the contexts are left out.
 
     Raises:
         OptionError: no shard has one of the contexts, or a rewind says no point of all shards. RunUnknownError: there
@@ -243,7 +243,7 @@ def _changes(store: BookmarkStore, job: str, heads: Mapping[str, Head], change: 
 
 
 def _stands(store: BookmarkStore, shard: str, head: Head, change: Change, seen: ChangePreview) -> bool:
-    """Whether a shard stands already where the change would take it, so that there is nothing to do."""
+    """Whether a shard already stands where the change would take it."""
     if head.lease is not None or seen.undone or seen.unreadable or seen.to_clean or seen.version != head.version:
         return False
     return replace(change, clean=False).turn(store, shard, head, {}).contexts == head.contexts
@@ -273,7 +273,7 @@ def _check_all(store: BookmarkStore, job: str, shards: Sequence[str], change: Ch
 
 
 def check_not_requested(job: str, is_request: bool) -> None:
-    """Make sure that a change of a sharded job is not asked for as a request, which is of one bookmark.
+    """Refuse a request for a change of a sharded job: a request is about one bookmark.
 
     Raises:
         OptionError: it is.
@@ -286,6 +286,6 @@ def check_not_requested(job: str, is_request: bool) -> None:
 
 
 def named(shards: Sequence[str]) -> str:
-    """Return some shards as the subject of a sentence: the first few, and how many."""
+    """Return some shards as the subject of a sentence: the first few by name, and the number of the others."""
     first = ", ".join(shards[:3]) + (f" and {len(shards) - 3} more" if len(shards) > 3 else "")
     return f"{first} {'is' if len(shards) == 1 else 'are'}"

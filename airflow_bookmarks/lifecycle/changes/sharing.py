@@ -1,7 +1,7 @@
-"""Changes of whose a job is: made by people, and kept as events with who and why.
+"""Changes of ownership: made by people, and kept as events with who and why.
 
 share      the owner's job may be run by another DAG too
-unshare    not any more
+unshare    ends that
 hand-over  it belongs to another DAG from now on; of those that owned it before, rights are asked as well
 """
 
@@ -46,9 +46,9 @@ _MAX_DAG_ID = 250  # as in Airflow
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """Whose a job is, as somebody has looked at it: the version that it had then, its owner, the DAGs that share it.
+    """The ownership of a job as last seen: the version of the job then, its owner, the DAGs that share it.
 
-    Of a sharded job the version is the sum of those of its shards, and the owner None where they have several.
+    For a sharded job, the version is the sum over its shards, and the owner is None where they have several.
     """
 
     version: int
@@ -86,7 +86,7 @@ class OwnerChangePreview:
 
 
 def share(store: BookmarkStore, job: str, dag: str, *, reason: str, who: str) -> dict[str, Any]:
-    """Let another DAG run a job, beside its owner. A sharded job is shared in each of its virtual shards.
+    """Share a job: let another DAG run it, beside its owner. A sharded job is shared in each of its virtual shards.
 
     Args:
         job: any of its names.
@@ -101,7 +101,7 @@ def share(store: BookmarkStore, job: str, dag: str, *, reason: str, who: str) ->
 
 
 def unshare(store: BookmarkStore, job: str, dag: str, *, reason: str, who: str) -> dict[str, Any]:
-    """Let a DAG run a job of another one no more. A run that has begun goes on.
+    """Unshare a job: the other DAG may no longer run it. A run that has begun goes on.
 
     Raises:
         ChangeRefusedError: the job is not shared with it. Besides those of `share`.
@@ -112,7 +112,7 @@ def unshare(store: BookmarkStore, job: str, dag: str, *, reason: str, who: str) 
 def hand_over(
     store: BookmarkStore, job: str, dag: str, *, reason: str, who: str, renamed: bool = False
 ) -> dict[str, Any]:
-    """Let a job belong to another DAG from now on. Of the owner that it had, the page goes on asking for rights.
+    """Hand a job over to another DAG. The page still asks for rights on the former owner.
 
     Args:
         job: any of its names.
@@ -127,7 +127,7 @@ def hand_over(
 
 
 def preview_owner(store: BookmarkStore, job: str, shards: Sequence[str], change: Change) -> OwnerChangePreview:
-    """Say what a share, unshare or hand-over would do, without doing it.
+    """Preview a share, unshare or hand-over, without making it.
 
     Args:
         job: its key.
@@ -138,7 +138,7 @@ def preview_owner(store: BookmarkStore, job: str, shards: Sequence[str], change:
     """
     check_wish(job, change)
     heads = _heads(store, job, shards)
-    _check_all(store, job, heads, change, is_approved=not shards)  # a request is of one bookmark
+    _check_all(store, job, heads, change, is_approved=not shards)  # a request is about one bookmark
     entries = _entries(store, heads)
     owners = {name: owner_of(store, name, head) for name, head in heads.items()}
     now = [owners_in(entries.get(name)) or owners_in({DAG_ID: owner}) for name, owner in owners.items()]
@@ -170,7 +170,7 @@ def change_seen_owner(
     reason: str,
     who: str,
 ) -> dict[str, Any]:
-    """Make a share, unshare or hand-over of a job that is still as it was looked at.
+    """Make a share, unshare or hand-over of a job, provided that it has not changed since the preview.
 
     Args:
         job: its key.
@@ -195,7 +195,7 @@ def change_seen_owner(
 def check_seen_owner(
     store: BookmarkStore, job: str, shards: Sequence[str], change: Change, seen: Ownership, *, is_request: bool = False
 ) -> Mapping[str, Head]:
-    """Make sure that a share, unshare or hand-over of a job could be made, and that the job is as it was looked at.
+    """Make sure that a share, unshare or hand-over could be made, and that the job has not changed since the preview.
 
     Returns:
         The heads of the job or of its shards. `is_request`: it is to be asked for, so the job may be protected.
@@ -209,8 +209,7 @@ def check_seen_owner(
 def check_change(store: BookmarkStore, job: str, change: Change, *, reason: str) -> list[str]:
     """Make sure that a share, unshare or hand-over of a job, given by its key, could be made now.
 
-    Returns:
-        Its virtual shards, none where it is whole.
+    Returns: Its virtual shards; none if it is whole.
 
     Raises:
         As `share` and `hand_over`.
@@ -231,7 +230,7 @@ def _change_each(store: BookmarkStore, name: str, change: Change, reason: str, w
     done: dict[str, dict[str, Any]] = {}
     while left := [shard for shard in shards if not _is_so(store, shard, store.head(shard), change)]:
         _change_shards(store, job, left, change, done, reason=reason, who=who)
-        shards = shards_of(store, job)  # one that began meanwhile belongs to whom the others belonged to then
+        shards = shards_of(store, job)  # a shard that began meanwhile belongs to the DAG that owned the others then
     return {**next(iter(done.values())), "job": job, "shards": len(done)}
 
 
@@ -245,7 +244,7 @@ def _change_shards(
     reason: str,
     who: str,
 ) -> None:
-    """Change some shards, and add what was made to `done`.
+    """Change some shards, and add those that were changed to `done`.
 
     Raises:
         ShardsLeftError: one of them was refused, or somebody else has changed it after it was in `done`.
@@ -274,9 +273,9 @@ def change_owner(
     request_id: str | None = None,
     seen: Ownership | None = None,
 ) -> dict[str, Any]:
-    """Make a share, unshare or hand-over of one job, given by its key; with `request_id` one that was approved.
+    """Make a share, unshare or hand-over of one job, given by its key; with `request_id`, one that was approved.
 
-    With `seen` it is refused where the job is not as it was looked at.
+    With `seen`, it is refused if the job has changed since then.
 
     Raises:
         As `share` and `hand_over`.
@@ -323,7 +322,7 @@ def check_wish(job: str, change: Change) -> None:
         raise OptionError(
             f"job {job!r}: a {change.kind} names a DAG by its id, and {change.dag!r} is none. Nothing was changed."
         )
-    if change.kind in OWNER_KINDS:  # what a driver wrote can be taken away, whatever it is
+    if change.kind in OWNER_KINDS:  # names that a driver wrote can be removed, whatever they are
         check_typed_text("the id of the DAG", change.dag)
 
 

@@ -1,6 +1,6 @@
-"""A requested change and its preview, as a request stores them. What is not of the types below is damage.
+"""Decode a requested change and its preview as a request stores them. Values of other types than these are damage.
 
-The preview is what an approver is shown, so one that lacks a line is refused as well: nobody would have seen that line.
+The approver sees the preview, so one that lacks a line is refused too: that line would be hidden from them.
 
     change    {"kind": "rewind", "to_run": "41", "clean": true}              fields that are None are left out
     preview   what `ChangePreview.as_dict` returns, with `undone_run_count`  empty of a change that takes no preview
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.codec.attribute import Fields
     from airflow_bookmarks.store.table import Attributes
 
-NOT_A_TURN = ("unprotect", *OWNER_KINDS)  # they leave positions as they are, so there is nothing to preview
+NOT_A_TURN = ("unprotect", *OWNER_KINDS)  # they leave positions as they are, so they have no preview
 
 _TEXTS = ("to_run", "ctx", "value", "state", "to_ctx", "from_root", "to_root", "unverified", "dag")
 _FLAGS = ("clean", "renamed")
@@ -40,7 +40,7 @@ def change_value(change: Change) -> Attributes:
 
 
 def change_of(fields: Fields) -> Change:
-    """Return the change that a request holds.
+    """Return the change that a request stores.
 
     Raises:
         StateCorruptError: a field is not of its type, or is one that this version does not know.
@@ -55,7 +55,7 @@ def change_of(fields: Fields) -> Change:
 
 
 def preview_of(fields: Fields, change: Change, version: int) -> Mapping[str, Any]:
-    """Return the preview that a request holds, without what this version shows nobody.
+    """Return the preview that a request stores, without fields that this version does not show.
 
     Args:
         change: what the request asks for.
@@ -102,7 +102,7 @@ def _check_counts(fields: Fields) -> None:
     consumers = fields.map("consumers")
     for name in consumers.values:
         consumers.number(name)
-    # Of a request that an older version stored, these may be absent.
+    # These may be absent in a request that an older version stored.
     fields.check("undone_run_count", is_size, "no count")
     if "unreadable_runs" in fields:
         fields.texts("unreadable_runs")

@@ -1,1 +1,1 @@
-"""The history of a job: which runs are history, and what going back in it means."""
+"""The history of a job: which runs count, and what going back in it means."""

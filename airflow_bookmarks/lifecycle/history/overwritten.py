@@ -1,9 +1,9 @@
-"""Overwritten: what runs that a change undoes have deleted of runs that stay, and whether it is made again.
+"""Find what undone runs have deleted of the runs that stay, and whether it is written again.
 
     run 1 reads a, writes A    run 2 reads b, writes B    rewind to 1    run 3 reads b, writes B3 over B
 
-To undo that rewind would bring run 2 back: b counts as read, B is deleted, and B3 is of a run that is no history. So a
-change is refused where the position after it knows what such a run has read.
+Undoing that rewind would bring run 2 back: b counts as read, B is deleted, and B3 belongs to a run that is no longer
+history. So a change is refused if the position after it knows what such a run has read.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def check_made_again(store: BookmarkStore, job: str, head: Head, turn: Turn) -> None:
-    """Make sure that what undone runs have overwritten of runs that stay is read again, and so is written again.
+    """Make sure that whatever undone runs have overwritten of runs that stay is read, and so written, again.
 
     Raises:
         ChangeRefusedError: it counts as read after the turn.
@@ -53,7 +53,7 @@ def check_made_again(store: BookmarkStore, job: str, head: Head, turn: Turn) -> 
 
 
 def _of_living(store: BookmarkStore, job: str, living: Ancestry, paths: Iterable[str]) -> list[str]:
-    """Return those of some files that runs published which are history; their names say the number."""
+    """Return those of some published files that belong to history; their names carry the run number."""
     numbers = {path: key[0] for path in paths if (key := published_key(path)) is not None}
     runs = {number: store.committed_run(job, number) for number in sorted(set(numbers.values()))}
     stay = {number for number, run in runs.items() if run is not None and living.is_living(number, run.epoch)}
@@ -61,14 +61,14 @@ def _of_living(store: BookmarkStore, job: str, living: Ancestry, paths: Iterable
 
 
 def _is_known(store: BookmarkStore, reader: ContextReader, run: Run) -> bool:
-    """Whether positions know something that a run has read, besides what it had read with it for its group's sake."""
+    """Whether positions know something that a run has read, apart from files read with it only for their group."""
     for ctx, entry in run.plans.items():
         found = reader.found(ctx)
         if found.position is None:
             continue
         kind, state = find_kind(entry.kind), reader.state(ctx)
         if kind is None or state is None or state.kind != entry.kind:
-            return True  # what such a position knows can't be said from here
+            return True  # it can't be told from here what such a position knows
         if kind.knows(found, kind.decode(store.blobs.get(entry.body))):
             return True
     return False

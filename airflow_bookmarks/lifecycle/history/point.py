@@ -1,4 +1,4 @@
-"""Points in history: which run somebody means by a number, a run id, a time or a watermark."""
+"""Resolve points in history: the run that a number, a run id, a time or a watermark names."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 WATERMARK = "watermark:"
-_SHOWN = 80  # characters of what somebody wrote, in a message
+_SHOWN = 80  # characters of a user's text in a message
 _NUMBER = re.compile(r"-?[0-9]{1,40}")  # longer than any position, and shorter than what int() refuses
 
 
 def resolve_point(store: BookmarkStore, job: str, head: Head, text: str) -> Run:
-    """Return the committed run of the living line that `text` means: the last one that is at or before it.
+    """Return the committed run of the living line that `text` names: the last one at or before it.
 
     Args:
         text: a run number; a run id; an ISO 8601 time with a zone (the job as it was then: the last run that had
@@ -44,14 +44,14 @@ def resolve_point(store: BookmarkStore, job: str, head: Head, text: str) -> Run:
         return resolve_run(store, job, head, text)
     time = _time(job, text)
     if time is None:
-        return resolve_run(store, job, head, text)  # which says what there is
+        return resolve_run(store, job, head, text)  # its error lists what there is
     return _last(
         store, job, head, lambda run: run.committed_at is not None and from_text(run.committed_at) <= time, text
     )
 
 
 def is_time(text: str) -> bool:
-    """Whether a point in history is a time, and no run id."""
+    """Whether a point in history is a time, rather than a run id."""
     try:
         datetime.fromisoformat(text)
     except ValueError:
@@ -79,7 +79,7 @@ def _by_watermark(store: BookmarkStore, job: str, head: Head, text: str) -> Run:
     def is_reached(run: Run) -> bool:
         state = run.contexts.get(ctx)
         if state is None or state.watermark is None:
-            return True  # nothing was read yet, which is below anything
+            return True  # nothing was read yet, which is below everything
         mark = _kind_of(state.watermark)
         if type(mark) is not type(reads_as):
             raise OptionError(
@@ -105,7 +105,7 @@ def _context_of(job: str, head: Head, text: str) -> tuple[str, str]:
 
 
 def _kind_of(value: str) -> Decimal | datetime | str:
-    """Return a watermark as what it compares as: a number, a time, else text."""
+    """Return a watermark as the value to compare: a number, a time, else text."""
     if _NUMBER.fullmatch(value):
         return Decimal(value)
     try:

@@ -1,4 +1,4 @@
-"""Read again: how much input the next runs read once more, each file counted once however many runs have read it."""
+"""Count how much input the next runs read again, each file once however many runs have read it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 def input_of(
     store: BookmarkStore, runs: Iterable[Run], names_in: Callable[[Run], Collection[str]] | None
 ) -> Sequence[Mapping[str, Any]]:
-    """Return files, bytes and rows of what runs read, in the shape of what a run measured; together they are the whole.
+    """Return the total files, bytes and rows of what runs read, in the shape of what a run measured.
 
     `names_in` returns which contexts count, as a run calls them; None: all.
 
-    A file that several of them read counts once, with its newest version, and its rows are not known then. Where a
-    stored plan can't be read any more, what its run measured counts as it is.
+    A file that several of them read counts once, with its newest version and unknown rows. Where a stored plan can no
+    longer be read, the counts that its run measured are used.
     """
     sizes: dict[tuple[str, str], int] = {}
     rows: list[Any] = []
@@ -49,7 +49,7 @@ def input_of(
 
 
 def names_in(run: Run, head: Head, contexts: Iterable[str]) -> set[str]:
-    """Return what a run calls contexts that a job has now: by the same name, or a former one over the same source."""
+    """Return the run's names of the job's present contexts: the same, or a former one over the same source."""
     names: set[str] = set()
     for ctx in contexts:
         state = head.contexts.get(ctx)

@@ -1,4 +1,4 @@
-"""Relocation of a context: the verb that moves its bookmark along with a folder, and the same within a run."""
+"""Relocate a context: move its bookmark along with a folder, by a person's change or within a run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.table import Attributes
     from airflow_bookmarks.store.transitions.timeline import Turn
 
-MOVED_FROM = "moved_from"  # of a plan's facts: what the keyword of that name made of the position
+MOVED_FROM = "moved_from"  # name of a fact of a plan: what the keyword of that name made of the position
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ def turn_relocate(
     unverified: Unverified | None,
     event: Attributes,
 ) -> Turn:
-    """Return the turn after which the files of a context lie below another root; no run is undone by it.
+    """Return the turn after which the files of a context lie below another root; it undoes no run.
 
     Args:
         roots: the old and the new one.
@@ -81,10 +81,10 @@ def turn_relocate(
 def found_moved(
     store: BookmarkStore, job: str, reader: ContextReader, ctx: str, source: Source, moved_from: str | None
 ) -> PlanInput | None:
-    """Return what a source is planned from whose files lay below `moved_from` when they were read.
+    """Return what to plan a source from whose files lay below `moved_from` when they were read.
 
-    What the run commits then is the position with these files under their new paths. None where `moved_from` is, and
-    where there is nothing to do: no position yet, or one of this source already.
+    The run then commits the position with these files under their new paths. None where `moved_from` is None, and where
+    there is nothing to do: no position yet, or one of this source already.
 
     Raises:
         OptionError: the context read no files there, or files can't be compared. SourceError: it can't be listed.
@@ -123,7 +123,7 @@ def found_moved(
 
 
 def _new_root(job: str, ctx: str, before: tuple[str, ...], now: tuple[str, ...], old: str) -> str:
-    """Return where the old root lies now: what turns the folders that were read into those that are read."""
+    """Return where the old root lies now, derived from the folders that were read and those that are read."""
     for was in before:
         rest = bare_name(was).removeprefix(bare_name(old)) if moved_path(was, ((old, ""),)) != was else None
         for root in now:
@@ -153,7 +153,7 @@ def _check_whole(job: str, ctx: str, source: FileSource) -> None:
 
 
 def _sizes(store: BookmarkStore, job: str, head: Head, ctx: str) -> dict[str, int]:
-    """Return the sizes of the files that living runs have read in a context, as far as the runs are kept."""
+    """Return the sizes of the files that living runs have read in a context, for the runs that are still kept."""
     living = store.ancestry(job, head.epoch)
     sizes: dict[str, int] = {}
     named = head.contexts[ctx].planned_as(ctx)

@@ -1,4 +1,4 @@
-"""Runs of history: which one a reference names, and going back along with an upstream."""
+"""Runs of history: find the run that a reference names, and rewind a consumer along with its upstream."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_DIGITS = 10  # as many as the key of a run item has
+_DIGITS = 10  # as many digits as the key of a run item has
 
 
 def present_user() -> str:
@@ -91,7 +91,7 @@ def resolve_run(store: BookmarkStore, job: str, head: Head, reference: str) -> R
 
 
 def window_runs(store: BookmarkStore, job: str, from_run: str, to_run: str) -> list[Run]:
-    """Return the living runs of the half-open window (from, to], oldest first; `0` stands for before the first run.
+    """Return the living runs of the half-open window (from, to], oldest first; `0` means before the first run.
 
     Raises:
         RunUnknownError: an end names no run, or runs of the window were collected. OptionError: from is newer than to.
@@ -112,7 +112,7 @@ def window_runs(store: BookmarkStore, job: str, from_run: str, to_run: str) -> l
 
 
 def is_number(reference: str) -> bool:
-    """Whether a reference to a run is a run number (up to ten digits), and not a run id."""
+    """Whether a reference is a run number (up to ten digits), rather than a run id."""
     return reference.isascii() and reference.isdigit() and len(reference) <= _DIGITS
 
 
@@ -129,11 +129,11 @@ def _number(store: BookmarkStore, job: str, reference: str) -> int | None:
 
 
 def rewind_along(store: BookmarkStore, holding: LeaseGrant, wanted: RewindWanted) -> LeaseGrant:
-    """Take the consumer that `holding` works on back, all contexts, to its newest run whose edge lies at or below the
-    run that its upstream went back to.
+    """Rewind the consumer held by `holding`, all contexts, to its newest run whose edge lies at or below the run that
+    its upstream went back to.
 
-    The lease goes on under the next fence. What the runs that are undone published is listed to be cleaned in the same
-    transaction, unless it is to stay (`wanted.keeps`); who holds the job removes it next.
+    The lease goes on under the next fence. The same transaction lists what the undone runs published for cleaning,
+    unless it is to stay (`wanted.keeps`); the next holder of the job removes it.
 
     Raises:
         RewindAlongRefusedError: it can't be cleaned; nothing was changed.
@@ -143,7 +143,7 @@ def rewind_along(store: BookmarkStore, holding: LeaseGrant, wanted: RewindWanted
     job, upstream, target = holding.job, wanted.upstream, wanted.target
     kept = newest_at_or_below(store, job, holding.base, upstream, target)
     if kept is None and target == 0:
-        gone = collected_until(store, job)  # an upstream that was reset: back to the beginning needs no run
+        gone = collected_until(store, job)  # the upstream was reset: going back to the beginning needs no run
     else:
         gone = check_uncollected(store, job, 0 if kept is None else kept.key.number)
     _check_names(job, holding.base, kept, wanted)
@@ -175,7 +175,7 @@ def _check_names(job: str, head: Head, kept: Run | None, wanted: RewindWanted) -
 
 
 def _with_clean_along(store: BookmarkStore, job: str, head: Head, turn: Turn, wanted: RewindWanted) -> Turn:
-    """Return the turn with what is to be cleaned: the files of the undone runs, but for what replaced others for good.
+    """Return the turn with what to clean: the files of the undone runs, except those that replaced others for good.
 
     Raises:
         RewindAlongRefusedError: it can't be cleaned, its input is gone, or others have read it.
@@ -208,7 +208,7 @@ def _with_clean_along(store: BookmarkStore, job: str, head: Head, turn: Turn, wa
 
 
 def _disposed(undone: Sequence[Run]) -> str:
-    """Say which undone run may have deleted or archived what it read, which no later run reads again; else empty."""
+    """Name the undone run that may have deleted or archived input that no later run reads again; else empty."""
     for run in undone:
         measured = run.metrics.get("contexts", {})
         for ctx, entry in run.plans.items():
@@ -223,7 +223,7 @@ def _disposed(undone: Sequence[Run]) -> str:
 
 
 def _readers(store: BookmarkStore, job: str, undone: Sequence[Run]) -> str:
-    """Say which consumers of the job have read what undone runs published; empty where none has."""
+    """Name the consumers of the job that have read what undone runs published; empty where none has."""
     first = next((run.key.number for run in undone if any(output.publish for output in run.outputs.values())), None)
     readers = [] if first is None else [edge for edge in store.edges(job) if edge.run_number >= first]
     told = ", ".join(f"{edge.consumer!r} has read it up to run {edge.run_number}" for edge in readers)

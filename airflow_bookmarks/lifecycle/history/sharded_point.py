@@ -1,4 +1,4 @@
-"""Points in the history of a sharded job: which run of each virtual shard somebody means by a run id or a time."""
+"""Resolve points in the history of a sharded job: the run of each virtual shard that a run id or a time names."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def changes_of_shards(store: BookmarkStore, job: str, heads: Mapping[str, Head], change: Change) -> dict[str, Change]:
-    """Return a change of a sharded job as the change of each of its shards.
+    """Return the change of each shard that a change of the sharded job stands for.
 
-    A rewind goes to another run number in each. By a run id, to the last run that this execution made there; the id of
-    a mapped task without its map index means all tasks that were mapped. By a time, to the last run that had committed
+    A rewind goes to another run number in each shard. A run id names the last run that this execution made there; the
+    id of a mapped task without its map index stands for all mapped tasks. A time names the last run that had committed
     by then; a shard whose first run came later goes back to before it.
 
     Raises:
@@ -70,7 +70,7 @@ def _to(change: Change, run: Run | None) -> Change:
 
 
 def _by_execution(store: BookmarkStore, shard: str, head: Head, run_id: str) -> Run | None:
-    """Return the last committed run of a shard that an execution, or a mapped task of it, made; None where none did.
+    """Return the last committed run of a shard that an execution, or a mapped task of it, made; None: no such run.
 
     Raises:
         RunUnknownError: it was undone.
@@ -100,7 +100,7 @@ def _check_complete(job: str, run_id: str, missing: list[str], shards: int) -> N
 
 
 def _by_time(store: BookmarkStore, shard: str, head: Head, point: str) -> Run | None:
-    """Return the last run of a shard that had committed by a time; None where its first one came later.
+    """Return the last run of a shard that had committed by a time; None where its first run came later.
 
     Raises:
         RunUnknownError: it is no time; or what there was by then was collected. OptionError: a time without a zone.

@@ -1,7 +1,7 @@
-"""Shards of a job: 64 jobs that together read what one would read; what makes sure that they are never mixed with it.
+"""Shards of a job: 64 jobs that together read its input, and the checks that keep them apart from the whole job.
 
-What is looked at is the heads of all 64, in one request for each task. A file that was ever read is in the ledger of
-one of them, so no shard can be read by another rule, nor the whole beside its shards, without a head that shows it.
+Each task reads the heads of all 64 in one request. Every file that was ever read is in the ledger of one of them, so
+neither a shard read by another rule nor a whole job beside its shards can go unnoticed.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The shards of a job as they stood when a task began: their heads, as far as there are any."""
+    """The shards of a job as they stood when a task began: the heads of those that exist."""
 
     job: str
     heads: Mapping[str, Head]
 
     @classmethod
     def of(cls, store: BookmarkStore, job: str) -> Layout:
-        """Look at a job that is to be sharded.
+        """Return the shards of a job that a run is about to shard.
 
         Raises:
             ChangeRefusedError: it has committed runs as a whole, which its shards know nothing of.
@@ -44,7 +44,7 @@ class Layout:
         return cls(job, heads)
 
     def check_rule(self, ctx: str, by: ShardBy) -> None:
-        """Make sure that no shard has read a context by another rule: its files would belong to other shards now.
+        """Make sure that no shard has read a context by another rule, by which its files would belong to other shards.
 
         Raises:
             OptionError: one has.
@@ -99,16 +99,16 @@ def is_sharded(store: BookmarkStore, job: str) -> bool:
 
 
 def shards_of(store: BookmarkStore, job: str) -> list[str]:
-    """Return the virtual shards that a sharded job has begun, in order; none where `job` is whole, or unknown.
+    """Return the virtual shards that a sharded job has begun, in order; none if `job` is whole or unknown.
 
-    A bookmark of the whole that was reset beside shards that have read counts for nothing: those are the job now.
+    A bookmark of the whole job that was reset beside shards that have read does not count: the shards are the job now.
     """
     whole = store.heads([job]).get(job)
     if whole is not None and whole.contexts:
         return []
     try:
         heads = store.heads(shard_names(job))
-    except NameInvalidError:  # too long a name for a sharded job
+    except NameInvalidError:  # the name is too long for a sharded job
         return []
     if whole is not None and not any(head.contexts for head in heads.values()):
         return []
@@ -116,9 +116,9 @@ def shards_of(store: BookmarkStore, job: str) -> list[str]:
 
 
 def upstream_of_shard(store: BookmarkStore, upstream: str, number: int) -> str | None:
-    """Return the job that virtual shard `number` reads of a sharded upstream: the shard of the same number.
+    """Return the virtual shard of a sharded upstream that shard `number` reads: the one with the same number.
 
-    None where the upstream is not sharded, as far as its heads tell.
+    None where the upstream is not sharded, according to its heads.
     """
     name = shard_name(upstream, number)
     heads = store.heads([upstream, name])

@@ -1,4 +1,4 @@
-"""`job.state` between runs: what its values are, how they are shown, and the turn that sets one of them."""
+"""Read, show and set the values of `job.state` between runs."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.table import Attributes
     from airflow_bookmarks.store.transitions.timeline import Turn
 
-_NO_RUN = RunKey(0, 0)  # of a state that was set by hand before any run set one
+_NO_RUN = RunKey(0, 0)  # name of a state that was set by hand before any run set one
 
 
 def state_values(store: BookmarkStore, job: str, contexts: Mapping[str, ContextState]) -> dict[str, Any]:
-    """Return the values of `job.state` that belong to some state of a job, empty where there are none.
+    """Return the values of `job.state` in some state of a job; empty where there are none.
 
     Raises:
         StateCorruptError: they are gone, or damaged.
@@ -46,7 +46,8 @@ def state_values(store: BookmarkStore, job: str, contexts: Mapping[str, ContextS
 def shown_state(store: BookmarkStore, job: str, contexts: Mapping[str, ContextState]) -> dict[str, str]:
     """Return the values of `job.state` as short JSON texts for people.
 
-    Values that can't be read say why, under a name that no value has: they are no reason to show nothing else.
+    Values that can't be read are replaced by the reason, under a name that no value has, so that the rest is still
+    shown.
     """
     try:
         return shown_states(state_values(store, job, contexts))
@@ -57,13 +58,13 @@ def shown_state(store: BookmarkStore, job: str, contexts: Mapping[str, ContextSt
 def state_difference(
     a: Mapping[str, str], b: Mapping[str, str], names: tuple[str, str] = ("before", "after")
 ) -> dict[str, dict[str, str | None]]:
-    """Return how two shown states differ, by name of the value; equal ones are left out."""
+    """Return how two shown states differ, by name of the value; equal values are left out."""
     one, other = names
     return {name: {one: a.get(name), other: b.get(name)} for name in sorted({*a, *b}) if a.get(name) != b.get(name)}
 
 
 def state_moved_by(store: BookmarkStore, job: str, head: Head, turn: Turn) -> dict[str, dict[str, str | None]]:
-    """Return which values of `job.state` a turn changes, before and after."""
+    """Return the values of `job.state` that a turn changes, before and after."""
     before, now = head.contexts.get(STATE_CONTEXT), turn.contexts.get(STATE_CONTEXT)
     if before == now:
         return {}
@@ -79,9 +80,9 @@ def _shown_after(store: BookmarkStore, job: str, turn: Turn) -> dict[str, str]:
 
 
 def turn_state(store: BookmarkStore, job: str, head: Head, name: str, text: str, event: Attributes) -> Turn:
-    """Return the turn that sets one value of `job.state` to what a JSON text says; no run is undone by it.
+    """Return the turn that sets one value of `job.state` from a JSON text; it undoes no run.
 
-    The event has the name and not the value, which may be a secret; the line that the turn starts has the value.
+    The event has only the name, because the value may be a secret; the line that the turn starts has the value.
 
     Raises:
         OptionError: the text is no JSON, or all values together have more than 16 KB. NameInvalidError.

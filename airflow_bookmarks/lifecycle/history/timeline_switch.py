@@ -1,4 +1,4 @@
-"""Turns: what a reset, rewind, set or undo makes of the state, as a pure look at what is stored. It writes nothing."""
+"""Compute the turn that a reset, rewind, set or undo makes, as a pure function of the stored state."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def turn_to(store: BookmarkStore, job: str, head: Head, kept: Run | None, kind: 
 def turn_contexts(
     store: BookmarkStore, job: str, head: Head, kept: Run | None, names: Sequence[str], kind: str, event: Attributes
 ) -> Turn:
-    """Return the turn that takes some contexts back; no run is undone by it."""
+    """Return the turn that takes some contexts back; it undoes no run."""
     contexts = dict(head.contexts)
     for ctx in names:
         state = None if kept is None else kept.contexts.get(ctx)
@@ -61,7 +61,7 @@ def turn_contexts(
 
 
 def former_names(head: Head, kept: Run | None) -> dict[str, str]:
-    """Return for contexts that `kept` knew by another name, over the same source, that name."""
+    """Return the names under which `kept` knew some contexts, where they differ and the source is the same."""
     gone = {} if kept is None else {ctx: s for ctx, s in kept.contexts.items() if ctx not in head.contexts}
     found: dict[str, str] = {}
     for ctx, state in head.contexts.items():
@@ -84,7 +84,7 @@ def turn_set(
     *,
     kind: str = "set",
 ) -> Turn:
-    """Return the turn that puts one context to a position of its own; no run is undone by it."""
+    """Return the turn that puts one context to a given position; it undoes no run."""
     after = replace(state, set_in=head.epoch + 1)
     if not position.keeps_watermark:
         after = replace(after, watermark=position.watermark, watermark_column=None)
@@ -97,7 +97,7 @@ def turn_set(
 
 
 def turn_rename(store: BookmarkStore, job: str, head: Head, ctx: str, to_ctx: str, event: Attributes) -> Turn:
-    """Return the turn that moves the position of a context to another name; no run is undone by it.
+    """Return the turn that moves the position of a context to another name; it undoes no run.
 
     Raises:
         NameInvalidError: it can't be a name. ChangeRefusedError: the job has a context of that name.
@@ -126,7 +126,7 @@ def turn_rename(store: BookmarkStore, job: str, head: Head, ctx: str, to_ctx: st
     told: Attributes = {**event, "ctx": ctx, "name": to_ctx}
     number, data_run = head.run_number, head.data_run_number
     turn = _turn(store, job, head, "rename-context", told, contexts, number, data_run, head.epoch, {to_ctx: body})
-    # The old name reads nothing any more: it holds no edge back.
+    # The old name no longer reads anything, so it holds no edge back.
     edges = _edges_after(store, job, replace(head, contexts=contexts), contexts, {to_ctx: body})
     bodies = () if payload.inline is not None else (body,)
     return replace(turn, positions={to_ctx: payload}, bodies=bodies, edges=edges)
@@ -143,16 +143,17 @@ def turn_back(
 ) -> Turn:
     """Return the turn that undoes the change which began `line`: history goes on from the epoch before it.
 
-    That is not its parent when the change was an undo itself: an undo branches off an earlier line.
+    That epoch is not the parent of `line` if the change was itself an undo: an undo branches off an earlier line.
     """
     return _turn(store, job, head, "undo", event, contexts, line.start, data_run, line.epoch - 1)
 
 
 def with_clean(store: BookmarkStore, job: str, head: Head, turn: Turn, *, stays: Collection[str] = ()) -> Turn:
-    """Return the turn with the list of what the runs that it undoes staged and published.
+    """Return the turn with the list of what the undone runs staged and published.
 
-    Open runs go with it, and so does what runs undone before left in their targets: they were undone without a clean.
-    A publish that is due and undone is dropped, also of a replay. `stays` names outputs of which nothing is removed.
+    The list includes open runs, and what earlier undone runs left in their targets because they were undone without a
+    clean. A publish that is due and undone is dropped, also that of a replay. `stays` names outputs from which nothing
+    is removed.
 
     Raises:
         OutOfBoundsError: a run that it undoes lists files that it can't have published.
@@ -173,7 +174,7 @@ def with_clean(store: BookmarkStore, job: str, head: Head, turn: Turn, *, stays:
     _check_may_give_up(job, opened)
     later = store.runs(job, after=undone[0].key.number - 1) if undone else ()
     before = undone_before(store, job, head).runs
-    # A driver whose publish was dropped may still be moving files: its staging goes, and whatever it may have moved.
+    # A driver whose publish was dropped may still be moving files: list its staging, and whatever it may have moved.
     dropped = [run for run in before if run.state is RunState.COMMITTED]
     check_published(store, job, [*undone, *opened, *before], stays=stays)
     lists = [
@@ -197,7 +198,7 @@ def with_clean(store: BookmarkStore, job: str, head: Head, turn: Turn, *, stays:
 
 
 def _check_may_give_up(job: str, opened: Iterable[Run]) -> None:
-    """Make sure that a clean, which gives open runs up, loses no input with them.
+    """Make sure that a clean, which gives up open runs, loses no input with them.
 
     Raises:
         CleanRefusedError: one reads a source of a kind that is not known here.
@@ -216,7 +217,7 @@ _CLEAN_INLINE = 512  # the head has 4 KB for everything
 
 
 def files_to_clean(turn: Turn) -> int:
-    """Return how many files a turn lists to be removed."""
+    """Return the number of files that a turn lists for removal."""
     if turn.cleaning is None:
         return 0
     body = turn.cleaning.inline
@@ -224,7 +225,7 @@ def files_to_clean(turn: Turn) -> int:
 
 
 def files_left_over(store: BookmarkStore, job: str, head: Head, turn: Turn) -> int | None:
-    """Return how many files of runs that were undone before `turn` still lie in their targets; None: not known."""
+    """Return the number of files of runs undone before `turn` that still lie in their targets; None: not known."""
     before = undone_before(store, job, head, turn)
     if before.damage or any(not o.is_staged for run in before.runs for o in run.outputs.values()):
         return None
@@ -239,10 +240,10 @@ def files_left_over(store: BookmarkStore, job: str, head: Head, turn: Turn) -> i
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """The committed runs that are history now and are not after a turn, oldest first.
+    """The committed runs that are history now and no longer are after a turn, oldest first.
 
-    `damage` says of each run item in their range that can't be read why. A turn without clean needs none of them:
-    positions follow from what is kept.
+    `damage` gives the reason for each run item in their range that can't be read. A turn without clean needs none of
+    these items: positions follow from what is kept.
     """
 
     runs: tuple[Run, ...]
@@ -255,7 +256,7 @@ class Undone:
 
     @property
     def first(self) -> int | None:
-        """The lowest number among them, those that can't be read included; None where there is none."""
+        """The lowest run number among them, unreadable items included; None where there is none."""
         return min((key.number for key in (*self.damage, *(run.key for run in self.runs))), default=None)
 
     def all_readable(self) -> tuple[Run, ...]:
@@ -289,10 +290,10 @@ def look_at_undone(store: BookmarkStore, job: str, head: Head, turn: Turn) -> Un
 
 
 def undone_before(store: BookmarkStore, job: str, head: Head, turn: Turn | None = None) -> Undone:
-    """Return the committed runs of a job that earlier turns undid, oldest first; not those that `turn` brings back.
+    """Return the committed runs of a job that earlier turns undid, oldest first, without those that `turn` brings back.
 
-    Those that came with an import are left out: what they published belongs to another job. `damage` has every item
-    among their numbers that can't be read, whether its run was undone or not.
+    Runs that came with an import are left out: what they published belongs to another job. `damage` has every item in
+    their range that can't be read, whether its run was undone or not.
     """
     lines = store.lines(job)
     living, copied = Ancestry.of(head.epoch, lines), copied_until(store, job)
@@ -309,7 +310,7 @@ def undone_before(store: BookmarkStore, job: str, head: Head, turn: Turn | None 
 
 
 def _spans_undone(lines: Sequence[Line]) -> list[tuple[int, int]]:
-    """Return the ranges (after, until] of run numbers that the turns to these lines left out, none twice."""
+    """Return the ranges (after, until] of run numbers that the turns to these lines left out, each once."""
     spans: list[tuple[int, int]] = []
     for low, high in sorted((line.kept, line.start) for line in lines if line.kept < line.start):
         if spans and low <= spans[-1][1]:
@@ -323,7 +324,7 @@ def last_kept(store: BookmarkStore, job: str, head: Head, turn: Turn) -> int:
     """Return the number of the last committed run that is history after the turn; 0 where there is none."""
     if turn.parent is None or turn.parent == head.epoch:
         return turn.kept
-    after = ancestry_after(head, turn.parent, turn.kept, store.lines(job))  # an undo: `kept` bounds what may be living
+    after = ancestry_after(head, turn.parent, turn.kept, store.lines(job))  # an undo: `kept` limits what may be living
     for run in store.runs(job, until=turn.kept, reverse=True):
         if run.state.is_committed and after.is_living(run.key.number, run.epoch):
             return run.key.number
@@ -369,7 +370,7 @@ def _turn(
 
 
 def _still_due(store: BookmarkStore, job: str, head: Head, parent: int, kept: int) -> RunKey | None:
-    """A due first publish of an undone run is dropped; a due replay stays due, and is finished though undone."""
+    """Drop the due first publish of an undone run; a due replay stays due, and is finished though undone."""
     run = store.run(job, head.publishing) if head.publishing is not None else None
     if run is None or run.revision > 0:
         return head.publishing
@@ -384,7 +385,7 @@ def _edges_after(
     contexts: Mapping[str, ContextState],
     positions: Mapping[str, bytes],
 ) -> dict[str, Edge]:
-    """Return the edge to each upstream as it is after the change: what the positions say, else nothing consumed."""
+    """Return the edge to each upstream after the change: what the positions say, else nothing consumed."""
     edges: dict[str, Edge] = {}
     for ctx, state in {**contexts, **head.contexts}.items():
         upstream = upstream_of(state)
@@ -403,9 +404,9 @@ def _edges_after(
 def _seen_position(
     store: BookmarkStore, job: str, ctx: str, state: ContextState, *, is_needed: bool
 ) -> UpstreamPosition | None:
-    """Return the position that says in which epoch a context saw its upstream.
+    """Return the position that tells in which epoch a context saw its upstream.
 
-    Where nothing is kept, one that can't be read is not needed: an edge at run 0 is right in any epoch.
+    Where nothing is kept, an unreadable position does no harm: an edge at run 0 is right in any epoch.
     """
     try:
         return _position_of(store, job, ctx, state)
@@ -421,5 +422,5 @@ def _position_of(store: BookmarkStore, job: str, ctx: str, state: ContextState |
 
 
 def resting_contexts(upstream: str, contexts: Mapping[str, ContextState]) -> dict[str, int]:
-    """Return for each context that reads `upstream` the run number up to which it has read."""
+    """Return the run number up to which each context that reads `upstream` has read it."""
     return {ctx: int(state.watermark or 0) for ctx, state in contexts.items() if upstream_of(state) == upstream}

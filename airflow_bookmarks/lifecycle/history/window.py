@@ -1,4 +1,4 @@
-"""Window: which stored plans a pause over runs of before reads again for a context, whatever it was called then."""
+"""Find the stored plans that a pause run over earlier runs reads again for a context, whatever its name was then."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ log = logging.getLogger(__name__)
 def window_entries(
     job: str, ctx: str, source: Source, runs: Sequence[Run], contexts: Collection[str]
 ) -> list[PlanEntry]:
-    """Return the plans that runs stored of a context, oldest first.
+    """Return the plans that runs stored for a context, oldest first.
 
-    A run that does not have it, but one over the same source under a name that the job does not have any more, read it
-    under that name. Where no run read it at all, a warning says what they read.
+    A run that lacks the context, but has one over the same source under a name that the job no longer has, read it
+    under that name. If no run read it at all, a warning says what they read.
 
     Args:
         contexts: the names that the job has now.

@@ -1,1 +1,1 @@
-"""Looks at the state that change nothing: status, runs, pending, lag, graph, waiting."""
+"""Read-only views of the state: status, runs, pending, lag, graph, waiting."""

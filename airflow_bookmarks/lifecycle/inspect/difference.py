@@ -1,4 +1,4 @@
-"""Differences: between two runs of a job, and between a job in two stores."""
+"""Compare two runs of a job, or a job in two stores."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def find_run(store: BookmarkStore, job: str, reference: str) -> Run:
 
 
 def diff(store: BookmarkStore, job: str, run_a: str, run_b: str) -> dict[str, Any]:
-    """Return how run B differs from run A: what each read, where each context stood after it, what each wrote,
-    and which values of `job.state` differ after them.
+    """Compare run B with run A: what each read, where each context stood after it, what each wrote, and which values of
+    `job.state` differ after them.
 
     Args:
         run_a, run_b: run numbers or run ids; undone runs too.
@@ -70,10 +70,10 @@ def diff(store: BookmarkStore, job: str, run_a: str, run_b: str) -> dict[str, An
 
 
 def diff_stores(store_a: BookmarkStore, store_b: BookmarkStore, job: str) -> dict[str, Any]:
-    """Return how a job in store B differs from the same job in store A (another environment); equal parts are left out.
+    """Compare a job in store B with the same job in store A (another environment); equal parts are left out.
 
-    `position` is the hash of what is stored. Equal hashes are equal positions; those of files may differ and still say
-    that the same was read, in other runs. A copy (export, import) has the same hash.
+    `position` is the hash of what is stored. Equal hashes mean equal positions; the hashes of file positions may differ
+    even if the same files were read, in other runs. A copy (export, import) has the same hash.
 
     Raises:
         JobUnknownError: one of the stores has no such bookmark. StateCorruptError: a position is gone.
@@ -101,7 +101,7 @@ def _pair(a: Any, b: Any) -> dict[str, Any]:
 
 
 def _planned(store: BookmarkStore, run: Run, ctx: str) -> dict[str, Any]:
-    """Return the planned files of a context by path; none where it is no source of files."""
+    """Return the planned files of a context by path; none if its source is not files."""
     entry = run.plans.get(ctx)
     files = None if entry is None else files_in(entry.kind, store.blobs.get(entry.body))
     return {file.path: file for file in files or ()}

@@ -1,7 +1,7 @@
-"""The graph of jobs: who reads what, how far, and whether it keeps up. As a value, as a tree, as a Mermaid diagram.
+"""The graph of jobs: which job reads what, how far, and whether it keeps up; as a value, a tree or a Mermaid diagram.
 
-It is made from what the heads say, so that a namespace of a thousand jobs takes some twenty requests, and no query for
-each job (`lag.Neighbours`). No folder is listed.
+It is made from the heads, so a namespace of a thousand jobs takes some twenty requests, without a query for each job
+(`lag.Neighbours`). No folder is listed.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _QUOTED = {'"': "#quot;", "#": "#35;", "<": "#lt;", ">": "#gt;", "\n": " "}
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A job, or a source that is no job: what its fingerprint says of it, such as a folder.
+    """A job, or another source, such as a folder, described by its fingerprint.
 
-    `is_known` is false for a job that others read and that has no bookmark; `is_deleted` for one that was deleted and
-    has not run since; `is_damaged` for one whose state can't be read, so that what it reads is not known.
+    `is_known` is false for a job that others read and that has no bookmark; `is_deleted` is true for one that was
+    deleted and has not run since; `is_damaged` for one whose state can't be read, so that its inputs are unknown.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Node:
 
     @property
     def label(self) -> str:
-        """The name, with what else is to be said of it."""
+        """The name, with remarks on the node."""
         said = [f"also {', '.join(self.other_names)}"] if self.other_names else []
         said += ["deleted"] if self.is_deleted else []
         said += ["damaged"] if self.is_damaged else []
@@ -60,7 +60,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class ReadEdge:
-    """`job` reads `source` (a node each) by some contexts. `lag` says how it keeps up with a job; None for others."""
+    """`job` reads `source` (both nodes) by some contexts. `lag` says how it keeps up with a job; else None."""
 
     job: str
     source: str
@@ -69,7 +69,7 @@ class ReadEdge:
 
     @property
     def label(self) -> str:
-        """The state, and how much is unread."""
+        """The state, and the unread amount."""
         if self.lag is None:
             return ""
         behind = f", {self.lag.runs} run{'' if self.lag.runs == 1 else 's'} behind" if self.lag.runs else ""
@@ -90,15 +90,15 @@ class JobGraph:
     reads: tuple[ReadEdge, ...] = ()
 
     def reads_of(self, job: str) -> tuple[ReadEdge, ...]:
-        """Return what a job reads."""
+        """Return the reads of a job."""
         return tuple(read for read in self.reads if read.job == job)
 
     def readers_of(self, name: str) -> tuple[ReadEdge, ...]:
-        """Return who reads a job or source."""
+        """Return the reads of a job or source by others."""
         return tuple(read for read in self.reads if read.source == name)
 
     def around(self, job: str) -> JobGraph:
-        """Return the part that a job depends on, and that depends on it, at any distance.
+        """Return the part of the graph that a job depends on or that depends on it, at any distance.
 
         Raises:
             JobUnknownError: no such node.
@@ -111,7 +111,7 @@ class JobGraph:
         above = _closure(job, ((read.job, read.source) for read in self.reads))
         below = _closure(job, ((read.source, read.job) for read in self.reads))
         kept = above | below
-        # A job below may read others that have nothing to do with this one: those are left out.
+        # A job below may read others that have nothing to do with this one; these are left out.
         reads = tuple(
             read for read in self.reads if {read.job, read.source} <= above or {read.job, read.source} <= below
         )
@@ -126,9 +126,9 @@ class JobGraph:
         }
 
     def as_text(self) -> str:
-        """Return a tree for each job that nobody reads, with what it reads below it.
+        """Return a tree for each job that no other reads, with its inputs below it.
 
-        What was shown before is not opened again, and marked `(*)`, as `cargo tree` does; so a cycle ends as well.
+        What was shown before is marked `(*)` and not expanded again, as in `cargo tree`; so a cycle ends too.
         """
         shown: set[str] = set()
         lines: list[str] = []
@@ -157,11 +157,11 @@ class JobGraph:
         jobs = [name for name, node in self.nodes.items() if node.kind == JOB]
         read = {each.source for each in self.reads}
         yield from (name for name in jobs if name not in read)
-        yield from jobs  # those of a cycle that nobody else reads
+        yield from jobs  # those of a cycle that no other job reads
 
     def _tree(self, root: str, shown: set[str]) -> list[str]:
         lines: list[str] = []
-        # A list and not a recursion: a chain of jobs may be longer than Python's stack.
+        # A list instead of a recursion: a chain of jobs may be longer than Python's stack.
         open_: list[tuple[str, str, str, ReadEdge | None]] = [(root, "", "", None)]
         while open_:
             name, lead, below, read = open_.pop()
@@ -180,7 +180,7 @@ class JobGraph:
 
 
 def graph(store: BookmarkStore, job: str | None = None) -> JobGraph:
-    """Return the graph of a namespace; with `job` (a key) only what that depends on and what depends on it.
+    """Return the graph of a namespace; with `job` (a key), only what it depends on and what depends on it.
 
     Raises:
         JobUnknownError: no such bookmark.
@@ -219,7 +219,7 @@ def _nodes(looked: Neighbours, reads: Iterable[ReadEdge]) -> dict[str, Node]:
 
 
 def _closure(start: str, steps: Iterable[tuple[str, str]]) -> set[str]:
-    """Return what can be reached from `start`, itself among it."""
+    """Return everything that can be reached from `start`, including itself."""
     following: dict[str, list[str]] = {}
     for here, there in steps:
         following.setdefault(here, []).append(there)

@@ -1,8 +1,8 @@
-"""Lag: how far each job is behind the jobs and folders that it reads, and whether that is a trouble (`core.rules.lag`).
+"""Measure how far each job is behind the jobs and folders that it reads, and judge it by `core.rules.lag`.
 
-What it takes, so that all jobs of a namespace can be looked at: one query for the index, one request for each hundred
-heads and for each hundred edges. Only where something is unread, or the upstream's history moved, two or three queries
-more: the last runs of the consumer, and those of the upstream that it has not read.
+All jobs of a namespace together cost one query for the index and one request for each hundred heads and each hundred
+edges. Only where something is unread, or the upstream's history moved, two or three more queries read the last runs of
+the consumer and those of the upstream that it has not read.
 """
 
 from __future__ import annotations
@@ -81,11 +81,11 @@ class JobConsumer:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Some jobs at one look: their heads, what each of them reads, and the jobs that they read.
+    """A snapshot of some jobs: their heads, what each of them reads, and the jobs that they read.
 
-    `heads` holds those of the jobs and of their upstreams, as far as there are any; `reads` the contexts by job;
-    `deleted` the names of deleted jobs, `damaged` those of jobs whose head can't be read; `other_names` what renames
-    gave, by key.
+    `heads` holds those of the jobs and of their upstreams, where they exist; `reads` the contexts by job; `deleted` the
+    names of deleted jobs; `damaged` those of jobs whose head can't be read; `other_names` the names given by renames,
+    by key.
     """
 
     store: BookmarkStore
@@ -98,7 +98,7 @@ class Neighbours:
 
     @classmethod
     def of_job(cls, store: BookmarkStore, job: str) -> Neighbours:
-        """Look at one job and what it reads.
+        """Read one job and what it reads.
 
         Raises:
             JobUnknownError: no such bookmark.
@@ -110,10 +110,10 @@ class Neighbours:
 
     @classmethod
     def of_all(cls, store: BookmarkStore) -> Neighbours:
-        """Look at all jobs of the namespace. Deleted ones read nothing any more.
+        """Read all jobs of the namespace. Deleted ones no longer read anything.
 
-        A context that never had anything to read is not seen: its head does not say it, and to ask each job's last run
-        would take a query for each job.
+        A context that never had anything to read is not seen: the head does not show it, and reading each job's last
+        run would take a query for each job.
         """
         index = store.jobs()
         others = aliases(index)
@@ -129,7 +129,7 @@ class Neighbours:
 
     @cached_property
     def readers(self) -> tuple[JobConsumer, ...]:
-        """Who reads which job, by name."""
+        """The readers of each job, by name."""
         pairs = [(job, upstream) for job in self.jobs for upstream in sorted(_upstreams(self.reads[job]))]
         edges = _edges(self.store, pairs)
         return tuple(
@@ -140,7 +140,7 @@ class Neighbours:
 
 
 def lag(store: BookmarkStore, job: str) -> list[Lag]:
-    """Return how far a job is behind each job and each folder that it reads. Folders are listed for that.
+    """Return how far a job is behind each job and each folder that it reads. This lists the folders.
 
     Args:
         job: the key of the job.
@@ -161,10 +161,10 @@ def lags(looked: Neighbours) -> list[Lag]:
 
 
 def _contexts(store: BookmarkStore, job: str, head: Head, *, with_last_run: bool = False) -> dict[str, ContextState]:
-    """Return what a job reads: the contexts of its head, and those of its last run where the head may lack some.
+    """Return the inputs of a job: the contexts of its head, and those of its last run where the head may lack some.
 
-    A job that was reset has no context until it runs again, and it is behind its upstreams more than ever.
-    `with_last_run` looks at that run in any case: a context that never had anything to read is not on the head.
+    A job that was reset has no context until it runs again, although it is then furthest behind its upstreams.
+    `with_last_run` reads that run in any case: a context that never had anything to read is not on the head.
     """
     contexts = dict(head.contexts)
     last = store.committed_run(job, head.run_number) if head.run_number and (with_last_run or head.epoch > 1) else None
@@ -199,14 +199,14 @@ def _edges(store: BookmarkStore, pairs: Iterable[tuple[str, str]]) -> dict[tuple
 
 
 class _Windows:
-    """The last committed runs of consumers, read once for all that each of them reads."""
+    """The last committed runs of consumers, read once for all sources of each."""
 
     def __init__(self, looked: Neighbours) -> None:
         self._looked = looked
         self._runs: dict[str, list[Run]] = {}
 
     def runs(self, job: str) -> list[Run]:
-        """Return the last committed runs of a job, oldest first, whatever became of them since."""
+        """Return the last committed runs of a job, oldest first, whether or not they were undone since."""
         if job not in self._runs:
             found: list[Run] = []
             for run in self._looked.store.runs(job, until=self._looked.heads[job].run_number, reverse=True):
@@ -242,7 +242,7 @@ def _lag(looked: Neighbours, reader: JobConsumer, windows: _Windows) -> Lag:
 
 
 def _moved(store: BookmarkStore, reader: JobConsumer, head: Head, edge: Edge) -> tuple[LagState, str] | None:
-    """Return what the upstream did to the history that the consumer has read; None: nothing."""
+    """Describe what the upstream did to the history that the consumer has read; None: nothing."""
     if edge.epoch != head.epoch:
         target = rewound_below(edge, head, store.lines(reader.upstream))
         if target is not None:
@@ -276,7 +276,7 @@ def _history(
         for run, number in zip(window[len(window) - len(consumed) :], consumed, strict=True)
     ]
     if points and points[-1].consumed != edge.run_number and edge.updated_at is not None:
-        # Somebody took the consumer back since its last run.
+        # The consumer was taken back since its last run.
         at = from_text(edge.updated_at)
         points = [*points, LagPoint(at, edge.run_number, left(edge.run_number, at))][-WINDOW:]
     return points, [run for run in published if run.key.number > edge.run_number]
@@ -299,13 +299,13 @@ def _consumed(upstream: str, edge: Edge, window: Sequence[Run]) -> list[int]:
 
 
 def _published_at(run: Run) -> datetime:
-    # By the commit where it was replayed: that publishes anew.
+    # A replayed run counts from its replay's commit: it publishes anew.
     at = run.published_at if run.revision == 0 else run.committed_at
     return from_text(at or run.planned_at)
 
 
 def _outputs(reader: JobConsumer, window: Sequence[Run]) -> frozenset[str]:
-    """Return which outputs of the upstream a job reads, as its last runs say; none: all."""
+    """Return the outputs of the upstream that a job reads, according to its last runs; none: all."""
     facts = (run.metrics.get("contexts", {}).get(ctx, {}) for run in window for ctx in reader.contexts)
     names = {each.get("upstream", {}).get("output", "") for each in facts}
     return frozenset(names - {""})
@@ -332,7 +332,7 @@ def _in_words(state: LagState, points: Sequence[LagPoint]) -> str | None:
 def _lags_of_sources(store: BookmarkStore, job: str) -> list[Lag]:
     found = pending(store, job)
     contexts = [context for context in found.contexts if not reads_jobs(context.kind)]
-    # A job of which nobody knows what it reads is not one that keeps up.
+    # A job with unknown inputs does not count as one that keeps up.
     rows = [] if found.unknown is None else [Lag(job, "", "", (), LagState.UNKNOWN, why=found.unknown)]
     if not contexts:
         return rows
@@ -343,8 +343,8 @@ def _lags_of_sources(store: BookmarkStore, job: str) -> list[Lag]:
 
 
 def _lag_of_source(job: str, context: PendingContext, window: Sequence[Run], now: datetime, is_working: bool) -> Lag:
-    """Return the lag behind folders. A run takes all that is there, so none leaves any lag; the time of a file is a
-    hint, so `seconds` is one as well.
+    """Return the lag behind folders. A run takes everything that is there, so it leaves no lag; the time of a file is a
+    hint, so `seconds` is one too.
     """
     known = (job, context.source, context.kind, (context.ctx,))
     if context.plan is None:

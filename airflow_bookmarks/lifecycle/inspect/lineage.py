@@ -1,4 +1,4 @@
-"""Lineage: what one run read, of which window, and what it wrote; for catalogues."""
+"""Lineage of one run: what it read, of which window, and what it wrote; for data catalogues."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReadDataset:
-    """What a run read of one context: from where (URIs or paths), how much, and the window.
+    """What a run read from one context: from where (URIs or paths), how much, and the window.
 
-    `watermark_from` is the one before the run. Of an upstream: its runs after `after` up to and including `until`.
+    `watermark_from` is the one before the run. For an upstream it covers the runs after `after` up to and including
+    `until`.
     """
 
     ctx: str
@@ -33,7 +34,7 @@ class ReadDataset:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a run wrote to one output: where to (URI or path), and how much; None: not known."""
+    """What a run wrote to one output: where to (URI or path), and how much (None: not known)."""
 
     output: str
     location: str

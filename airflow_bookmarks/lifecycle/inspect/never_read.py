@@ -1,4 +1,4 @@
-"""Never read: what a position that is set ahead skips, so that no run reads it. Without Spark; nothing is changed."""
+"""Find what a position that is set ahead skips, so that no run ever reads it. Without Spark; nothing is changed."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NeverReadInput:
-    """What is there, was not read, and counts as read once a context is set.
+    """The input that is there, was not read, and counts as read once a context is set.
 
-    `files` and `bytes` are None where nobody can tell, for the reason in `unknown`. `runs` are those of an upstream,
-    `consumers` the jobs that read this one: what would have come of it never reaches them.
+    `files` and `bytes` are None where they can't be determined, for the reason in `unknown`. `runs` are those of an
+    upstream, `consumers` the jobs that read this one: the output of the skipped input never reaches them.
     """
 
     files: int | None = 0
@@ -49,7 +49,7 @@ class NeverReadInput:
 
 
 def never_read_after(store: BookmarkStore, job: str, head: Head, turn: Turn, ctx: str) -> NeverReadInput:
-    """Return what no run would read any more after `turn` has set a context: both positions are asked what is new."""
+    """Return what no run would read after `turn` has set a context, by planning from the old and the new position."""
     reader = ContextReader(store, job, head)
     entry = recorded_plans(store, job, head, recent_runs(store, job, head)).get(ctx)
     consumers = tuple(sorted(edge.consumer for edge in store.edges(job)))

@@ -1,8 +1,8 @@
-"""Pending: what the next enabled run of a job would read. Without Spark, without a lease, and nothing is changed.
+"""Preview what the next enabled run of a job would read. Without Spark, without a lease, and nothing is changed.
 
-The sources are those that the newest run recorded with its plans: their folders, and the options that change what is
-planned. Each is asked as a run asks it, from the position that the head names. What the script would ask today nobody
-knows who has not run it; where that matters, `unknown` says so.
+The sources are those that the newest run recorded with its plans: their folders, and the options that affect the plan.
+Each is planned as a run would plan it, from the position that the head names. Without running the script, it is not
+known what it would read today; where that matters, `unknown` says so.
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ class PendingContext:
     def skipped_files(self) -> list[dict[str, Any]]:
         """Return the files that would be left out, by reason: late, settling, overwritten, expired.
 
-        "expired" are those that the ledger has forgotten under `late_after`: read long ago, or very late. Of what is
-        hidden or nested there is only the count.
+        "expired" are those that the ledger has forgotten under `late_after`: read long ago, or very late. Hidden and
+        nested files are only counted.
         """
         named = left_out(self.plan) if isinstance(self.plan, FilePlan) else {}
         return [
@@ -149,7 +149,7 @@ class PendingContext:
 
 @dataclass(frozen=True, slots=True)
 class PendingInput:
-    """What is to do for the next enabled run of a job.
+    """What the next enabled run of a job has to do.
 
     `due` is a run that is committed and still to be published, `is_cleaning` whether undone output is still to be
     removed, `left_open` the runs that a dead driver left or that failed, which the next run settles. `holder` is who
@@ -170,12 +170,12 @@ class PendingInput:
 
     @property
     def is_known(self) -> bool:
-        """Whether every context could be looked at, and there are no others as far as one can tell."""
+        """Whether every context could be planned, and as far as is known there are no others."""
         return self.unknown is None and all(context.unknown is None for context in self.contexts)
 
     @property
     def is_empty(self) -> bool:
-        """Whether the next run would have nothing to do: all is known, nothing is new, nothing is due."""
+        """Whether the next run would have nothing to do: everything is known, nothing is new, nothing is due."""
         is_settled = self.due is None and not self.is_cleaning and not self.left_open
         return self.is_known and is_settled and not any(context.has_input for context in self.contexts)
 
@@ -185,7 +185,7 @@ class PendingInput:
         `files` and `bytes` are None where one of the contexts can't be counted.
         """
         contexts = [context.as_dict(with_skipped=with_skipped) for context in self.contexts]
-        # What a run has left waiting is not all that the next one reads.
+        # What a run has left waiting is not everything that the next one reads.
         counted = [{"files": None, "bytes": None} if each["recorded_by"] is not None else each for each in contexts]
         return {
             "job": self.job,
@@ -241,14 +241,14 @@ def pending(store: BookmarkStore, job: str) -> PendingInput:
 
 
 def recent_runs(store: BookmarkStore, job: str, head: Head) -> list[Run]:
-    """Return the run that committed last, those that failed beside it, and what is open: oldest first."""
+    """Return the run that committed last, those that failed beside it, and open ones, oldest first."""
     return list(store.runs(job, after=max(head.run_number - 1, 0), until=head.run_number + 1))
 
 
 def recorded_plans(store: BookmarkStore, job: str, head: Head, recent: Sequence[Run]) -> dict[str, PlanEntry | None]:
-    """Return for each context how it was planned last; None where no run is left that says it.
+    """Return how each context was planned last; None where no run is left that says it.
 
-    The runs that were undone count as well: they say what the script reads, if not what is still to be read.
+    Undone runs count too: they tell what the script reads, if not what is still to be read.
     """
     entries: dict[str, PlanEntry | None] = dict.fromkeys(ctx for ctx in head.contexts if ctx != STATE_CONTEXT)
     names = names_now(head.contexts)
@@ -263,7 +263,7 @@ def recorded_plans(store: BookmarkStore, job: str, head: Head, recent: Sequence[
 
 
 def made_without_input(head: Head, recent: Sequence[Run]) -> str | None:
-    """Say what a script may make though no context has anything new; None: nothing, as far as its last run shows."""
+    """Describe what a script may make although no context has anything new; None: nothing, by its last run."""
     if STATE_CONTEXT in head.contexts:
         return "the job keeps job.state, behind which the script may find more"
     for run in recent:
@@ -314,14 +314,14 @@ def _context(
         waiting = left_waiting(store, job, reader.head, ctx, recent)
         return PendingContext(ctx, entry.kind, entry.fingerprint, unknown=str(error), waiting=waiting)
     except (OptionError, SourceError) as error:
-        # What the run would raise as well, or this machine can't open: no reason to be silent on the other contexts.
+        # What the run would raise too, or this machine can't open, is no reason to hide the other contexts.
         return PendingContext(ctx, entry.kind, entry.fingerprint, unknown=redacted(str(error)))
     rows, choice = _rows(store, plan), up_to_script(plan, entry)
     return PendingContext(ctx, entry.kind, entry.fingerprint, plan, rows=rows, up_to_script=choice)
 
 
 def up_to_script(plan: FilePlan, entry: PlanEntry) -> str | None:
-    """Say what a plan leaves out because the script said so last; None where it leaves out nothing by its choice.
+    """Describe what a plan leaves out because of the script's last options; None if nothing.
 
     What the script says today may let that in: patterns and filters are made from the day. Partitions that are too old
     (`partition_time`) are no such choice; where there is a filter as well, which of the two left them out is not known.
@@ -343,14 +343,14 @@ def up_to_script(plan: FilePlan, entry: PlanEntry) -> str | None:
 
 
 def recorded_on_change(entry: PlanEntry) -> OnSourceChange:
-    """Return what the script does where a position is of another source, as far as its last plan shows it."""
+    """Return what the script does where a position is of another source, judging by its last plan."""
     if not entry.facts.get(STARTS_OVER):
         return "keep"
     return "error" if entry.facts.get(STARTS_FROM) is None else "reset"
 
 
 def _rows(store: BookmarkStore, plan: FilePlan) -> int | None:
-    """Return how many rows an upstream has written to what would be read; None where that was not counted."""
+    """Return how many of the rows to be read an upstream has written; None where they were not counted."""
     window = plan.edge
     if window is None or window.replaced:
         return None

@@ -1,4 +1,4 @@
-"""The history of a job as rows: every run item, with what became of it."""
+"""List the history of a job as rows: every run item, with what became of it."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def history(
 
 
 def state_of(run: Run, living: Ancestry) -> str:
-    """Return where a run stands; UNDONE if it committed and the living line leaves it out."""
+    """Return the state of a run; UNDONE if it committed and the living line leaves it out."""
     is_undone = run.state.is_committed and not living.is_living(run.key.number, run.epoch)
     return UNDONE if is_undone else run.state.value
 
 
 def row(run: Run, living: Ancestry) -> dict[str, Any]:
-    """Return one run as plain values. Of one that did not commit nobody has measured what it read: counts are None."""
+    """Return one run as plain values. The counts of a run that did not commit are None: they were not measured."""
     contexts = run.metrics.get("contexts", {})
     is_measured = "contexts" in run.metrics or run.state.is_committed
     return {
@@ -88,14 +88,14 @@ def row(run: Run, living: Ancestry) -> dict[str, Any]:
 
 
 def total(measured: Iterable[Mapping[str, Any]], key: str) -> int | None:
-    """Return the sum of one count over several contexts or outputs; None where one of them does not know it."""
+    """Return the sum of one count over several contexts or outputs; None if one of them is not known."""
     counts = [facts.get(key) for facts in measured]
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
 
 
 def files_of(store: BookmarkStore, job: str, reference: str) -> list[dict[str, Any]]:
-    """Return the files that a run has read, or was about to, by context, with size and time of each.
+    """Return the files that a run read, or was about to read, by context, with size and time of each.
 
     `state` is that of the run: also of one that failed or was given up, and UNDONE of one that a reset or rewind left
     out; of a paused or disabled run it is the option.
@@ -119,9 +119,9 @@ def files_of(store: BookmarkStore, job: str, reference: str) -> list[dict[str, A
 def page_of(
     store: BookmarkStore, job: str, reference: str, *, offset: int, limit: int
 ) -> tuple[list[dict[str, Any]], int]:
-    """Return `limit` of what `files_of` returns, from `offset` on, and how many there are.
+    """Return `limit` of the files that `files_of` returns, from `offset` on, and their total number.
 
-    A plan of many files is stored in parts: those that the page does not lie in are not unpacked.
+    The plan of many files is stored in parts: parts outside the requested page are not unpacked.
 
     Raises:
         JobUnknownError, RunUnknownError, OptionError: see `files_of`.
@@ -174,7 +174,7 @@ def _bodies(run: Run) -> dict[str, tuple[str, Payload]]:
 
 
 def _runs_of(store: BookmarkStore, job: str, head: Head, reference: str) -> list[Run]:
-    """Return the run items that are named, one of each number: that of the living history first, else the newest."""
+    """Return the named run items, one for each number: that of the living history first, else the newest."""
     key = run_key_of(reference)
     if key is not None:
         found = store.run(job, key)
@@ -201,7 +201,7 @@ def _is_meant(run: Run, reference: str) -> bool:
 
 
 def _side_of(store: BookmarkStore, job: str, reference: str) -> Attributes | None:
-    """Return the newest side record of a run id, or the one of an id."""
+    """Return the newest side record of a run id, or the one with an id."""
     rows = store.table.query(store.keys(job).partition, prefix=SIDE_PREFIX)
     found = [side for key, side in rows if reference in (side.get("run_id"), key.sk.removeprefix(SIDE_PREFIX))]
     return found[-1] if found else None

@@ -1,4 +1,4 @@
-"""Lists of jobs in which a sharded job is one row, made of those of its virtual shards."""
+"""List jobs so that a sharded job is one row, combined from its virtual shards."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _COMMON = ("run_number", "published", "data_run_number", "epoch", "dag_id", "tas
 
 
 def groups_of(jobs: Iterable[str]) -> dict[str, list[str]]:
-    """Return by sharded job the names of its virtual shards among `jobs`.
+    """Return the names of the virtual shards among `jobs`, by sharded job.
 
-    A job that has a row of its own beside them is none of these: its name would stand for two things.
+    A job that has a row of its own beside its shards is left out: its name would be ambiguous.
     """
     known = list(jobs)
     found: dict[str, list[str]] = defaultdict(list)
@@ -29,7 +29,7 @@ def groups_of(jobs: Iterable[str]) -> dict[str, list[str]]:
 
 
 def grouped(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows of `lifecycle.inspect.status.bookmarks` with the virtual shards of each sharded job as one.
+    """Return the rows of `lifecycle.inspect.status.bookmarks`, with one row for each sharded job.
 
     Each row has `shards` then, None for a job that is whole. The row of a sharded job has how many have begun, and
     besides `held_shards`, `due_shards` and `damaged_shards`, which count those that a run holds, that have something
@@ -46,7 +46,7 @@ def grouped(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def row_of_shards(job: str, shards: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the rows of the virtual shards of a sharded job as one; see `grouped`."""
+    """Combine the rows of the virtual shards of a sharded job into one; see `grouped`."""
     readable = [row for row in shards if row["damaged"] is None]
     damaged = [row for row in shards if row["damaged"] is not None]
     held = [row["lease"] for row in readable if row["lease"] is not None]
@@ -72,13 +72,13 @@ def row_of_shards(job: str, shards: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def common(values: Iterable[Any]) -> Any:
-    """Return what all values are; None where they differ, or there is none."""
+    """Return the value that all have in common; None where they differ, or there is none."""
     different = set(values)
     return different.pop() if len(different) == 1 else None
 
 
 def highest_watermarks(watermarks: Iterable[dict[str, str | None]]) -> dict[str, str | None]:
-    """Return by context the highest of the watermarks of several shards."""
+    """Return the highest watermark of several shards, by context."""
     found: dict[str, str | None] = {}
     for each in watermarks:
         for ctx, mark in each.items():
@@ -89,5 +89,5 @@ def highest_watermarks(watermarks: Iterable[dict[str, str | None]]) -> dict[str,
 
 
 def _order(mark: str) -> tuple[int, str]:
-    """Return what watermarks are compared by: run numbers as numbers, times as they are written."""
+    """Return the sort key of a watermark: run numbers as numbers, times as they are written."""
     return (int(mark), "") if mark.isascii() and mark.isdigit() else (-1, mark)

@@ -1,4 +1,4 @@
-"""The bookmark of a job as plain values: where it stands, who works on it, who reads from it."""
+"""Show the bookmark of a job as plain values: where it stands, who works on it, who reads from it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def changes(store: BookmarkStore, job: str) -> list[dict[str, Any]]:
     """Return the changes and replays of a job, oldest first: what, who, when, why, and what it was about."""
     names = ("kind", "who", "who_kind", "at", "why", "to_run", "ctx", "value", "name", "dag", "run", "epoch_before",
              "epoch_after")  # fmt: skip
-    # The line that an undo begins keeps all that its parent has; the last run of that is another number.
+    # The line that an undo begins keeps everything that its parent has, up to another run number.
     return [
         {name: event.get(name) for name in names} | {"to_run": event.get("last_kept", event.get("to_run"))}
         for event in store.events(job)
@@ -95,9 +95,9 @@ def bookmarks(store: BookmarkStore) -> list[dict[str, Any]]:
 
 
 def readable_keys(store: BookmarkStore) -> tuple[dict[str, Attributes], dict[str, BookmarkError]]:
-    """Return the index entries of all jobs by key, and of each entry that can't be read why, by name.
+    """Return the index entries of all jobs by key, and the reason for each entry that can't be read, by name.
 
-    Names that a rename gave are in neither.
+    Neither contains names that came from a rename.
     """
     keys: dict[str, Attributes] = {}
     damage: dict[str, BookmarkError] = {}

@@ -1,4 +1,4 @@
-"""Waits: a condition on each of some jobs as plain data, and the answer to it, in words as well."""
+"""Define waits as plain data: one condition on each of some jobs, and the answer to it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from airflow_bookmarks.core.rules.condition import (
     WatermarkReached,
 )
 
-_MOST_SAID = 10  # jobs of one wait of which a message says where they stand
+_MOST_SAID = 10  # jobs of one wait that a message describes
 
 
-# ---- what is asked
+# ---- the question
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A wait for one condition on each of `jobs` (names, at least one); all have to satisfy it.
+    """A wait for one condition on each of `jobs` (names, at least one); all of them have to satisfy it.
 
     Example:
         >>> Wait(("flights.clean",), RunReached(7)).as_dict()
@@ -104,15 +104,15 @@ def _condition_as_dict(condition: Condition) -> dict[str, Any]:
             raise OptionError("a wait for news since a place in history keeps that place itself, and is not stored.")
 
 
-# ---- what is answered
+# ---- the answer
 
 BEGINNING = NewsSince(0)
 
 
 @dataclass(frozen=True, slots=True)
 class WaitStatus:
-    """Where one job of a wait stands: the verdict, the run that satisfies it as its summary (DEP-6 of XCom), and
-    `now`, from where a `NewsSince` goes on.
+    """Where one job of a wait stands: the verdict, the summary of the run that satisfies it (DEP-6 of XCom), and `now`,
+    from where a `NewsSince` goes on.
     """
 
     job: str
@@ -123,7 +123,7 @@ class WaitStatus:
 
 @dataclass(frozen=True, slots=True)
 class WaitAnswer:
-    """The answer to one wait: where each of its jobs stands, or the `error` for which it can't be answered."""
+    """The answer to one wait: where each of its jobs stands, or the `error` that prevents an answer."""
 
     wait: Wait
     standings: tuple[WaitStatus, ...] = ()
@@ -141,11 +141,11 @@ class WaitAnswer:
 
     @property
     def warnings(self) -> list[str]:
-        """What a person should know though the wait is met: jobs that went back."""
+        """What a person should know although the wait is met: jobs that went back."""
         return [f"{s.job}: {s.verdict.standing}" for s in self.standings if s.verdict.rewound_to is not None]
 
     def __str__(self) -> str:
-        # The jobs that are waited for first: of hundreds it is they who say why it waits.
+        # The jobs that are waited for come first: among hundreds they explain why it waits.
         ordered = sorted(self.standings, key=lambda standing: standing.verdict.is_met)
         said = [f"{s.job!r}: {s.verdict.standing}" for s in ordered[:_MOST_SAID]]
         if len(ordered) > _MOST_SAID:

@@ -1,7 +1,7 @@
-"""Looks at where the jobs of many waits stand, all of them by the same few requests.
+"""Evaluate many wait conditions in a few batched reads.
 
-Each wait says which items it needs, those of all of them are read in batches of a hundred, and only a wait whose job
-moved reads runs.
+Each wait names the items that it needs; all of these are read in batches of a hundred, and runs are read only for a
+wait whose job moved.
 
     wait 1   HEAD up, edge up -> down ---+                    +--> nothing new
     wait 2   HEAD up, execution of up ---+--> one batch get --+--> finished: read its last run
@@ -62,10 +62,10 @@ _Reading: TypeAlias = Generator[Sequence[Key], _Items, "WaitStatus"]
 
 @dataclass(slots=True)
 class Memory:
-    """What a poller remembers from one look to the next, so that a look at jobs that did not move reads items once.
+    """What a poller remembers between polls, so that polling jobs that did not move reads items once.
 
-    Nothing in it makes a look miss anything: what a verdict was drawn from is compared with what the table says now.
-    Only names are believed without asking, for `names_kept_s` seconds, since a job can be given another one.
+    It never hides a change: what a verdict was drawn from is compared with what the table says now. Only names are
+    trusted without a read, for `names_kept_s` seconds, since a job can be renamed.
     """
 
     names_kept_s: float = NAMES_KEPT_S
@@ -78,14 +78,14 @@ class Memory:
     standings: dict[tuple[str, Condition], tuple[object, WaitStatus]] = field(default_factory=dict)
 
     def forget_old_names(self) -> None:
-        """Forget which jobs the names mean, if that was read too long ago."""
+        """Forget which jobs the names mean if that was read too long ago."""
         now = self.monotonic()
         if now - self.names_since >= self.names_kept_s:
             self.names.clear()
             self.names_since = now
 
     def keep_only(self, asked: set[tuple[str, Condition]]) -> None:
-        """Forget what nobody asks for any more."""
+        """Forget what no wait asks for any more."""
         jobs = {self.names.get(name, name) for name, _ in asked}
         self.standings = {key: value for key, value in self.standings.items() if key in asked}
         self.makers = {job: value for job, value in self.makers.items() if job in jobs}
@@ -94,7 +94,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class _Maker:
-    """Which task of which DAG makes a job."""
+    """The task and DAG that make a job."""
 
     dag_id: str
     task_id: str
@@ -107,8 +107,8 @@ class _Maker:
 def evaluate(store: BookmarkStore, waits: Sequence[Wait], memory: Memory | None = None) -> list[WaitAnswer]:
     """Answer all of `waits`, in their order, by consistent reads that they share.
 
-    200 waits for consumers on 200 jobs that stand still cost four requests: their heads and edges, in batches of a
-    hundred; waits of other kinds cost fewer. A wait whose job moved costs one or two queries more.
+    200 waits for consumers on 200 jobs that did not move cost four requests: their heads and edges, in batches of a
+    hundred; waits of other kinds cost fewer. A wait whose job moved costs one or two more queries.
 
     Args:
         memory: what to remember between looks; a look without one reads names and layout anew.
@@ -170,7 +170,7 @@ def _get(store: BookmarkStore, keys: Sequence[Key]) -> dict[Key, Attributes]:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A job as one look found it: its key, its head, and the other item that its condition is about."""
+    """A job as one poll found it: its key, its head, and the other item that its condition is about."""
 
     job: str
     head: Head | None
@@ -179,7 +179,7 @@ class _Seen:
 
 
 class _StateRead:
-    """One look at one job for one condition. `read` yields the keys of what it needs, and is sent the items."""
+    """One evaluation of one condition on one job. `read` yields the keys of what it needs, and is sent the items."""
 
     def __init__(self, store: BookmarkStore, memory: Memory, name: str, condition: Condition) -> None:
         self.store, self.memory, self.name, self.condition = store, memory, name, condition
@@ -214,7 +214,7 @@ class _StateRead:
             attributes = found.get(head_key)
             is_nameless = attributes is None and job not in names
             if is_nameless or (attributes is not None and ALIAS_OF in attributes):
-                # No such bookmark, or none any more: the name may have been given to another job.
+                # There is no such bookmark, or no longer: the name may have been given to another job.
                 index = self.store.keys(job).index
                 names[job] = alias_of((yield [index]).get(index), job) or job
                 if names[job] != job:
@@ -238,7 +238,7 @@ class _StateRead:
         return names[name]
 
     def _maker(self, seen: _Seen) -> Generator[Sequence[Key], _Items, _Maker | None]:
-        """Return which task makes the job; read again after each of its commits, which may be another task's."""
+        """Return the task that makes the job; read again after each commit, which may be that of another task."""
         if seen.head is None:
             return None
         version, maker = self.memory.makers.get(seen.job, (-1, None))
@@ -264,7 +264,7 @@ class _StateRead:
     def _standing(self, seen: _Seen, verdict: Callable[[Head], Verdict]) -> WaitStatus:
         if seen.head is None:
             return WaitStatus(self.name, UNKNOWN)
-        # Who holds the lease and until when tells nothing: it is renewed all the time.
+        # The holder of the lease and its expiry do not matter here: the lease is renewed all the time.
         head = replace(seen.head, lease=None)
         what = (seen.job, head, seen.other)
         known, standing = self.memory.standings.get((self.name, self.condition), (None, None))
@@ -278,7 +278,7 @@ class _StateRead:
         return WaitStatus(self.name, verdict, summary, _now(head))
 
     def _summary(self, job: str, head: Head, run: Run | None) -> dict[str, Any]:
-        """Return the summary of a run; without one (the job went back to its beginning) of the job as it is now."""
+        """Return the summary of a run; without one (the job went back to its beginning), that of the job now."""
         if run is not None:
             return Summary.of(run, self.store.namespace, job).as_dict()
         return Summary(job, self.store.namespace, "", "enable", epoch=head.epoch, version=head.version).as_dict()
@@ -363,8 +363,8 @@ class _StateRead:
         return lowest_replayed(self.store.runs(job, until=edge.highest), edge.changes)
 
     def _executions(self, job: str, head: Head) -> list[Execution]:
-        """Return all executions of the job. They are found by no date, so this reads them all; once for each move of
-        the head, whose transactions are what finishes an execution.
+        """Return all executions of the job. They can't be found by date, so this reads them all, once for each move of
+        the head: a transaction that finishes an execution moves the head too.
         """
         known, executions = self.memory.executions.get(job, (None, []))
         if known != head:
@@ -374,7 +374,7 @@ class _StateRead:
 
 
 def _now(head: Head) -> NewsSince:
-    """Return the place in history of whoever has seen all that is published."""
+    """Return the point in history of a reader that has seen everything published."""
     due = head.publishing
     is_replay_due = due is not None and due.number <= head.published
     # The replay is counted from its commit on, and is news from its publish on.
@@ -387,7 +387,7 @@ def _all_executions(store: BookmarkStore, job: str) -> Iterator[Execution]:
 
 
 def _maker_of(entry: Mapping[str, Any]) -> _Maker | None:
-    # A job that was handed over has no task of its owner before a run of it has committed.
+    # A job that was handed over has no task of its owner until a run of that owner has committed.
     if entry.get("dag_id") is None or entry.get("task_id") is None:
         return None
     return _Maker(entry["dag_id"], entry["task_id"], -1 if entry.get("map_index") is None else entry["map_index"])

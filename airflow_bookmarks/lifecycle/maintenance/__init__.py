@@ -1,1 +1,1 @@
-"""Keeping the store: collection of history, export and import, doctor."""
+"""Upkeep of the store: collection of history, export and import, doctor."""

@@ -1,6 +1,6 @@
-"""Blobs: those that nothing refers to any more are collected, from crashed drivers too.
+"""Collect blobs that nothing refers to any more, including those of crashed drivers.
 
-They are found by a scan of the table, so this is housekeeping (a DAG a day, a cron job), never a part of a run.
+It scans the table, so it is housekeeping (a daily DAG, a cron job), never part of a run.
 
     look for blobs -> read every item of every job -> remove those that no item names, each if its stamp is the one seen
 
@@ -42,7 +42,7 @@ _HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 @dataclass(frozen=True, slots=True)
 class BlobsGone:
-    """What a collection removed, or would remove: blobs, objects that no blob named, and those left as not its own."""
+    """What a collection removed, or would remove: blobs, objects that no blob named, and foreign ones that it left."""
 
     blobs: tuple[str, ...] = ()
     objects: tuple[str, ...] = ()
@@ -79,23 +79,23 @@ def collect_blobs(store: BookmarkStore, now: datetime, *, dry_run: bool, without
 
 
 def object_name_in(uri: str) -> str:
-    """Return the name of an object, which no other put has.
+    """Return the name of an object, which is unique to its put.
 
-    By it, and not by the URI, objects are told from another: a folder has many spellings (`s3a://` beside `s3://`,
-    `file:///x` beside `/x`), and the item that names an object has the one of its day.
+    Objects are compared by this name rather than by URI: a folder has many spellings (`s3a://` beside `s3://`,
+    `file:///x` beside `/x`), and the item that names an object has the spelling used at the time.
     """
     return uri.rpartition("/")[2]
 
 
 def _is_put_before(uri: str, moment: datetime) -> bool:
-    """Whether an object was put before `moment`, by the clock of who put it; not so of what has another name."""
+    """Whether an object was put before `moment`, by the clock of its writer; False for a foreign name."""
     ulid = ulid_of(object_name_in(uri))
     put_at = None if ulid is None else ulid_time(ulid)
     return put_at is not None and put_at < moment
 
 
 def _held_since(store: StateReader) -> list[datetime]:
-    """Return since when each job that is held is held, by the clock of its driver.
+    """Return since when each held job has been held, by the clock of its driver.
 
     The same clock stamps what that driver puts: however wrong it or ours is, what a run puts stays until it ends.
     """
@@ -114,7 +114,7 @@ def ulid_time(ulid: str) -> datetime | None:
 
 
 def _named_blobs(store: StateReader, without: frozenset[Key]) -> set[str]:
-    """Return the hashes of all blobs that an item of any job refers to, by itself or by a position that it holds."""
+    """Return the hashes of all blobs that an item of any job refers to, directly or by a position that it holds."""
     named: set[str] = set()
     for partition in collection.job_partitions(store):
         for key, attributes in store.table.query(partition):
@@ -151,7 +151,7 @@ def _named_by_position(store: StateReader, key: Key, value: Value) -> set[str]:
 
 
 def position_hashes(body: bytes) -> list[str]:
-    """Return the hashes of the blobs that a position may refer to: whatever looks like one in its text.
+    """Return the hashes of the blobs that a position may refer to: everything in its text that looks like one.
 
     A position of any kind names its blobs in plain hexadecimal text (`core.position.Position.blobs`). Text that only
     looks so keeps a blob too many, never one too few.

@@ -1,8 +1,8 @@
-"""Landing: what an import makes of the items of a document, and what it leaves out.
+"""Land imported jobs: decide what an import keeps of the items of a document, and what it leaves out.
 
-A document is a file that anybody may have written. So only a move, which a person asks for by that word, brings along
-what makes the next run move, delete or sweep files; no import brings a change that is already approved; and what others
-are said to have done stands there as imported.
+A document is a file of unknown origin. So only a move, which a person requests explicitly, brings what makes the next
+run move, delete or sweep files; no import brings a change that is already approved; and events of others are marked as
+imported.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Origin:
     is_move: bool
 
     def check_due(self, job: str, head: Head) -> None:
-        """Make sure that what is due of a job can be finished here.
+        """Make sure that the due work of a job can be finished here.
 
         Raises:
             ChangeRefusedError: a copy must not finish it; or its files lie in the staging of another namespace.
@@ -69,7 +69,7 @@ class Origin:
             )
 
     def landing(self, job: str, items: Mapping[str, Attributes], head: Head, index: Attributes) -> Landing:
-        """Return a job as it is to stand here: without a lease, and without what is not to come along."""
+        """Return a job as it is to stand here: without a lease, and without what is not imported."""
         kept, dropped = self._without_changes(job, items, head)
         landed = {sk: self._event(each) if sk.startswith(item.EVENT_PREFIX) else each for sk, each in kept.items()}
         voided = [sk for sk, each in landed.items() if each.get("void") and not items[sk].get("void")]
@@ -82,7 +82,7 @@ class Origin:
     def _without_changes(
         self, job: str, items: Mapping[str, Attributes], head: Head
     ) -> tuple[dict[str, Attributes], list[str]]:
-        """Return the items without what would let the next run change files, and what that was.
+        """Return the items without what would let the next run change files, and what was removed.
 
         To sweep the staging of a job that may be alive by a fence that means nothing there, or to settle its open run,
         would cost it rows.
@@ -110,6 +110,6 @@ class Origin:
         return True
 
     def _event(self, event: Attributes) -> Attributes:
-        """Return an event as imported; a request that is not carried out, decided or not, is void from now on."""
+        """Mark an event as imported; a request that is not carried out, decided or not, becomes void."""
         marked: Attributes = {**event, IMPORTED_FROM: event.get(IMPORTED_FROM, self.namespace)}
         return {**marked, "void": True} if event.get("kind") == "request" and not event.get("done") else marked

@@ -1,6 +1,6 @@
-"""Retention: history older than a given time is collected, and what anybody still refers to is kept.
+"""Collect history older than a given time, except what is still referred to.
 
-Of each job the oldest runs go, up to a number C (`collected_until`); what lies above is kept whole. C stays below
+The oldest runs of each job go, up to a number C (`collected_until`); runs above it are kept whole. C stays below
 
 - the first run that is younger than the retention,
 - the newest run of the living line, and any open run,
@@ -11,7 +11,7 @@ newest run with each output (an empty increment takes its schema), and those tha
 above C or the last change (for undo) names. While a clean is due C does not grow. Lines, edges and events stay:
 they are small, and tell who changed what.
 
-Then blobs that nothing refers to any more go: see `lifecycle.maintenance.blobs`. It can run beside jobs.
+Then blobs that nothing refers to go: see `lifecycle.maintenance.blobs`. It can run beside jobs.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def collect(
     jobs: Sequence[str] | None = None,
     dry_run: bool = False,
 ) -> Collected:
-    """Remove what is older than `retention` and nobody refers to. It can run beside jobs, and be repeated.
+    """Remove what is older than `retention` and no longer referred to. It can run beside jobs, and be repeated.
 
     Args:
         retention: how long history is kept; 90 days by default, `BLOB_GRACE` (7 days) at least.
@@ -166,7 +166,7 @@ def collect(
 
 
 def _readable_jobs(store: BookmarkStore) -> tuple[list[str], dict[str, str]]:
-    """Return the jobs of the namespace that have a head, and of each whose head or name can't be read why."""
+    """Return the jobs of the namespace that have a head, and the reason for each head or name that can't be read."""
     index, damage = readable_keys(store)
     heads = store.heads_or_damage(list(index))  # a name without a head is that of a job that never began
     damage |= {job: head for job, head in heads.items() if isinstance(head, BookmarkError)}
@@ -188,7 +188,7 @@ def _keys_gone(store: StateReader, done: Sequence[JobCollected]) -> frozenset[Ke
 
 @dataclass(frozen=True, slots=True)
 class _Past:
-    """What matters of a run here; a job may have a hundred thousand of them.
+    """The facts of a run that matter here; a job may have a hundred thousand runs.
 
     `touched_at` is the latest thing that happened to it; `holders` are the runs that hold the positions after it;
     `outputs` the names of those that it wrote with a schema.
@@ -226,7 +226,7 @@ class _Past:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A job as it was at one look."""
+    """A job as it was at one moment."""
 
     name: str
     head: Head
@@ -238,7 +238,7 @@ class _Job:
 
     @classmethod
     def look(cls, store: BookmarkStore, job: str) -> _Job:
-        """Read it. What a removal builds on comes first: whatever moves after it is either a commit, or fails it."""
+        """Read it. What a removal relies on comes first: a later move is a commit, or makes the removal fail."""
         base = collection.base(store, job)
         head = store.head(job)
         living = store.ancestry(job, head.epoch)
@@ -295,7 +295,7 @@ def _bound(job: _Job, cutoff: str) -> tuple[int, str]:
     bounds = [(_last_old(job, cutoff), "retention"), (_last_replaced(job), "living line")]
     bounds += [(edge.run_number, f"consumer {edge.consumer}") for edge in job.edges]
     until, held_by = min(bounds, key=lambda bound: bound[0])
-    # What was announced stays announced, also where a consumer went back since: what is gone is gone.
+    # What was announced stays announced, also if a consumer went back since: what is gone is gone.
     return max(until, job.base.collected), held_by
 
 
@@ -336,7 +336,7 @@ def _runs_of(execution: Attributes) -> list[int]:
 
 
 def _is_needed(job: _Job, run_id: str, seen: Attributes, until: int, cutoff: str) -> bool:
-    """Whether somebody may still ask for an execution: its task, a driver that holds the job, a due mark."""
+    """Whether an execution may still be needed: by its task, a driver that holds the job, or a due mark."""
     touched = [text for text in (seen.get("taken_at"), seen.get("killed_at")) if isinstance(text, str)]
     if not touched or max(touched) >= cutoff or any(number > until for number in _runs_of(seen)):
         return True
@@ -368,7 +368,7 @@ def _remove(store: BookmarkStore, job: _Job, until: int, gone: _Gone) -> bool:
         if announced is None:
             return False
         base = announced
-    # Executions first: one that is left names a run that is left.
+    # Executions first: any execution that is left then names a run that is left.
     if not collection.remove_executions(store, job.name, base, gone.executions):
         return False
     return collection.remove_runs(store, job.name, base, [run.seen for run in gone.runs])
@@ -397,7 +397,7 @@ def _side_leftovers(store: BookmarkStore, job: _Job, cutoff: datetime, now: date
 
 
 def _is_expired(side: Attributes, now: datetime) -> bool:
-    """Whether nobody asks for a side record any more. Earlier versions wrote into it when that is."""
+    """Whether a side record is no longer needed. Earlier versions wrote into it when that is."""
     expires, made_at = side.get("expires_at"), side.get("made_at")
     if isinstance(expires, int):
         return expires < now.timestamp()
@@ -410,7 +410,7 @@ def _is_expired(side: Attributes, now: datetime) -> bool:
 
 
 def _remove_folders(territory: Territory, folders: Iterable[str]) -> list[str]:
-    """Remove folders; return those that could be."""
+    """Remove folders; return those that could be removed."""
     removed: list[str] = []
     for folder in folders:
         with _telling(f"{folder!r}, which a killed pause or disable run left, is not removed"):
@@ -421,10 +421,10 @@ def _remove_folders(territory: Territory, folders: Iterable[str]) -> list[str]:
 
 @contextmanager
 def _telling(what: str) -> Iterator[None]:
-    """Log a refusal of a store of files and go on; `what` says what is left undone.
+    """Log a refusal of a file store and go on; `what` says what is left undone.
 
-    A job may have staged in a bucket that is gone, or where this process has no rights, and its state may name folders
-    of others, which the doctor finds: none of this must keep history.
+    A job may have staged in a bucket that is gone, or that this process may not access, and its state may name folders
+    of others, which the doctor finds: none of this must stop the collection.
     """
     try:
         yield

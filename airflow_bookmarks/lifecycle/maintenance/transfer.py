@@ -1,4 +1,4 @@
-"""Transfer: bookmarks as one JSON document, out of a table and into another; and as Glue shows them.
+"""Export bookmarks as one JSON document, import it into another table, and show bookmarks in Glue's format.
 
 The document, format 1:
 
@@ -176,7 +176,7 @@ def _named_by_position(store: BookmarkStore, payload: Attributes) -> list[str]:
     body = store.blobs.get(item.payload_of(payload))
     if body.startswith(_LEDGER_START):
         return Ledger.from_root(body, store.blobs.get_named).segment_ids()
-    # A position of another kind names its blobs in plain text; what only looks like such a name has none.
+    # A position of another kind names its blobs in plain text; text that only looks like such a name has none.
     return [name for name in position_hashes(body) if transition.has_blob(store, name)]
 
 
@@ -212,7 +212,7 @@ def import_(
     overwrite: bool = False,
     move: bool = False,
 ) -> Imported:
-    """Write the bookmarks of an exported document into a store.
+    """Import the bookmarks of an exported document into a store.
 
     Everything is checked before anything is written. Each job is claimed first, by a lease that does not end by itself:
     if this process dies half-way, the job can't run, and importing again finishes it, and leaves alone what is whole.
@@ -369,7 +369,7 @@ def _check_free(store: BookmarkStore, job: str, part: _TransferPart, head: Head 
 
 
 def _check_consumers(store: BookmarkStore, job: str, part: _TransferPart) -> None:
-    """Refuse to replace what a consumer has read by what it has not: nobody could tell it any more."""
+    """Refuse to replace what a consumer has read by what it has not: the difference would go unnoticed."""
     for edge in store.edges(job):
         given = part.items.get(f"{item.EDGE_PREFIX}{edge.consumer}")
         if given is None or (given["run_number"], given["epoch"]) != (edge.run_number, edge.epoch):

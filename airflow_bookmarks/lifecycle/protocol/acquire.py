@@ -1,4 +1,4 @@
-"""Begin: take the lease of a job under a new fence, or say who has it."""
+"""Acquire the lease of a job under a new fence, or report who holds it."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def begin(
             unmoved = unmoved + 1 if seen == before else 0
             _check_takeable(store, job, seen, unmoved)
             before = seen
-            continue  # it moved between look and take: look again
+            continue  # it moved between read and take: read again
         if verdict is not LeaseDecision.BUSY:
             raise _refused(job, caller, verdict)
         if seen.head is not None:
@@ -84,9 +84,9 @@ def begin(
 
 
 def _check_takeable(store: BookmarkStore, job: str, seen: Snapshot, unmoved: int) -> None:
-    """Make sure that another look may help: the name is still that of the job, and the items mean what they say.
+    """Make sure that another try may help: the name is still that of the job, and the items can be decoded.
 
-    `unmoved` counts the looks in a row that saw the same, and were refused all the same.
+    `unmoved` counts the tries in a row that read the same state and were refused nevertheless.
     """
     entry = store.index_entry(job)
     key = alias_of(entry, job) or job
@@ -95,7 +95,7 @@ def _check_takeable(store: BookmarkStore, job: str, seen: Snapshot, unmoved: int
             f"{job!r} became another name of job {key!r} while a run of it was about to begin. Nothing was read or "
             f"changed. Run the task again: it works on {key!r} then."
         )
-    # Looked at once more: another run may have begun the job and committed since the head was missing.
+    # Read once more: another run may have begun the job and committed since the head was missing.
     if seen.head is None and RUN_NUMBER in (entry or {}) and store.look(job).head is None:
         raise StateCorruptError(
             f"the head of job {job!r} is gone, and it had one: to begin anew would read everything again, under "

@@ -1,4 +1,4 @@
-"""Clean: remove what undone runs staged and published. Begun by a reset or rewind, done by whoever begins next.
+"""Clean: remove what undone runs staged and published. A reset or rewind requests it, and the next run does it.
 
 change    one transaction: HEAD.cleaning = the list of every staging folder and published file of the runs being undone
 begin     staging first, so that nothing is moved any more; then the published files; then the note that it is done
@@ -30,14 +30,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-HEAD_CLEANING = "HEAD, cleaning"  # the item that names what is to be cleaned, as errors name it
+HEAD_CLEANING = "HEAD, cleaning"  # the item that lists what to clean, as errors name it
 
 
 @dataclass(frozen=True, slots=True)
 class CleanList:
     """What a clean removes: folders in which runs staged, and files that they published.
 
-    `versions` tells for a file what was published under its name: another content there is somebody else's, and stays.
+    `versions` holds what was published under the name of a file: if the content is another by now, the file is not the
+    run's, and stays.
     """
 
     folders: tuple[str, ...] = ()
@@ -68,7 +69,7 @@ class CleanList:
 
     @classmethod
     def joined(cls, lists: Iterable[CleanList]) -> CleanList:
-        """Return several lists as one; of what two of them say of one file, the later one holds."""
+        """Merge several lists; of two entries for one file, the later one counts."""
         folders: dict[str, None] = {}
         files: dict[str, None] = {}
         versions: dict[str, str] = {}
@@ -79,7 +80,7 @@ class CleanList:
         return cls(tuple(folders), tuple(files), versions)
 
     def remaining(self, there: Sequence[FileInfo | None]) -> list[str]:
-        """Return those of `files` that are still what was published; `there` is each as it is now, None: gone."""
+        """Return those of `files` that are still as published; `there` is each as it is now, None: gone."""
         return [
             info.path
             for path, info in zip(self.files, there, strict=True)
@@ -90,7 +91,7 @@ class CleanList:
 def clean_list(
     store: BookmarkStore, job: str, undone: Sequence[Run], later: Iterable[Run], *, stays: Collection[str] = ()
 ) -> CleanList:
-    """Return what is to be removed with the runs being `undone` (committed ones, and open ones).
+    """Return what to remove with the runs being `undone` (committed ones, and open ones).
 
     Every revision counts: the staging folder of each of its fences, the files that it published, and, where a replay is
     due, the former ones. `later` are all committed runs from the first undone one on, whose overwrites explain files
@@ -119,9 +120,9 @@ def clean_list(
 
 
 def _staged(store: BookmarkStore, job: str, run: Run, name: str) -> tuple[str, ...]:
-    """Return the folders in which a run staged an output; none where its job had another namespace then.
+    """Return the folders in which a run staged an output; none if its job had another namespace then.
 
-    Only what a committed run staged is ever moved, so a folder of any other that is not the job's is rubbish: it stays.
+    Only what a committed run staged is ever moved, so a foreign folder that another run lists is harmless: it stays.
 
     Raises:
         OutOfBoundsError: the run is committed and not published, and that folder is none of the job's.
@@ -139,7 +140,7 @@ def _staged(store: BookmarkStore, job: str, run: Run, name: str) -> tuple[str, .
 
 
 def check_published(store: BookmarkStore, job: str, runs: Iterable[Run], *, stays: Collection[str] = ()) -> None:
-    """Make sure that runs list as published what they may have published: a clean removes it.
+    """Make sure that the files which runs list as published can be theirs, because a clean removes them.
 
     Raises:
         OutOfBoundsError: a file that one lists is none of it.
@@ -154,7 +155,7 @@ def check_published(store: BookmarkStore, job: str, runs: Iterable[Run], *, stay
 
 
 def left_in_targets(store: BookmarkStore, runs: Iterable[Run], *, stays: Collection[str] = ()) -> CleanList:
-    """Return what committed runs, undone before, published and what still lies there as they published it.
+    """Return what committed runs, undone before, published and what still lies there unchanged.
 
     An output in a sink that can't be cleaned is not looked at. What somebody else has removed or replaced since is none
     of it: after a change without clean, a person may have tidied the target.
@@ -199,10 +200,10 @@ def _check_untouched(store: BookmarkStore, job: str, run: Run, output: OutputEnt
 
 
 def overwritten_for_good(store: BookmarkStore, job: str, undone: Sequence[Run]) -> dict[str, int]:
-    """Return the outputs in which `undone` runs replaced files that none of them wrote, with how many.
+    """Return the outputs in which `undone` runs replaced files that none of them wrote, with the number of files.
 
-    Those files are deleted. To remove what took their place would leave nothing of them; the next overwrite replaces
-    it, so no row comes twice where it stays.
+    Those files are deleted. Removing their replacements would leave nothing; the next overwrite replaces them, so no
+    row comes twice where they stay.
 
     Raises:
         CleanRefusedError: one of these runs appended to such an output, and those rows would come twice.
@@ -235,7 +236,7 @@ def overwritten_for_good(store: BookmarkStore, job: str, undone: Sequence[Run]) 
 def finish_clean(store: BookmarkStore, holding: LeaseGrant) -> LeaseGrant:
     """Remove what the head lists, and note that it is done. It can be repeated.
 
-    A file whose content is another by now stays, and is warned about: it is not what the undone runs published.
+    A file whose content has changed stays, with a warning: it is not what the undone runs published.
 
     Raises:
         OutOfBoundsError: the list names what no undone run of the job staged or published; nothing was removed.
@@ -268,7 +269,7 @@ def finish_clean(store: BookmarkStore, holding: LeaseGrant) -> LeaseGrant:
 def listed_changes(
     store: BookmarkStore, job: str, epoch: int, listed: CleanList
 ) -> tuple[list[FileChanges], list[FileChanges]]:
-    """Return what a clean list removes, all of it checked: staging folders, and what runs published that are undone.
+    """Return what a clean list removes, checked: staging folders, and files that undone runs published.
 
     Raises:
         OutOfBoundsError: it names what no undone run of the job staged or published.
@@ -278,7 +279,7 @@ def listed_changes(
 
 
 def _staging_of(store: BookmarkStore, job: str, listed: CleanList) -> list[FileChanges]:
-    """Return the removal of the listed staging folders, one for each place where they lie; all of it is checked."""
+    """Return the checked removal of the listed staging folders, one for each place where they lie."""
     bounds = StagingBounds(Territory(store.namespace, job), HEAD_CLEANING)
     folders_of: dict[str, list[str]] = {}
     for folder in listed.folders:
@@ -288,7 +289,7 @@ def _staging_of(store: BookmarkStore, job: str, listed: CleanList) -> list[FileC
 
 
 def _files_of(store: BookmarkStore, job: str, epoch: int, listed: CleanList) -> FileChanges:
-    """Return the deletes of listed files of one store; all of them are checked."""
+    """Return the checked deletes of listed files of one store."""
     territory = Territory(store.namespace, job)
     undone = _undone_by_key(store, job, epoch, listed)
     files: list[tuple[OutputBounds, str]] = []
@@ -301,7 +302,7 @@ def _files_of(store: BookmarkStore, job: str, epoch: int, listed: CleanList) -> 
 
 
 def _undone_by_key(store: BookmarkStore, job: str, epoch: int, listed: CleanList) -> dict[tuple[int, int], Run]:
-    """Return the runs that may have published the listed files and are no part of history, by number and fence."""
+    """Return the runs that may have published the listed files and are no longer history, by number and fence."""
     numbers = [key[0] for path in listed.files if (key := published_key(path)) is not None]
     if not numbers:
         return {}
@@ -316,7 +317,7 @@ def _undone_by_key(store: BookmarkStore, job: str, epoch: int, listed: CleanList
 
 
 def _bounds_for(territory: Territory, run: Run, path: str) -> OutputBounds:
-    """Return the bounds of the output of a run in whose target a file lies."""
+    """Return the bounds of the output whose target contains a file."""
     for name, output in run.outputs.items():
         if output.is_staged and parts_below(path, output.target) is not None:
             return replace(OutputBounds.of(territory, run, name), item=HEAD_CLEANING)
@@ -333,7 +334,7 @@ def _delete_published(job: str, listed: CleanList, files: FileChanges) -> None:
 
 
 def _by_filesystem(listed: CleanList) -> list[CleanList]:
-    """Return the files of a list by where they lie: a job's outputs may lie on several file systems."""
+    """Group the files of a list by file system: the outputs of a job may lie on several."""
     files_of: dict[str, list[str]] = {}
     for path in listed.files:
         files_of.setdefault(store_of(path), []).append(path)

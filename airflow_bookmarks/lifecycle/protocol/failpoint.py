@@ -1,4 +1,4 @@
-"""The named points of the protocol, and a fault hook that can stop a process at each of them.
+"""The named points of the protocol, and a fault hook that can kill a process at each of them.
 
 Off by default. For tests and the demo, `AIRFLOW_BOOKMARKS_FAULT=<point>[@<attempt>]` in the environment of the driver
 kills its process with SIGKILL when that attempt reaches that point: nothing runs after it, no `finally`, no `atexit`.
@@ -42,7 +42,7 @@ def no_fault(point: Failpoint) -> None:
 
 
 def fault_from_environment(attempt: int, environment: Mapping[str, str] | None = None) -> FaultHook:
-    """Return the hook that the environment asks for; `no_fault` where it asks for none.
+    """Return the hook that the environment asks for; `no_fault` by default.
 
     Raises:
         OptionError: the variable names no point.

@@ -1,7 +1,7 @@
-"""File changes: the moves, deletes and removals of a job, all shown to be its own before the first is made.
+"""File changes: the moves, deletes and removals of a job, all checked to be its own before the first is made.
 
-Nothing else in the package moves, deletes or removes files that state names: `open_to_change` is called here alone (a
-test holds it), and whoever has files to move hands over the whole list, with the bounds that it is measured by.
+Nothing else in the package moves, deletes or removes files that state names: only this module calls `open_to_change` (a
+test checks it), and its callers pass the whole list, with the bounds to check it by.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ HEAD_STAGING = "HEAD, staging"  # the item that names staging roots, as errors n
 
 @dataclass(frozen=True)
 class FileChanges:
-    """Moves, deletes and removals in one file system, each of which its job may make.
+    """Moves, deletes and removals in one file system that the job is allowed to make.
 
-    Made by `of_output`, `of_staging` and `of_source`, which check them all and touch nothing.
+    Made by `of_output`, `of_staging` and `of_source`, which check all of them and touch nothing.
     """
 
     moves: Sequence[Move]
@@ -66,7 +66,7 @@ class FileChanges:
 
     @classmethod
     def of_own_files(cls, paths: Sequence[tuple[OutputBounds, str]]) -> Self:
-        """Return the deletes of files that runs have published, each with the bounds of its output; one store's.
+        """Return the deletes of files that runs have published, each with the bounds of its output; all in one store.
 
         Raises:
             OutOfBoundsError: a file is none that its run published, or a link leads elsewhere.
@@ -112,7 +112,7 @@ class FileChanges:
     # ---- make them
 
     def move(self, then: Callable[[Move, bool], None]) -> None:
-        """Make the moves, as fast as the store bears; `then` is given each, and whether its source was there."""
+        """Make the moves, as fast as the store allows; `then` gets each, and whether its source was there."""
         self._files.pace.each(lambda move: self._files.move(*move), self.moves, then)
 
     def delete(
@@ -121,7 +121,7 @@ class FileChanges:
         *,
         only: Collection[str] | None = None,
     ) -> None:
-        """Make the deletes, or `only` some, as fast as the store bears; `then` is told each, and if it was there."""
+        """Make the deletes, or `only` some, as fast as the store allows; `then` gets each, and whether it was there."""
         wanted = self.deletes if only is None else [path for path in self.deletes if path in only]
         self._files.pace.each(self._files.delete, wanted, then)
 
@@ -131,17 +131,18 @@ class FileChanges:
             self._files.remove(folder)
 
     def delete_one(self, path: str) -> bool:
-        """Delete one of the files that were checked; return whether it was there."""
+        """Delete one of the checked files; return whether it was there."""
         if path not in self._checked:
             raise MisuseError(f"{path!r} was not checked before it was to be deleted. Nothing was changed.")
         return self._files.delete(path)
 
     def move_to_free(self, source: str, target: str) -> bool:
-        """Move a file to a name that was free when it was looked at, and may have been taken since by another job.
+        """Move a file to a name that was free when checked, and that another job may have taken since.
 
-        Returns False where the file went meanwhile.
+        Return False if the file is gone meanwhile.
 
-        A disk gives a name to one job alone: an empty file holds it until the move. A store is asked again just before.
+        A local disk gives a name to one job only: an empty file reserves it until the move. An object store is asked
+        again just before.
 
         Raises:
             FileExistsError: the name is taken. OSError: the file can't be moved.
@@ -159,7 +160,7 @@ class FileChanges:
         try:
             is_moved = self._files.move(source, target)
         finally:
-            with suppress(OSError):  # what the move says is told, and not this
+            with suppress(OSError):  # the error of the move is the one to report
                 if not is_moved and os.path.getsize(target) == 0:
                     os.unlink(target)
         return is_moved
@@ -197,7 +198,7 @@ class _Links:
 
 
 def check_staging(territory: Territory, roots: Iterable[str]) -> None:
-    """Check all folders that the head lists as staging roots, before any of them is looked into.
+    """Check all folders that the head lists as staging roots, before any of them is listed.
 
     Raises:
         OutOfBoundsError: one is none of this job.

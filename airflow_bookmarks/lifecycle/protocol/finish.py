@@ -1,4 +1,4 @@
-"""Finish: what the worker does when the driver process has ended. It plans nothing."""
+"""Finish an execution: what the worker does when the driver process has ended. It plans nothing."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ log = logging.getLogger(__name__)
 
 
 class ExecutionOutcome(Enum):
-    """What an execution has come to."""
+    """The outcome of an execution."""
 
     NOT_BEGUN = auto()
     NOT_COMMITTED = auto()
-    PARTLY_DUE = auto()  # what is to be published is not its last run: a batch, or what an earlier attempt had written
+    PARTLY_DUE = auto()  # the run to publish is not its last run: a batch, or one that an earlier attempt had written
     DUE = auto()
     FINISHED = auto()
 
 
 def outcome(store: BookmarkStore, job: str, run_id: str) -> tuple[ExecutionOutcome, Snapshot]:
-    """Say what an execution has come to: whether it began, committed, and whether its publish is due or done."""
+    """Return the outcome of an execution: whether it began, committed, and whether its publish is due or done."""
     seen = store.look(job, run_id)
     if seen.execution is None or seen.execution.attempt == 0 or seen.head is None:
         return ExecutionOutcome.NOT_BEGUN, seen
@@ -55,9 +55,9 @@ def outcome(store: BookmarkStore, job: str, run_id: str) -> tuple[ExecutionOutco
 
 
 def finish(store: BookmarkStore, job: str, caller: RunIdentity, machine: RunEnvironment) -> Summary:
-    """Make sure that the execution has published, publishing what it committed; return its last run.
+    """Make sure that the execution has published, by publishing what it committed; return its last run.
 
-    Call it only after the driver process has ended: the worker takes the lease of its attempt over.
+    Call it only after the driver process has ended: the worker takes over the lease of its attempt.
 
     Raises:
         NotCommittedError: the driver never began, or ended without a commit: nothing moved.
@@ -91,7 +91,7 @@ def finish(store: BookmarkStore, job: str, caller: RunIdentity, machine: RunEnvi
 
 
 def last_part(store: BookmarkStore, job: str, seen: Snapshot) -> int | None:
-    """Return the last run of an execution that is not finished, if it is one after which the execution goes on.
+    """Return the last run of an execution that is not finished, if the execution goes on after it.
 
     None where the execution has committed none, or its last run was the last of an earlier series of tries.
     """
@@ -114,7 +114,7 @@ def publish_due(store: BookmarkStore, job: str, caller: RunIdentity, machine: Ru
     check_staging(Territory(store.namespace, job), () if seen.head is None else seen.head.staging)
     lease = seen.head.lease if seen.head is not None else None
     if lease is not None and lease.run_id != caller.run_id and machine.clock() < lease.expires_at:
-        # A living run of another execution publishes what is due before it plans: its job is not to be taken.
+        # A living run of another execution publishes what is due before it plans, so its job must not be taken.
         raise JobBusyError(job, lease.run_id, lease.attempt, lease.since, lease.expires_at)
     replays = seen.execution.replaying if seen.execution is not None else None
     holding = store.take(job, caller, seen, machine.lease_time, replays=replays)
@@ -127,7 +127,7 @@ def publish_due(store: BookmarkStore, job: str, caller: RunIdentity, machine: Ru
         publish_run(store, holding, due, machine)
         store.mark(holding, due, is_own=True)
     except (PublishError, OutOfBoundsError):
-        store.release(holding)  # nobody has to wait for the end of a lease that nobody works under
+        store.release(holding)  # no other run has to wait for the end of a lease whose driver has ended
         raise
     sweep_after_mark(store, job, holding.base.staging, due.key.fence)
 
@@ -139,7 +139,7 @@ def _due_run(store: BookmarkStore, job: str, seen: Snapshot) -> Run | None:
 
 
 def side_summary(store: BookmarkStore, job: str, caller: RunIdentity, option: str) -> Summary:
-    """Return what a pause or disable run did, from its side record; without one (it left none) nothing is claimed."""
+    """Return the summary of a pause or disable run from its side record; without one, it claims nothing."""
     records: list[dict[str, Any]] = store.sides(job)
     made = [
         Summary(

@@ -1,4 +1,4 @@
-"""Keeping the lease: a thread renews it while the driver works. For liveness only; safety is in the fence."""
+"""Keep the lease: a thread renews it while the driver works. This is for liveness only; safety is in the fence."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ LEASE_TIME = timedelta(seconds=120)
 
 @dataclass(frozen=True, slots=True)
 class RunEnvironment:
-    """What a run uses of the machine it runs on: time, sleep, threads, and the fault hook of tests.
+    """What a run uses of its machine: time, sleep, threads, and the fault hook of tests.
 
-    `wait` waits for an event up to so many seconds and says whether it was set, in the thread of the renewer.
+    `wait` waits for an event up to so many seconds and returns whether it was set, in the thread of the renewer.
     """
 
     clock: Callable[[], datetime] = utc_now
@@ -61,7 +61,7 @@ class Renewer:
         self._holding = holding
 
     def rest(self) -> None:
-        """Renew nothing until `switch`: the holding is about to be replaced by an own transaction."""
+        """Renew nothing until `switch`: a transaction of this run is about to replace the holding."""
         self._holding = None
 
     def stop(self) -> None:
@@ -75,7 +75,7 @@ class Renewer:
                 return
 
     def renew_once(self) -> None:
-        """Renew now; a store that does not answer is tried again next time, a lost fence is kept for the run to see."""
+        """Renew now; a store that does not answer is tried again next time; a lost fence is kept for the run to see."""
         holding = self._holding
         if holding is None or self._stop.is_set():
             return

@@ -1,4 +1,4 @@
-"""New names: what is new is refused one that may look like another, or that the store's `names` do not allow."""
+"""Check new names: refuse one that may look like an existing one, or that the store's `names` does not allow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RECENT = 100  # runs
 
 
 def check_job_name(store: BookmarkStore, job: str, head: Head | None) -> None:
-    """Check the name of a job that is about to be taken, and the namespace of the first one.
+    """Check the name of a job that is about to be taken, and that of the namespace with its first job.
 
     Raises:
         NameInvalidError: the job is new, and its name may look like another one, or is not in ASCII and has to be.
@@ -35,7 +35,7 @@ def check_job_name(store: BookmarkStore, job: str, head: Head | None) -> None:
 
 
 def check_part_name(store: BookmarkStore, job: str, kind: str, name: str, head: Head) -> None:
-    """Check the name of a context or output of a run; those of recent runs are known.
+    """Check the name of a context or output of a run; names in recent runs are known.
 
     Raises:
         NameInvalidError: it is new, and may look like another one, or is not in ASCII and has to be.

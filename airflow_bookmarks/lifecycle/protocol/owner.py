@@ -1,7 +1,7 @@
 """Owners of jobs: bound by the first run of a DAG, and checked before every run.
 
-A run by hand, of no DAG, neither binds an owner nor is refused. The protocol knows nothing of owners: it is a check
-before a take, and the take proves that the owner is still the one that was looked at.
+A manual run, outside a DAG, neither binds an owner nor is refused. The protocol knows nothing of owners: they are
+checked before a take, and the take proves that the owner has not changed since.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def owner_of(store: BookmarkStore, job: str, head: Head | None) -> str | None:
-    """Return the DAG that a job belongs to, None where it belongs to none.
+    """Return the DAG that owns a job; None if it has no owner.
 
-    Its head says so; where an earlier version wrote that, the index entry does, for which it is read.
+    The head says it; if an earlier version wrote the head, the index entry does, and is read for it.
     """
     if head is not None and head.owner is not None:
         return head.owner
@@ -31,9 +31,10 @@ def owner_of(store: BookmarkStore, job: str, head: Head | None) -> str | None:
 
 
 def owner_to_bind(store: BookmarkStore, job: str, head: Head | None, caller: RunIdentity) -> str | None:
-    """Return the DAG that a take of a job is to bind as its owner, None where it binds nothing.
+    """Return the DAG that a take of a job is to bind as its owner; None if it binds none.
 
-    Of a virtual shard that begins, that is the DAG to which the others belong, and of a whole job that of its shards.
+    For a virtual shard that begins, that is the DAG that owns the others; for a whole job, the one that owns its
+    shards.
 
     Raises:
         OwnerError: the job belongs to another DAG, which does not share it.
@@ -42,7 +43,7 @@ def owner_to_bind(store: BookmarkStore, job: str, head: Head | None, caller: Run
         return None
     owner = check_owner(store, job, head, caller)
     if head is None or head.owner is None:
-        # Without its index entry nobody can say whose it was, and the commit is refused.
+        # Without its index entry the owner is unknown, and the commit is refused.
         is_lost = head is not None and store.index_entry(job) is None
         return None if is_lost else owner or caller.dag_id
     return None
@@ -68,7 +69,7 @@ def check_owner(store: BookmarkStore, job: str, head: Head | None, caller: RunId
 
 
 def owner_of_kin(store: BookmarkStore, job: str) -> str | None:
-    """Return the DAG to which what has one owner with a job belongs; see `_kin`. None where it belongs to none."""
+    """Return the owner of the jobs that share one with this job; see `_kin`. None if they have none."""
     return _owner_among(store, _kin(store, job))
 
 
@@ -76,20 +77,20 @@ def _owner_among(store: BookmarkStore, heads: Mapping[str, Head]) -> str | None:
     named = next((head.owner for head in heads.values() if head.owner is not None), None)
     if named is not None or not heads:
         return named
-    # Where an earlier version wrote the heads, the index entries say it.
+    # If an earlier version wrote the heads, the index entries say it.
     entries = store.table.get([store.keys(job).index for job in heads])
     return next((owner for entry in entries.values() if (owner := owner_in(entry)) is not None), None)
 
 
 def _kin(store: BookmarkStore, job: str) -> Mapping[str, Head]:
-    """Return the heads of what has one owner with a job: its virtual shards, or the others and the whole of a shard.
+    """Return the heads of the jobs that share an owner with a job: its shards, or for a shard the others and the whole.
 
     A change of the whole is one of its shards, so whoever takes the one name takes the others too.
     """
     whole = sharded_name(job) or job
     try:
         names = [whole, *shard_names(whole)]
-    except NameInvalidError:  # too long a name for a sharded job
+    except NameInvalidError:  # the name is too long for a sharded job
         return {}
     return store.heads([name for name in names if name != job])
 

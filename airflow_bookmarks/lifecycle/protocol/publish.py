@@ -1,4 +1,4 @@
-"""Publish: make what a committed run staged visible. It can be repeated, and finished by anyone.
+"""Publish: make what a committed run staged visible. It can be repeated, and finished by any process.
 
 move each staged file to its name in the target   one request each, which fails when its source is gone; where the
                                                   file system bears it, several at a time, in any order
@@ -36,7 +36,7 @@ _PROGRESS_EVERY_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """How the message of a publish that failed ends: what stays as it is, and what to do.
+    """How the message of a failed publish ends: what stays as it is, and what to do.
 
     `failed` is said where a file can't be moved or deleted, `lost` where what was staged is gone.
     """
@@ -78,7 +78,7 @@ def publish_run(store: BookmarkStore, holding: LeaseGrant, run: Run, machine: Ru
 
 
 def _listed(store: BookmarkStore, job: str, run: Run) -> dict[str, FileChanges]:
-    """Return what the publish of each output changes, all of it checked; none where nothing was staged.
+    """Return what the publish of each output changes, checked; none if nothing was staged.
 
     Nothing is staged by an empty run, nor for a sink that commits by itself.
     """
@@ -102,7 +102,7 @@ def check_publishable(
     *,
     replayed: Sequence[int] = (),
 ) -> None:
-    """Make sure that a run may publish an output as it is about to commit it: else it could never be finished.
+    """Make sure that a run may publish an output that it is about to commit: otherwise it could never be finished.
 
     Args:
         replayed: of a replay, the fences under which its run has published before.
@@ -140,7 +140,7 @@ def move_all(changes: FileChanges, what: str, machine: RunEnvironment, closing: 
         changes.move(note)
     except OSError as error:
         raise PublishError(f"{what}: {error}. {closing.failed}") from error
-    # A source that is gone was moved by an earlier try: its target must be there then.
+    # If a source is gone, an earlier try moved it: its target must be there then.
     found = changes.stat([target for _, target in gone])
     lost = [source for (source, _), info in zip(gone, found, strict=True) if info is None]
     if lost:
@@ -152,7 +152,7 @@ def move_all(changes: FileChanges, what: str, machine: RunEnvironment, closing: 
 
 
 class _Progress:
-    """Logs how far a long step is: every so many files, or every so many seconds, whichever comes first."""
+    """Logs the progress of a long step: every so many files or seconds, whichever comes first."""
 
     def __init__(self, what: str, total: int, machine: RunEnvironment) -> None:
         self._what, self._total, self._machine = what, total, machine
@@ -169,7 +169,7 @@ class _Progress:
 
 
 def delete_all(changes: FileChanges, what: str, machine: RunEnvironment, closing: Closing = COMMITTED) -> None:
-    """Delete what a run has replaced, once all that it staged is moved; arguments as of `move_all`.
+    """Delete what a run has replaced, once everything that it staged is moved; for the arguments see `move_all`.
 
     Raises:
         PublishError: a file can't be deleted.
@@ -195,7 +195,7 @@ def sweep(territory: Territory, root: str, fence: int) -> None:
 
 
 def sweep_before_plan(store: BookmarkStore, job: str, staging: Iterable[str], fence: int) -> None:
-    """Sweep what lower fences staged, after recovery; leave a root that is out of reach, if nothing can come of it.
+    """Sweep what lower fences staged, after recovery; skip a root that is out of reach, if that is harmless.
 
     Only what is committed is ever moved, and all of that is published by now, but for a publish that a forced rewind
     has dropped: its driver, if it lives and reaches the root, could still move files into a target after this run has
@@ -225,7 +225,7 @@ def sweep_before_plan(store: BookmarkStore, job: str, staging: Iterable[str], fe
 
 
 def sweep_after_mark(store: BookmarkStore, job: str, staging: Iterable[str], fence: int) -> None:
-    """Sweep each root that can be reached: the run is published, so what stays anywhere is rubbish, and no failure.
+    """Sweep each root that can be reached: the run is published, so leftovers are harmless and no failure.
 
     The sweep of the next begin takes it: see `sweep_before_plan`.
     """

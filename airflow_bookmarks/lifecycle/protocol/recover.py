@@ -27,14 +27,14 @@ log = logging.getLogger(__name__)
 
 
 class CommittingSink(Protocol):
-    """A sink that commits by itself, as recovery sees it."""
+    """A sink that commits by itself, as seen by recovery."""
 
     def burn(self, holding: LeaseGrant, run: Run, output: str) -> None:
         """Make every token with a fence below the holding's unusable."""
         ...
 
     def landed(self, run: Run, output: str) -> bool:
-        """Say whether rows lie under the run's token; asked only after `burn`.
+        """Return whether rows lie under the run's token; called only after `burn`.
 
         Ask for the token of each of `run.fences`: a run that was taken over before has a fence of its own and the rows
         of the one that wrote them, and whoever took it over may have died before its commit.
@@ -86,8 +86,8 @@ def recover(
 def check_known_sinks(job: str, run: Run, sinks: Mapping[str, CommittingSink] | None = None) -> None:
     """Make sure that all sinks of a run that is not settled are known here.
 
-    To give up an open run whose rows may have landed would let them come twice; to mark a due one would lose rows that
-    its sink has still to publish.
+    Giving up an open run whose rows may have landed would duplicate them; marking a due one would lose rows that its
+    sink still has to publish.
 
     Raises:
         SinkUnknownError: one is not.
@@ -105,10 +105,10 @@ def check_known_sinks(job: str, run: Run, sinks: Mapping[str, CommittingSink] | 
 
 
 def check_known_sources(job: str, run: Run) -> None:
-    """Make sure that all sources of an open run are of kinds that are known here.
+    """Make sure that the kinds of all sources of an open run are known here.
 
-    Its plan can't be read then. And to give it up may lose input: a source that can't be read twice (a queue, a stream)
-    was drained when the run was planned, and only its own kind knows where that lies.
+    Otherwise its plan can't be read. And giving it up may lose input: a source that can't be read twice (a queue, a
+    stream) was drained when the run was planned, and only its own kind knows where that lies.
 
     Raises:
         SourceUnknownError: one is not.
@@ -122,12 +122,12 @@ def check_known_sources(job: str, run: Run) -> None:
 
 
 def unknown_sources(run: Run) -> Mapping[str, str]:
-    """Return by context the kinds of source of a run that this version does not know."""
+    """Return the kinds of source of a run that this version does not know, by context."""
     return {ctx: plan.kind for ctx, plan in sorted(run.plans.items()) if find_kind(plan.kind) is None}
 
 
 def made_by(run: Run) -> str:
-    """Return in parentheses which version made a run; empty where it is not recorded."""
+    """Return in parentheses the version that made a run; empty if it is not recorded."""
     return f" ({run.runtime_version})" if run.runtime_version else ""
 
 
@@ -137,7 +137,7 @@ def finish_publish(
     machine: RunEnvironment,
     sinks: Mapping[str, CommittingSink] | None = None,
 ) -> LeaseGrant:
-    """Publish and mark the run that the head names as due, in whatever epoch it was made."""
+    """Publish and mark the run that the head names as due, whatever its epoch."""
     key = holding.base.publishing
     if key is None:
         raise PublishError(f"job {holding.job!r} has no publish due")

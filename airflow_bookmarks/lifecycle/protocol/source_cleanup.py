@@ -1,9 +1,9 @@
-"""Archive: delete or move away what a run has read, once it is published.
+"""Delete or archive what a run has read, once it is published.
 
 mark -> is history still ours? -> look at some files -> delete or move those that are as they were read -> again
 
-It is the driver's last step, and a kindness: whatever fails is said and left where it is, and the run stays published.
-What a driver leaves (it died after the mark, or somebody else made the mark) the next run of the job finds: it is
+This is the driver's last step, and best-effort: a failure is logged, the file stays, and the run remains published. The
+next run of the job finds what a driver left (it died after the mark, or another process made the mark): the file is
 listed, the ledger knows it, and the plan of one of the last runs names it.
 """
 
@@ -51,17 +51,17 @@ StillWanted = Callable[[Listing], tuple["npt.NDArray[np.bool_]", Sequence[str]]]
 OnPublished = Literal["keep", "delete", "archive"]
 
 ON_PUBLISHED = "on_published"  # among the facts of a plan: what is to become of its files
-IS_READ_WHOLE = "is_read_whole"  # among what a run counts of a context: False where its files stay for good
-LOOKED_BACK = 20  # runs whose plans are asked whose leftovers lie there
-_AT_A_TIME = 100  # files between two looks at the job, and between the look at a file and its end
-_GONE = "gone already"  # what became of a file that somebody else removed
-_LONGEST_NAME = 255  # bytes of one name that a file system takes
+IS_READ_WHOLE = "is_read_whole"  # among what a run counts of a context: False if its files stay for good
+LOOKED_BACK = 20  # runs whose plans are searched for leftovers
+_AT_A_TIME = 100  # files between two checks of the job, and between the check of a file and its end
+_GONE = "gone already"  # outcome of a file that was removed by others
+_LONGEST_NAME = 255  # bytes of one name that a file system accepts
 _TAIL = 100  # bytes at the end of a name that is too long, which are kept
 
 
 @dataclass(frozen=True, slots=True)
 class Disposal:
-    """What becomes of read files once the run is published: nothing, an end, or a place below `archive_to`.
+    """What happens to read files once the run is published: nothing, a delete, or a move below `archive_to`.
 
     Raises:
         OptionError: `archive_to` is missing, or given and not used.
@@ -97,14 +97,14 @@ class Disposal:
         return self.target_among(path, placed(roots))
 
     def target_among(self, path: str, place_of: Mapping[str, int]) -> str:
-        """Return what `target` does, of roots with their places: made once, for many files of many roots."""
+        """Return the function behind `target` for some roots and their places, made once for many files."""
         root = root_among(path, place_of, recursive=True)
         below = path[len(root) :].strip("/") or path.rpartition("/")[2]
         return f"{(self.archive_to or '').rstrip('/')}/{below}"
 
 
 def danger_of(archive: str, root: str) -> str | None:
-    """Return why what is archived may be new again in a folder or file that is read; None where it can't be.
+    """Return why an archived file may be new input again in a folder or file that is read; None if it can't be.
 
     Example:
         >>> [danger_of(folder, "/lake/raw") is None for folder in ("/lake/done", "/lake/raw/_done", "/lake/raw/x", "/")]
@@ -126,7 +126,7 @@ def danger_of(archive: str, root: str) -> str | None:
 
 @dataclass(slots=True)
 class _Tally:
-    """What became of the files, by a word for the log."""
+    """Counts of what became of the files, by a word for the log."""
 
     counts: Counter[str] = field(default_factory=Counter)
     first_error: str | None = None
@@ -202,7 +202,7 @@ def _unwanted(label: str, files: Listing, still_wanted: StillWanted, tally: _Tal
 
 
 def log_kept(job: str, ctx: str, disposal: Disposal, files: int, why: str) -> None:
-    """Say that read files stay where they are, for good."""
+    """Log that read files stay where they are, for good."""
     log.warning(
         "bookmark %s, context %s: on_published=%r: %d planned files stay, because %s. They count as read, and no later "
         "run puts them away: look whether their rows have arrived, then remove them by hand; or go back with "
@@ -216,10 +216,10 @@ def log_kept(job: str, ctx: str, disposal: Disposal, files: int, why: str) -> No
 
 
 def leftovers(store: BookmarkStore, holding: LeaseGrant, ctx: str, known: Listing) -> Listing:
-    """Return which known files one of the last runs has read and was to put away.
+    """Return the known files that one of the last runs has read and was to put away.
 
-    It asks only if there are known files at all, and looks at the plans of `LOOKED_BACK` runs at most. Where the option
-    is new, the files of the runs before it stay.
+    It searches only if there are known files at all, and at most the plans of `LOOKED_BACK` runs. Where the option is
+    new, the files of earlier runs stay.
     """
     waiting = {file.path: file for file in known}
     found: list[FileInfo] = []
@@ -255,9 +255,9 @@ def _last_runs(store: BookmarkStore, holding: LeaseGrant) -> list[Run]:
 
 @dataclass(frozen=True, slots=True)
 class _Ground:
-    """Where files lie, what may go and what is to become of it, and what did.
+    """Where files lie, which may go and where to, and how many did.
 
-    `mark` stands in the name of a file whose own name is taken in the archive: no other run of any job has it.
+    `mark` becomes part of a file's name if its own name is taken in the archive: it is unique to this run of this job.
     """
 
     files: FileSystem
@@ -271,12 +271,12 @@ class _Ground:
     _names: dict[str, Iterator[str]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        # Files may be named one by one, so that there are as many roots as files: each is looked at once.
+        # Files may be named one by one, so that there are as many roots as files: check each root once.
         object.__setattr__(self, "_place_of", placed(self.roots))
         object.__setattr__(self, "_real_roots", RealRoots(self.roots))
 
     def unchanged(self, part: Sequence[FileInfo]) -> list[FileInfo]:
-        """Return which of some files are as they were read; the others are counted."""
+        """Return the files that are unchanged since they were read; the others are counted."""
         same: list[FileInfo] = []
         for file, now in zip(part, self.files.stat([file.path for file in part]), strict=True):
             if now is not None and now.version == file.version:
@@ -327,12 +327,12 @@ class _Ground:
         return next(name for name in names if name not in taken)
 
     def _is_read_at(self, folder: str) -> bool:
-        """Whether a file in a folder may be input of one of the roots, also where links lead there."""
+        """Whether a file in a folder may be input of one of the roots, also by way of links."""
         spellings = self._real_roots.spellings(folder)
         return any(_is_read(f"{path.rstrip('/')}/file", [root]) for root, path in spellings.items())
 
     def dispose(self, part: Sequence[FileInfo]) -> None:
-        """Delete or archive some files that are as they were read."""
+        """Delete or archive some files that are unchanged since they were read."""
         is_deleted = self.disposal.on_published == "delete"
         targets = dict.fromkeys([file.path for file in part], None) if is_deleted else self.targets(part)
 
@@ -341,7 +341,7 @@ class _Ground:
         changes = FileChanges.of_source(self.bounds, moves, deletes)
 
         def request(file: FileInfo) -> str | OSError:
-            """Return what became of a file, in a word, or why it was left."""
+            """Return the outcome for a file, in a word, or why it was left."""
             try:
                 target = targets[file.path]
                 if target is None:

@@ -1,4 +1,4 @@
-"""Places: where a run stages its outputs, and what becomes of them at the publish."""
+"""Stage outputs: where a run stages them, and what becomes of them at the publish."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PUBLISHED_NAME = re.compile(r"run-\d+\.\d+-.+")
 
 
 def published_by_runs(paths: Iterable[str]) -> list[str]:
-    """Return those of some files in a target that runs published: their names carry number and fence of the run."""
+    """Return the files in a target that runs published: their names carry number and fence of the run."""
     return [path for path in paths if _PUBLISHED_NAME.fullmatch(path.rpartition("/")[2])]
 
 
@@ -57,7 +57,7 @@ class StagingRequest:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """What lies staged: pairs (staged file, name in the target), files that the publish deletes, and counts.
+    """What is staged: pairs (staged file, name in the target), files that the publish deletes, and counts.
 
     `rows` is None where they were not counted; `schema` is the JSON of what was written; `files` are the staged files
     in the order of the moves (None: not looked at). `without_input` is whether it was made from contexts that have
@@ -76,7 +76,7 @@ class Staged:
 def place_entry(
     namespace: str, job: str, key: RunKey, output: str, place: StagingRequest
 ) -> tuple[OutputEntry, str | None]:
-    """Return the output as it is stored before the write, and the staging root that it lies in (None: in none)."""
+    """Return the output as stored before the write, and the staging root that it lies in (None: in none)."""
     said = {} if place.when_empty is None else {WHEN_EMPTY: place.when_empty}
     facts = {**place.facts, **said}
     if place.sink not in STAGED_SINKS:
@@ -100,7 +100,7 @@ def collect_staged(
         listed = Listed(Listing.of([]))
     listing = listed.files
     hidden = listed.skipped.get(HIDDEN, 0)
-    # Looking into each folder is a request for each in an object store: only where more is hidden than Spark's mark.
+    # Listing each folder is a request for each in an object store: only if more is hidden than Spark's mark.
     if hidden > 1 or (hidden == 1 and files.stat([f"{folder}/{_MARK_OF_SPARK}"])[0] is None):
         _refuse_hidden_partitions(files, folder)
     if rows and not len(listing):

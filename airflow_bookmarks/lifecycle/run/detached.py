@@ -1,10 +1,10 @@
-"""A paused or disabled run: it reads and writes, and changes nothing of the bookmark.
+"""Paused and disabled runs: they read and write, and change nothing of the bookmark.
 
-It takes no lease, stages under places of its own that no enabled run sweeps or meets, publishes without a commit (so at
-least once), and leaves a side record that no run reads.
+Such a run takes no lease, stages in places of its own that no enabled run sweeps or uses, publishes without a commit
+(so at least once), and leaves a side record that no run reads.
 
-In batches, what one run has read is handed to the next in memory alone, so that the loop walks on as an enabled one
-does, while the bookmark stays where it is.
+In batches, each run hands what it has read to the next in memory only, so that the loop advances like an enabled one,
+while the bookmark stays where it is.
 """
 
 from __future__ import annotations
@@ -74,14 +74,14 @@ log = logging.getLogger(__name__)
 
 
 class _WindowWalk:
-    """Where the contexts of a loop of side runs stand: positions that no state has, with what they refer to."""
+    """Where the contexts of a loop of side runs stand: positions that are never stored, with what they refer to."""
 
     def __init__(self) -> None:
         self.found: dict[str, PlanInput] = {}
         self._blobs: dict[str, bytes] = {}
 
     def move(self, ctx: str, before: PlanInput, position: Position) -> None:
-        """Let the next run of the loop go on from `position`, to which a plan from `before` has led."""
+        """Let the next run of the loop go on from `position`, the result of a plan from `before`."""
         self._blobs |= position.blobs
         load = before.load if ctx in self.found else self._with_own(before.load)
         self.found[ctx] = replace(before, position=position.body, load=load, watermark=position.watermark)
@@ -145,7 +145,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
         start: Start = BEGINNING,
         in_batches: bool = False,
     ) -> DetachedRun:
-        """Look at the bookmark (of a disable only: whose it is); resolve the window of a pause.
+        """Read the bookmark (for a disable, only its owner); resolve the window of a pause.
 
         `start` is where a pause of a job without a bookmark begins; disable reads all. `in_batches`: where a bound has
         left something over, another run goes on after this one (`following`). A pause over a window is one run: it
@@ -199,7 +199,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
 
     @property
     def has_input(self) -> bool:
-        """Whether a context that was planned up to now has anything to read."""
+        """Whether a context that was planned so far has anything to read."""
         return any(not plan.is_empty for _, plan, _ in self._sources.values())
 
     @property
@@ -209,7 +209,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
 
     @property
     def compares_columns(self) -> bool:
-        """Whether the columns of a read are held against those of the run before, where `schema_before` knows them."""
+        """Whether the columns of a read are compared with those of the run before, if `schema_before` knows them."""
         return True
 
     @property
@@ -299,7 +299,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
         return plan
 
     def dispose(self, ctx: str, disposal: Disposal) -> None:
-        """Do nothing but say so: a run that leaves the bookmark where it is leaves the files where they are."""
+        """Only log it: a run that leaves the bookmark where it is leaves the files where they are."""
         log.info(
             "bookmark %s, context %s: on_published=%r means nothing with option %s: read files stay where they are",
             self._job,
@@ -313,11 +313,11 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
 
     @guarded
     def set_greatest(self, ctx: str, greatest: Greatest) -> None:
-        """Keep for the side record the greatest value that was read of a column."""
+        """Keep the greatest value that was read of a column, for the side record."""
         self._greatest[ctx] = greatest
 
     def schema_before(self, ctx: str) -> str | None:
-        """Return the schema (JSON) of the run from which a planned context goes on; None for a window, and disable."""
+        """Return the schema (JSON) of the run from which a planned context goes on; None for a window or a disable."""
         found = self._found.get(ctx)
         return None if found is None or found.position is None else self.known_schema(ctx)
 
@@ -339,12 +339,12 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
 
     @guarded
     def set_failed(self, ctx: str, error: str) -> None:
-        """Keep that a planned context could not be read: this run can't publish, also where the error is caught."""
+        """Record that a planned context could not be read: this run can't publish, even if the error is caught."""
         self._failures[ctx] = error
 
     @guarded
     def set_rows(self, ctx: str, rows: int | None) -> None:
-        """Keep how many rows were read from a context (None: not known)."""
+        """Keep the number of rows that were read from a context (None: not known)."""
         self._rows[ctx] = rows
 
     @guarded
@@ -364,7 +364,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
 
     @guarded
     def staged(self, output: str, staged: Staged) -> None:
-        """Say what lies staged for an output."""
+        """Record what is staged for an output."""
         self._staged[output] = staged
         self._note_written(output)
         self._machine.at(Failpoint.STAGED)
@@ -396,7 +396,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
             contexts = self._facts_of(plans)
             self._leave_record(contexts, outputs, replaced)
         finally:
-            self._sweep()  # nobody comes back for what a side run has staged
+            self._sweep()  # no later run looks for what a side run has staged
         return Summary(
             job=self._job,
             namespace=self._store.namespace,
@@ -456,7 +456,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
         return is_published(increment, {**place.facts, **_said(place)}, self._staged[name])
 
     def _changes(self, increment: Increment) -> dict[str, FileChanges]:
-        """Return what publishing changes, all of it checked before the first of it.
+        """Return what publishing changes, all of it checked before the first change.
 
         Raises:
             OutOfBoundsError: a link leads out of a target, or a whole file system or bucket is overwritten.
@@ -504,7 +504,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
         )
 
     def _replaced(self, increment: Increment) -> dict[str, Payload]:
-        """Return by output the list of the published files that this run replaces.
+        """Return the published files that this run replaces, by output.
 
         Raises:
             PublishError: there are such files in an output that was not asked to replace them.
@@ -527,7 +527,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
         return replaced
 
     def _note_replaced(self, replaced: Mapping[str, Payload]) -> None:
-        """Store what is about to be replaced, before the first of it is deleted; without an attempt nothing is done."""
+        """Store what is about to be replaced, before the first of it is deleted; without an attempt, do nothing."""
         if replaced:
             record: dict[str, Any] = {"option": self.option.value, "run_id": self._caller.run_id, "attempt": 0}
             record |= {"contexts": {}, "outputs": {}}
@@ -553,12 +553,12 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
     def _sweep(self) -> None:
         for _, folder in self._places.values():
             if not folder:
-                continue  # its sink is no folder
+                continue  # its sink is not a folder
             staging = folder.rpartition("/")[0]
             try:
                 FileChanges.of_staging(StagingBounds(self._territory, self._item), [staging]).remove()
             except (BookmarkError, OSError) as error:
-                # How the run ended is what the user has to see, not this.
+                # The user has to see how the run ended, not this.
                 log.warning(
                     "bookmark %s: what the %s run staged could not be removed: %s. Readers don't see it; remove %s",
                     self._job,

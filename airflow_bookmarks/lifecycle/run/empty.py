@@ -1,7 +1,7 @@
 """Empty runs: the worker commits a run that has nothing to read, so that Spark need not start for it.
 
-The sources are those that the newest run recorded; see `airflow_bookmarks.lifecycle.inspect.pending`. They are looked
-at twice: first without the lease, which is cheap and tells that Spark is needed, then under it, as every run plans.
+The sources are those that the newest run recorded; see `airflow_bookmarks.lifecycle.inspect.pending`. They are checked
+twice: first without the lease, which is cheap and tells whether Spark is needed, then under it, as every run plans.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 def log_pending(seen: PendingInput) -> None:
-    """Say what was looked at, and what was found: one line for each context."""
+    """Log what was checked, and what was found: one line for each context."""
     for context in seen.contexts:
         if context.unknown is not None:
             found = f"not known: {context.unknown}"
@@ -50,7 +50,7 @@ def log_pending(seen: PendingInput) -> None:
 def commit_empty(
     store: BookmarkStore, job: str, caller: RunIdentity, machine: RunEnvironment, manifest_uri: str | None = None
 ) -> Summary | None:
-    """Make a run that reads nothing; None where there is something to read after all, and Spark has to run.
+    """Make a run that reads nothing; return None if there is something to read after all, and Spark has to run.
 
     So it has where something is left out that the script, which may say otherwise today, could let in, and where the
     script makes something without new input: behind `job.state`, or by `when_empty="publish"`; and where an earlier run
@@ -83,11 +83,11 @@ def _surprise(store: BookmarkStore, run: ActiveRun, manifest_uri: str | None) ->
             run.write_manifests(Manifests.of(manifest_uri, run.job, run.execution_id))
         return _planned(store, run)
     except (ManifestError, OptionError, SourceError) as error:
-        return str(error)  # the driver meets it as well, and can say more
+        return str(error)  # the driver meets it too, and can say more
 
 
 def _planned(store: BookmarkStore, run: ActiveRun) -> str | None:
-    """Plan each context as the newest run recorded it; return why the run is not empty, None where it is."""
+    """Plan each context as the newest run recorded it; return why the run is not empty, None if it is."""
     head = store.head(run.job)
     recent = recent_runs(store, run.job, head)
     more = made_without_input(head, recent)

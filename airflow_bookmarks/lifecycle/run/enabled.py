@@ -1,4 +1,4 @@
-"""An enabled run, from begin to mark: what a driver does with the bookmark, without Spark.
+"""Enabled runs, from begin to mark: what a driver does with the bookmark, without Spark.
 
 begin -> recover -> plan(ctx) ... place(output) ... staged(output) -> commit -> publish -> mark -> sweep
 
@@ -110,7 +110,7 @@ class Planned:
 class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites):
     """A run that holds the job's lease. Made by `ActiveRun.begin`; ends with `commit` or `abort`.
 
-    `skipped` and metrics are kept per context; nothing that was left out is silent.
+    `skipped` and metrics are kept per context; nothing is left out silently.
     """
 
     option = Option.ENABLE
@@ -231,7 +231,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
 
     @property
     def _run_key(self) -> RunKey:
-        """Under what this run stages and publishes."""
+        """The name under which this run stages and publishes."""
         return self._holding.key
 
     def _payloads(self, bodies: Mapping[str, bytes], most_bytes: int | None = None) -> dict[str, Payload]:
@@ -294,7 +294,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         try:
             check_alone(self.job, ctx, source, others, disposing)
         except OptionError:
-            for name in disposing:  # where the script goes on all the same
+            for name in disposing:  # the script goes on nevertheless
                 self.keep_files(name, f"context {ctx!r}, which was refused, reads them as well")
             raise
         if ctx in disposing and is_first_run(self._holding.base):
@@ -315,7 +315,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
 
     @property
     def has_input(self) -> bool:
-        """Whether a context that was planned up to now has anything to read."""
+        """Whether a context that was planned so far has anything to read."""
         return any(not context.plan.is_empty for context in self._contexts.values())
 
     @property
@@ -325,15 +325,15 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
 
     @property
     def compares_columns(self) -> bool:
-        """Whether the columns of a read are held against those of the run before."""
+        """Whether the columns of a read are compared with those of the run before."""
         return True
 
     @guarded
     def quarantine(self, ctx: str, corrupt: Mapping[str, str]) -> FilePlan:
         """Leave planned files that can't be parsed out of the plan of a context; return what is left of it.
 
-        Call it before anything of the context is read or written. The plan is stored anew, so that whoever goes on with
-        this run, or makes it again, reads none of them; that they were found is part of the position after this run.
+        Call it before anything of the context is read or written. The plan is stored anew, so that a run which takes
+        over or replays this one reads none of them; that they were found is part of the position after this run.
 
         Args:
             corrupt: the error of each of these files, by its path.
@@ -352,11 +352,11 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
 
     @guarded
     def dispose(self, ctx: str, disposal: Disposal) -> None:
-        """Say what becomes of the files of a context once this run is published; before it is planned."""
+        """Set what becomes of the files of a context once this run is published; called before it is planned."""
         self._disposals[ctx] = disposal
 
     def keep_files(self, ctx: str, why: str) -> None:
-        """Let the files of a context stay after all, for good: it is not known that all of them were read."""
+        """Let the files of a context stay after all, for good: not all of them are known to have been read."""
         self._kept[ctx] = why
 
     def _plan_source(
@@ -412,22 +412,22 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
 
     @guarded
     def set_schema(self, ctx: str, schema: str, change: Mapping[str, Any] | None = None) -> None:
-        """Keep the schema (JSON) with which a context was read, for later runs; and how it differs from before."""
+        """Keep the schema (JSON) with which a context was read, for later runs, and how it differs from before."""
         self._contexts[ctx].schema, self._contexts[ctx].schema_change = schema, change
 
     @guarded
     def set_failed(self, ctx: str, error: str) -> None:
-        """Keep that a planned context could not be read: this run can't commit, also where the error is caught."""
+        """Record that a planned context could not be read: this run can't commit, even if the error is caught."""
         self._contexts[ctx].failure = error
 
     @guarded
     def set_rows(self, ctx: str, rows: int | None) -> None:
-        """Keep how many rows were read from a context (None: not known)."""
+        """Keep the number of rows that were read from a context (None: not known)."""
         self._rows[ctx] = rows
 
     @guarded
     def set_greatest(self, ctx: str, greatest: Greatest) -> None:
-        """Keep the greatest value that was read of the column whose values are the watermark of a context."""
+        """Keep the greatest value that was read of the column that gives the watermark of a context."""
         self._greatest[ctx] = greatest
 
     # ---- place, stage
@@ -463,11 +463,11 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         return entry.place
 
     def _listed_before(self, output: str, place: StagingRequest) -> Mapping[str, OutputEntry]:
-        """Return what is to be stored with the place of a sink that commits by itself; nothing for any other.
+        """Return what to store with the place of a sink that commits by itself; nothing for any other.
 
-        Whoever finds its rows takes the run over, with what is staged and what `job.state` is: so by then all else is
-        staged, and listed. And the input is looked at for the last time, because rows that have landed can't be taken
-        back.
+        Another process that finds its rows takes the run over, with what is staged and what `job.state` is: so by then
+        everything else is staged, and listed. The input is checked one last time, because rows that have landed can't
+        be taken back.
         """
         if self._landing is not None:
             raise MisuseError(
@@ -482,7 +482,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         return self._output_entries(increment_of(self._landing, state_changed=True))
 
     def _state_entry(self) -> StateEntry | None:
-        """Return `job.state` as it is now; None where the run has not used it."""
+        """Return `job.state` as it is now; None if the run has not used it."""
         values = self._states.encoded()
         if values is None:
             return None
@@ -509,7 +509,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
 
     @guarded
     def staged(self, output: str, staged: Staged) -> None:
-        """Say what lies staged for an output: nothing of it is visible before the commit."""
+        """Record what is staged for an output: nothing of it is visible before the commit."""
         self._staged[output] = staged
         self._note_written(output)
         self._machine.at(Failpoint.STAGED)
@@ -608,7 +608,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         return run
 
     def leave(self) -> None:
-        """Give the job back between two runs of an execution that is not finished; elsewhere it does nothing."""
+        """Give the job back between two runs of an execution that is not finished; otherwise do nothing."""
         if self._next is None:
             return
         self._holding, self._next = self._next, None
@@ -627,7 +627,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         for ctx, context in self._contexts.items():
             plan = recheck_plan(self.job, ctx, context.source, context.plan, context.on_missing)
             if plan is not context.plan:
-                # Whoever takes this run over, or makes it again, must not read what it leaves to the next one.
+                # A run that takes this one over, or replays it, must not read what it leaves to the next one.
                 self._store_plan(ctx, context.source, context.found, plan)
             plans[ctx] = plan
         return plans
@@ -662,7 +662,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         )
 
     def _state_into(self, contexts: dict[str, ContextState]) -> Mapping[str, Payload]:
-        """Let `job.state` be one of the contexts after this run, if it has changed; return what is stored of it."""
+        """Make `job.state` one of the contexts after this run, if it has changed; return what is stored of it."""
         states = self._states.changed()
         if states is None:
             return {}
@@ -678,7 +678,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         return position_at_start(self._contexts[ctx].found, plan) if position is None and is_new else position
 
     def _store_relocated(self, found: PlanInput) -> None:
-        """Store what a position after a move of files refers to; that of the commit does not hold it as its own."""
+        """Store what a position refers to after a move of files; the commit's position does not hold it as its own."""
         for data in () if found.moved is None else found.moved.position.blobs.values():
             self._store.blobs.put(data)
 
@@ -742,7 +742,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         return {"contexts": contexts, "seconds": self._stopwatch.seconds()}
 
     def _schemas_after(self, moved: Mapping[str, Position]) -> dict[str, bytes]:
-        """Return the schemas with which contexts were read; of one that moved unread, that before."""
+        """Return the schemas with which contexts were read; for a context that moved unread, the one before."""
         schemas = {ctx: context.schema for ctx, context in self._contexts.items()}
         for ctx in moved:
             if schemas[ctx] is None and self._contexts[ctx].found.position is not None:
@@ -750,7 +750,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         return {ctx: schema.encode() for ctx, schema in schemas.items() if schema is not None}
 
     def _schemas_before(self, adopted: Run) -> dict[str, bytes]:
-        """Return the schemas that a run which is taken over goes on with: with which it read died with its driver."""
+        """Return the schemas that a taken-over run goes on with: those with which it read died with its driver."""
         goes_on = [ctx for ctx, entry in adopted.plans.items() if not entry.facts.get(STARTS_OVER)]
         known = {ctx: self._reader.known_schema(ctx) for ctx in goes_on}
         return {ctx: schema.encode() for ctx, schema in known.items() if schema is not None}
@@ -770,7 +770,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
                 moved[ctx] = position
                 state = ContextState(entry.kind, entry.fingerprint, self._holding.key)
                 before = None if entry.facts.get(STARTS_OVER) else self._reader.state(ctx)
-                # What its rows were nobody knows any more: the watermark of a column stays where it was.
+                # The content of its rows is unknown by now: the watermark of a column stays where it was.
                 column = None if before is None else before.watermark_column
                 contexts[ctx] = state_after(state, position, before, None if column is None else Greatest(column))
         if adopted.job_state is not None:
@@ -800,7 +800,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
     def abort(self, error: str) -> None:
         """Give the job back without a commit: state and targets stay as they were.
 
-        After the commit nothing is taken back: a publish that failed stays due, for whoever begins next.
+        After the commit nothing is taken back: a failed publish stays due, for the next run.
         """
         if self._is_over:
             if self._is_marked:
@@ -813,15 +813,15 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         error = self._with_unmet(error)
         log.warning("bookmark %s: the run failed, nothing is committed: %s", self.job, in_lines(error))
         try:
-            # A replay has no item of its own, and marks nothing on the one that it makes again.
+            # A replay has no item of its own, and marks nothing on the run that it makes again.
             is_kept = self._unmet is not None and self._run_key == self._holding.key
             self._store.fail(self._holding, error, has_item=self._has_item, is_kept=is_kept)
         except BookmarkError as also:
-            # The reason for the abort is what the user has to see; the next begin settles the run in any case.
+            # The user has to see the reason for the abort; the next begin settles the run in any case.
             log.warning("bookmark %s: the failed run could not be marked: %s", self.job, also)
 
     def _give_back(self) -> None:
-        """Release the lease, so that nobody has to wait for its end; what is due or open stays on the head."""
+        """Release the lease, so that no other run has to wait for its end; what is due or open stays on the head."""
         self._renewer.stop()
         try:
             self._store.release(self._holding)
@@ -840,12 +840,12 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
 
 
 def _publishes(outputs: Mapping[str, OutputEntry]) -> bool:
-    """Whether any output becomes visible; what a sink that commits by itself was given is so already."""
+    """Whether any output becomes visible; what a sink that commits by itself was given already is."""
     return any(entry.publish is not None or not entry.is_staged for entry in outputs.values())
 
 
 def check_staged(job: str, placed: Collection[str], staged: Collection[str], done: str) -> None:
-    """Make sure that each output that was placed was written; `done` is what else the run would be: "committed".
+    """Make sure that each placed output was written; `done` is what else the run would be: "committed".
 
     Raises:
         MisuseError: one was not.
@@ -856,7 +856,7 @@ def check_staged(job: str, placed: Collection[str], staged: Collection[str], don
 
 
 def check_read(job: str, failed: Mapping[str, str], done: str) -> None:
-    """Make sure that each context that was planned was read; `failed` has the errors of those that were not.
+    """Make sure that each planned context was read; `failed` has the errors of those that were not.
 
     Raises:
         MisuseError: one was not, also where the script caught its error.
@@ -875,7 +875,7 @@ def is_over_bound(plans: Mapping[str, Plan]) -> bool:
 
 
 def edges_of(job: str, plans: Mapping[str, Plan], base: Mapping[str, ContextState]) -> dict[str, Edge]:
-    """Return per upstream job that this run read what `job` will have consumed of it, as seen at plan.
+    """Return what `job` will have consumed of each upstream job that this run read, as seen at plan.
 
     Contexts of the same upstream that this run did not read (`base`) stay where they are; the edge is at the lowest.
     """

@@ -1,6 +1,6 @@
-"""The environment in which the runs of a job work: that of this machine, or the one that the job's store brings.
+"""The environment in which the runs of a job work: that of this machine, or one that comes with the store.
 
-A script under test is given a store and nothing else, so what a test holds in its hand travels with that.
+A script under test is given only a store, so the test's clock, threads and faults travel with it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class EnvironmentStore(BookmarkStore):
 
 
 def environment_of(store: BookmarkStore, attempt: int) -> RunEnvironment:
-    """Return the environment of an attempt over `store`: the one that the store brings, or that of this machine."""
+    """Return the environment of an attempt over `store`: the one that comes with the store, or that of this machine."""
     if isinstance(store, EnvironmentStore):
         return store.environment
     return RunEnvironment(at=fault_from_environment(attempt))

@@ -1,4 +1,4 @@
-"""Expectations: what a script checks of its data; one that does not hold blocks the commit."""
+"""Expectations: what a script checks of its data; one that fails blocks the commit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Condition: TypeAlias = bool | np.bool_ | Callable[[], "bool | np.bool_"]
 
 
 class Expects:
-    """What a run says of expectations: the part that an active and a side run share."""
+    """The expectations of a run: the part that active and side runs share."""
 
     _unmet: ExpectationError | None = None
 
@@ -26,7 +26,7 @@ class Expects:
         raise NotImplementedError
 
     def expect(self, condition: Condition, message: str) -> None:
-        """Check something; if it is false this run can't commit any more, also where the error is caught.
+        """Check a condition; if it is false, this run can't commit any more, even if the error is caught.
 
         Args:
             condition: True or False, or a function without arguments that returns one.

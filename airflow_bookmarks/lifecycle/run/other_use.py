@@ -1,8 +1,8 @@
-"""Other use: who else reads the files that a run is to delete or archive, and has not read them yet.
+"""Find which other jobs and contexts have yet to read the files that a run is to delete or archive.
 
 Another context of the same run is refused when it is planned. Other jobs of the namespace, and contexts of this job
-that the run does not read, are looked at before files go: what the ledger of such a context does not know stays, until
-a later run of this job finds that it does.
+that the run does not read, are checked before files go: files that the ledger of such a context lacks stay, until a
+later run of this job finds them in it.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ _SHARD = re.compile(r"~\d\d\Z", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """What a source of files reads: some places, and which of the files there."""
+    """What a source of files reads: some places, and a filter on the files there."""
 
     places: Sequence[ScanRoot]
     options: FileOptions
 
     @classmethod
     def of(cls, source: Source) -> Region | None:
-        """Return the region of a source; None of one that is no files."""
+        """Return the region of a source; None if its source is not files."""
         return cls(_real(source.places), source.options) if isinstance(source, FileSource) else None
 
     @classmethod
     def of_plan(cls, plan: FilePlan, entry: PlanEntry) -> Region:
-        """Return the region of a stored plan, as its roots lie now; all below these where it tells no more."""
+        """Return the region of a stored plan, as its roots lie now; everything below these if it tells no more."""
         told, moves = entry.facts.get(OPTIONS), entry.facts.get(MOVES, ())
 
         def now(paths: Sequence[str]) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ class Region:
         return by_root
 
     def covers(self, listing: Listing) -> npt.NDArray[np.bool_]:
-        """Say which files are part of it."""
+        """Return which files are part of it."""
         names = Names(
             None if self.options.name_pattern is None else NamePattern.of(self.options.name_pattern),
             Exclusions.of(self.options.exclusions) if self.options.exclusions else None,
@@ -118,7 +118,7 @@ class Region:
 
 
 def _real(places: Sequence[ScanRoot]) -> Sequence[ScanRoot]:
-    """Return places by their real paths: another source may reach the same folder through a link."""
+    """Return places by their real paths: another source may reach the same folder by a link."""
     return [replace(place, root=real_path(place.root)) for place in places]
 
 
@@ -164,7 +164,7 @@ def check_alone(job: str, ctx: str, source: Source, others: Mapping[str, Source]
 
 @dataclass(frozen=True, slots=True)
 class OtherReader:
-    """A context of a job that reads files of a region, and the files of it that it knows; None: it stands at none.
+    """A context of a job that reads files of a region, and the files of it that it knows; None: it has no position.
 
     `is_done`: it reads what a job has published there, and has consumed all of it.
     """
@@ -177,11 +177,11 @@ class OtherReader:
 
     @property
     def name(self) -> str:
-        """What a shard and its siblings have in common: each file is read by one of them."""
+        """The name that a shard and its siblings share: each file is read by one of them."""
         return f"{_SHARD.sub('', self.job)}, context {self.ctx}"
 
     def has_not_read(self, listing: Listing) -> npt.NDArray[np.bool_]:
-        """Say which files it is still to read, in these versions."""
+        """Return the files that it has yet to read, in these versions."""
         if self.is_done:
             return np.zeros(len(listing), np.bool_)
         covered = self.region.covers(listing)
@@ -189,7 +189,7 @@ class OtherReader:
 
 
 def other_readers(store: BookmarkStore, job: str, contexts: Sequence[str], region: Region) -> list[OtherReader]:
-    """Return who reads files of a region, besides `contexts` of `job`: the heads of the whole namespace are read.
+    """Return the readers of files of a region, besides `contexts` of `job`; reads the heads of the whole namespace.
 
     Raises:
         StoreAccessError: this identity may not look at all jobs. StateCorruptError: one of them can't be read.
@@ -229,7 +229,7 @@ def _consumers(store: BookmarkStore, heads: Mapping[str, Head], region: Region) 
 
 
 def _published(store: BookmarkStore, job: str, after: int, head: Head) -> Region:
-    """Return where runs of a job after `after` published: not each writes each output, nor to one place for ever."""
+    """Return where runs of a job after `after` published: outputs and places differ from run to run."""
     runs = store.runs(job, after=after, until=head.published)
     targets = {entry.target for run in runs for entry in run.outputs.values() if entry.publish is not None}
     return Region(_real([ScanRoot(target) for target in sorted(targets)]), FileOptions(recursive=True))
@@ -271,7 +271,7 @@ def _may_name(fingerprint: str, region: Region) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OtherUse:
-    """Who else is to read the files of a source that `contexts` of `job` have read."""
+    """The other readers of the files of a source that `contexts` of `job` have read."""
 
     store: BookmarkStore
     job: str
@@ -279,7 +279,7 @@ class OtherUse:
     source: Source
 
     def still_wanted(self, listing: Listing) -> tuple[npt.NDArray[np.bool_], Sequence[str]]:
-        """Return which files somebody else has not read yet, and who.
+        """Return the files that other readers have not read yet, and who these are.
 
         Raises:
             StoreError: it can't be found out.
@@ -293,7 +293,7 @@ class OtherUse:
 
 
 def unread_elsewhere(readers: Sequence[OtherReader], listing: Listing) -> dict[str, npt.NDArray[np.bool_]]:
-    """Return by reader which files it is still to read; none of those that have read all. Shards are one reader."""
+    """Return the files that each reader has yet to read, without readers that have read all. Shards are one reader."""
     unread: dict[str, npt.NDArray[np.bool_]] = {}
     for reader in readers:
         waiting = reader.has_not_read(listing)

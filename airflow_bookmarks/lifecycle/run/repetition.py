@@ -1,4 +1,4 @@
-"""Repetition: files that a run reads again, and outputs that keep what they gave the first time."""
+"""Warn of repetition: files that a run reads again while an output appends."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ log = logging.getLogger(__name__)
 
 
 def warn_of_repetition(job: str, plans: Mapping[str, Plan], outputs: Mapping[str, OutputEntry]) -> None:
-    """Warn where files are read again and an output appends: the rows of the former reading stay beside the new ones.
+    """Warn where files are read again and an output appends: the rows of the first reading stay beside the new ones.
 
-    Which output a context goes into is the script's affair, so each output that appends is named.
+    The script decides which output a context goes into, so each output that appends is named.
     """
     again = {ctx: count for ctx, plan in plans.items() if (count := plan.read_again)}
     appended = sorted(name for name, entry in outputs.items() if entry.facts.get("mode") == Mode.APPEND)

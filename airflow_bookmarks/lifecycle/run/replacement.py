@@ -1,7 +1,7 @@
-"""Replacement: what an overwrite removes that living runs published, and whether this run has read all of it again.
+"""Find what an overwrite removes of living runs, and whether this run has read all of it again.
 
-An overwrite that each run makes of everything is normal, so what it removes is counted and named, and no more. Where a
-partition is replaced of which this run has read a part only, rows may be lost: that is a warning.
+An overwrite that each run makes of everything is normal, so what it removes is only counted and named. Where a
+partition is replaced that this run has read only in part, rows may be lost: that is a warning.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Replacement:
         return _held_against(whole, entry.target, folders, plans)
 
     def facts(self) -> dict[str, Any]:
-        """Return it as facts of the output; nothing where nothing is removed."""
+        """Return it as facts of the output; empty if nothing is removed."""
         if not self.files:
             return {}
         told: dict[str, Any] = {
@@ -107,7 +107,7 @@ class Replacement:
         return told | ({MAYBE_PARTLY_READ: True} if self.is_uncertain else {})
 
     def log(self, job: str, output: str) -> None:
-        """Say what is removed, and warn where rows of it may be missing then."""
+        """Log what is removed, and warn if rows of it may be missing then."""
         if not self.files:
             return
         log.info("bookmark %s, output %s: %s", job, output, replaced_in_words(self.facts()))
@@ -128,7 +128,7 @@ class Replacement:
             )
 
 
-# ---- whose files they are
+# ---- the runs that the files belong to
 
 
 def _key_of(path: str) -> RunKey | None:
@@ -151,7 +151,7 @@ def _living_runs(store: BookmarkStore, holding: LeaseGrant, paths: Iterable[str]
 
 
 def _rows_of(run: Run, target: str, counts: Mapping[RunKey | None, int], found: Mapping[RunKey, Run]) -> int | None:
-    """Return the rows of a run that are removed; None where that is a part of what it wrote, or was not counted."""
+    """Return the removed rows of a run; None if that is a part of what it wrote, or was not counted."""
     outputs = [output.facts for output in run.outputs.values() if output.target == target]
     removed = sum(counts[key] for key, owner in found.items() if owner.key == run.key)
     if removed != sum(facts.get("files") or 0 for facts in outputs):
@@ -172,7 +172,7 @@ def _held_against(
     is_uncertain = False
     for ctx, (kind, plan) in sorted(plans.items()):
         if not isinstance(plan, FilePlan):
-            continue  # what has no files has no partitions either
+            continue  # a source without files has no partitions either
         if _may_hold_pruned(values, plan):
             contexts.append(ctx)
             is_uncertain = True
@@ -202,7 +202,7 @@ def _may_hold_pruned(values: Mapping[str, Values], plan: FilePlan) -> bool:
 
 
 def _matching(values: Mapping[str, Values], unread: set[Values]) -> tuple[list[str], bool]:
-    """Return the folders that files of these partitions may have gone into; and whether partition columns tell it."""
+    """Return the folders that files of these partitions may have gone into, and whether partition columns tell it."""
     columns = {name for each in unread for name, _ in each}
     common = {name for each in values.values() for name, _ in each} & columns
     projected = {_only(each, common) for each in unread}
@@ -219,7 +219,7 @@ def _partitions_unread(kind: str, plan: FilePlan) -> set[Values]:
         return {partition_key(partition_values(path, "").items()) for path in _consumed_beside(plan, plan.edge.after)}
     reread = plan.facts().get(OPTIONS, {}).get("reread")
     if not has_ledger(kind) or (reread is not None and reread != BY_PARTITION):
-        return set()  # by an expression: which files belong together is the user's to say
+        return set()  # by an expression: the user decides which files belong together
     found: set[Values] = set()
     for listing in read_before(plan):
         paths = (listing.paths[row] for row in listing.in_folders().first_files())

@@ -82,7 +82,7 @@ class ReplayRun(ActiveRun):
         wait_for: timedelta = timedelta(hours=1),
         sinks: Mapping[str, CommittingSink] | None = None,
     ) -> ReplayRun:
-        """Take the job, finish what is due, settle what is open, and look the run up that is to be made again.
+        """Take the job, finish what is due, settle what is open, and find the run that is to be made again.
 
         Raises:
             RunUnknownError: no such committed run.
@@ -118,7 +118,7 @@ class ReplayRun(ActiveRun):
 
     @property
     def compares_columns(self) -> bool:
-        """No: what later runs have made of the columns says nothing of this one."""
+        """No: what later runs have made of the columns does not matter here."""
         return False
 
     def known_schema(self, ctx: str) -> str | None:
@@ -296,8 +296,8 @@ class ReplayRun(ActiveRun):
     def _replaces(self, former: OutputEntry, staged: Staged) -> bool:
         """Whether an output of the run is made visible again, or for the first time.
 
-        What an overwrite has to delete is known when its run commits, and no later: so one that was discarded then is
-        discarded again.
+        The files that an overwrite has to delete are known only when its run commits: so an output that was discarded
+        then is discarded again.
         """
         if former.publish is not None:
             return True
@@ -307,7 +307,7 @@ class ReplayRun(ActiveRun):
         return is_append and is_published(increment, former.facts, staged)
 
     def _check_partitions(self, name: str, staged: Staged) -> None:
-        """The new revision of an overwrite may not write where a later run wrote: that run has replaced it there."""
+        """Refuse a new revision of an overwrite that writes where a later run wrote: that run has replaced it there."""
         target = self._outputs[name].target
         mine = {path.rpartition("/")[0] for _, path in staged.moves}
         epoch = self._holding.base.epoch
@@ -331,7 +331,7 @@ class ReplayRun(ActiveRun):
 
 
 def replay_settings(store: BookmarkStore, job: str, number: int) -> dict[str, Any]:
-    """Return what to give to spark-submit for a replay of a run; it is looked up again when the driver begins.
+    """Return the spark-submit settings for a replay of a run; the run is looked up again when the driver begins.
 
     Raises:
         RunUnknownError, ChangeRefusedError: the run can't be replayed.
@@ -347,7 +347,7 @@ def replay_settings(store: BookmarkStore, job: str, number: int) -> dict[str, An
 
 
 def changed_upstream(store: BookmarkStore, run: Run) -> str | None:
-    """Say which upstream job has undone or replayed something that `run` read of it; None where none has.
+    """Return the upstream job that has undone or replayed something that `run` read of it; None if none has.
 
     The stored plan of such a run names files that are replaced by now, or about to be removed.
     """
@@ -410,7 +410,7 @@ def _replaced_by(store: BookmarkStore, job: str, epoch: int, run: Run) -> str | 
 
 
 def _covered_by(store: BookmarkStore, job: str, epoch: int, run: Run) -> str | None:
-    """Say which undone run has written where this one overwrites: both would lie there after the replay."""
+    """Return the undone run that has written where this one overwrites: both would lie there after the replay."""
     for output in run.outputs.values():
         mode = output.facts.get("mode", Mode.APPEND)
         if mode == Mode.APPEND or output.publish is None:
@@ -426,7 +426,7 @@ def _covered_by(store: BookmarkStore, job: str, epoch: int, run: Run) -> str | N
 def _left_by_undone(
     store: BookmarkStore, job: str, epoch: int, run: Run, target: str, folders: set[str] | None
 ) -> str | None:
-    """Say which later run, undone since, still has files in a target; in these of its folders, None: in any."""
+    """Return the later run, undone since, that still has files in a target; in these of its folders, None: in any."""
     living = store.ancestry(job, epoch)
     for later in store.runs(job, after=run.key.number):
         if not later.state.is_committed or living.is_living(later.key.number, later.epoch):
@@ -441,7 +441,7 @@ def _left_by_undone(
 
 
 def _left_by_collected(store: BookmarkStore, job: str, run: Run, present: Sequence[str]) -> str | None:
-    """Say which later run of those that are collected has a file among the present ones; its name says so."""
+    """Return the later, collected run that has a file among the present ones; its name tells."""
     gone = collected_until(store, job)
     numbers = {int(found[1]) for path in present if (found := _PUBLISHED.match(path.rpartition("/")[2]))}
     left = [number for number in numbers if run.key.number < number <= gone]

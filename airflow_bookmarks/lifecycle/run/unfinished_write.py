@@ -1,4 +1,4 @@
-"""Writes that a script has begun: one that was refused or never finished blocks the commit."""
+"""Track the writes that a script has begun: one that was refused or never finished blocks the commit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNFINISHED = "neither .save(path) nor a method of a format, such as .parquet(pa
 
 
 class TracksWrites(Guarded):
-    """What a run knows of the writes that its script has begun: the part that all runs share."""
+    """The begun writes of a run: the part that all kinds of run share."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class TracksWrites(Guarded):
 
     @guarded
     def begin_write(self, output: str) -> None:
-        """Note that the script is about to write an output, which then has to be staged before the commit.
+        """Record that the script is about to write an output, which then has to be staged before the commit.
 
         Raises:
             MisuseError: the run is over.
@@ -42,12 +42,12 @@ class TracksWrites(Guarded):
 
     @guarded
     def refuse_write(self, output: str, error: BaseException) -> None:
-        """Note why a write that was begun came to nothing."""
+        """Record why a begun write came to nothing."""
         self._unwritten[output] = cause_of(error).rstrip(".")
 
     @contextmanager
     def writing(self, output: str) -> Iterator[None]:
-        """Note what the block raises as the reason why an output is not written."""
+        """Record an error of the block as the reason why an output is not written."""
         try:
             yield
         except BaseException as error:
@@ -59,7 +59,7 @@ class TracksWrites(Guarded):
         self._unwritten.pop(output, None)
 
     def _check_written(self, done: str) -> None:
-        """Make sure that each write that was begun was finished; `done` is what else the run would be: "committed".
+        """Make sure that each begun write was finished; `done` is what else the run would be: "committed".
 
         Raises:
             MisuseError: one was not, also where the script caught its error.

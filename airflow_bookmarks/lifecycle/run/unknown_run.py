@@ -1,7 +1,7 @@
-"""Unknown runs: a first run whose target holds files of runs that the store does not know has lost its bookmark.
+"""Detect a lost bookmark: a first run whose target holds files of runs that the store does not know.
 
-Every published file is named by the run that made it (`run-<number>.<fence>-...`). A store that was lost and made anew,
-or another namespace, has none of these runs: to begin at the beginning would write their rows again.
+Every published file carries the name of its run (`run-<number>.<fence>-...`). A store that was lost and made anew, or
+another namespace, has none of these runs: starting from the beginning would write their rows again.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _PUBLISHED_NAME = re.compile(r"run-(\d+)\.(\d+)-.+")
 
 
 def check_known_runs(store: BookmarkStore, job: str, output: str, target: str) -> None:
-    """Make sure that a job's first run appends to no files of runs that the store does not know.
+    """Make sure that a job's first run does not append to files of runs that the store does not know.
 
-    It lists the target, once in the life of a job; other jobs are looked at only where files of runs are there.
+    It lists the target once in the life of a job; other jobs are read only if files of runs are there.
 
     Raises:
         UnknownRunsError: it does.
@@ -49,7 +49,7 @@ def check_known_runs(store: BookmarkStore, job: str, output: str, target: str) -
 
 
 def _unknown(store: BookmarkStore, target: str) -> Sequence[str]:
-    # Listed before the jobs are looked at: what is published meanwhile is not among the files.
+    # List the files before reading the jobs, so that files published meanwhile are not among them.
     try:
         paths = open_filesystem(target).list(target, recursive=True).files.paths
     except SourceMissingError:
@@ -67,7 +67,7 @@ def _unknown(store: BookmarkStore, target: str) -> Sequence[str]:
 
 
 def _likeliest_first(store: BookmarkStore, target: str) -> list[str]:
-    """Return the jobs of the namespace, those first that have staged in the target."""
+    """Return the jobs of the namespace, first those that have staged in the target."""
     staging = f"{target}/{STAGING_FOLDER}/"
     names = [name for name, _ in store.jobs()]
     heads = store.heads_or_damage(names)
@@ -76,11 +76,11 @@ def _likeliest_first(store: BookmarkStore, target: str) -> list[str]:
 
 
 def _runs_of(store: BookmarkStore, job: str, target: str) -> tuple[set[RunKey], int]:
-    """Return under which numbers and fences a job has written to a target, and up to which run its history is gone."""
+    """Return the numbers and fences under which a job has written to a target, and up to which run history is gone."""
     real = real_path(target)
     found: set[RunKey] = set()
     for key, run in store.runs_or_damage(job):
-        # Where a run can't be read, it may have written there: its damage is no lost bookmark of this job.
+        # A run that can't be read may have written there: its damage is no lost bookmark of this job.
         if not isinstance(run, Run):
             found.add(key)
         elif any(_is_around(real_path(output.target), real) for output in run.outputs.values()):
@@ -89,5 +89,5 @@ def _runs_of(store: BookmarkStore, job: str, target: str) -> tuple[set[RunKey], 
 
 
 def _is_around(written: str, target: str) -> bool:
-    """Whether files that were written to one folder may lie in another: it is the same, within it, or around it."""
+    """Whether files written to one folder may lie in another: the same folder, one within it, or one around it."""
     return f"{written}/".startswith(f"{target}/") or f"{target}/".startswith(f"{written}/")

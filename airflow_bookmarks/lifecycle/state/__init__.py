@@ -1,1 +1,1 @@
-"""What a run keeps of a job and tells of itself: positions, `job.state`, quarantine, summary."""
+"""What a run keeps of a job and reports: positions, `job.state`, quarantine, summary."""

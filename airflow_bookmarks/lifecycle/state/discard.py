@@ -1,4 +1,4 @@
-"""Outputs of a run without new input: what is published all the same, and what is discarded and said."""
+"""Outputs of a run without new input: which are published nevertheless, and which are discarded and reported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 _CHOOSE = (
     "With job.write(..., when_empty='publish') it is published in such runs too; with 'discard' this is no warning."
 )
-DISCARDED = ("discarded", "discarded_rows", "discarded_files")  # of the facts of an output
+DISCARDED = ("discarded", "discarded_rows", "discarded_files")  # among the facts of an output
 
 
 def increment_of(plans: Mapping[str, Plan], *, state_changed: bool | None) -> Increment:
@@ -45,7 +45,7 @@ def is_published(increment: Increment, facts: Mapping[str, Any], staged: Staged)
 
 
 def discarded_facts(staged: Staged) -> dict[str, Any]:
-    """Return the counts of an output of which nothing is published: those of what is visible, and of what is not."""
+    """Return the counts of an output that is not published: those of what is visible, and of what is not."""
     facts: dict[str, Any] = {"rows": 0, "files": 0, "bytes": 0}
     if staged.moves:
         facts["discarded_files"] = len(staged.moves)
@@ -55,7 +55,7 @@ def discarded_facts(staged: Staged) -> dict[str, Any]:
 
 
 def log_discarded(job: str, output: str, facts: Mapping[str, Any], *, remedy: str = _CHOOSE) -> None:
-    """Say that rows of an output are not published; nothing where none were staged.
+    """Log that rows of an output are not published; nothing if none were staged.
 
     Args:
         facts: those of the output, with what `discarded_facts` says.
@@ -73,13 +73,13 @@ def log_discarded(job: str, output: str, facts: Mapping[str, Any], *, remedy: st
 
 
 def remedy_for(plans: Mapping[str, Plan]) -> str:
-    """Say what to do about an output that a run with these plans has discarded."""
+    """Return what to do about an output that a run with these plans has discarded."""
     left = any(plan.skipped.get(MISSING) for plan in plans.values())
     return "Its input changed while it was read: the next run makes it anew." if left else _CHOOSE
 
 
 def discarded_in_words(output: str, facts: Mapping[str, Any]) -> str:
-    """Say how much of an output is not published.
+    """Return how much of an output is not published, as text.
 
     Example:
         >>> discarded_in_words("clean", {"discarded_rows": 2, "discarded_files": 1})

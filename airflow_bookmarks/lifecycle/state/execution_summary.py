@@ -1,4 +1,4 @@
-"""What an execution of several runs has done in all: the batches of a loop, under the number of the last of them."""
+"""Sum up an execution of several runs: the batches of a loop, under the number of the last of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 
-# What each batch leaves out by itself. The other reasons each batch tells again, and the last one tells them best.
+# Reasons that each batch counts for itself. Each batch repeats the other reasons, so the last one counts.
 _OF_ONE_BATCH = (BEFORE_START, MISSING)
 _COUNTS = ("rows", "files", "bytes")
 
@@ -47,7 +47,7 @@ def batches_until(store: BookmarkStore, job: str, last: Run, first_run: int | No
 
 
 def _with_own_quarantine(run: Run) -> Run:
-    """Return a run that counts the files which it has put in quarantine, and none that were there before."""
+    """Return a run that counts only the files which it put in quarantine itself."""
     contexts = {}
     for ctx, facts in run.metrics.get("contexts", {}).items():
         skipped = {reason: count for reason, count in (facts.get("skipped") or {}).items() if reason != QUARANTINED}
@@ -60,7 +60,7 @@ def joined(made: Sequence[Summary]) -> Summary:
     """Return the sums over runs of one execution, in their order; where it stands is what the last one says."""
     if len(made) == 1:
         return made[0]
-    # Runs that leave the bookmark alone record no quarantine: which of theirs were there before is not known.
+    # Runs that leave the bookmark alone record no quarantine, so it is unknown which of theirs were there before.
     reasons = _OF_ONE_BATCH if made[0].run_number is None else (*_OF_ONE_BATCH, QUARANTINED)
     return replace(
         made[-1],
@@ -128,7 +128,7 @@ def _context(facts: Sequence[Mapping[str, Any]], summed: Sequence[str]) -> dict[
 
 
 def _changes(changes: Sequence[Mapping[str, Sequence[str]]]) -> dict[str, list[str]]:
-    """Return all that changed, by kind, each once: a batch compares with the one before it."""
+    """Return all schema changes by kind, each once: a batch compares with the one before it."""
     kinds = dict.fromkeys(kind for change in changes for kind in change)
     return {kind: list(dict.fromkeys(said for each in changes for said in each.get(kind, ()))) for kind in kinds}
 

@@ -1,4 +1,4 @@
-"""A lock around what a run keeps, because a script may read and write from several threads."""
+"""A lock around the state of a run, because a script may read and write from several threads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Guarded:
 
 
 def guarded(method: Callable[Concatenate[_G, _P], _T]) -> Callable[Concatenate[_G, _P], _T]:
-    """Let no other guarded method of the same object run meanwhile."""
+    """Hold the lock: no other guarded method of the same object runs meanwhile."""
 
     @wraps(method)
     def alone(self: _G, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:

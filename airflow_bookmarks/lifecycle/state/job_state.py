@@ -49,7 +49,7 @@ class JobState:
 
 
 class JobStates(Guarded):
-    """All values of one job, as one run sees them; read from the store when one is asked for."""
+    """All values of one job, as one run sees them; read from the store on first use."""
 
     def __init__(self, reader: ContextReader) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class JobStates(Guarded):
 
     @classmethod
     def seen_by(cls, store: BookmarkStore, job: str, run: Run) -> JobStates:
-        """Return the values as an earlier run saw them when it began: for its replay."""
+        """Return the values as an earlier run saw them when it began, for its replay."""
         facts = run.metrics.get(STATE_KIND, {})
         origin, set_in = facts.get("from"), facts.get("set_in")
         state = None if origin is None else ContextState(STATE_KIND, STATE_KIND, RunKey.parse(origin), set_in=set_in)
@@ -73,7 +73,7 @@ class JobStates(Guarded):
     @guarded
     def get(self, name: str, default: Any) -> Any:
         """Return a copy of a value, `default` where there is none."""
-        # A value that is changed in place and not set again is not stored, so nobody gets the value itself.
+        # A value that is changed in place and not set again is not stored, so callers get a copy.
         return decode_states(encode_states({name: self._known()[name]}))[name] if name in self._known() else default
 
     @guarded
@@ -83,30 +83,30 @@ class JobStates(Guarded):
 
     @guarded
     def restore(self, body: bytes) -> None:
-        """Go on with the values as a run left them that is taken over."""
+        """Go on with the values that a taken-over run left."""
         self._known()
         self._values = decode_states(body)
 
     @guarded
     def encoded(self) -> bytes | None:
-        """Return the values as they are now, None where the run has neither read nor set one."""
+        """Return the values as they are now; None if the run has neither read nor set one."""
         return None if self._values is None else encode_states(self._values)
 
     @guarded
     def changed(self) -> bytes | None:
-        """Return the values to be stored, None where they are as they were."""
+        """Return the values to be stored; None if they have not changed."""
         body = self.encoded()
         return None if body == self._stored else body
 
     @property
     def has_changed(self) -> bool | None:
-        """Whether there are values to be stored; None where the run has neither read nor set one."""
+        """Whether there are values to be stored; None if the run has neither read nor set one."""
         return self.changed() is not None if self.is_used else None
 
     def facts(self) -> dict[str, Any]:
-        """Return what the run record keeps of it: which run, or change, left what was read, and the names that are set.
+        """Return what the run record keeps of it: the run, or change, that left what was read, and the names set.
 
-        Names alone: a value may be a secret.
+        Only names: a value may be a secret.
         """
         if self._values is None:
             return {}
@@ -125,7 +125,7 @@ class JobStates(Guarded):
 
 
 class KeepsState:
-    """What a run says of `job.state`: the part that an active and a side run share."""
+    """`job.state` of a run: the part that active and side runs share."""
 
     _states: JobStates
 

@@ -1,4 +1,4 @@
-"""What the plan that listed a context last has recorded: gaps, the newest partition, what it left. Lists no folder."""
+"""Read what the last plan of a context recorded: gaps, the newest partition, what it left. Lists no folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LastPlans = dict[str, "Mapping[str, Any]"]
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What a run left of a context to later runs, over a bound or settling, when it looked.
+    """What a run left of a context to later runs, over a bound or settling, when it listed it.
 
     `run_number` is that of the run. `bytes` and `oldest` are None where they were not recorded, and `oldest` also where
     nothing was left. `skipped` counts by reason all that it left out.
@@ -55,13 +55,13 @@ class Waiting:
         )
 
 
-READ_LATER = (OVER_BOUND, SETTLING)  # of what a plan leaves out, what a later run reads
+READ_LATER = (OVER_BOUND, SETTLING)  # of the reasons to skip, those that a later run reads
 
 
 def left_waiting(store: BookmarkStore, job: str, head: Head, ctx: str, recent: Sequence[Run]) -> Waiting | None:
-    """Return what the last look at a context left to later runs; None where no run of the present epoch looked at it.
+    """Return what the last plan of a context left to later runs; None if no run of the present epoch planned it.
 
-    What a run saw before a reset, rewind or set tells nothing of what the next run reads.
+    What a run saw before a reset, rewind or set says nothing of what the next run reads.
 
     Args:
         recent: the runs that committed last.
@@ -79,7 +79,7 @@ def left_waiting(store: BookmarkStore, job: str, head: Head, ctx: str, recent: S
 def last_plans(store: BookmarkStore, job: str, head: Head) -> LastPlans:
     """Return the facts of the plan that listed each context last.
 
-    Of a run item that can't be read nothing is told; `doctor` names it.
+    A run item that can't be read is skipped; `doctor` names it.
     """
     numbers = {head.run_number, *(state.run.number for state in head.contexts.values())}
     found: dict[RunKey, Run] = {}

@@ -1,4 +1,4 @@
-"""Manifests: each plan of a run, written down as AWS Glue does it, for people and programs that look at no table.
+"""Write manifests: each plan of a run as a file in AWS Glue's format, for readers without access to the table.
 
     <manifest_uri>/partitionlisting/<job>/<run id>/<ctx>.input-files.json
 
@@ -53,7 +53,7 @@ class Manifests:
 
     @classmethod
     def of(cls, manifest_uri: str, job: str, run_id: str) -> Manifests:
-        """Return where the plans of an execution are written down.
+        """Return the manifests of an execution.
 
         Raises:
             OptionError: `manifest_uri` is empty, relative or a pattern, or on a file system that is not known here.
@@ -101,7 +101,7 @@ class WritesManifests:
 
     @property
     def _manifest_part(self) -> str | None:
-        """What tells this run from the first one of its execution, None for that."""
+        """What tells this run from the first one of its execution; None for the first."""
         raise NotImplementedError
 
     @property
@@ -123,7 +123,7 @@ class WritesManifests:
 
 
 def path_part(text: str) -> str:
-    """Return a text as one part of a path: readable, another one for each text, and never a way out of the folder.
+    """Return a text as one part of a path: readable, unique to the text, and never a way out of the folder.
 
     Letters, digits and `-_.~=@,+` stay; the UTF-8 of all else, and of a dot in front, is percent-encoded. What is
     longer than a file system takes is cut, and ends in a digest of the whole.
@@ -140,7 +140,7 @@ def path_part(text: str) -> str:
     if len(encoded) <= _LONGEST:
         return encoded
     digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
-    # A "!" stands nowhere else, so no text has the name of another that was cut.
+    # A "!" occurs nowhere else, so no text has the name of another that was cut.
     return f"{_HALF_ESCAPE.sub('', encoded[: _LONGEST - len(digest) - 1])}!{digest}"
 
 
@@ -151,7 +151,7 @@ def check_manifest_uri(manifest_uri: str) -> str:
         OptionError: it is empty, relative or a pattern, holds credentials, or has a scheme that is not known here.
     """
     if not manifest_uri.strip() or _may_hold_credentials(manifest_uri):
-        # The text is not repeated in the message: it holds what may be a password.
+        # The message does not repeat the text, which holds what may be a password.
         raise OptionError(
             "manifest_uri is empty, or holds a user or password. Nothing was read or changed. Right is, for example, "
             "s3://bucket/prefix; credentials come from the environment, the machine's role or the Spark conf."

@@ -1,4 +1,4 @@
-"""Reading a job's positions: what the head says of a context, and what the run item that holds its position says."""
+"""Read a job's positions: what the head says of a context, and what the run item that holds its position says."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def stored_position(
     store: BookmarkStore, job: str, ctx: str, state: ContextState | None, run: Run | None = None
 ) -> Payload | None:
-    """Return the position that a context's state names, None where there is no state. `run` saves a read of its item.
+    """Return the position that a context's state names; None if there is no state. `run` saves a read of its item.
 
     Raises:
         StateCorruptError: the state names a position that is not there.
@@ -51,19 +51,19 @@ def stored_position(
 
 
 def is_of_another_format(source: Source, facts: Mapping[str, Any]) -> bool:
-    """Whether a plan with these facts was read as another format than the source is: what is not known is no other."""
+    """Whether a plan with these facts was read in another format than the source's; an unknown one never counts."""
     stored = facts.get(OPTIONS, {}).get(FORMAT)
     return None not in (stored, source.format) and stored != source.format
 
 
 def switched_format(job: str, ctx: str, source: Source, facts: Mapping[str, Any]) -> SourceSwitchedError:
-    """Return the error that a context is read as another format than its bookmark is of."""
+    """Return the error that a context is read in another format than its bookmark has."""
     given = source.fingerprint()
     return SourceSwitchedError(job, ctx, f"{given} as {facts[OPTIONS][FORMAT]}", f"{given} as {source.format}")
 
 
 def moved_entry(entry: PlanEntry, moves: Sequence[tuple[str, str]]) -> PlanEntry:
-    """Return a stored plan as one that was made after some roots had moved: what is known of its source then."""
+    """Return a stored plan as if made after some roots had moved: what is known of its source then."""
     return replace(entry, facts={**entry.facts, MOVES: [*entry.facts.get(MOVES, ()), *moves]})
 
 
@@ -96,7 +96,7 @@ class ContextReader:
 
     @property
     def head(self) -> Head:
-        """The head that all is read by."""
+        """The head that everything is read by."""
         return self._head
 
     @property
@@ -105,7 +105,7 @@ class ContextReader:
         return self._start
 
     def found_for(self, ctx: str, source: Source, on_change: OnSourceChange) -> PlanInput:
-        """Return what `source` is planned from, if the stored position is one of this source.
+        """Return what to plan `source` from, if the stored position is of this source.
 
         Raises:
             SourceSwitchedError: it is of another source, and `on_change` says neither "reset" nor, for the same kind of
@@ -155,7 +155,7 @@ class ContextReader:
         )
 
     def planned_entry(self, ctx: str) -> PlanEntry | None:
-        """Return the plan that led to the position of a context, as its source is now; None where it is gone."""
+        """Return the plan that led to the position of a context, as its source is now; None if it is gone."""
         run = self._run(ctx)
         state = self._head.contexts[ctx]
         entry = None if run is None else run.plans.get(state.planned_as(ctx))
@@ -178,7 +178,7 @@ class ContextReader:
         return replace(plan, roots=tuple(moved_path(root, moves) for root in plan.roots)) if moves else plan
 
     def known_schema(self, ctx: str) -> str | None:
-        """Return the schema (JSON) with which the run that holds the position read it, None where there is none."""
+        """Return the schema (JSON) with which the run that holds the position read it; None if there is none."""
         run = self._run(ctx) if ctx in self._head.contexts else None
         payload = None if run is None else run.schemas.get(self._head.contexts[ctx].planned_as(ctx))
         return None if payload is None else self._store.blobs.get(payload).decode()
@@ -193,7 +193,7 @@ class ContextReader:
 
 
 class ReadsContexts:
-    """What any run tells of its contexts: before its commit as the runs before left them, after it as it did itself.
+    """What any run tells of its contexts: before its commit as the runs before left them, after it as it left them.
 
     Under `disable` there is nothing to tell.
     """
@@ -201,15 +201,15 @@ class ReadsContexts:
     _reader: ContextReader
 
     def position(self, ctx: str) -> bytes | None:
-        """Return the stored position of a context, None where it has none."""
+        """Return the stored position of a context; None if it has none."""
         return self._reader.found(ctx).position
 
     def watermark(self, ctx: str) -> str | None:
-        """Return the committed watermark of a context, None where it has none."""
+        """Return the committed watermark of a context; None if it has none."""
         return self._reader.watermark(ctx)
 
     def context_state(self, ctx: str) -> ContextState | None:
-        """Return where a context stands, None where it never was read."""
+        """Return where a context stands; None if it was never read."""
         return self._reader.state(ctx)
 
     def known_schema(self, ctx: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Quarantine: planned files that can't be parsed leave the plan of a run before anything is read, and are recorded.
+"""Quarantine: remove planned files that can't be parsed from the plan before anything is read, and record them.
 
 They are not in the ledger: their record is part of the position that the run leaves, and later plans leave them out.
 """
@@ -56,7 +56,7 @@ def without_corrupt(plan: FilePlan, found: PlanInput, corrupt: Mapping[str, str]
 
 
 def log_corrupt(job: str, ctx: str, corrupt: Mapping[str, str], *, is_kept: bool) -> None:
-    """Say which planned files can't be parsed, and what becomes of them."""
+    """Log which planned files can't be parsed, and what becomes of them."""
     fate = "recorded, and left out from now on" if is_kept else "left out; nothing is recorded by a run of this option"
     files = "1 file" if len(corrupt) == 1 else f"{len(corrupt)} files"
     log.warning("bookmark %s, context %s: %s can't be parsed: %s", job, ctx, files, fate)
@@ -78,7 +78,7 @@ def quarantined_files(store: BookmarkStore, job: str) -> list[dict[str, Any]]:
 
 
 def quarantined_counts(store: BookmarkStore, job: str, head: Head) -> dict[str, int | None]:
-    """Return how many files each context has in quarantine, where there are any; None where its position is damaged."""
+    """Return the number of files that each context has in quarantine, if any; None where its position is damaged."""
     reader = ContextReader(store, job, head)
     counts: dict[str, int | None] = {}
     for ctx in _contexts_of_files(head):

@@ -1,4 +1,4 @@
-"""Start: what the first run of a job makes of `start`, and whether the job is another one under a new name."""
+"""Apply `start` to the first run of a job, and warn if the job may be another one under a new name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NAMED = 3  # jobs that a warning names
 def found_at_start(store: BookmarkStore, source: Source, start: Start) -> PlanInput:
     """Return what a context of a job without a bookmark is planned from, so that it begins at `start`.
 
-    An upstream begins after the last run that it has published by then; any other source is told.
+    An upstream begins after the last run that it had published by then; any other source is given the time.
     """
     return kind_of(source.kind).begin(store, source.fingerprint(), start)
 
@@ -41,7 +41,7 @@ def position_at_start(found: PlanInput, plan: FilePlan) -> Position | None:
 
 
 def log_start(log: logging.Logger, job: str, ctx: str, kind: str, start: Start) -> None:
-    """Say where the first run of a job begins."""
+    """Log where the first run of a job begins."""
     log.info(
         "bookmark %s, context %s (%s): no bookmark yet, start %r: what was there before counts as read",
         job,
@@ -52,7 +52,7 @@ def log_start(log: logging.Logger, job: str, ctx: str, kind: str, start: Start) 
 
 
 def warn_renamed(job: str, before: Mapping[str, ContextState], read: Mapping[str, Source]) -> None:
-    """Warn of each context that is new and has the source of one that the job has and this run did not read.
+    """Warn of each new context that has the source of one that the job has and this run did not read.
 
     Args:
         job: the job that is about to commit.
@@ -80,7 +80,7 @@ def warn_renamed(job: str, before: Mapping[str, ContextState], read: Mapping[str
 
 
 class OtherReaders:
-    """The other jobs of a namespace, looked at once, to tell a renamed job in its first run."""
+    """The other jobs of a namespace, read once, to recognise a renamed job in its first run."""
 
     def __init__(self, store: BookmarkStore, job: str) -> None:
         self._store, self._job = store, job
@@ -112,7 +112,7 @@ class OtherReaders:
         if self._heads is None:
             try:
                 others = [name for name in job_keys(self._store) if name != self._job]
-                # A hint only: the damage of another job is no reason to stop this one.
+                # Only a hint: the damage of another job is no reason to stop this one.
                 found = self._store.heads_or_damage(others)
                 self._heads = {name: head for name, head in found.items() if isinstance(head, Head)}
             except StoreAccessError as error:

@@ -1,4 +1,4 @@
-"""What a run tells the world: its summary for XCom and callers, and its lines in the log."""
+"""Report what a run did: its summary for XCom and callers, and its lines in the log."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Summary:
     """What a finished run did. `run_number`, `epoch` and `version` are None for pause and disable runs.
 
-    Where an execution made several, in batches, it has the sums over all of them, from `first_run_number` on.
+    Where an execution made several runs, in batches, it has the sums over all of them, from `first_run_number` on.
     """
 
     job: str
@@ -136,7 +136,7 @@ _PARTITION_LINES = 50  # a source may have many thousands
 
 
 def log_found(log: logging.Logger, job: str, ctx: str, kind: str, watermark: str | None, head: Head) -> None:
-    """Say where a context stands before it is planned."""
+    """Log where a context stands before it is planned."""
     state = head.contexts.get(ctx)
     if state is None:
         log.info("bookmark %s, context %s (%s): no position yet, starting at the beginning", job, ctx, kind)
@@ -153,7 +153,7 @@ def log_found(log: logging.Logger, job: str, ctx: str, kind: str, watermark: str
 
 
 def log_planned(log: logging.Logger, job: str, ctx: str, plan: Plan) -> None:
-    """Say what a run will read of how much, and what it leaves."""
+    """Log what a run will read of how much, and what it leaves."""
     from airflow_bookmarks.core.plan import FilePlan  # numpy comes with it, which a DAG file does not need
 
     if isinstance(plan, FilePlan):
@@ -202,7 +202,7 @@ def _log_partitions(log: logging.Logger, job: str, ctx: str, plan: FilePlan) -> 
 
 
 def log_committed(log: logging.Logger, job: str, ctx: str, number: int, state: ContextState) -> None:
-    """Say where a context stands after the commit."""
+    """Log where a context stands after the commit."""
     moved = "moved to" if state.run.number == number else "stays at"
     log.info(
         "bookmark %s, context %s: run %d committed, position %s run %d, watermark %s",

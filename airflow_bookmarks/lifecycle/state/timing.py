@@ -1,4 +1,4 @@
-"""How long each part of a run took."""
+"""Measure how long each part of a run took."""
 
 from __future__ import annotations
 

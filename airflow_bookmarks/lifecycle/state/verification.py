@@ -1,4 +1,4 @@
-"""A second look at planned input before the commit."""
+"""Check planned input a second time before the commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doctor: proves the stored state of jobs, names in words what is wrong, and mends what can be mended safely.
+"""Check the stored state of jobs, describe what is wrong, and repair what can be repaired safely.
 
 `examine` reads and changes nothing. `repair` does what a finding says under `repair`; it never touches a position.
 

@@ -1,7 +1,7 @@
-"""Contexts: their positions, what they have consumed of upstreams, and what they will not read any more.
+"""Check contexts: their positions, what they have consumed of upstreams, and what they will no longer read.
 
-Their gaps and kinds as well. `partition_time` lets runs pass over old partitions without a look, so only somebody who
-lists them in full finds what came too late for it. This does.
+It checks their gaps and kinds too. `partition_time` lets runs skip old partitions without listing them, so only a full
+listing, as made here, finds files that came too late for it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _RUN_KEY = re.compile(r"\d+\.\d+")
 
 
 def examine_positions(survey: Survey) -> Iterator[Finding]:
-    """Find positions that are gone, moved by themselves, or lack what was read."""
+    """Find positions that are gone, were altered outside a run, or lack what was read."""
     head = survey.head
     if head is None:
         return
@@ -67,7 +67,7 @@ def _position(survey: Survey, ctx: str, state: ContextState) -> Iterator[Finding
         watermark = _watermark(survey, ctx, state)
         lacking = _lacking(survey, ctx, state)
     except StateCorruptError:
-        return  # damaged bytes, which the look at all payloads has named
+        return  # damaged bytes, which the check of all payloads has named
     if watermark is not None and watermark != state.watermark:
         what = f"the head says watermark {state.watermark!r} of {ctx!r}, and its position says {watermark!r}"
         yield Finding("watermark-differs", survey.job, Severity.ERROR, what, where, RESTORE)
@@ -80,7 +80,7 @@ def _position(survey: Survey, ctx: str, state: ContextState) -> Iterator[Finding
 
 
 def _watermark(survey: Survey, ctx: str, state: ContextState) -> str | None:
-    """Return the watermark that the position itself says, None where its kind says none, or it is of a column."""
+    """Return the watermark that the position itself tells; None if its kind tells none, or it is that of a column."""
     if state.watermark_column is not None:
         return None
     if _has_sequence(survey, ctx, state):
@@ -97,7 +97,7 @@ def _has_sequence(survey: Survey, ctx: str, state: ContextState) -> bool:
 
 
 def _watermark_of_sequence(survey: Survey, ctx: str, state: ContextState) -> str | None:
-    """Return where the plan of a run that read all of it leads; None where that can't be said."""
+    """Return where the plan of a run that read all of it leads; None where that can't be determined."""
     run = survey.runs.get(state.run)
     if run is None or state.set_in is not None or _skipped(run, ctx):
         return None
@@ -106,7 +106,7 @@ def _watermark_of_sequence(survey: Survey, ctx: str, state: ContextState) -> str
 
 
 def _lacking(survey: Survey, ctx: str, state: ContextState) -> list[str]:
-    """Return the files that the runs behind a position have read, and that its ledger does not know."""
+    """Return the files that the runs behind a position have read and its ledger lacks."""
     ledger = survey.ledger_of(ctx, state)
     if ledger is None:
         return []
@@ -153,7 +153,7 @@ def _skipped(run: Run, ctx: str) -> int:
 
 
 def _against_history(survey: Survey, head: Head) -> Iterator[Finding]:
-    """Compare with what the last run of this line, or else the change that began it, left."""
+    """Compare the head with what the last run of this line, or else the change that began it, left."""
     start = survey.lines[head.epoch].start if head.epoch in survey.lines else 0
     later = [run for run in survey.living() if run.key.number > start]
     if later:
@@ -204,7 +204,7 @@ def _moved_without_reading(survey: Survey, run: Run) -> Iterator[Finding]:
         window = facts.get("upstream") or {}
         is_moved = window.get("after") != window.get("until") and not window.get("runs") if window else True
         is_started = bool(entry.facts.get("skipped", {}).get("before_start"))  # start= marks files as read, unread
-        is_started = is_started or MOVED_FROM in entry.facts  # so is what lies in another folder now
+        is_started = is_started or MOVED_FROM in entry.facts  # a relocation marks files as read, too
         is_started = is_started or bool(facts.get("quarantined"))  # so is what it could not parse, unread
         if find_kind(entry.kind) is not None and is_moved and not is_started:
             what = f"run {run.key} read nothing from {ctx!r}, and its position moved to {state.watermark!r}"
@@ -213,7 +213,7 @@ def _moved_without_reading(survey: Survey, run: Run) -> Iterator[Finding]:
 
 
 def examine_edges(survey: Survey) -> Iterator[Finding]:
-    """Find edges that no consumer can have left so."""
+    """Find edges that no consumer can have left like that."""
     if survey.head is None or not survey.edges:
         return
     consumers = survey.store.heads_or_damage(list(survey.edges))
@@ -252,7 +252,7 @@ _WRITTEN_ANEW = (
 
 
 def examine_upstreams(survey: Survey) -> Iterator[Finding]:
-    """Find contexts that read a job which does not know it, or knows it elsewhere than they are."""
+    """Find contexts that read a job which does not know of them, or has another edge for them."""
     for ctx, state in {} if survey.head is None else survey.head.contexts.items():
         upstream = upstream_of(state)
         if upstream is None:
@@ -261,7 +261,7 @@ def examine_upstreams(survey: Survey) -> Iterator[Finding]:
             if survey.store.look(upstream).head is not None:
                 yield from _upstream(survey, ctx, state, upstream, survey.store.edge(upstream, survey.job))
         except StateCorruptError:
-            continue  # what is damaged there, the examination of that job says
+            continue  # the examination of that job reports what is damaged there
 
 
 def _upstream(survey: Survey, ctx: str, state: ContextState, upstream: str, edge: Edge | None) -> Iterator[Finding]:
@@ -285,7 +285,7 @@ def _upstream(survey: Survey, ctx: str, state: ContextState, upstream: str, edge
 
 
 def examine_gaps(survey: Survey) -> Iterator[Finding]:
-    """Find contexts in which something is missing between the first and the last that was seen."""
+    """Find contexts with gaps between the first and the last number or day seen."""
     if survey.head is None:
         return
     runs = {run.key: run for runs in survey.committed.values() for run in runs}
@@ -301,7 +301,7 @@ def examine_gaps(survey: Survey) -> Iterator[Finding]:
 
 
 def examine_partitions(survey: Survey) -> Iterator[Finding]:
-    """Find files in partitions that are not listed any more, and that no run has read."""
+    """Find files in partitions that are no longer listed, and that no run has read."""
     if survey.head is None:
         return
     for ctx, state in survey.head.contexts.items():
@@ -315,7 +315,7 @@ def _overlooked(survey: Survey, ctx: str, state: ContextState, entry: PlanEntry)
     body = survey.bytes_of(entry.body)
     position = None if payload is None else survey.bytes_of(payload)
     if body is None or position is None:
-        return  # which the looks at payloads and positions have named
+        return  # the checks of payloads and positions have named these
     found = PlanInput(
         position, survey.store.blobs.get_named, entry.facts.get("partition_types", {}), facts=dict(entry.facts)
     )
@@ -345,7 +345,7 @@ _MEND = "It may be as it should be: ask the version of this package, or the syst
 
 
 def examine_kinds(survey: Survey) -> Iterator[Finding]:
-    """Name each context and each output of which nothing could be proved, and each open run that is refused here."""
+    """Name each context and output that can't be checked, and each open run that this version refuses."""
     head = survey.head
     kinds = {} if head is None else {ctx: state.kind for ctx, state in head.contexts.items()}
     for ctx, kind in sorted(kinds.items()):

@@ -1,4 +1,4 @@
-"""Examinations: all that can be wrong with a job, looked for in one survey of it."""
+"""Examine jobs: run all checks on one survey of each."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def examine(
     with_lost: bool = False,
     clock: Callable[[], datetime] = utc_now,
 ) -> list[Finding]:
-    """Prove the state of jobs; return what is wrong, by job. It reads only, and can run beside drivers.
+    """Examine the state of jobs; return what is wrong, by job. It only reads, and can run beside drivers.
 
     Args:
         jobs: these jobs; None: all of the namespace.
@@ -82,7 +82,7 @@ def _examined(store: BookmarkStore, job: str, now: datetime, with_files: bool, m
 def examine_job(
     store: BookmarkStore, job: str, now: datetime, with_files: bool = True, must_exist: bool = True
 ) -> list[Finding]:
-    """Prove the state of one job. What was found while the job moved is looked for again."""
+    """Examine the state of one job. What was found while the job moved is looked for again."""
     for _ in range(_LOOKS):
         survey = Survey.of(store, job, now)
         if not survey.items:
@@ -107,7 +107,7 @@ def _findings(survey: Survey, with_files: bool) -> Iterator[Finding]:
     yield from _try(survey, examine_payloads)
     yield from _try(survey, examine_head)
     if survey.head is None:
-        return  # without a head nothing else has a meaning
+        return  # without a head, nothing else has a meaning
     for look in (examine_lines, examine_runs, examine_edges, examine_upstreams, examine_positions, examine_kinds):
         yield from _try(survey, look)
     yield from _try(survey, examine_bounds)
@@ -123,7 +123,7 @@ def _as_it_says(sort_key: str) -> str:
 
 
 def _try(survey: Survey, look: Callable[[Survey], Iterator[Finding]]) -> Iterator[Finding]:
-    """Go on with other looks where one comes upon bytes or files that can't be read."""
+    """Go on with the other checks where one meets bytes or files that can't be read."""
     try:
         yield from look(survey)
     except (StateCorruptError, StoreAccessError, SourceError, OptionError, OSError) as error:

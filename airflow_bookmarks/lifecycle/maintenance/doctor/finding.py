@@ -10,19 +10,19 @@ from airflow_bookmarks.core.text.redaction import redacted
 
 
 class Severity(StrEnum):
-    """How bad it is."""
+    """Severity of a finding."""
 
     ERROR = "error"  # rows may be lost or come twice, or the job can't go on
-    WARNING = "warning"  # something is not as it should be, and no row is at stake yet
-    NOTICE = "notice"  # the state is sound: a leftover that costs room or time, or something to know of the input
+    WARNING = "warning"  # something is not as it should be, but no row is at stake yet
+    NOTICE = "notice"  # the state is sound: a leftover that costs room or time, or a fact about the input
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that is wrong.
 
-    `code` is stable, for alarms; `what` says it in words; `where` names the item, blob or file. `repair` says what
-    `repair` would do, or, where `is_repairable` is false, what a person can do.
+    `code` is stable, for alarms; `what` describes it; `where` names the item, blob or file. `repair` says what `repair`
+    would do, or, if `is_repairable` is false, what a person can do.
     """
 
     code: str

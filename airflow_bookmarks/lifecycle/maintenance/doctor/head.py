@@ -1,4 +1,4 @@
-"""Heads: the numbers of a job against its runs and lines; its lease; what is due; its entry in the index of jobs."""
+"""Check heads: a job's numbers against its runs and lines, its lease, what is due, and its entry in the job index."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.table import Attributes
 
 
-LEASE_GRACE = timedelta(hours=1)  # a lease that ended so long ago is not being renewed by anybody
+LEASE_GRACE = timedelta(hours=1)  # a lease that ended so long ago is no longer renewed
 HEAD_BYTES = 4096
 
 
@@ -58,7 +58,7 @@ def examine_head(survey: Survey) -> Iterator[Finding]:
 
 
 def examine_import(survey: Survey) -> Iterator[Finding]:
-    """Find an import that was begun and not ended: nothing else of such a job has a meaning yet."""
+    """Find an import that was begun and not finished: nothing else of such a job has a meaning yet."""
     head = survey.head
     if head is None or head.lease is None or not is_claimed(head):
         return
@@ -131,7 +131,7 @@ def _publishing(survey: Survey, head: Head) -> Iterator[Finding]:
 
 
 def lost_publish(survey: Survey, head: Head, run: Run) -> Finding:
-    """Return the finding that a committed run of the living line waits for a publish that nobody will make."""
+    """Return the finding that a committed run of the living line waits for a publish that is no longer due."""
     what = (
         f"run {run.key} is committed and not published, and the head does not say that it is due: nobody publishes it"
     )
@@ -148,7 +148,7 @@ def lost_publish(survey: Survey, head: Head, run: Run) -> Finding:
 
 
 def unpublishable(survey: Survey, run: Run) -> list[str]:
-    """Return what a committed run staged, and is neither there any more nor published."""
+    """Return the files that a committed run staged and that are neither there any more nor published."""
     return [path for output in run.outputs.values() for path in _gone(survey.moves_of(output))]
 
 
@@ -168,8 +168,8 @@ _NAME = "Restore the entry from a backup; until then no run may begin under that
 def names_to_examine(store: BookmarkStore, *, with_lost: bool) -> tuple[list[str], list[Finding]]:
     """Return the names of all jobs, and what is wrong with the index itself.
 
-    `with_lost` adds jobs that the index has lost, for which the whole table is scanned: the right to do so can't be
-    bounded to a namespace.
+    `with_lost` adds jobs that are missing from the index, for which the whole table is scanned: that right can't be
+    limited to a namespace.
     """
     names, found = set[str](), list[Finding]()
     try:
@@ -177,7 +177,7 @@ def names_to_examine(store: BookmarkStore, *, with_lost: bool) -> tuple[list[str
     except StateCorruptError as error:
         index = {}
         found.append(Finding("index-unreadable", "", Severity.ERROR, str(error), "JOBS", _NAME))
-    with suppress(StateCorruptError):  # of which job, its own examination says
+    with suppress(StateCorruptError):  # the examination of that job names it
         if with_lost:
             names = {partition.removeprefix(f"{store.namespace}#JOB#") for partition in job_partitions(store)}
     for name in index:
@@ -209,7 +209,7 @@ def _entry(store: BookmarkStore, name: str, index: Mapping[str, Attributes]) -> 
 
 
 def examine_index(survey: Survey, head: Head) -> Iterator[Finding]:
-    """Find that the index has no entry of a job, or of a name that it was given."""
+    """Find that the index lacks an entry of a job, or of a name that it was given."""
     yield from _lost_names(survey)
     if survey.index is not None:
         return
@@ -238,7 +238,7 @@ _NAMING = ("rename", "adopt")
 
 
 def collected_before(survey: Survey, head: Head) -> int | None:
-    """Return the number up to which runs were collected, as what is left tells it; None where it does not.
+    """Return the number up to which runs were collected, judging by what is left; None where that is unclear.
 
     A collection takes the oldest runs, and leaves among them those that something refers to. A missing run above one
     that nothing refers to was not collected, but lost.

@@ -1,4 +1,4 @@
-"""History: lines in an order that they can have, as the audit events say, and runs, one committed for each number."""
+"""Check history: lines against each other and their audit events, and runs, one committed run for each number."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AUDIT = "Restore the table from a backup if the audit trail matters: nothing el
 
 
 def examine_lines(survey: Survey) -> Iterator[Finding]:
-    """Find lines that are gone, that no change can have left so, or of which no event tells; and runs of no line."""
+    """Find lines that are gone, that no change can have left, or that have no event; and runs of no line."""
     head = survey.head
     if head is None:
         return
@@ -51,7 +51,7 @@ def _where(epoch: int) -> str:
 
 
 def _end(survey: Survey, head: Head, epoch: int) -> int:
-    """Return the last run number that was given out while a line was the living one."""
+    """Return the last run number that was assigned while a line was the living one."""
     following = survey.lines.get(epoch + 1)
     return head.run_number if following is None else following.start
 
@@ -71,7 +71,7 @@ def _line(survey: Survey, head: Head, line: Line) -> Iterator[Finding]:
 
 
 def _event(survey: Survey, line: Line) -> Iterator[Finding]:
-    # Events of other kinds note the epoch too; that of a change alone says what it met.
+    # Events of other kinds note the epoch too; only those of changes also say what they met.
     events = [e for e in survey.events if e.get("epoch_after") == line.epoch and "run_number_before" in e]
     if not events:
         what = f"no event tells who began the line of epoch {line.epoch}, when and why: the audit trail has a gap"
@@ -119,7 +119,7 @@ def examine_runs(survey: Survey) -> Iterator[Finding]:
 
 
 def _executions(survey: Survey) -> Iterator[Finding]:
-    """Compare each execution with the runs that it made. Of collected runs it may be gone."""
+    """Compare each execution with the runs that it made, which may have been collected."""
     made: dict[str, int] = {}
     for number, runs in survey.committed.items():
         made |= {run.run_id: number for run in runs if number > survey.collected}
@@ -138,7 +138,7 @@ def _executions(survey: Survey) -> Iterator[Finding]:
 
 
 def _is_replay(survey: Survey, number: int | None) -> bool:
-    # Who replays a run notes it as its own last one.
+    # A replay notes the run that it makes again as its own last run.
     return any(run.revision > 0 for run in survey.committed.get(number or 0, ()))
 
 

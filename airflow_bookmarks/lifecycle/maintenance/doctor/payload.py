@@ -1,4 +1,4 @@
-"""Payloads: whether all bytes that the items refer to are there, match their checksums, and are named by an item."""
+"""Check payloads: whether all bytes that items refer to are there, match their checksums, and are named by an item."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _examine_ledger(
     body = payload.get("inline")
     if not isinstance(body, bytes):
         if seen.get(str(payload["sha256"])) is not None:
-            return  # the position itself is damaged, and that is said
+            return  # the position itself is damaged, which another finding says
         sha256 = str(payload["sha256"])
         body = survey.store.blobs.get_named([sha256])[sha256]
     if not body.startswith(_LEDGER_START) or hashlib.sha256(body).hexdigest() != payload["sha256"]:
@@ -107,7 +107,7 @@ _LIST = "Give this process the right to list the folder, and look again."
 
 
 def examine_file(store: BookmarkStore) -> Iterator[Finding]:
-    """Find a state file that others than its owner may read or write."""
+    """Find a state file that users other than its owner may read or write."""
     path = store.table.describe().get("path", MEMORY)
     mode = None if path == MEMORY else wider_mode(path)
     if mode is not None:

@@ -1,6 +1,6 @@
-"""Repairs: the few things that can be mended without a person's judgement. No position is ever touched.
+"""Repair the few things that need no human judgement. No position is ever touched.
 
-Each repair looks again, and does what it does only if the finding still stands and the job is as it was then.
+Each repair checks again, and acts only if the finding still stands and the job is as it was then.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """What became of one finding: whether it was mended, and in words what was done, or why nothing was."""
+    """The outcome of one finding: whether it was repaired, and what was done, or why nothing was."""
 
     finding: Finding
     is_done: bool
@@ -50,7 +50,7 @@ class Repaired:
 def repair(
     store: BookmarkStore, findings: Sequence[Finding], *, who: str, clock: Callable[[], datetime] = utc_now
 ) -> list[Repaired]:
-    """Mend those of `findings` that are repairable; return what became of each of these.
+    """Repair the findings that are repairable; return the outcome of each.
 
     Args:
         findings: as `examine` returned them; each is looked for again first.
@@ -75,7 +75,7 @@ def _repair(store: BookmarkStore, finding: Finding, who: str, now: datetime) -> 
 
 
 def _free(survey: Survey, head: Head, finding: Finding, who: str) -> str:
-    """Take a dangling lease away, as an unlock does: the next fence, so that its driver can write nothing more."""
+    """Remove a dangling lease, as an unlock does: under the next fence, its driver can't write any more."""
     if head.lease is None:
         return "Nobody holds the lease."
     keys = survey.store.keys(survey.job)
@@ -87,7 +87,7 @@ def _free(survey: Survey, head: Head, finding: Finding, who: str) -> str:
 
 
 def _publish_later(survey: Survey, head: Head, finding: Finding, who: str) -> str:
-    """Name a committed run as due again. Whoever begins next publishes it, as after a crash."""
+    """Mark a committed run as due again. The next run publishes it, as after a crash."""
     key = RunKey.parse(finding.where.removeprefix("RUN "))
     keys = survey.store.keys(survey.job)
     conditions: list[Condition] = [Equals("fence", head.fence), Equals("epoch", head.epoch)]
@@ -103,7 +103,7 @@ def _publish_later(survey: Survey, head: Head, finding: Finding, who: str) -> st
 def _enter(survey: Survey, head: Head, finding: Finding, who: str) -> str:
     entry: Attributes = {"first_seen_at": to_text(survey.now), "run_number": head.run_number}
     until = collected_before(survey, head)
-    if until:  # without it a consumer that is behind would silently read what is left
+    if until:  # without it, a consumer that is behind would silently read what is left
         entry[COLLECTED_UNTIL] = until
     entry |= _owned(survey, head)
     _write(survey, head, finding, who, [Put(survey.store.keys(survey.job).index, entry, [Missing()])])
@@ -111,7 +111,7 @@ def _enter(survey: Survey, head: Head, finding: Finding, who: str) -> str:
 
 
 def _owned(survey: Survey, head: Head) -> Attributes:
-    """Return whose the job is and was, as its head and the hand-overs say it."""
+    """Return who owns and owned the job, according to its head and the hand-overs."""
     owned: dict[str, list[str]] = {FORMER_OWNERS: [], FORMER_NAMES: []}
     for event in survey.events:
         before = event.get("owner_before")
@@ -122,7 +122,7 @@ def _owned(survey: Survey, head: Head) -> Attributes:
 
 
 def _sweep(survey: Survey, head: Head, finding: Finding, who: str) -> str:
-    """Remove one folder that was staged under a fence that has passed: nobody can commit it any more."""
+    """Remove one folder that was staged under a fence that has passed and can't be committed any more."""
     if finding.where not in orphaned_staging(survey):
         return "It is gone."
     bounds = StagingBounds(Territory(survey.store.namespace, survey.job), HEAD_STAGING)
@@ -131,7 +131,7 @@ def _sweep(survey: Survey, head: Head, finding: Finding, who: str) -> str:
 
 
 def _forget_staging(survey: Survey, head: Head, finding: Finding, who: str) -> str:
-    """Take folders of others off the list of staging folders, so that the job can run again. None is touched."""
+    """Take foreign folders off a job's list of staging folders, so that it can run again. None is touched."""
     own = own_staging(survey)
     foreign = [root for root in head.staging if root not in own]
     conditions: list[Condition] = [Equals("fence", head.fence), Equals("staging", list(head.staging))]

@@ -1,4 +1,4 @@
-"""Surveys: everything that the table says of one job, read once, with what could not be read."""
+"""Survey a job: read everything that the table says of it once, and note what could not be read."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _LOOKS = 5
 
 @dataclass(frozen=True)
 class Survey:
-    """What the table says of one job at one look.
+    """Everything that the table says of one job at one moment.
 
-    `items` are all items of its partition as they are; `unreadable` those that mean nothing, with why. Runs up to
-    `collected` may be gone. `is_settled` is false where the job moved at every look.
+    `items` are all items of its partition as they are; `unreadable` those that can't be decoded, with the reason. Runs
+    up to `collected` may be gone. `is_settled` is false if the job moved during every read.
     """
 
     store: BookmarkStore
@@ -53,7 +53,7 @@ class Survey:
 
     @classmethod
     def of(cls, store: BookmarkStore, job: str, now: datetime) -> Survey:
-        """Read a job; again where it moved while it was read."""
+        """Read a job; again if it moved while it was read."""
         keys = store.keys(job)
         found: dict[Key, Attributes] = {}
         for _ in range(_LOOKS):
@@ -116,7 +116,7 @@ class Survey:
         return found
 
     def living(self) -> list[Run]:
-        """Return the committed runs of the living line, oldest first; none where the line can't be followed."""
+        """Return the committed runs of the living line, oldest first; none if the line can't be followed."""
         ancestry = self.ancestry()
         if ancestry is None:
             return []
@@ -128,7 +128,7 @@ class Survey:
         ]
 
     def ancestry(self) -> Ancestry | None:
-        """Return which runs are living history, None where a line is missing."""
+        """Return which runs are living history; None where a line is missing."""
         if self.head is None:
             return None
         try:
@@ -138,7 +138,7 @@ class Survey:
 
     @property
     def has_live_lease(self) -> bool:
-        """Whether somebody works on the job now."""
+        """Whether a run holds the job now."""
         return self.head is not None and self.head.lease is not None and self.now < self.head.lease.expires_at
 
     # ---- bytes; None where they are damaged, gone or out of reach, which is a finding of its own
@@ -151,7 +151,7 @@ class Survey:
             return None
 
     def plan_of(self, run: Run, ctx: str) -> FilePlan | None:
-        """Return the stored plan of a context, if it is one of files."""
+        """Return the stored plan of a context if it is a plan of files."""
         entry = run.plans.get(ctx)
         kind = None if entry is None else find_kind(entry.kind)
         if entry is None or kind is None or not kind.has_files:
@@ -171,13 +171,13 @@ class Survey:
         return [] if body is None else decode_published(body)
 
     def deletes_of(self, output: OutputEntry) -> list[str]:
-        """Return the files that an output replaces; after a replay, those that its first publish replaced as well."""
+        """Return the files that an output replaces; after a replay, also those that its first publish replaced."""
         lists = [payload for payload in (output.delete, output.replaced) if payload is not None]
         bodies = [body for body in map(self.bytes_of, lists) if body is not None]
         return [path for body in bodies for path in decode_paths(body)]
 
     def position_of(self, ctx: str, state: ContextState) -> Payload | None:
-        """Return the stored position that a state names, None where it is gone."""
+        """Return the stored position that a state names; None where it is gone."""
         if state.set_in is not None:
             attributes = self.items.get(self.store.keys(self.job).line(state.set_in), {})
             value = attributes.get(collection.POSITION_PREFIX + ctx)
@@ -202,7 +202,7 @@ def _object_of(kind: str, rest: str, key: Key, attributes: Attributes) -> tuple[
             return run_key, item.run_of(run_key, attributes)
         case "LINE":
             epoch = item.line_epoch(key.sk)
-            item.turning_of(epoch, attributes)  # what an undo needs as well
+            item.turning_of(epoch, attributes)  # an undo needs it too
             return epoch, item.line_of(epoch, attributes)
         case "EXEC":
             return rest, item.execution_of(rest, attributes)

@@ -1,9 +1,9 @@
-"""Targets: published files against what is there, staging that nobody needs, and paths that are not the job's own.
+"""Check targets: published files against what is there, leftover staging, and paths that are not the job's own.
 
-Rows are not counted here, which needs an engine: files and their bytes are, one by one. What a run published is listed
-on it with sizes, and every published name says which run made it. What an output overwrites with each run, and a
-partition that was read whole, is as it should be and no finding. Paths in state that the job may neither move nor
-delete are told by their text alone: no file is looked at for them.
+Counting rows would need an engine, so files and their sizes are checked one by one. Each run lists what it published
+with sizes, and every published name carries its run. What an output overwrites with each run, and a partition that was
+read whole, is no finding. Paths in state that the job may neither move nor delete are judged by their text alone,
+without looking at a file.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def examine_targets(survey: Survey) -> Iterator[Finding]:
     committed = [run for runs in survey.committed.values() for run in runs]
     replaced = {path for run in committed for output in run.outputs.values() for path in survey.deletes_of(output)}
     for run in survey.living():
-        # Of what was collected nobody knows any more what later runs have replaced.
+        # Nothing is known of collected runs, including what later runs have replaced of them.
         if run.state is RunState.PUBLISHED and run.key.number > survey.collected:
             for name, output in run.outputs.items():
                 yield from _published(survey, run, output, f"RUN {run.key}, output {name!r}", replaced)
@@ -70,7 +70,7 @@ def examine_targets(survey: Survey) -> Iterator[Finding]:
 
 
 def _due(survey: Survey) -> Iterator[Finding]:
-    """Find a publish that is due and can't be made any more."""
+    """Find a due publish that can't be made any more."""
     key = None if survey.head is None else survey.head.publishing
     run = None if key is None else survey.runs.get(key)
     if run is None or run.state is not RunState.COMMITTED:
@@ -136,7 +136,7 @@ def _present(target: str) -> Sequence[str]:
     try:
         return open_filesystem(target).list(target, recursive=True).files.paths
     except SourceError:
-        return ()  # gone, or not to be listed: what is missing there is said file by file
+        return ()  # gone, or can't be listed: what is missing there is reported file by file
 
 
 def _made_at(ulid: str) -> str:
@@ -153,12 +153,12 @@ def _path(file: FileInfo | str) -> str:
 
 
 def _differs(was: FileInfo | str, now: FileInfo) -> bool:
-    # By size alone: moved from one file system to another, a file has another time and etag.
+    # By size alone: a file that was moved between file systems has another time and etag.
     return isinstance(was, FileInfo) and was.size_bytes != now.size_bytes
 
 
 def _left_over(survey: Survey) -> Iterator[Finding]:
-    """Find what runs left in their targets that were undone without a clean."""
+    """Find what undone runs left in their targets because they were undone without a clean."""
     head = survey.head
     if head is None or head.cleaning is not None:
         return
@@ -180,12 +180,12 @@ def _left_over(survey: Survey) -> Iterator[Finding]:
 
 
 def _foreign(survey: Survey, committed: Sequence[Run]) -> Iterator[Finding]:
-    """Find files under the name of a run that published no such file: rows that are there once too often."""
+    """Find files under the name of a run that published no such file: rows that are there twice."""
     known = _listed(survey, committed)
     targets = sorted({output.target for run in committed for output in run.outputs.values() if output.publish})
     for target in targets:
         strange = [path for path in _named_by_runs(target, survey.collected) if path not in known]
-        # Several jobs may share a target, and number their runs alike.
+        # Several jobs may share a target and use the same run numbers.
         strange = _of_nobody(survey, strange) if strange else []
         if strange:
             what = (
@@ -210,7 +210,7 @@ def _listed(survey: Survey, committed: Sequence[Run]) -> set[str]:
 
 
 def _of_nobody(survey: Survey, paths: Sequence[str]) -> list[str]:
-    """Return the files that no other job published either, whatever link its target is reached by."""
+    """Return the files that no other job published either, by whatever link its target is reached."""
     others = set(real_paths(_listed_by_others(survey)))
     return [path for path, real in zip(paths, real_paths(paths), strict=True) if real not in others]
 
@@ -228,13 +228,13 @@ def _listed_by_others(survey: Survey) -> set[str]:
 
 
 def orphaned_staging(survey: Survey) -> list[str]:
-    """Return the folders in which runs staged that are over; none while somebody works, or anything is due."""
+    """Return the folders in which finished runs staged; none while a run holds the job, or anything is due."""
     head = survey.head
     if head is None or survey.has_live_lease or head.publishing is not None or head.cleaning is not None:
         return []
     opened = [run for run in survey.runs.values() if run.state.is_open]
     needed = {output.place for run in opened for output in run.outputs.values()}
-    # A replay that failed has no item of its own; its execution names the run until another attempt has done it.
+    # A failed replay has no item of its own; its execution names the run until another attempt has done it.
     replayed = {execution.replaying for execution in survey.executions.values()}
     orphaned: list[str] = []
     unreachable = unreachable_staging(survey)
@@ -251,7 +251,7 @@ def orphaned_staging(survey: Survey) -> list[str]:
 
 
 def own_staging(survey: Survey) -> list[str]:
-    """Return the staging roots on the head that are the job's own: no other is looked into."""
+    """Return the staging roots on the head that are the job's own; no other is listed."""
     territory = Territory(survey.store.namespace, survey.job)
     own: list[str] = []
     for root in () if survey.head is None else survey.head.staging:
@@ -262,7 +262,7 @@ def own_staging(survey: Survey) -> list[str]:
 
 
 def unreachable_staging(survey: Survey) -> dict[str, str]:
-    """Return the staging roots of a job that can't be listed from here, each with why."""
+    """Return the staging roots of a job that can't be listed from here, with the reason for each."""
     found: dict[str, str] = {}
     for root in own_staging(survey):
         try:
@@ -316,7 +316,7 @@ class _Target:
 
 
 def replaced_files(survey: Survey) -> Iterator[Finding]:
-    """Find files of living runs that overwrites have replaced, where rows may be missing for it."""
+    """Find files of living runs that overwrites have replaced, where rows may be missing as a result."""
     targets: dict[str, _Target] = {}
     for run in survey.living():
         if run.state is RunState.PUBLISHED and run.key.number > survey.collected:
@@ -350,7 +350,7 @@ CODE = "path-foreign"
 
 
 def examine_bounds(survey: Survey) -> Iterator[Finding]:
-    """Find what the head and the runs name that the job may not touch; runs that came with a copy it never touches."""
+    """Find paths that the head and the runs name and the job may not touch; runs that came with a copy are exempt."""
     head, territory = survey.head, Territory(survey.store.namespace, survey.job)
     if head is None:
         return
@@ -368,7 +368,7 @@ def examine_bounds(survey: Survey) -> Iterator[Finding]:
 
 
 def _check(survey: Survey, head: Head, run: Run, name: str) -> None:
-    """Check what a run has published and replaced, and, where its publish is due, from where it moves."""
+    """Check what a run has published and replaced, and, if its publish is due, from where it moves files."""
     output = run.outputs[name]
     bounds = OutputBounds.of(Territory(survey.store.namespace, survey.job), run, name)
     for source, target in survey.moves_of(output):
@@ -384,7 +384,7 @@ def _check(survey: Survey, head: Head, run: Run, name: str) -> None:
 
 
 def _refused(survey: Survey, check: Callable[[], object]) -> Iterator[Finding]:
-    """Yield the finding that a check was refused, if it was."""
+    """Yield a finding if a check refused something."""
     try:
         check()
     except OutOfBoundsError as error:
