@@ -1,8 +1,9 @@
-"""Blobs: immutable bytes named by their content hash, in chunks that fit an item, or as an object under `state_uri`.
+"""Store blobs: immutable bytes named by their content hash, in chunks that fit an item, or as an object under
+`state_uri`.
 
-A blob above `OBJECT_BYTES` becomes an object where the store has a `state_uri`; the rest stays in the table. The item
-of the first chunk says which it is: it has `data`, or `uri`. An object is put before the item that names it, and that
-before the transaction that refers to the blob: who is killed between leaves something that a collection finds.
+A blob above `OBJECT_BYTES` becomes an object if the store has a `state_uri`; other blobs stay in the table. The item of
+the first chunk says which it is: it has `data`, or `uri`. An object is put before the item that names it, and that
+before the transaction that refers to the blob: a process killed in between leaves something that a collection finds.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _RESTORE = "Restore the table from a backup, or reset the job: its next run then
 
 
 class BlobMissingError(StateCorruptError):
-    """Raised when a blob that something refers to, or a part of it, is not there; `what` says in few words what is."""
+    """Raised when a blob that is referred to, or a part of it, is missing; `what` briefly describes the reference."""
 
     def __init__(self, sha256: str, what: str, advice: str = "") -> None:
         super().__init__(f"blob {sha256} {what}. Nothing was changed. {advice}{_RESTORE}")
@@ -113,8 +114,8 @@ class BlobStore:
         try:
             self._table.transact([Put(first.key, first.attributes, [Lacks(URI)])])
         except ConditionFailedError:
-            # An object of it was put while there was a state_uri. Its item goes last: who reads it meanwhile finds
-            # the object or all chunks.
+            # An object of it was put while there was a state_uri. Its item goes last: a concurrent reader finds the
+            # object or all chunks.
             others = [*others, first]
         for put in others:
             self._table.transact([put])
@@ -138,13 +139,13 @@ class BlobStore:
         self._table.transact([Put(key, {URI: uri, "bytes": len(data), "chunks": 1, "stamped_at": stamp})])
 
     def payload(self, data: bytes, inline_bytes: int = INLINE_BYTES) -> Payload:
-        """Return `data` inline when it has `inline_bytes` or less, else put it."""
+        """Return `data` inline if it has at most `inline_bytes`, else put it."""
         if len(data) <= inline_bytes:
             return Payload(hashlib.sha256(data).hexdigest(), len(data), inline=data)
         return self.put(data)
 
     def refer(self, data: bytes, inline_bytes: int = INLINE_BYTES) -> Payload:
-        """Return what `payload` would, without storing anything."""
+        """Return what `payload` would return, without storing anything."""
         if len(data) <= inline_bytes:
             return Payload(hashlib.sha256(data).hexdigest(), len(data), inline=data)
         return self._reference(data)
@@ -154,7 +155,7 @@ class BlobStore:
         return Payload(hashlib.sha256(data).hexdigest(), len(data), chunks=chunks)
 
     def proof(self, data: bytes) -> Check:
-        """Return the part of a transaction which proves that a blob is there: its last chunk, as it is the smallest."""
+        """Return the part of a transaction that proves that a blob is there: its last chunk, which is the smallest."""
         payload = self._reference(data)
         return Check(self._key(payload.sha256, (payload.chunks or 1) - 1), [Exists()])
 
@@ -213,7 +214,7 @@ class BlobStore:
         return None if self.state_uri is None else f"{self.state_uri}{self._folders.tail}"
 
     def owns(self, uri: str, sha256: str) -> bool:
-        """Whether an object is that of a blob of this table: a copy names objects of the table it was made from."""
+        """Whether an object belongs to a blob of this table: a copy names objects of the table it was made from."""
         return self._folders.own(uri, sha256)
 
     @property
@@ -258,7 +259,7 @@ class BlobStore:
         return self._given_objects
 
     def _place(self, sha256: str, item: Attributes) -> tuple[str, int]:
-        """Return where the object of a blob lies and how many bytes it has, if the store has put it there."""
+        """Return where the object of a blob lies and how many bytes it has, if the store has put one."""
         uri, size = item[URI], item.get("bytes", MOST_BYTES)
         where = f"{self._key(sha256, 0).pk}, {self._key(sha256, 0).sk}"
         if not isinstance(uri, str) or not self._may_hold(uri, sha256):
@@ -276,8 +277,8 @@ class BlobStore:
         return uri, size
 
     def _may_hold(self, uri: str, sha256: str) -> bool:
-        """Whether a store with this `state_uri`, or one that the table records, names an object of a blob so."""
-        # The table is asked only where its answer is needed.
+        """Whether a store with this `state_uri`, or one that the table records, gives an object of a blob this name."""
+        # The table is read only if its answer is needed.
         is_below = self.state_uri is not None and is_object_below(self.state_uri, self._namespace, uri, sha256)
         return is_below or self._folders.hold(uri, sha256)
 
@@ -331,7 +332,7 @@ def _others(first: Key, item: Attributes) -> Iterator[Key]:
 
 
 def _each(requests: Sequence[Callable[[], _T]]) -> list[_T]:
-    """Return the answers of all requests, several of which go at a time."""
+    """Return the answers of all requests, several of which are sent at a time."""
     if len(requests) < 2:
         return [request() for request in requests]
     with ThreadPoolExecutor(min(len(requests), _AT_ONCE), "bookmark-blobs") as pool:

@@ -71,15 +71,15 @@ __all__ = ["BookmarkStore", "Commit", "LeaseGrant", "Turn", "open_store"]
 
 SIDE_RETENTION = timedelta(days=30)
 MAX_UPSTREAMS = MAX_OPERATIONS - 4  # a commit also writes HEAD, RUN, EXEC and the index
-# Each later write of an item pays for all that lies in it, and a blob is paid for once: so the inline payloads of one
-# RUN item have this together, and a plan, which is there before places, commit and mark are written, has less.
+# Each later write of an item pays for everything in it, and a blob is paid for once: so the inline payloads of one RUN
+# item share this limit, and a plan, which is there before places, commit and mark are written, has less.
 _ITEM_BUDGET = 16_384
 PLAN_INLINE_BYTES = 1_024
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What a commit writes: per context the new state and position, per output its lists, edges, and what was measured.
+    """What a commit writes: per context the new state and position, per output its lists, edges, and measurements.
 
     `contexts` is the whole map after the run; `positions` and `edges` only what this run moved. `has_item` tells
     whether a plan or place was stored before.
@@ -109,7 +109,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
         objects: what reaches that folder; None: files, as sources and targets are reached.
         ascii_names: whether new jobs, contexts and outputs are refused names outside of ASCII.
 
-    `address` is what `open_store` was given; None where the store was put together in another way.
+    `address` is the URI given to `open_store`; None if the store was built in another way.
     """
 
     address: StoreAddress | None = None
@@ -117,10 +117,10 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
     # ---- the table itself
 
     def init(self, settings: TableSettings = DEFAULT) -> bool:
-        """Create the table and its schema item where they are absent; return whether anything was created.
+        """Create the table and its schema item if they are absent; return whether anything was created.
 
-        The schema item notes the `state_uri`, so that its objects are found when that is another one, or none; and the
-        settings that the last `init` with any has asked for.
+        The schema item notes the `state_uri`, so that its objects are found after that has changed or been dropped, and
+        the settings that the last `init` with settings asked for.
 
         Args:
             settings: what a table in DynamoDB is made with: encryption key, deletion protection, tags, stream.
@@ -141,7 +141,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
         return created
 
     def lost_settings(self, found: FoundSettings) -> list[str]:
-        """Return in words what the table was made with, by the note of `init`, and does not have any more."""
+        """Describe what the table was made with, by the note of `init`, and no longer has."""
         return noted_settings(self.table.get([item.SCHEMA]).get(item.SCHEMA, {})).lacking(found)
 
     # ---- plan, place
@@ -172,8 +172,8 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
     ) -> None:
         """Store where outputs are staged, before the first byte is written; `staging` are all roots known so far.
 
-        Before a sink that commits by itself writes, those that are staged by then are stored with what they publish,
-        and `job.state` as the run leaves it (None: the run has not used it).
+        Before a sink that commits by itself writes, the outputs staged by then are stored with what they publish, and
+        `job.state` as the run leaves it (None: the run has not used it).
 
         Raises:
             FencedError: the job is not ours any more; nothing was written.
@@ -211,7 +211,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
     # ---- commit, mark
 
     def commit(self, holding: LeaseGrant, commit: Commit) -> Run:
-        """Make the plans of the run part of the bookmark, the one atomic step; return the run as it is then.
+        """Make the plans of the run part of the bookmark, in one atomic step; return the run as it is then.
 
         Raises:
             FencedError: the job is not ours any more. ChangedMeanwhileError: its version moved. Nothing was written.
@@ -227,7 +227,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
         except ConditionFailedError as error:
             found = self.run(holding.job, holding.key)
             if found is not None and found.state.is_committed and _is_own(found, holding):
-                return found  # our own success: the reply was lost
+                return found  # an own success whose reply was lost
             self._check_indexed(holding)
             raise self._unchanged(holding, "commit") from error
         return self._committed(holding, commit)
@@ -283,7 +283,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
             ),
             Update(keys.run(key), set=run, conditions=[Lacks("failed_at")]),
             Update(keys.execution(holding.caller.run_id), set=self._execution_runs(holding)),
-            # It is there since the take: written anew it would say nothing of what was collected or imported.
+            # It is there since the take: written anew, it would lose what was collected or imported.
             Update(keys.index, set=self._index_commit(holding, now, key.number), conditions=[Exists()]),
         ]
         operations += [
@@ -295,7 +295,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
     def _index_commit(self, holding: LeaseGrant, now: str, number: int) -> Attributes:
         entry: Attributes = {"last_commit_at": now, RUN_NUMBER: number}
         caller = holding.caller
-        # Whose the job is was settled by a take. Which task of its owner runs it may change.
+        # The take settled who owns the job. The owner's task that runs it may change.
         if caller.dag_id is not None and caller.dag_id == holding.base.owner:
             entry |= {"task_id": caller.task_id, "map_index": caller.map_index}
         return entry
@@ -310,8 +310,8 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
     ) -> LeaseGrant | None:
         """Record that a committed run is published, and release the lease if the run is the publisher's own.
 
-        Returns what the driver holds after that: None when the lease was released. With `take_next` (a lease time) the
-        own lease is not released: the same transaction takes the next fence, for the next run of the same execution.
+        Return what the driver holds after that: None if the lease was released. With `take_next` (a lease time) the own
+        lease is not released: the same transaction takes the next fence, for the next run of the same execution.
 
         Raises:
             FencedError: the job is not ours any more; whoever took it over finishes the publication.
@@ -337,7 +337,8 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
                 conditions=[Equals("state", RunState.COMMITTED.value)],
             ),
         ]
-        # A replay ends the execution that replays. That which made the run has ended before, and may be collected.
+        # A replay ends the execution that replays. The execution that made the run has ended before, and may be
+        # collected.
         is_finished = run.is_last or run.replayed_by is not None
         maker = keys.execution(run.replayed_by or run.run_id)
         operations.append(Update(maker, set={"finished": is_finished}, remove=["replaying"]))
@@ -441,11 +442,11 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
     def put_side(
         self, job: str, record: Attributes, *, ulid: str | None = None, replaced: Mapping[str, Payload] | None = None
     ) -> str:
-        """Keep what a pause or disable run did; returns its id, or puts the record with this one anew.
+        """Store the record of a pause or disable run; return its id, or replace the record with the given id.
 
-        No later run of the job reads it, and `gc` removes it after `SIDE_RETENTION`. But for `replaced`, which lists by
-        output the published files that it replaces: consumers ask for that when such a file is gone, so a record that
-        has it stays. One that is put anew names each attribute that it had.
+        No later run of the job reads it, and `gc` removes it after `SIDE_RETENTION`. The exception is a record with
+        `replaced`, which lists the published files that the run replaces, by output: consumers look there when such a
+        file is gone, so the record stays. A replacement names every attribute of the former record.
 
         No run says when an item expires: with the right to say that it could have DynamoDB delete any item of a job.
         """
@@ -458,13 +459,13 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
         return ulid
 
 
-# A request whose reply was lost may arrive late: it must not open again what is committed, nor commit what was reported
+# A request whose reply was lost may arrive late: it must neither reopen what is committed nor commit what was reported
 # as failed.
 _OPEN: Sequence[Condition] = (Lacks("committed_at"), Lacks("failed_at"))
 
 
 def _planned(holding: LeaseGrant, option: str, is_last: bool) -> Run:
-    """Return the run of a holding as its first write has it: who makes it, and against which state."""
+    """Return the run of a holding as in its first write: what makes it, and against which state."""
     return Run(
         key=holding.key,
         state=RunState.PLANNED,
@@ -482,7 +483,7 @@ def _planned(holding: LeaseGrant, option: str, is_last: bool) -> Run:
 
 
 def _is_own(run: Run, holding: LeaseGrant) -> bool:
-    # By whom as well: an import brings runs, and fences, of another history.
+    # Compare its maker too: an import brings runs, and fences, of another history.
     by = (run.run_id, run.attempt)
     return by == (holding.caller.run_id, holding.caller.attempt) and holding.fence in run.fences
 
@@ -517,7 +518,7 @@ def open_store(uri: str, *, session: Any = None) -> BookmarkStore:
 
 
 def store_on(table: Table, address: StoreAddress, *, session: Any = None) -> BookmarkStore:
-    """Return the bookmarks on a table that is open, with all that their address says of them.
+    """Return the bookmarks on an open table, with everything that their address says of them.
 
     Args:
         table: what `address` names.

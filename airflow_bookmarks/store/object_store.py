@@ -1,20 +1,20 @@
-"""Objects: blobs that are too large for the table, each a file of its own under `state_uri`.
+"""Store blobs that are too large for the table as objects: each a file of its own under `state_uri`.
 
     <state_uri>/<namespace>/blobs/<table>-<12 hexadecimal digits>/<sha256>-<ULID>
     s3://lake-state/bookmarks/prod/blobs/bookmarks-5f0c1d2e3a4b/9c56cc51...-01K7Q8ZC5T1V4H9W3M6N8P0R2S
 
 The item under the blob's key in the table (`<ns>#BLOB#<sha256>`, `0000000000`) names its object by `uri`, and has no
-data. So whoever finds the item finds the bytes, whatever `state_uri` is by then: the schema item of the table lists, as
-`state_uris`, each one that an `init` was given. An item that names anything elsewhere is not followed: whoever may
-write an item of a job must not have others read, or delete, what they choose.
+data. So the item leads to the bytes even after `state_uri` has changed: the schema item of the table lists, as
+`state_uris`, each one that an `init` was given. An item that names any other place is not followed: the right to write
+items of a job must not let anyone choose what others read or delete.
 
-Why the name has more in it than the hash of the content: a collection deletes the item, if its stamp is old, and then
-the object. Were the name the hash alone, a driver that puts the same content between the two would lose it. With a name
-for each put the collection deletes an object to which no item can refer again.
+The name holds more than the hash of the content, because a collection deletes the item, if its stamp is old, and then
+the object. If the name were only the hash, a driver that puts the same content between the two would lose it. With a
+name for each put, the collection deletes an object to which no item can refer again.
 
-Why the folder has the table in its name: objects that no item of the table names are collected. Another table that was
-given the same `state_uri` and namespace, or a copy of this one that was restored from a backup, must not take the
-objects of this one for its own.
+The folder carries the table's name, because objects that no item of the table names are collected. Another table with
+the same `state_uri` and namespace, or a copy of this one that was restored from a backup, must not take the objects of
+this one for its own.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NAME = re.compile(r"([0-9a-f]{64})-([0-9A-HJKMNP-TV-Z]{26})")
 
 
 class ObjectStore(Protocol):
-    """Files that are written once, under URIs. What it refuses is an `OSError` or a `SourceError`."""
+    """Files that are written once, under URIs. Failures are an `OSError` or a `SourceError`."""
 
     def put(self, uri: str, data: bytes) -> None:
         """Write a file whole, with the folders above it."""
@@ -61,7 +61,7 @@ class ObjectStore(Protocol):
         ...
 
     def size(self, uri: str) -> int | None:
-        """Return how many bytes a file has, None where it is not there."""
+        """Return how many bytes a file has; None if it is not there."""
         ...
 
     def delete(self, uri: str) -> None:
@@ -69,12 +69,12 @@ class ObjectStore(Protocol):
         ...
 
     def names(self, folder: str) -> Sequence[str]:
-        """Return the names of the files in a folder; none when it is not there."""
+        """Return the names of the files in a folder; none if it is not there."""
         ...
 
 
 def check_state_uri(state_uri: str) -> str:
-    """Return a `state_uri` without a slash at its end, if objects can lie there.
+    """Return a `state_uri` without a trailing slash, if objects can lie there.
 
     Raises:
         OptionError: it is no folder in S3 and no absolute local one, or holds credentials, a query or a pattern.
@@ -86,7 +86,7 @@ def check_state_uri(state_uri: str) -> str:
     uri = state_uri.rstrip("/")
     scheme, sign, rest = uri.partition("://")
     if "@" in rest.partition("/")[0]:
-        # The text is not repeated in the message: it holds what may be a password.
+        # The message does not repeat the text, which holds what may be a password.
         raise OptionError(
             "state_uri holds a user or password. Nothing was read or changed. Credentials come from the environment, "
             "the machine's role or the Airflow connection."
@@ -107,7 +107,8 @@ def is_in_s3(uri: str) -> bool:
 
 
 def check_reach(state_uri: str, scheme: str, endpoint: str | None) -> None:
-    """Make sure that who reaches the table can reach a checked `state_uri`: a local folder is of one machine.
+    """Make sure that every machine that reaches the table can reach a checked `state_uri`: a local folder is on one
+    machine.
 
     Raises:
         OptionError: a local folder beside a DynamoDB table that other machines use as well.
@@ -136,7 +137,7 @@ class ObjectFolders:
     ) -> ObjectFolders:
         """Return the folders of a table that has this schema item, and of a store with this `state_uri`."""
         facts = table.describe()
-        # Not by its host: one table has several (a VPC endpoint, a proxy).
+        # The host is not compared: one table has several (a VPC endpoint, a proxy).
         known = [str(schema.get("created_at", ""))]
         known += [facts.get(name, "") for name in ("kind", "region", "table", "path")]
         mark = hashlib.sha256("\n".join(known).encode()).hexdigest()[:12]
@@ -148,12 +149,12 @@ class ObjectFolders:
         return uri.rpartition("/")[0].endswith(self.tail) and self.hold(uri, sha256)
 
     def hold(self, uri: str, sha256: str) -> bool:
-        """Whether a URI is that of an object with this content, where a store puts such: here, or a copied table."""
+        """Whether a URI is that of an object with this content, of this table or of one that it copies."""
         return any(is_object_below(each, self.namespace, uri, sha256) for each in self.state_uris)
 
 
 def is_object_below(state_uri: str, namespace: str, uri: str, sha256: str) -> bool:
-    """Whether a URI is what a store with this `state_uri` names an object of a namespace with this content.
+    """Whether a store with this `state_uri` gives an object of a namespace with this content this URI.
 
     Example:
         >>> sha256 = "9c" * 32
@@ -184,7 +185,7 @@ def recorded_uris(schema: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def note_state_uri(table: Table, state_uri: str) -> None:
-    """Add a folder to those that the schema item records, if it is not there in any spelling."""
+    """Add a folder to those that the schema item records, unless it is there in any spelling."""
     while True:
         schema = table.get([SCHEMA])[SCHEMA]
         recorded = recorded_uris(schema)
@@ -198,7 +199,7 @@ def note_state_uri(table: Table, state_uri: str) -> None:
 
 
 def note_settings(table: Table, settings: TableSettings) -> None:
-    """Write what `init` was asked to make the table with into the schema item, in the place of an earlier note."""
+    """Write what `init` was asked to make the table with into the schema item, replacing an earlier note."""
     note: Attributes = {
         "kms_key": settings.kms_key,
         "deletion_protection": settings.deletion_protection,
@@ -217,7 +218,7 @@ def note_settings(table: Table, settings: TableSettings) -> None:
 
 
 def noted_settings(schema: Attributes) -> TableSettings:
-    """Return what the schema item notes; nothing where it does not, or holds what no `init` has written."""
+    """Return what the schema item notes; nothing if it has no note, or one that no `init` has written."""
     note = schema.get(SETTINGS)
     if not isinstance(note, dict):
         return DEFAULT

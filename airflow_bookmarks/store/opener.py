@@ -1,4 +1,4 @@
-"""Opens the table that a store's address names."""
+"""Open the table that a store's address names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def open_table(uri: str, *, session: Session | None = None) -> tuple[Table, str]:
-    """Return the table that `uri` names, and the namespace in it. Nothing is asked of the store yet.
+    """Return the table that `uri` names, and the namespace in it. The store is not called yet.
 
     `session` is the boto3 session whose credentials and region DynamoDB gets; None takes those of the environment.
 

@@ -1,4 +1,4 @@
-"""Outputs as stored: the files that a run made visible, and those that it replaced."""
+"""Read stored outputs: the files that a run made visible, and those that it replaced."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def paths_replaced_by_sides(store: StateReader, job: str) -> set[str]:
 
 
 def numbers_replacing(blobs: BlobStore, deleting: Sequence[Run], dropped: Sequence[Run]) -> Mapping[str, int]:
-    """Return for each file that runs have replaced the number of the last run that did.
+    """Return the number of the last run that replaced each file.
 
-    `deleting` have deleted what they replaced, or delete it now. `dropped` were undone, maybe while they were at it: of
-    what they were to delete some may be gone, and only that. Where a later run has overwritten the place of such a
-    file, it would have deleted it if it had still been there.
+    `deleting` runs have deleted what they replaced, or are deleting it. `dropped` runs were undone, maybe while
+    deleting: some of the files on their lists may be gone, and no others. If a later run has overwritten the place of
+    such a file, it would have deleted the file if it had still been there.
     """
     replaced: dict[str, int] = {}
     for run in deleting:
@@ -55,12 +55,12 @@ def numbers_replacing(blobs: BlobStore, deleting: Sequence[Run], dropped: Sequen
 
 
 def _paths_replaced_by(blobs: BlobStore, run: Run) -> Iterator[tuple[str, str]]:
-    """Yield each file that a run replaces, behind the target that it lies in."""
+    """Yield each file that a run replaces, preceded by its target."""
     return ((output.target, path) for output in run.outputs.values() for path in paths_replaced(blobs, output))
 
 
 def _overwritten(blobs: BlobStore, runs: Sequence[Run]) -> Mapping[str, int]:
-    """Return for each folder of which runs have replaced all that lay below it the number of the last run that did."""
+    """Return the number of the last run that replaced everything below a folder, by folder."""
     last: dict[str, int] = {}
     for run in runs:
         for output in run.outputs.values():

@@ -1,4 +1,4 @@
-"""Looking at the state: heads, runs, lines, edges and events of one namespace, all by consistent reads."""
+"""Read the state: heads, runs, lines, edges and events of one namespace, all by consistent reads."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ IMPORTED_FROM = "imported_from"  # of an event: the namespace of the document th
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What the table says of a job at one look: None where there is no item."""
+    """What the table says of a job at one moment: None where there is no item."""
 
     head: Head | None
     execution: Execution | None
@@ -82,7 +82,7 @@ class StateReader:
                 "table, or upgrade."
             )
 
-    # ---- looking
+    # ---- reading
 
     def keys(self, job: str) -> Keys:
         """Return the keys of a job."""
@@ -124,18 +124,19 @@ class StateReader:
         return found
 
     def heads_or_damage(self, jobs: Sequence[str]) -> dict[str, Head | BookmarkError]:
-        """Return the heads as `heads` does; in the place of one that can't be read, the error that says why."""
+        """Return the heads as `heads` does; a head that can't be read is replaced by its error."""
         try:
             return dict(self.heads(jobs))
         except (StateCorruptError, NameInvalidError) as error:
             if len(jobs) == 1:
                 return {jobs[0]: error}
-        # One damaged item spoils the answer for all. Halves find it in few requests, each job alone would take many.
+        # One damaged item spoils the answer for all. Halving finds it in few requests; reading each job alone would
+        # take many.
         half = len(jobs) // 2
         return self.heads_or_damage(jobs[:half]) | self.heads_or_damage(jobs[half:])
 
     def execution(self, job: str, run_id: str) -> Execution | None:
-        """Return one execution, None where it never took the job."""
+        """Return one execution; None if it never took the job."""
         key = self.keys(job).execution(run_id)
         attributes = self.table.get([key]).get(key)
         return None if attributes is None else item.execution_of(run_id, attributes)
@@ -174,7 +175,7 @@ class StateReader:
     def runs_or_damage(
         self, job: str, *, after: int = 0, until: int | None = None, reverse: bool = False, limit: int | None = None
     ) -> Iterator[tuple[RunKey, Run | StateCorruptError]]:
-        """Yield run items as `runs` does, each by its key; in the place of one that can't be read, why."""
+        """Yield run items as `runs` does, each by its key; one that can't be read is replaced by its error."""
         low = f"{item.RUN_PREFIX}{after:010d}#~"
         high = f"{item.RUN_PREFIX}{'9' * 10 if until is None else format(until, '010d')}#~"
         rows = self.table.query(self.keys(job).partition, after=low, until=high, reverse=reverse, limit=limit)
@@ -189,7 +190,7 @@ class StateReader:
     def open_runs(self, job: str, head: Head) -> list[Run]:
         """Return the runs that were planned and neither committed nor given up, oldest first.
 
-        All of them carry the number that comes next: whoever commits has settled every open run before.
+        All of them carry the next number: every committing run has settled all open runs before.
         """
         return [r for r in self.runs(job, after=head.run_number, until=head.run_number + 1) if r.state.is_open]
 
@@ -199,7 +200,7 @@ class StateReader:
         return [item.line_of(item.line_epoch(key.sk), attributes) for key, attributes in rows]
 
     def turning(self, job: str, epoch: int) -> Turning | None:
-        """Return what began the line of `epoch`, None where no change did (the first line)."""
+        """Return what began the line of `epoch`; None if no change did (the first line)."""
         key = self.keys(job).line(epoch)
         attributes = self.table.get([key]).get(key)
         return None if attributes is None else item.turning_of(epoch, attributes)
@@ -242,9 +243,9 @@ class StateReader:
 
 
 def _event(attributes: Attributes) -> Attributes:
-    """Return an event; that of a replay, which a run writes, with the words that those of people are written with.
+    """Return an event; the event of a replay, which a run writes, gets the attribute names of events by people.
 
-    One that an import brought was written by nobody here: its `who` says so.
+    An imported event was not written by a local user: its `who` says so.
     """
     if "kind" not in attributes and "replayed_by" in attributes:
         words: Attributes = {"kind": "replay", "who": attributes["replayed_by"], "why": "the run was replayed"}

@@ -1,7 +1,8 @@
-"""Segments of ledgers that a process has read from one store: fetched, checked and opened once, as they never change.
+"""Cache segments of ledgers from one store: each is fetched, checked and opened once, because it never changes.
 
-A run reads the ledger of each context whole, 16 bytes for each file ever read. Who makes several runs with one store
-reads what the run before has added. Damage to a segment in the table is then found by the next process that reads it.
+A run reads the ledger of each context whole, 16 bytes for each file ever read. A process that makes several runs with
+one store reads only what the run before has added. Damage that a segment suffers later is found by the next process
+that reads it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class SegmentShelf:
         self._lock = threading.Lock()
 
     def take(self, ids: Sequence[str]) -> Mapping[str, Segment]:
-        """Return the segments with these ids; those that are not kept yet are fetched together.
+        """Return the segments with these ids; those not kept yet are fetched together.
 
         Raises:
             StateCorruptError: one is missing or damaged.
@@ -44,7 +45,7 @@ class SegmentShelf:
                 self._kept.move_to_end(one)
         missing = [one for one in dict.fromkeys(ids) if one not in taken]
         if missing:
-            # Sensors open stores as well, and have no use for numpy.
+            # Sensors open stores too, and have no use for numpy.
             from airflow_bookmarks.core.ledger.segment import Segment
 
             fetched = {one: Segment.from_bytes(data, one) for one, data in self._load(missing).items()}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.store.table_settings import FoundSettings, TableSettings
 
-# What an attribute may hold. Numbers are integers; whatever needs a fraction or more than 38 digits travels as text.
+# What an attribute may hold. Numbers are integers; anything with a fraction or more than 38 digits is stored as text.
 Value: TypeAlias = "str | int | bool | bytes | list[Value] | dict[str, Value] | None"
 Attributes: TypeAlias = dict[str, Value]
 
@@ -156,11 +156,11 @@ class Table(Protocol):
         ...
 
     def settings(self) -> FoundSettings | None:
-        """Return what the table has now of what `create` may ask for; None where its kind has none of that."""
+        """Return the table's present values of the settings that `create` takes; None if its kind has no settings."""
         ...
 
     def describe(self) -> dict[str, str]:
-        """Return what a person wants to know of it: kind, name or path, region or host; no secret."""
+        """Describe the table for people: kind, name or path, region or host; no secret."""
         ...
 
     def close(self) -> None:
@@ -169,7 +169,7 @@ class Table(Protocol):
 
 
 def evaluate(conditions: Iterable[Condition], item: Mapping[str, Value] | None) -> bool:
-    """Say whether all `conditions` hold for `item` (None: there is none). The meaning that each table must keep."""
+    """Return whether all `conditions` hold for `item` (None: there is none). Every table must keep this meaning."""
     return all(_holds(c, item) for c in conditions)
 
 
@@ -186,7 +186,7 @@ def _holds(condition: Condition, item: Mapping[str, Value] | None) -> bool:
 
 
 def _same(left: Value, right: Value) -> bool:
-    # True == 1 in Python, and not in a table, at whatever depth.
+    # True == 1 in Python, but not in a table, at whatever depth.
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):

@@ -1,7 +1,7 @@
 """Settings of a DynamoDB table that `init` makes: encryption key, deletion protection, tags, stream.
 
-They are of the table and not of a bookmark. A table that is there already is compared, and never changed. What `init`
-was asked for is noted in the schema item, so that `check` can tell what the table has lost since.
+They belong to the table, not to a bookmark. An existing table is compared, and never changed. The schema item notes
+what `init` was asked for, so that `check` can tell what the table has lost since.
 """
 
 from __future__ import annotations
@@ -58,10 +58,11 @@ def tags_of(words: Sequence[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class TableSettings:
-    """What a table is made with.
+    """The settings to make a table with.
 
-    `kms_key` is the ARN of the key that encrypts it (None: DynamoDB's own). A table with `deletion_protection` is not
-    deleted before that is taken off. `stream` has DynamoDB Streams hand on each change, before and after it.
+    `kms_key` is the ARN of the key that encrypts it (None: DynamoDB's own). A table with `deletion_protection` can't be
+    deleted until that is turned off. With `stream`, DynamoDB Streams delivers each change, with the item before and
+    after it.
     """
 
     kms_key: str | None = None
@@ -71,7 +72,7 @@ class TableSettings:
 
     @property
     def is_default(self) -> bool:
-        """Whether nothing is asked for."""
+        """Whether no setting is asked for."""
         return self == DEFAULT
 
     def request(self) -> dict[str, Any]:
@@ -88,7 +89,7 @@ class TableSettings:
         return parts
 
     def lacking(self, there: FoundSettings) -> list[str]:
-        """Return in words what a table does not have of this; tags that are not known are left out."""
+        """Describe which of these settings a table lacks; unknown tags are left out."""
         found: list[str] = []
         if self.kms_key not in (None, there.kms_key):
             found.append(f"the key {self.kms_key}")
@@ -102,7 +103,7 @@ class TableSettings:
 
 @dataclass(frozen=True, slots=True)
 class FoundSettings:
-    """What a table has now. `tags` is None where they can't be read; `kms_key`: where the key is DynamoDB's own."""
+    """The present settings of a table. `tags` is None if they can't be read, `kms_key` for DynamoDB's own key."""
 
     kms_key: str | None
     deletion_protection: bool

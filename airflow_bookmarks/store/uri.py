@@ -1,12 +1,12 @@
-"""Where a state store is: one line of text that travels as a setting.
+"""Parse the address of a state store: one line of text that is passed as a setting.
 
     dynamodb://TABLE?region=eu-west-1&namespace=prod&endpoint=http://127.0.0.1:8000
     sqlite:////var/lib/bookmarks.db?namespace=x&create=true
     sqlite:///:memory:
 
 Either may have state_uri=s3://bucket/prefix, a folder for state that is too large for the table. insecure=true allows
-an endpoint without TLS on another machine; on the loopback interface it needs no word. names=ascii refuses new names
-outside of ASCII; names=unicode is what goes without it.
+an endpoint without TLS on another machine; the loopback interface does not need it. names=ascii refuses new names
+outside of ASCII; names=unicode is the default.
 
 It never holds a secret: credentials come from the environment, the machine's role or an Airflow connection.
 """
@@ -92,7 +92,7 @@ class StoreAddress:
         return self.names == "ascii"
 
     def with_state_uri(self, state_uri: str, where: str) -> StoreAddress:
-        """Return this address with a `state_uri` that is said beside it; `where` says where, for the error.
+        """Return this address with a `state_uri` that was given separately; `where` says where, for the error.
 
         Raises:
             OptionError: the address names another one, or this one can't be.
@@ -131,7 +131,7 @@ def _split(uri: str) -> SplitResult:
     if parts.scheme not in _EXAMPLES:
         raise _wrong(f"has the scheme {parts.scheme!r}; there are {' and '.join(map(repr, _EXAMPLES))}")
     if "@" in parts.netloc:
-        # The text is not repeated in the message: it holds what may be a password.
+        # The message does not repeat the text, which holds what may be a password.
         raise _wrong(
             "holds a user or password. Credentials come from the environment, the machine's role or the Airflow "
             "connection, never from the address",
@@ -145,7 +145,7 @@ def _split(uri: str) -> SplitResult:
 def _parameters(parts: SplitResult) -> dict[str, str]:
     allowed = _PARAMETERS[parts.scheme]
     given: dict[str, str] = {}
-    # Values are left out of the messages: an unknown parameter may hold a secret key.
+    # The messages omit values: an unknown parameter may hold a secret key.
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
         if name not in allowed:
             raise _wrong(f"has the unknown parameter {name!r}; {parts.scheme} takes {', '.join(allowed)}", parts.scheme)

@@ -1,4 +1,4 @@
-"""How long, and in which rhythm, a table tries again."""
+"""Decide how long, and in which rhythm, a table tries again."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ OUTAGE_LIMIT_S = 60.0
 class Backoff:
     """Exponential backoff with full jitter, up to a limit.
 
-    A pause is drawn between 0 and a ceiling that starts at `first_s` and doubles up to `longest_s`: writers that met
-    once spread, and do not meet again. `limit_s` bounds the whole; the last attempt begins when it is reached.
+    A pause is drawn between 0 and a ceiling that starts at `first_s` and doubles up to `longest_s`, so that writers
+    that collided once spread out. `limit_s` bounds the whole; the last attempt begins when it is reached.
     """
 
     limit_s: float = OUTAGE_LIMIT_S

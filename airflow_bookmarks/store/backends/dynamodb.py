@@ -1,6 +1,6 @@
-"""The table in DynamoDB: what `Table` promises, said in requests of its API.
+"""Implement `Table` on DynamoDB.
 
-This file only translates. Which conditions keep a bookmark right is decided above it, in `BookmarkStore`.
+This module only translates. `BookmarkStore`, above it, decides which conditions keep a bookmark right.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _READ_TIMEOUT_S = 10
 _CREATION_POLL_S = 1
 _CREATION_LIMIT_S = 120
 
-# Each of these passes, or nothing is known yet of whether the write took effect: the same request goes again.
+# Each of these passes, or leaves it open whether the write took effect: the same request is sent again.
 _PASSING = frozenset(
     {
         "ContinuousBackupsUnavailableException",
@@ -90,7 +90,7 @@ _PASSING = frozenset(
 )
 _NO_ANSWER = (aws.ConnectionError, aws.HTTPClientError, aws.IncompleteReadError, ResponseParserError)
 
-# Each names a setting of the reader's.
+# Each names a setting of the user's.
 _ACCESS_ADVICE = {
     "AccessDeniedException": "Allow the action named above on the table for this role or user (IAM policy)",
     "ExpiredTokenException": "Renew the session token of these credentials",
@@ -120,7 +120,7 @@ class DynamoTable:
         insecure: whether that may be `http://` on another machine than this.
         session: whose credentials are used, e.g. those of an Airflow connection; None takes boto3's own chain.
         outage_limit_s: how long one request is tried while the store throttles or does not answer, in seconds.
-        sleep, monotonic, random: what a test holds in its hand.
+        sleep, monotonic, random: replaced in tests.
 
     Raises:
         StoreAccessError: no region, or a profile that does not exist.
@@ -162,7 +162,7 @@ class DynamoTable:
         wanted: list[Wire] = [wire_key(key) for key in keys]
 
         def request() -> bool:
-            # Throttled keys come back unread, without an error: asked for again, under the same limit.
+            # Throttled keys come back unread, without an error: they are requested again, under the same limit.
             nonlocal wanted
             answer = self._client.batch_get_item(RequestItems={self._name: {"Keys": wanted, "ConsistentRead": True}})
             found.update(item_of(wire) for wire in self._part(answer, "Responses").get(self._name, []))
@@ -219,7 +219,7 @@ class DynamoTable:
                 self._transact(operations, token or str(uuid.uuid4()))
 
     def create(self, settings: TableSettings = DEFAULT) -> bool:
-        """See `Table.create`. Time to live is part of the layout; who makes the table asks for recovery as well."""
+        """See `Table.create`. Time to live is part of the layout; a new table gets point-in-time recovery too."""
         created = self._create(settings)
         self._wait_until_active()
         found = self._check_layout()
@@ -269,7 +269,7 @@ class DynamoTable:
         left = limit
         start: Wire = {}
         while left is None or left > 0:
-            # The bound of `after` may come along, and is dropped.
+            # The bound of `after` may be included, and is dropped.
             size = {} if left is None else {"Limit": left + (after is not None)}
             page = self._page(request | size | start)
             rows = [row for row in map(item_of, self._part(page, "Items")) if row[0].sk != after][:left]
@@ -313,7 +313,7 @@ class DynamoTable:
         )
 
     def _patiently(self, operation: str, request: Callable[[], _T], until: Callable[[_T], bool] = lambda _: True) -> _T:
-        """Send `request` until its answer is what it should be, for as long as what stands in the way may pass."""
+        """Send `request` until it is answered as expected, for as long as the obstacle may pass."""
         if self._is_closed:
             raise StoreError(f"the state table {self._name!r} was closed; {operation} was not sent. Open it anew.")
         started = self._monotonic()
@@ -416,7 +416,7 @@ class DynamoTable:
                 ),
             )
         except StoreError:
-            # Another init may have asked in between; asking twice is an error to DynamoDB.
+            # Another init may have enabled it in between; enabling it twice is an error to DynamoDB.
             if not self._has_time_to_live():
                 raise
 
@@ -443,7 +443,7 @@ class DynamoTable:
                 ),
             )
         except StoreError as error:
-            # Emulators do not know it, narrow policies do not allow it, and the table is good without.
+            # Emulators do not know it, narrow policies do not allow it, and the table works without it.
             log.warning("the table was made, and has no point-in-time recovery; turn it on for backups: %s", error)
 
     # ---- what went wrong
@@ -499,7 +499,7 @@ class DynamoTable:
 def _may_repeat(operation: Put | Update | Delete) -> bool:
     """Whether a write that took effect, and is sent again because its reply was lost, finds its conditions as before.
 
-    If not, only the token of a transaction tells an own success from somebody else's.
+    If not, only the token of a transaction tells an own success from that of another writer.
     """
     match operation:
         case Put(_, attributes, conditions):
@@ -526,7 +526,7 @@ def _client(
     config = Config(
         connect_timeout=_CONNECT_TIMEOUT_S,
         read_timeout=_READ_TIMEOUT_S,
-        # One layer tries again, with one limit and one token: ours.
+        # Only one layer retries, with one limit and one token: this one.
         retries={"mode": "standard", "total_max_attempts": 1},
         tcp_keepalive=True,
     )
@@ -594,7 +594,7 @@ def _reasons(error: aws.ClientError) -> list[Wire]:
 def _passes(error: aws.ClientError) -> bool:
     codes = {reason.get("Code") for reason in _reasons(error)} - {"None", None}
     if codes:
-        # A condition that failed beside a conflict has failed: it is told at once.
+        # A condition that failed beside a conflict has failed: report it at once.
         return codes <= _PASSING
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     return _code_of(error) in _PASSING or status >= 500

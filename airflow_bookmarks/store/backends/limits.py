@@ -1,7 +1,7 @@
-"""What a table refuses before it asks its store: DynamoDB's limits, kept by every table alike.
+"""Refuse what exceeds DynamoDB's limits, on every table alike, before its store is called.
 
-Emulators and SQLite are laxer than DynamoDB, each in another way. Checked here, a program that runs on one of them runs
-on all.
+Emulators and SQLite are laxer than DynamoDB, each in another way. Because of these checks, a program that runs on one
+of them runs on all.
 """
 
 from __future__ import annotations

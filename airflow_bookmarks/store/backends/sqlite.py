@@ -1,7 +1,7 @@
-"""The table in one SQLite file, or in memory: for one machine, to try out, to test and to simulate.
+"""Implement `Table` on one SQLite file, or in memory: for one machine, for trying out, tests and simulation.
 
-The file holds `items(pk, sk, attributes)`, where `attributes` is JSON that a person can read with any SQLite tool, and
-`tokens`, the tokens of the last ten minutes.
+The file holds `items(pk, sk, attributes)`, where `attributes` is JSON that any SQLite tool can show, and `tokens`, the
+tokens of the last ten minutes.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ _LAYOUT = (
     f"PRAGMA user_version = {_LAYOUT_VERSION}",
 )
 
-# SQLite's own busy wait polls slowly and starves a writer beside others in a tight loop. It waits little, and the
-# backoff, short and random, does the rest.
+# SQLite's own busy wait polls slowly and starves one writer beside others in a tight loop. So it waits only briefly,
+# and the backoff, short and random, does the rest.
 _BUSY_TIMEOUT_S = 0.02
 _FIRST_PAUSE_S = 0.002
 _LONGEST_PAUSE_S = 0.05
@@ -166,7 +166,7 @@ class SqliteTable:
         return {"kind": "sqlite", "path": self._path}
 
     def close(self) -> None:
-        """See `Table.close`. What was in memory is gone."""
+        """See `Table.close`. What was in memory is lost."""
         with self._lock:
             self._is_closed = True
             for key in [key for key in self._connections if key[0] in (os.getpid(), _SHARED[0])]:
@@ -220,7 +220,7 @@ class SqliteTable:
             last = [("sk < ?" if reverse else "sk > ?", rows[-1][0].sk)]
 
     def _scanned(self, prefix: str, names: frozenset[str]) -> Iterator[tuple[Key, Attributes]]:
-        # Partition by partition, so that no page crosses two and none is an open cursor.
+        # Partition by partition, so that no page spans two and no cursor stays open.
         ends = [("pk < ?", end) for end in _ends_of(prefix)]
         start = ("pk >= ?", prefix)
         while True:
@@ -283,7 +283,7 @@ class SqliteTable:
                 if self._identity is None:
                     self._identity = _identity(self._path)
                     _warn_of_others(self._path)
-        # An open connection writes on into a file that was removed or replaced, and nobody would ever read it again.
+        # An open connection keeps writing to a file that was removed or replaced, and those writes would be lost.
         if _identity(self._path) != self._identity:
             raise self._missing()
         return self._connections[me]
@@ -318,8 +318,8 @@ class SqliteTable:
             return True
 
     def _create_file(self) -> bool:
-        # SQLite would make it as wide as the umask lets it. Its journals take over its mode. Where it can't be made,
-        # SQLite can't open it either, and says why.
+        # SQLite would create it as wide as the umask allows. Its journals inherit its mode. If it can't be created,
+        # SQLite can't open it either, and reports why.
         with suppress(OSError):
             make_private(self._path)
         connection = self._open("rw")
@@ -373,7 +373,7 @@ def _is_laid_out(connection: sqlite3.Connection, path: str) -> bool:
     if (mark, version) == (_APPLICATION_ID, _LAYOUT_VERSION):
         return True
     if mark == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
-        return False  # an empty database: made by a hand, or by an init that was cut short
+        return False  # an empty database: made by hand, or by an init that was cut short
     what = f"of layout version {version}" if mark == _APPLICATION_ID else "of something else"
     raise TableLayoutError(
         f"{path} is an SQLite database {what}, and not the state that this package knows. Nothing was changed. Name "
@@ -399,7 +399,7 @@ def _writing(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Return what tells one file from another under the same path, None where there is none."""
+    """Return what tells one file from another under the same path; None if there is none."""
     try:
         status = os.stat(path)
     except FileNotFoundError:
@@ -463,7 +463,7 @@ def _first_partition(conditions: Sequence[tuple[str, str]]) -> Callable[[sqlite3
 
 
 def _ends_of(prefix: str) -> list[str]:
-    """Return the least text above all that starts with `prefix`, or nothing where there is none."""
+    """Return the least text above every text that starts with `prefix`, or nothing if there is none."""
     kept = prefix.rstrip(_LAST_CHARACTER)
     if not kept:
         return []

@@ -1,6 +1,6 @@
-"""What goes over the wire to DynamoDB: operations, conditions and values in the form of its API.
+"""Translate operations, conditions and values into the form of DynamoDB's API, and back.
 
-Pure translation. boto3's own serialiser gives Decimal and Binary, takes floats in part, and is not used.
+Pure translation. boto3's own serialiser is not used: it returns Decimal and Binary, and accepts some floats.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Wire: TypeAlias = dict[str, Any]  # one value ({"S": "text"}), item or request
 
 @dataclass(frozen=True, slots=True)
 class _Placeholders:
-    """The names (#n0) and values (:v0) of one expression: whatever a name is called, it is no reserved word then."""
+    """The names (#n0) and values (:v0) of one expression, so that no attribute name can clash with a reserved word."""
 
     names: dict[str, str] = field(default_factory=dict)
     values: Wire = field(default_factory=dict)
@@ -49,7 +49,7 @@ class _Placeholders:
         return placeholder
 
     def parts(self) -> Wire:
-        """Return them as parts of a request; empty ones are an error to DynamoDB."""
+        """Return them as parts of a request; empty parts are an error to DynamoDB."""
         names = {"ExpressionAttributeNames": {mark: name for name, mark in self.names.items()}} if self.names else {}
         return names | ({"ExpressionAttributeValues": self.values} if self.values else {})
 
@@ -107,7 +107,7 @@ def query_request(pk: str, prefix: str, after: str | None, until: str | None) ->
         clause += " AND begins_with(sk, :prefix)"
         values[":prefix"] = {"S": prefix}
     elif after is not None and until is not None:
-        # BETWEEN takes both ends in; the lower one is dropped when it arrives.
+        # BETWEEN includes both ends; the lower one is dropped when it arrives.
         clause += " AND sk BETWEEN :after AND :until"
         values |= {":after": {"S": after}, ":until": {"S": until}}
     elif after is not None:

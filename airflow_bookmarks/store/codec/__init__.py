@@ -1,1 +1,1 @@
-"""How core's objects are written as attributes of items, and read back."""
+"""Encode core's objects as attributes of items, and decode them."""

@@ -30,7 +30,7 @@ _MISSING: Any = object()
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a number as keys and counts are: from 0, of ten digits at most."""
+    """Whether a value is a number in the range of keys and counts: from 0, of ten digits at most."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < NUMBER_END
 
 
@@ -50,7 +50,7 @@ def is_moment(value: object) -> bool:
 
 
 def run_key_of(text: object) -> RunKey | None:
-    """Return the run key that a text of the form `number.fence` names, None where it is not as `str(RunKey)` wrote it.
+    """Return the run key that a text of the form `number.fence` names; None unless `str(RunKey)` wrote it.
 
     Example:
         >>> run_key_of("3.7"), run_key_of("03.7"), run_key_of("3.7.1")
@@ -66,7 +66,7 @@ def run_key_of(text: object) -> RunKey | None:
 class Fields:
     """The attributes of one item, or of a map within one, read by type.
 
-    `item` names the item and `advice` says what mends it, for errors; `path` is where a map lies within the item.
+    `item` names the item and `advice` the remedy, for errors; `path` is the place of a map within the item.
 
     Every reader raises StateCorruptError, which names item and attribute. Those called `optional_` return None where
     the attribute is absent or None.
@@ -79,7 +79,7 @@ class Fields:
 
     @classmethod
     def of(cls, item: str, advice: str, values: object, path: str = "") -> Fields:
-        """Return the fields of what has to be a map with names that are text."""
+        """Return the fields of a value that has to be a map with text names."""
         if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
             _refuse(item, advice, path.rstrip(".") or "all of it", values, "no map")
         return cls(item, advice, values, path)
@@ -88,7 +88,7 @@ class Fields:
         return name in self.values
 
     def refuse(self, name: str, why: str) -> NoReturn:
-        """Refuse an attribute that has the right type and means nothing."""
+        """Refuse an attribute that has the right type but no valid meaning."""
         _refuse(self.item, self.advice, self.path + name, self.values.get(name, _MISSING), why)
 
     # ---- single values
@@ -138,7 +138,7 @@ class Fields:
     # ---- lists and maps
 
     def place(self, name: str) -> str:
-        """Return where files lie, or what a sink calls a place: text that a file system can be asked for."""
+        """Return the place of files, or what a sink calls a place: text that can be passed to a file system."""
         return str(self._read(name, _is_place, "no place"))
 
     def places(self, name: str) -> tuple[str, ...]:
@@ -155,21 +155,21 @@ class Fields:
         return bytes(self._read(name, _is_bytes, "no bytes"))
 
     def map(self, name: str) -> Fields:
-        """Return a map within."""
+        """Return a nested map."""
         if name not in self.values:
             self.refuse(name, "is missing")
         return Fields.of(self.item, self.advice, self.values[name], f"{self.path}{name}.")
 
     def maps(self) -> Iterator[tuple[str, Fields]]:
-        """Yield each attribute by name, all of which have to be maps."""
+        """Yield each attribute by name; all of them have to be maps."""
         return ((name, self.map(name)) for name in self.values)
 
     def named(self, prefix: str) -> Iterator[tuple[str, Fields]]:
-        """Yield what follows `prefix` in the names that begin with it, each with the map that it holds."""
+        """Yield each map whose name begins with `prefix`, by the rest of the name."""
         return ((name.removeprefix(prefix), self.map(name)) for name in self.values if name.startswith(prefix))
 
     def check(self, name: str, is_valid: Callable[[Any], bool], what: str) -> None:
-        """Check an attribute that may be absent; `what` says what it is where it is not valid."""
+        """Check an attribute that may be absent; `what` describes an invalid value."""
         if name in self.values:
             self._read(name, is_valid, what)
 

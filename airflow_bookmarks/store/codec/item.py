@@ -1,8 +1,8 @@
-"""The items of the table: their keys, and how core's objects are written as attributes.
+"""The items of the table: their keys, and how core's objects are encoded as attributes.
 
-A person can read them in the DynamoDB console: names in full, times as ISO 8601 UTC, run keys as `number.fence`,
-fractions as text. They are read strictly (`store.codec.attribute`): whatever this package would not have written is
-damage, and a StateCorruptError names the item and the attribute.
+They are readable in the DynamoDB console: names in full, times as ISO 8601 UTC, run keys as `number.fence`, fractions
+as text. They are decoded strictly (`store.codec.attribute`): whatever this package would not have written is damage,
+and a StateCorruptError names the item and the attribute.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _JOB_STATE = "job_state"
 _RUN_SORT_KEY = re.compile(rf"{RUN_PREFIX}([0-9]{{{NUMBER_DIGITS}}})#([0-9]{{{NUMBER_DIGITS}}})")
 _LINE_SORT_KEY = re.compile(rf"{LINE_PREFIX}([0-9]{{{NUMBER_DIGITS}}})")
 
-# What mends an item of a kind. Without its head or its lines no verb can tell where a job stands.
+# The remedy for a damaged item, by kind. Without its head or its lines, no verb can tell where a job stands.
 _RESTORE = "Restore the table from a backup, or put the attribute right by hand."
 _RESTORE_RUN = "Restore the table from a backup; or reset the job without clean, which needs no run that is done."
 _RESTORE_EXECUTION = "Restore the table from a backup. Executions with another run id are not stopped by it."
@@ -229,7 +229,7 @@ def _contexts_of(fields: Fields) -> dict[str, ContextState]:
 def _context_of(fields: Fields) -> ContextState:
     kind, fingerprint, watermark = fields.text("kind"), fields.text("fingerprint"), fields.optional_text("watermark")
     if kind == "upstream":
-        # Both are taken apart: the upstream is the second part of the fingerprint, the watermark a run number.
+        # Both can be derived: the upstream is the second part of the fingerprint, the watermark a run number.
         if not fingerprint.removeprefix("upstream:") or not fingerprint.startswith("upstream:"):
             fields.refuse("fingerprint", "names no upstream job")
         if watermark is not None and not (watermark.isascii() and watermark.isdigit() and is_number(int(watermark))):
@@ -334,7 +334,7 @@ def schema_attribute(ctx: str, schema: Payload) -> Attributes:
 
 
 def run_attributes(run: Run) -> Attributes:
-    """Return what a run is from its first write on: who makes it, and against which state."""
+    """Return what is known of a run from its first write on: what makes it, and against which state."""
     attributes: Attributes = {
         "state": run.state.value,
         "epoch": run.epoch,
@@ -403,7 +403,7 @@ def _state_entry_of(fields: Fields) -> StateEntry:
 
 
 def _error_of(fields: Fields) -> str | None:
-    # Earlier versions stored it raw. Whoever reads it may see less than the driver that met it.
+    # Earlier versions stored it raw. A reader may have fewer rights than the driver that met it.
     error = fields.optional_text("error")
     return None if error is None else stored_error(error)
 
@@ -468,7 +468,7 @@ def execution_of(run_id: str, attributes: Mapping[str, Any]) -> Execution:
     """
     fields = Fields.of(f"EXEC {run_id}", _RESTORE_EXECUTION, attributes)
     if not any(name in fields for name in _BESIDE_THE_MARK):
-        # Collected while another execution replayed its run: the mark of that noted that it is finished, and no more.
+        # Collected while another execution replayed its run, whose mark then noted only that it is finished.
         return Execution(run_id, attempt=0, is_finished=fields.flag("finished"))
     attempt = fields.number("attempt")
     is_taken = attempt > 0  # a kill leaves an item of an execution that never took the job

@@ -1,6 +1,6 @@
-"""Facts: what plans, outputs and metrics say to people in counts and text, each with the type that its readers rely on.
+"""Decode the facts of plans, outputs and metrics, and check the types that code relies on.
 
-Names that are not listed here are kept as they are: nobody but people reads them.
+Names that are not listed here are display-only and kept as they are.
 """
 
 from __future__ import annotations

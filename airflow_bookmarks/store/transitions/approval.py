@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 def stamped(store: BookmarkStore, head: Head, event: Attributes) -> Attributes:
-    """Return an event that changes no position: with its time, and what it met: version, epoch, protection.
+    """Return an event that changes no position: with its time, and the version, epoch and protection that it met.
 
-    The policies of jobs know what people do by these names (`epoch_after`, `protected`): no run writes them.
+    IAM policies of jobs recognise what people do by these names (`epoch_after`, `protected`): no run writes them.
     """
     return {
         **event,
@@ -40,9 +40,9 @@ def stamped(store: BookmarkStore, head: Head, event: Attributes) -> Attributes:
 
 
 def transact_once(store: BookmarkStore, trace: Key, operations: list[Operation]) -> bool:
-    """Write all of `operations`, one of which puts the item `trace`; False where a condition did not hold.
+    """Write all of `operations`, one of which puts the item `trace`; False if a condition did not hold.
 
-    `trace` is there only when this very transaction was written: so a lost reply is not taken for a refusal.
+    `trace` is there only if this very transaction was written: so a lost reply is not taken for a refusal.
     """
     try:
         store.table.transact(operations)
@@ -52,7 +52,7 @@ def transact_once(store: BookmarkStore, trace: Key, operations: list[Operation])
 
 
 def protect(store: BookmarkStore, job: str, head: Head, event: Attributes) -> bool:
-    """Mark a job as protected; False where its version moved since `head`, or it is protected already."""
+    """Mark a job as protected; False if its version moved since `head`, or it is protected already."""
     keys = store.keys(job)
     trace = keys.event(store.new_id())
     conditions: list[Condition] = [Equals("version", head.version), Lacks("protected")]
@@ -66,10 +66,10 @@ def protect(store: BookmarkStore, job: str, head: Head, event: Attributes) -> bo
 def unprotect(
     store: BookmarkStore, job: str, head: Head, request_id: str, others: Sequence[str], event: Attributes
 ) -> bool:
-    """Take the protection of a job away, for a request that is approved; False where the version moved since `head`.
+    """Remove the protection of a job, for an approved request; False if the version moved since `head`.
 
     Args:
-        others: ids of further requests to do that; they become void, so that none takes a later protection away.
+        others: ids of further requests to do that; they become void, so that none removes a later protection.
     """
     keys = store.keys(job)
     trace = keys.event(store.new_id())
@@ -84,7 +84,7 @@ def unprotect(
 
 
 def put_request(store: BookmarkStore, job: str, head: Head, event: Attributes) -> str | None:
-    """Keep a request; return its id, None where the version moved since `head`."""
+    """Store a request; return its id, None if the version moved since `head`."""
     keys = store.keys(job)
     request_id = store.new_id()
     trace = keys.event(request_id)
@@ -106,7 +106,7 @@ def decide(
     *,
     before: str | None = None,
 ) -> bool:
-    """Note the decision on a request; False where it was decided meanwhile, or the version moved since `head`.
+    """Record the decision on a request; False if it was decided meanwhile, or the version moved since `head`.
 
     Args:
         before: the decision that stands, and is taken back; None: there is none.
@@ -127,7 +127,7 @@ def decide(
 
 
 def note_done(store: BookmarkStore, job: str, request_id: str) -> None:
-    """Note that an approved request was carried out."""
+    """Record that an approved request was carried out."""
     key = store.keys(job).event(request_id)
     store.table.transact([Update(key, set={"done": True}, conditions=[Exists()])])
 
@@ -141,7 +141,7 @@ def request_items(store: BookmarkStore, job: str) -> dict[str, Attributes]:
 
 
 def request_item(store: BookmarkStore, job: str, request_id: str) -> Attributes | None:
-    """Return one request, None where the id names none."""
+    """Return one request; None if the id names none."""
     key = store.keys(job).event(request_id)
     found = store.table.get([key]).get(key)
     return found if found is not None and found.get("kind") == "request" else None

@@ -1,4 +1,4 @@
-"""What every transition of the state needs: a clock, identifiers, and writes that say whose the job is now."""
+"""The base of all transitions: a clock, identifiers, and writes that prove that the job is still ours."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.table import Operation, Table
 
 
-ALIAS_OF = "alias_of"  # on the index entry of a name that a rename gave, and on the empty head that was there before
+ALIAS_OF = "alias_of"  # on the index entry of an alias, and on the empty head that was there before
 
 
 def same_state(head: Head) -> list[Condition]:
-    """Return the conditions under which a head is still what somebody has seen and builds on, its lease aside.
+    """Return the conditions under which a head, apart from its lease, is unchanged since it was read.
 
-    Fence and version alone do not tell: a replay commits, and a mark clears what is due, without either. And its name
-    may have become that of another job.
+    Fence and version alone are not enough: a replay commits, and a mark clears what is due, without changing either.
+    And its name may have become that of another job.
     """
     conditions: list[Condition] = [Equals("fence", head.fence), Equals("version", head.version)]
     conditions += [Equals("changes", head.changes), Lacks(ALIAS_OF)]
@@ -69,7 +69,7 @@ class LeaseGrant:
 
 
 class Transitions(StateReader):
-    """A state that can be changed: the base of `BookmarkStore`, which says what the arguments are."""
+    """A state that can be changed: the base of `BookmarkStore`, which documents the arguments."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Transitions(StateReader):
     # ---- within
 
     def _held(self, holding: LeaseGrant, operations: Sequence[Operation], what: str) -> None:
-        """Write `operations`, of which the conditions say that the fence is ours. Repeating them is harmless."""
+        """Write `operations`, whose conditions include that the fence is ours. Repeating them is harmless."""
         try:
             self.table.transact(operations, token=self._token())
         except ConditionFailedError as error:

@@ -1,7 +1,7 @@
-"""Collecting what nobody needs any more: removals that prove, in their own transaction, what they rely on.
+"""Remove what is no longer needed: each removal proves, in its own transaction, what it relies on.
 
-What a job remembers ends at `collected_until`, an attribute of its index item: runs up to that number may be gone, and
-no reset, rewind, replay or consumer goes there any more. It only grows, and it is announced before anything goes:
+A job's memory ends at `collected_until`, an attribute of its index item: runs up to that number may be gone, and no
+reset, rewind, replay or consumer goes there any more. It only grows, and it is announced before anything is removed:
 
     announce   index: collected_until = C (if it is what was seen, and so is imported_at) | check HEAD.epoch
     remove     check HEAD.epoch, check index: collected_until = C | delete runs, executions (each if still as seen)
@@ -47,14 +47,14 @@ if TYPE_CHECKING:
 COLLECTED_UNTIL = "collected_until"
 POSITION_PREFIX = "position:"  # of the attributes of run and line items that hold a position
 COPIED_UNTIL = "copied_until"  # of the index item: up to here the history is that of another store
-IMPORTED_AT = "imported_at"  # of the index item: another history took the place of what was there
+IMPORTED_AT = "imported_at"  # of the index item: another history took the place of the former one
 
 
 # ---- what is left
 
 
 def collected_until(store: StateReader, job: str) -> int:
-    """Return the number up to which runs of a job may be gone; 0 where all are there."""
+    """Return the number up to which runs of a job may be gone; 0 if all are there."""
     return _collected(store, job, store.index_entry(job))
 
 
@@ -79,7 +79,8 @@ def _no_number(store: StateReader, job: str, name: str, value: object) -> StateC
 
 
 def copied_until(store: StateReader, job: str) -> int:
-    """Return the number up to which runs were made elsewhere, by a job of which this one is a copy; 0 for no copy.
+    """Return the number up to which runs were made elsewhere, by the job that this one is a copy of; 0 if it is no
+    copy.
 
     What they published belongs to that job: nothing here may remove or replace it.
     """
@@ -90,7 +91,7 @@ def copied_until(store: StateReader, job: str) -> int:
 
 
 def check_own(store: StateReader, job: str, number: int, what: str) -> None:
-    """Make sure that run `number` of a job, and every later one, was made here; `what` is about to be done with them.
+    """Make sure that run `number` of a job, and every later one, was made here; `what` names what they are needed for.
 
     Raises:
         ChangeRefusedError: it came with an import, and its files belong to the job that was exported.
@@ -104,7 +105,7 @@ def check_own(store: StateReader, job: str, number: int, what: str) -> None:
 
 
 def oldest_run(store: StateReader, job: str) -> int | None:
-    """Return the number of the oldest committed run that is left whole, None where there is none."""
+    """Return the number of the oldest committed run that is left whole; None if there is none."""
     for run in store.runs(job, after=collected_until(store, job)):
         if run.state.is_committed:
             return run.key.number
@@ -115,7 +116,7 @@ def check_uncollected(store: StateReader, job: str, number: int) -> int:
     """Make sure that nothing after run `number` of a job is gone; return what a change has to prove with
     `collection_check`.
 
-    Number 0 stands for before the first run: to go there needs no run, so whoever only resets does not ask.
+    Number 0 means before the first run: going there needs no run, so a reset does not call this.
 
     Raises:
         RunUnknownError: runs after it, or it itself, were collected; names the oldest run left.
@@ -149,7 +150,7 @@ def check_readable(store: StateReader, consumer: str, upstream: str, consumed: i
 
 
 def collection_check(store: StateReader, job: str, seen: int) -> Operation:
-    """Return the part of a change's transaction which proves that nothing was collected since `seen` was read."""
+    """Return the part of a change's transaction that proves that nothing was collected since `seen` was read."""
     return Check(store.keys(job).index, [_is_collected(seen)])
 
 
@@ -162,7 +163,7 @@ def _is_collected(until: int) -> Condition:
 
 @dataclass(frozen=True, slots=True)
 class SeenRun:
-    """A run item as it was seen: it goes only if it is still so."""
+    """A run item as it was seen: it is removed only if unchanged."""
 
     key: RunKey
     state: RunState
@@ -171,14 +172,14 @@ class SeenRun:
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What a removal builds on: the job is of this epoch, collected up to here, and not imported over since."""
+    """What a removal relies on: the job has this epoch, is collected up to here, and was not imported over since."""
 
     epoch: int
     collected: int
     imported_at: object = None
 
     def checks(self, store: StateReader, job: str) -> list[Operation]:
-        """Return the part of a transaction which proves that it still holds."""
+        """Return the part of a transaction that proves that it still holds."""
         return [Check(store.keys(job).head, [Equals("epoch", self.epoch)]), Check(store.keys(job).index, self._index())]
 
     def _index(self) -> list[Condition]:
@@ -187,7 +188,7 @@ class Base:
 
 
 def base(store: StateReader, job: str) -> Base:
-    """Return what a removal that looks at the job from now on builds on.
+    """Return what a removal that reads the job from now on relies on.
 
     Raises:
         JobUnknownError: no such bookmark.
@@ -197,14 +198,14 @@ def base(store: StateReader, job: str) -> Base:
 
 
 def announce(store: StateReader, job: str, base: Base, until: int) -> Base | None:
-    """Note that runs up to `until` are being collected; return what holds from then on, None where the job moved."""
+    """Record that runs up to `until` are being collected; return what holds from then on, None if the job moved."""
     head, index = base.checks(store, job)
     noted = Update(index.key, set={COLLECTED_UNTIL: until}, conditions=index.conditions)
     return replace(base, collected=until) if _is_written(store, [head, noted]) else None
 
 
 def remove_runs(store: StateReader, job: str, base: Base, runs: Iterable[SeenRun]) -> bool:
-    """Remove run items that are collected; False where the job, or one of them, moved since."""
+    """Remove collected run items; False if the job, or one of them, moved since."""
     keys = store.keys(job)
     deletes = [
         Delete(keys.run(run.key), [Equals("state", run.state.value), Equals("revision", run.revision)]) for run in runs
@@ -213,7 +214,7 @@ def remove_runs(store: StateReader, job: str, base: Base, runs: Iterable[SeenRun
 
 
 def remove_executions(store: StateReader, job: str, base: Base, executions: Mapping[str, Attributes]) -> bool:
-    """Remove executions, given by run id with their attributes as seen; False where one of them, or the job, moved."""
+    """Remove executions, given by run id with their attributes as seen; False if one of them, or the job, moved."""
     keys = store.keys(job)
     names = ("attempt", "killed_attempt", "taken_nonce", "last_run", "replaying")
     deletes = [
@@ -229,7 +230,7 @@ def _removed(store: StateReader, job: str, base: Base, deletes: Sequence[Operati
 
 
 def remove_sides(store: StateReader, job: str, ulids: Sequence[str]) -> None:
-    """Remove side records: nobody reads them but people, and each is written once."""
+    """Remove side records: they are display-only, and each is written once."""
     deletes = [Delete(store.keys(job).side(ulid)) for ulid in ulids]
     for part in _parts(deletes, MAX_OPERATIONS):
         store.table.transact(part)
@@ -264,7 +265,7 @@ class StoredBlob:
 
     @property
     def stamped_at(self) -> str | None:
-        """The youngest stamp, as text; None where a chunk has none."""
+        """The youngest stamp, as text; None if a chunk has none."""
         stamps = [stamp for stamp in self.chunks.values() if stamp is not None]
         return max(stamps) if stamps and len(stamps) == len(self.chunks) else None
 
@@ -288,13 +289,13 @@ def job_partitions(store: StateReader) -> list[str]:
 
 
 def remove_blob(store: StateReader, blob: StoredBlob) -> bool:
-    """Remove a blob, if no chunk of it was put again since it was found; False where one was.
+    """Remove a blob, unless one of its chunks was put again since it was found; False if one was.
 
-    Where it has more chunks than a transaction holds, some may have gone before that was seen. That is no loss: who
-    puts a blob again puts every chunk of it. The last chunk goes first: while it is there, all are.
+    If it has more chunks than a transaction holds, some may have gone before that was noticed. No data is lost: putting
+    a blob again puts every chunk of it. The last chunk goes first: while it is there, all are.
 
-    Its object goes after the item that names it: nobody finds it then, and nobody can name it again. An object of
-    another table stays, because that table may name it.
+    Its object goes after the item that names it: by then it can neither be found nor named again. An object of another
+    table stays, because that table may name it.
     """
     last_first = sorted(blob.chunks.items(), key=lambda chunk: chunk[0].sk, reverse=True)
     deletes: list[Operation] = [

@@ -1,12 +1,11 @@
-"""Transitions of an import: items of a whole job, written where the job is absent, or over what is there.
+"""Transitions of an import: items of a whole job, written where the job is absent, or over an existing one.
 
     claim     HEAD as it is to be, under the next fence and a lease without end | index | EVENT | lines
               (whose the job is, and who shares it, stay as they are: store.owner)
     write     check HEAD.fence | items, 99 at a time; items of before that are not among them go
     release   HEAD without the lease
 
-Whoever looks between claim and release finds the job held: nothing runs on half a job, and the next import of it goes
-on from there.
+Between claim and release the job is held: nothing runs on half a job, and the next import of it goes on from there.
 """
 
 from __future__ import annotations
@@ -52,12 +51,12 @@ _KEPT = (item.EVENT_PREFIX, item.SIDE_PREFIX)
 
 
 def is_claimed(head: Head) -> bool:
-    """Whether an import of the job was begun and not ended."""
+    """Whether an import of the job was begun and not finished."""
     return head.lease is not None and head.lease.run_id == CLAIM and head.lease.expires_at == _NO_END
 
 
 def check_unclaimed(job: str, head: Head) -> None:
-    """Make sure that no import of a job stands half-way.
+    """Make sure that no import of a job is unfinished.
 
     Raises:
         ChangeRefusedError: one does; only another import ends it.
@@ -76,7 +75,7 @@ def table_made_at(store: BookmarkStore) -> str | None:
 
 
 def has_blob(store: BookmarkStore, sha256: str) -> bool:
-    """Whether there is a blob of that name, whole or not."""
+    """Whether a blob with that name exists, whole or not."""
     return any(True for _ in store.table.query(f"{store.namespace}#BLOB#{sha256}", limit=1))
 
 
@@ -89,9 +88,9 @@ def write_job(
     event: Attributes,
     owner: str | None = None,
 ) -> bool:
-    """Write the items of a job, given by sort key; False where the job moved since `seen` (None: it was absent).
+    """Write the items of a job, given by sort key; False if the job moved since `seen` (None: it was absent).
 
-    `owner` is the DAG that is to own it where nothing that is there of the job itself names one.
+    `owner` is the DAG that is to own the job if nothing present of the job itself names one.
 
     The head gets a fence and, where there was one, a version above those of `seen` and of the items.
     """
@@ -108,7 +107,7 @@ def write_job(
 
 
 def write_alias(store: BookmarkStore, job: str, name: str) -> None:
-    """Let `name` name `job`, as an export said.
+    """Make `name` an alias of `job`, as exported.
 
     Raises:
         NameTakenError: another job took the name meanwhile.
@@ -153,13 +152,13 @@ def _claim(
 
 
 def _writes(store: BookmarkStore, keys: Keys, items: Mapping[str, Attributes]) -> Iterator[Operation]:
-    """Yield lines first, without which nobody can tell what of the rest is history."""
+    """Yield lines first, because the rest can't be interpreted without them."""
     there = [key for key, _ in store.table.query(keys.partition)]
     new = sorted((sk for sk in items if sk != "HEAD"), key=lambda sk: (not sk.startswith(item.LINE_PREFIX), sk))
     for key in there:
         if key.sk != "HEAD" and key.sk not in items and not key.sk.startswith(_KEPT):
             yield Delete(key)
-    stay = {key.sk for key in there if key.sk.startswith(item.EVENT_PREFIX)}  # what was done here nobody rewrites
+    stay = {key.sk for key in there if key.sk.startswith(item.EVENT_PREFIX)}  # local events are never rewritten
     for sk in (sk for sk in new if sk not in stay):
         yield Put(Key(keys.partition, sk), items[sk])
 
@@ -183,5 +182,5 @@ def _release(store: BookmarkStore, job: str, keys: Keys, fence: int) -> bool:
     try:
         store.table.transact([released])
     except ConditionFailedError:
-        return not is_claimed(store.head(job))  # nobody but this import ends the claim of its fence
+        return not is_claimed(store.head(job))  # only this import ends the claim of its fence
     return True

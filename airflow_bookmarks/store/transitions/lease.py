@@ -43,11 +43,11 @@ class LeaseStore(Transitions):
         replays: int | None = None,
         owner: str | None = None,
     ) -> LeaseGrant | None:
-        """Take the lease under a new fence, if the job is still as `seen`; None where it moved meanwhile.
+        """Take the lease under a new fence, if the job is still as `seen`; None if it moved meanwhile.
 
-        The caller has asked `core.head.may_take` before. `replays` names the run that this attempt is to replay: what
+        The caller has checked `core.head.may_take` before. `replays` names the run that this attempt is to replay: what
         the execution has finished stays finished then. `owner` is the DAG that a job without an owner belongs to from
-        now on: the head has no owner when it is bound, so of two DAGs that take it at once, one is.
+        now on: binding requires a head without an owner, so only one of two DAGs that take it at once succeeds.
         """
         keys, now = self.keys(job), self._clock()
         base = seen.head or Head()
@@ -58,7 +58,7 @@ class LeaseStore(Transitions):
         operations: list[Operation] = []
         if seen.head is None:
             operations.append(Update(keys.head, set=item.head_attributes(after), conditions=[Missing()]))
-            unused: list[Condition] = [Lacks(ALIAS_OF), Lacks(RUN_NUMBER)]  # a head that was lost is not begun anew
+            unused: list[Condition] = [Lacks(ALIAS_OF), Lacks(RUN_NUMBER)]  # a lost head is not begun anew
             operations.append(Update(keys.index, set=self._index_base(caller, owner, now), conditions=unused))
         else:
             changes: Attributes = {"fence": after.fence, **item.lease_attributes(lease)}
@@ -125,7 +125,7 @@ class LeaseStore(Transitions):
             raise self._fenced(holding, "release the lease") from error
 
     def check_held(self, holding: LeaseGrant, what: str) -> None:
-        """Make sure that the job is still the holder's; `what` says what it is about to do.
+        """Make sure that the job is still the holder's; `what` describes what it is about to do.
 
         Raises:
             FencedError: it is not.
@@ -136,7 +136,7 @@ class LeaseStore(Transitions):
     def fence(self, job: str, run_id: str, attempt: int) -> bool:
         """Kill an attempt: it, and lower ones, can't begin any more; if it holds the job, it is fenced.
 
-        Returns whether it held the job. Its open run stays and is settled by whoever begins next.
+        Return whether it held the job. Its open run stays, and the next run settles it.
         """
         keys = self.keys(job)
         for _ in range(_RACES):
@@ -168,7 +168,7 @@ class LeaseStore(Transitions):
 
 
 def _owned_by(owner: str | None, caller: RunIdentity) -> Attributes:
-    is_own = owner == caller.dag_id  # else the task would be one that the owner does not have
+    is_own = owner == caller.dag_id  # otherwise the task would be one that the owner does not have
     return {
         DAG_ID: owner,
         "task_id": caller.task_id if is_own else None,
@@ -177,13 +177,14 @@ def _owned_by(owner: str | None, caller: RunIdentity) -> Attributes:
 
 
 def _same_head(head: Head) -> list[Condition]:
-    # All that a holder keeps as its base. The fence alone does not tell: whoever is about to lose the lease may commit
-    # between our look and our take, and a take that does not know of its publish would sweep what it has staged.
+    # Everything that a holder keeps as its base. The fence alone is not enough: a holder that is about to lose the
+    # lease may commit between read and take, and a take that does not know of its publish would sweep what it has
+    # staged.
     conditions = [*same_state(head), Equals("staging", list(head.staging))]
     conditions.append(Lacks("owner") if head.owner is None else Equals("owner", head.owner))
     if head.lease is None:
         return [*conditions, Lacks("lease_nonce")]
-    # A lease that was renewed since we looked is alive: its end is part of what must not have moved.
+    # A lease that was renewed since it was read is alive: its end is part of what must not have moved.
     until = to_text(head.lease.expires_at)
     return [*conditions, Equals("lease_nonce", head.lease.nonce), Equals("lease_until", until)]
 

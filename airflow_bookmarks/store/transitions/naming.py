@@ -3,8 +3,8 @@
     alias    index of the new name: alias_of | EVENT | checks of both heads
     hide     index of the key: deleted_at, deleted_version | edges gone | check HEAD version
 
-A deleted job is hidden as long as its head has the version that the deletion gave it: whatever happens to it later
-brings it back, without a write.
+A deleted job is hidden as long as its head has the version that the deletion gave it: any later change brings it back,
+without a write.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DELETED_AT, DELETED_VERSION = "deleted_at", "deleted_version"
 
 
 def alias_of(entry: Mapping[str, object] | None, name: str) -> str | None:
-    """Return the key that an index entry points to, None where the name is a key itself, or unknown."""
+    """Return the key that an index entry points to; None if the name is a key itself, or unknown."""
     key = (entry or {}).get(ALIAS_OF)
     if key is not None and not isinstance(key, str):
         raise StateCorruptError(f"the index item {name!r} says {ALIAS_OF} = {key!r}, which is no name. Restore it.")
@@ -39,17 +39,17 @@ def alias_of(entry: Mapping[str, object] | None, name: str) -> str | None:
 
 
 def resolve_name(store: StateReader, name: str) -> str:
-    """Return the key of the job that `name` names: the name itself unless it was given by a rename. One read."""
+    """Return the key of the job that `name` names: the name itself unless it came from a rename. One read."""
     return alias_of(store.index_entry(name), name) or name
 
 
 def job_keys(store: StateReader) -> dict[str, Attributes]:
-    """Return the index entries of all jobs by key; names that a rename gave are left out."""
+    """Return the index entries of all jobs by key, without names that came from a rename."""
     return {name: entry for name, entry in store.jobs() if alias_of(entry, name) is None}
 
 
 def aliases(entries: Iterable[tuple[str, Mapping[str, object]]]) -> dict[str, list[str]]:
-    """Return by key the names that were given to jobs by renames; `entries` are those of the index (`store.jobs()`)."""
+    """Return the names that renames gave to jobs, by key; `entries` are those of the index (`store.jobs()`)."""
     names: dict[str, list[str]] = {}
     for name, entry in entries:
         key = alias_of(entry, name)
@@ -59,15 +59,15 @@ def aliases(entries: Iterable[tuple[str, Mapping[str, object]]]) -> dict[str, li
 
 
 def is_deleted(entry: Mapping[str, object], head: Head) -> bool:
-    """Whether a job was deleted, and nothing has happened to it since."""
+    """Whether a job was deleted and has not changed since."""
     return entry.get(DELETED_VERSION) == head.version and head.lease is None
 
 
 @dataclass(frozen=True, slots=True)
 class EmptyJob:
-    """A job without a position that is to become another name: its head, and what else names it (`names`).
+    """A job without a position that is to become another name: its head, and its other names (`names`).
 
-    `renamed_to` is the last of these names, None where there is none: while it stands, no other was given.
+    `renamed_to` is the last of these names, None if there is none: while it stands, no other was given.
     """
 
     head: Head
@@ -76,7 +76,7 @@ class EmptyJob:
 
 
 def add_alias(store: BookmarkStore, job: str, head: Head, name: str, empty: EmptyJob | None, event: Attributes) -> bool:
-    """Let `name` name `job`; False where one of both moved meanwhile.
+    """Make `name` an alias of `job`; False if one of both moved meanwhile.
 
     Args:
         head: the head of `job` as seen.
@@ -88,7 +88,7 @@ def add_alias(store: BookmarkStore, job: str, head: Head, name: str, empty: Empt
     entry: Attributes = {ALIAS_OF: job, "named_at": to_text(store.now())}
     operations: list[Operation] = [
         Check(keys.head, [Equals("version", head.version)]),
-        # An alias of a key only: so that no name has to be followed twice.
+        # An alias always points to a key, so that no name has to be followed twice.
         Update(keys.index, set={_RENAMED_TO: name}, conditions=[Lacks(ALIAS_OF)]),
         Put(trace, {**stamped(store, head, event), "name": name}),
     ]
@@ -99,7 +99,7 @@ def add_alias(store: BookmarkStore, job: str, head: Head, name: str, empty: Empt
         conditions.append(Lacks("lease_nonce"))
         last = Lacks(_RENAMED_TO) if empty.renamed_to is None else Equals(_RENAMED_TO, empty.renamed_to)
         operations += [
-            # With `named_at` also here: the policies of jobs know by it what no run writes.
+            # With `named_at` here too: by it the IAM policies of jobs recognise what no run writes.
             Update(named.head, set={"fence": empty.head.fence + 1, **entry}, conditions=conditions),
             Update(named.index, set=entry, conditions=[Lacks(ALIAS_OF), last]),
             *(Update(store.keys(other).index, set=entry, conditions=[Equals(ALIAS_OF, name)]) for other in empty.names),
@@ -108,7 +108,7 @@ def add_alias(store: BookmarkStore, job: str, head: Head, name: str, empty: Empt
 
 
 def check_may_delete(store: BookmarkStore, job: str) -> None:
-    """Ask the table whether this role may delete, before anything is changed: by an edge that no job has, to itself.
+    """Check that this role may delete, before anything is changed, by deleting an edge that no job has, to itself.
 
     Raises:
         StoreAccessError: it may not.

@@ -1,11 +1,11 @@
-"""Transitions of ownership: whose a job is, and which other DAGs may run it. Made by people, never by a run.
+"""Transitions of ownership: which DAG owns a job, and which others may run it. Made by people, never by a run.
 
     hand over   HEAD owner | index: dag_id, former_owners (or former_names) | EVENT
     share       HEAD shared_with | EVENT
     import      (store.transfer) HEAD owner, shared_with | index: dag_id, former_owners, former_names
     of a request that was approved: the request is carried out, in the same transaction
 
-Each proves that the owner, the DAGs that share the job and its protection are still as they were looked at.
+Each proves that the owner, the DAGs that share the job and its protection have not changed since they were read.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def hand_over(
     is_renamed: bool = False,
     request_id: str | None = None,
 ) -> bool:
-    """Let a job belong to the DAG `to`; False where it moved since `head` and `entry`, its index entry, were read.
+    """Make the DAG `to` the owner; False if the job moved since `head` and `entry`, its index entry, were read.
 
-    The owner that it had stays on the list of those of whom rights are asked; with `is_renamed`, of which `to` is the
-    new name, on the list of former names.
+    The former owner stays on the list of DAGs on which rights are asked; with `is_renamed` (`to` is its new name), it
+    goes on the list of former names.
     """
     keys = store.keys(job)
     trace = keys.event(store.new_id())
@@ -67,9 +67,9 @@ def share(
     *,
     request_id: str | None = None,
 ) -> bool:
-    """Let the DAGs `shared_with`, and no others, run a job of `owner`; False where it moved since `head`.
+    """Let the DAGs `shared_with`, and no others, run a job of `owner`; False if it moved since `head`.
 
-    Where an earlier version wrote the head, it does not name the owner yet, and does from now on.
+    If an earlier version wrote the head, it does not name the owner yet; from now on it does.
     """
     trace = store.keys(job).event(store.new_id())
     operations: list[Operation] = [
@@ -85,8 +85,8 @@ def landed(
 ) -> tuple[Attributes, Attributes]:
     """Return the head and index entry of a document as an import writes them over a job, or where there is none.
 
-    No document changes whose a job is and who may run it. Of the document's owners rights are asked as well: it brings
-    what is theirs.
+    No document changes who owns a job and who may run it. Rights are asked on the document's owners too, because it
+    brings what is theirs.
 
     Args:
         seen, entry: the head and index entry that are there.
@@ -112,7 +112,7 @@ def landed(
 
 
 def same_ownership(head: Head) -> list[Condition]:
-    """Return the conditions under which a head names the owner and the sharing DAGs that somebody has seen."""
+    """Return the conditions under which a head still names the owner and the sharing DAGs that were read."""
     shared: list[Value] = [*head.shared_with]
     return [
         Lacks("owner") if head.owner is None else Equals("owner", head.owner),
@@ -121,14 +121,14 @@ def same_ownership(head: Head) -> list[Condition]:
 
 
 def same_entry(entry: Mapping[str, object]) -> list[Condition]:
-    """Return the conditions under which an index entry names the owners that somebody has seen in it."""
+    """Return the conditions under which an index entry still names the owners that were read."""
     return [_as_seen(entry, DAG_ID), _as_seen(entry, FORMER_OWNERS), _as_seen(entry, FORMER_NAMES)]
 
 
 def _head_update(
     store: BookmarkStore, job: str, head: Head, owned: Attributes, shared_with: Sequence[str], *, is_approved: bool
 ) -> Update:
-    # The fence: a run that begins meanwhile begins under the owner that was.
+    # The fence: a run that begins meanwhile begins under the former owner.
     conditions: list[Condition] = [Equals("fence", head.fence), Equals("version", head.version), Lacks(ALIAS_OF)]
     conditions += same_ownership(head)
     conditions.append(Equals("protected", True) if is_approved or head.protected else Lacks("protected"))

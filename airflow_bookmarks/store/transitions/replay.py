@@ -22,7 +22,7 @@ class ReplayStore(Transitions):
     """The transitions of a replay; part of `BookmarkStore`."""
 
     def add_staging(self, holding: LeaseGrant, staging: Sequence[str]) -> None:
-        """Store under which roots a replay stages, before its first byte is written; they hold its fence's places.
+        """Store the roots under which a replay stages, before its first byte is written; they hold its fence's places.
 
         Raises:
             FencedError: the job is not ours any more; nothing was written.
@@ -32,7 +32,7 @@ class ReplayStore(Transitions):
         self._held(holding, [head], "store where it stages")
 
     def end_replay(self, holding: LeaseGrant, run: Run) -> None:
-        """Release the lease after the replay of an empty run: it published nothing, so nothing is to be replaced.
+        """Release the lease after the replay of an empty run: it published nothing, so there is nothing to replace.
 
         Raises:
             FencedError: the job is not ours any more.
@@ -49,7 +49,7 @@ class ReplayStore(Transitions):
         self._held(holding, operations, "end the replay")
 
     def commit_replay(self, holding: LeaseGrant, run: Run, outputs: Mapping[str, OutputEntry]) -> Run:
-        """Give a published run another revision, whose publish is due then; return the run as it is then.
+        """Give a published run another revision, whose publish is then due; return the run as it is then.
 
         Position, version, run number and every other run stay as they are. The event of it names no attribute that
         only changes by people have, which the policies of jobs refuse; `StateReader.events` returns it as any other.
@@ -102,5 +102,5 @@ class ReplayStore(Transitions):
 
 
 def _as_its_own(run: Run) -> Attributes:
-    """Return what an execution notes that has replayed a run: a task that is cleared replays that one again."""
+    """Return what an execution that has replayed a run notes: a cleared task replays that run again."""
     return {"first_run": run.key.number, "last_run": run.key.number}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What starts a line.
+    """The start of a line.
 
     `kept` is the last run that is kept of the `parent` line (None: of the present one; 0: no run). `contexts` and
     `data_run_number` are the state as it is then, `positions` what of it is new, `publishing` what stays due, `edges`
@@ -52,7 +52,7 @@ class LineStore(Transitions):
     def begin_line(self, job: str, seen: Head, turn: Turn, *, keep: LeaseGrant | None = None) -> Head | None:
         """Start a line: epoch, fence and version grow, positions become those that `turn` names.
 
-        One transaction. Returns the head after it, None where the job moved since `seen`. The lease is removed, unless
+        One transaction. Return the head after it, None if the job moved since `seen`. The lease is removed, unless
         `keep` names the driver that does this within its own run: its lease then goes on under the new fence.
         """
         for body in turn.bodies:
@@ -95,7 +95,7 @@ class LineStore(Transitions):
         try:
             self.table.transact(operations, token=self._token())
         except ConditionFailedError:
-            if event not in self.table.get([event]):  # it is there when only our reply was lost
+            if event not in self.table.get([event]):  # it is there if only the reply was lost
                 return None
         return after
 
@@ -114,14 +114,14 @@ class LineStore(Transitions):
         return Update(self.keys(job).head, set=changes, remove=remove, conditions=conditions)
 
     def break_lease(self, job: str, seen: Head, event: Attributes) -> Head | None:
-        """Fence whoever holds the job, and free it; None where the job moved since `seen`.
+        """Fence the holder of a job, and free it; None if the job moved since `seen`.
 
-        Nothing else changes: the open run stays, and is settled by whoever begins next.
+        Nothing else changes: the open run stays, and the next run settles it.
         """
         keys = self.keys(job)
         key = keys.event(self.new_id())
         after = replace(seen, fence=seen.fence + 1, lease=None)
-        # A change that looked before the job was protected is refused, and must have fenced nobody by then.
+        # A change prepared before the job was protected is refused, and must not have fenced a run by then.
         conditions = [Equals("fence", seen.fence), _protected_as(seen)]
         operations: list[Operation] = [
             Update(keys.head, set={"fence": after.fence}, remove=item.LEASE_ATTRIBUTES, conditions=conditions),
