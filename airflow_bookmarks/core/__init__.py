@@ -1,5 +1,5 @@
-"""The model and the rules, pure: no I/O, no AWS, no Spark, no Airflow.
+"""The domain model and its rules, pure: no I/O, no AWS, no Spark, no Airflow.
 
-Here lies what everybody knows: job, run, head, plan, position, timeline, errors. Below it, `rules` decides, `selection`
-says which files are read, `ledger` which were read, `text` writes, escapes and hides.
+This level holds the shared model: job, run, head, plan, position, timeline, errors. Below it, `rules` decides,
+`selection` says which files are read, `ledger` which were read, and `text` formats, escapes and redacts.
 """

@@ -1,4 +1,4 @@
-"""Amounts: how much a plan holds, in the unit of its kind of source. What is not known is None, and never 0."""
+"""Amounts: how much a plan holds, in the unit of its kind of source. An unknown amount is None, never 0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edges: what a consumer has consumed of another job."""
+"""Edges: how far a consumer has read another job."""
 
 from __future__ import annotations
 

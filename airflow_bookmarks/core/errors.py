@@ -20,7 +20,7 @@ class OptionError(BookmarkError, ValueError):
 
 
 class LookRefusedError(OptionError):
-    """Raised when files lie where this process may not look: in the API server, below no prefix of its settings."""
+    """Raised when files lie where this process may not look: in the API server, outside of the prefixes it allows."""
 
     def __init__(self, path: str) -> None:
         super().__init__(
@@ -201,7 +201,7 @@ class ChangeRefusedError(BookmarkError):
 
 
 class CleanRefusedError(ChangeRefusedError):
-    """Raised when what undone runs published can't be removed; `why` says it in words, without what to do."""
+    """Raised when what undone runs published can't be removed; `why` gives the reason, without the remedy."""
 
     def __init__(self, job: str, why: str, instead: str) -> None:
         super().__init__(f"job {job!r}: {why}. Nothing was changed. {instead}")
@@ -213,7 +213,7 @@ class ProtectedError(BookmarkError):
 
 
 class ChangedMeanwhileError(BookmarkError):
-    """Raised when a reset or rewind met a state that moved since it was looked at."""
+    """Raised when the state moved between the preview of a reset or rewind and the change itself."""
 
 
 # ---- sources
@@ -224,7 +224,7 @@ class SourceError(BookmarkError):
 
 
 class LookFailedError(SourceError):
-    """Raised when the process that looks at files for the API server broke one of its limits, or ended."""
+    """Raised when the process that reads files for the API server broke one of its limits, or ended."""
 
 
 class UnknownRunsError(BookmarkError):
@@ -240,7 +240,7 @@ class SourceChangedError(SourceError):
 
 
 class SourceSwitchedError(SourceError):
-    """Raised when a context that has a position is read from another source than the one that position is of."""
+    """Raised when a context reads from another source than the one that its position belongs to."""
 
     def __init__(self, job: str, ctx: str, stored: str, given: str) -> None:
         super().__init__(
@@ -337,7 +337,7 @@ class VersionMismatchError(BookmarkError):
 
 
 class ExpectationError(BookmarkError):
-    """Raised when what a script expects of its data (`job.expect`) does not hold: the run can't commit any more."""
+    """Raised when an expectation of a script (`job.expect`) fails: the run can't commit any more."""
 
     def __init__(self, job: str, message: str) -> None:
         super().__init__(
@@ -351,7 +351,7 @@ class ExpectationError(BookmarkError):
 
 
 class ApprovalError(BookmarkError):
-    """Raised when a request for a change can't be made, approved or rejected: by this person, or not any more."""
+    """Raised when a request for a change can't be made, approved or rejected: by this person, or at this time."""
 
 
 class RequestUnknownError(BookmarkError, LookupError):

@@ -1,4 +1,4 @@
-"""The head: a job's current state; and who may take the job over."""
+"""The head: a job's current state, and the rule on who may take the job over."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 class Lease:
     """Who works on a job now.
 
-    The fence on the head grows each time the lease changes hands, and every write checks that. `expires_at` only says
-    when others may take over; whoever holds the current fence commits, however late.
+    The fence on the head grows each time the lease changes hands, and every write checks it. `expires_at` only says
+    when others may take over; the holder of the current fence can commit, however late.
 
-    `nonce` tells an own take whose reply was lost from a take by somebody else under the same run id and attempt.
+    `nonce` tells an own take whose reply was lost from another take under the same run id and attempt.
     """
 
     run_id: str
@@ -61,7 +61,7 @@ class Head:
 
 
 class LeaseDecision(Enum):
-    """What the rule on leases says to somebody who wants to begin."""
+    """The verdict of the rule on leases for a run that wants to begin."""
 
     ALLOWED = auto()
     BUSY = auto()

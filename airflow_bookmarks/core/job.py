@@ -1,4 +1,4 @@
-"""Names of jobs, contexts, outputs and namespaces, and who asks for a run."""
+"""Names of jobs, contexts, outputs and namespaces, and the caller of a run."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def airflow_run_id(dag_id: str, dag_run_id: str, task_id: str, map_index: int = 
 
 @dataclass(frozen=True, slots=True)
 class RunIdentity:
-    """Who makes a run: the execution's run id, its attempt, and where it comes from.
+    """The caller of a run: the execution's run id, its attempt, and where it comes from.
 
     `dag_id`, `task_id`, `dag_run_id`, `logical_date`, `series` are None outside Airflow. `series` tells the tries of a
     task that are retries of each other from those before the task was cleared. `is_last` tells that the execution makes

@@ -1,7 +1,7 @@
 """`job.state`: JSON values (a token, a cursor, counters) that a job keeps beside its positions.
 
 All values of a job are one JSON object, from names to values. It is stored as the position of a context that no user
-can name, so a commit, rewind, reset or undo treats it as it treats every position:
+can name, so a commit, rewind, reset or undo treats it like every position:
 
     {"cursor": "2013-01-31", "counters": {"pages": 3}}
 """
@@ -68,7 +68,7 @@ def with_state(values: Mapping[str, Any], name: str, value: Any) -> dict[str, An
 
 
 def parse_state(name: str, text: str) -> Any:
-    """Return the value that a JSON text of the command line, a request or the page says.
+    """Return the value in a JSON text of the command line, a request or the page.
 
     Raises:
         OptionError: it is no JSON, or holds half a character (a lone surrogate).
@@ -94,7 +94,7 @@ def state_text(name: str, value: Any) -> str:
 
 
 def shown_states(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return the values as JSON texts for people; what is long is cut, and ends in what tells it from another.
+    """Return the values as JSON texts for people; a long one is cut, and ends in a mark that tells it from others.
 
     Example:
         >>> shown_states({"cursor": "2013-01-31", "pages": [1, 2]})
@@ -111,7 +111,7 @@ def _shown(text: str) -> str:
 
 
 def short(text: str) -> str:
-    """Return a text, cut where it is long, with its length and a hash."""
+    """Return a text, cut if it is long, with its length and a hash."""
     if len(text) <= SHOWN_LETTERS:
         return text
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
@@ -119,9 +119,9 @@ def short(text: str) -> str:
 
 
 def hidden(shown: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was told of a job (`bookmark`, a preview, a request, a difference) without the values of its state.
+    """Return a view of a job (`bookmark`, a preview, a request, a difference) without the values of its state.
 
-    The names stay, and what is not there stays None.
+    The names stay, and a missing value stays None.
     """
     after = {name: _covered(shown[name]) for name in ("state", "states") if isinstance(shown.get(name), dict)}
     preview, change = shown.get("preview"), shown.get("change")

@@ -1,6 +1,6 @@
 """The bookmark option of a run: enable, pause or disable, and the window of a pause run.
 
-Follows AWS Glue's `--job-bookmark-option` (spellings included), except that what is unknown is an error here.
+Follows AWS Glue's `--job-bookmark-option` (spellings included), except that an unknown value is an error here.
 """
 
 from __future__ import annotations

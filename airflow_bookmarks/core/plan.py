@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.ledger.seen import SeenRanges
 
-PART_FILES = 10_000  # a plan of more is stored in parts of so many
+PART_FILES = 10_000  # a plan of more files is stored in parts of so many
 
 _FORMAT = 1
 _PARTED_FORMAT = 2
@@ -31,7 +31,7 @@ _MOST_PART_BYTES = 256 * 1024**2
 
 
 class Plan(Protocol):
-    """What a run reads from one context, of any kind of source. Whoever holds one asks it no more than this."""
+    """What a run reads from one context, of any kind of source: the interface that all callers use."""
 
     @property
     def is_empty(self) -> bool:
@@ -45,7 +45,7 @@ class Plan(Protocol):
 
     @property
     def edge(self) -> UpstreamWindow | None:
-        """Which runs of another job it covers; None where it reads no job."""
+        """The runs of another job that it covers; None if it reads no job."""
         ...
 
     @property
@@ -161,7 +161,7 @@ class FilePlan:
 
     @property
     def edge(self) -> UpstreamWindow | None:
-        """Which runs of another job the plan covers; None where it reads no job."""
+        """The runs of another job that the plan covers; None if it reads no job."""
         return None
 
     @property
@@ -394,7 +394,7 @@ def _unzip(body: bytes) -> list[Any]:
 
 
 def _decoded(body: bytes) -> tuple[FilePlan, UpstreamWindow | None]:
-    """Return a stored plan of files, and the window of another job that it is of, where it is of one."""
+    """Return a stored plan of files, with its window of another job if it has one."""
     try:
         parted = parts_of(body, "plan")
         document = inflated(body if parted is None else parted[1][0], "plan")

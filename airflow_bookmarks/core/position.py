@@ -16,7 +16,7 @@ _MOST_BYTES = 65_536  # of a position in an upstream: two names and three number
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a context stands: `body` is what its source needs to go on, `watermark` what a person can compare.
+    """Where a context stands: `body` is what its source needs to go on, `watermark` what people can compare.
 
     `blobs` are bytes by content hash that `body` refers to and that are not stored yet. `keeps_watermark` tells that
     the watermark of the context stays as it is, whatever that is.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class RunState(StrEnum):
-    """Where a run stands. UNDONE is not stored: a run is undone when the living line leaves it out."""
+    """The state of a run. UNDONE is not stored: a run is undone when the living line leaves it out."""
 
     PLANNED = "PLANNED"
     FAILED = "FAILED"
@@ -69,7 +69,7 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class PlanEntry:
-    """The stored plan of one context: what kind of source, what it will read (`body`), and what a person sees of it.
+    """The stored plan of one context: the kind of source, what it will read (`body`), and what a person sees of it.
 
     `facts` holds counts and text for people and metrics: files, bytes, listed, skipped by reason, partition types.
     """
@@ -87,7 +87,7 @@ STAGED_SINKS = frozenset(["files"])  # the kinds that are published by moves; al
 class OutputEntry:
     """One output of a run: where it is staged and what becomes of it.
 
-    `place` is empty for a sink that is no folder. `commits_by_itself` says that there is nothing to publish.
+    `place` is empty for a sink that is not a folder. `commits_by_itself` means that there is nothing to publish.
 
     `publish`, `delete` and `schema` are known from the commit on: encoded lists of (staged file, published file), and
     of files that the publish removes after that; the JSON of the Spark schema that was written. After a replay,
@@ -112,7 +112,7 @@ class OutputEntry:
 
 @dataclass(frozen=True, slots=True)
 class StateEntry:
-    """`job.state` as an open run left it, before a sink that commits by itself wrote: for whoever takes the run over.
+    """`job.state` as an open run left it, before a sink that commits by itself wrote: for a run that takes it over.
 
     `starts_from` names the position from which the run read it; None: there was none.
     """

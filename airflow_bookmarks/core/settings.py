@@ -1,4 +1,4 @@
-"""The settings of a run, as they travel from the operator to the driver: `spark.bookmarks.<name>` in the Spark conf."""
+"""The settings of a run, passed from the operator to the driver as `spark.bookmarks.<name>` in the Spark conf."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 PREFIX = "spark.bookmarks."
-_STORES = ("s3.", "hdfs.")  # how they are reached; files/s3/settings.py and files/hadoop/hdfs_settings.py check these
+_STORES = ("s3.", "hdfs.")  # how these are reached; files/s3/settings.py and files/hadoop/hdfs_settings.py check them
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the conf may say; None where it says nothing (empty text counts as nothing).
+    """The settings in a conf; None for one that is absent (empty text counts as absent).
 
     `store` is a store URI; `from_run` and `to_run` are written `from` and `to`; `dag` is a JSON object with `dag_id`,
     `task_id`, `map_index`, `dag_run_id`, `logical_date`, `series`; `upstream` is a comma-separated list of job names,
@@ -65,7 +65,7 @@ class Settings:
         return cls(**{_attribute(name): value for name, value in given.items() if value != ""})
 
     def to_conf(self) -> dict[str, str]:
-        """Return the conf that says this; what is None is left out."""
+        """Return the conf with these settings, without those that are None."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {PREFIX + _key(name): value for name, value in values.items() if value is not None}
 
@@ -87,7 +87,7 @@ class Settings:
         return document
 
     def caller(self, run_id: str) -> RunIdentity:
-        """Return who runs this; `run_id` is used where the settings name none.
+        """Return the caller of the run; `run_id` is used if the settings name none.
 
         Raises:
             OptionError: the attempt is no number, or `dag` no JSON object of the known names.
@@ -116,7 +116,7 @@ class Settings:
 
 
 def _json_object(name: str, text: str | None) -> dict[str, Any]:
-    """Return the JSON object that a setting holds, an empty one where it says nothing."""
+    """Return the JSON object that a setting holds, empty if it is absent."""
     if text is None:
         return {}
     try:

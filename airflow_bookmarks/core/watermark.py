@@ -1,4 +1,4 @@
-"""The watermark of a column: the greatest value that any run has read, as text, exact.
+"""The watermark of a column: the greatest value that any run has read, as exact text.
 
 type of the column             watermark
 timestamp                      2013-01-31T23:59:58.123456Z   in UTC, always with microseconds
@@ -35,7 +35,7 @@ class Greatest:
 
 
 def mark_of(watermark: str) -> Mark | None:
-    """Return a watermark as what it compares as: a number or a time; None where it is neither.
+    """Return a watermark as the value to compare: a number or a time; None if it is neither.
 
     Example:
         >>> mark_of("42"), mark_of("0.50"), mark_of("2013-01-31"), mark_of("part-00042")
@@ -50,7 +50,7 @@ def mark_of(watermark: str) -> Mark | None:
 
 
 def are_comparable(a: Mark | None, b: Mark | None) -> bool:
-    """Whether one can be said to be above the other: numbers with numbers, times with times that have a zone alike."""
+    """Whether two can be compared: numbers with numbers, times with times if both or neither have a zone."""
     if isinstance(a, datetime) and isinstance(b, datetime):
         return (a.tzinfo is None) == (b.tzinfo is None)
     return isinstance(a, int | Decimal) and isinstance(b, int | Decimal)
@@ -83,7 +83,7 @@ def state_after(
         greatest: what was read of the column whose values are the watermark; None: the source tells its watermark.
 
     A watermark of another column, or of no column, says nothing of this one: the first value of the column replaces it.
-    Until there is one, there is none: who waits for a value of the column may not be released by the time of a file.
+    Until then there is none: a sensor that waits for a value of the column must not be released by the time of a file.
     """
     if greatest is None:
         return replace(state, watermark=position.watermark)
@@ -96,7 +96,7 @@ def state_after(
 
 
 def text_of_micros(micros: int) -> str | None:
-    """Return a time in microseconds since 1970 UTC as text; None where it is not in the years 1 to 9999.
+    """Return a time in microseconds since 1970 UTC as text; None if it is not in the years 1 to 9999.
 
     Example:
         >>> text_of_micros(1_359_676_798_123_456)
@@ -110,7 +110,7 @@ def text_of_micros(micros: int) -> str | None:
 
 
 def text_of_time(text: str) -> str | None:
-    """Return a time without a zone, or a date, in ISO 8601; None where it is not in the years 1 to 9999.
+    """Return a time without a zone, or a date, in ISO 8601; None if it is not in the years 1 to 9999.
 
     Example:
         >>> text_of_time("2013-01-31 23:59:58.12"), text_of_time("2013-01-31"), text_of_time("+12013-01-31")

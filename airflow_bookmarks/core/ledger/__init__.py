@@ -1,1 +1,1 @@
-"""What of a source was read: the file ledger, its segments, what is missing and what is set aside."""
+"""What was read of a source: the file ledger, its segments, gaps and quarantine."""

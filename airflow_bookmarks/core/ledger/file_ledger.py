@@ -17,7 +17,7 @@ Tiers never fall from newest to oldest, so what is merged lies side by side, and
 that an older root names is changed: a rewind points at that root.
 
 A ledger may be bounded (`forget`): segments in which every file is older than some time are left out, and from then on
-any file that is not newer than what was left out counts as read, because the ledger can't tell any more.
+any file that is not newer than what was left out counts as read, because the ledger can no longer tell.
 
 What is exact and what is not
 -----------------------------
@@ -166,9 +166,9 @@ class Ledger:
     ) -> Ledger:
         """Return the ledger that `root()` described.
 
-        `load` returns the named segments by their ids: their bytes, or as they were opened before. It is called when
-        segments are needed for the first time, once for all that are needed then, and never for an empty listing. The
-        rest is as for `empty`.
+        `load` returns the named segments by their ids: their bytes, or already opened. It is called when segments are
+        needed for the first time, once for all that are needed then, and never for an empty listing. The rest is as for
+        `empty`.
 
         Raises:
             StateCorruptError: the root is damaged, or of a format that this version does not know. What `load` returns
@@ -204,7 +204,8 @@ class Ledger:
         return verdicts
 
     def forgotten(self, listing: Listing) -> npt.NDArray[np.bool_]:
-        """Say for each file whether it is older than the ledger remembers, so that nobody can tell if it was read.
+        """Return for each file whether it is older than the ledger remembers, so that it is unknown whether it was
+        read.
 
         Raises:
             StateCorruptError: a segment is damaged or missing.
@@ -217,7 +218,7 @@ class Ledger:
         return np.zeros(len(listing), np.bool_) if before is None else listing.times_ms < before
 
     def newest_until(self, limit_ms: int) -> int | None:
-        """Return the latest time of an entry that is not after `limit_ms`, None where there is none.
+        """Return the latest time of an entry that is not after `limit_ms`; None if there is none.
 
         In whole seconds where the newest file is after it: an entry has no more.
         """
@@ -250,7 +251,7 @@ class Ledger:
     def with_other_versions(self, listing: Listing, was: Listing) -> Ledger:
         """Return the ledger with files that were read under the paths `was`, in another version than they have now.
 
-        So they are CHANGED in it: what becomes of an overwrite is for whoever reads them to say.
+        So they are CHANGED in it: the reader decides what becomes of an overwrite.
         """
         # One byte more is another version, and no etag is another one than any.
         times_ms = self._judge(was)[1] * 1000
@@ -274,7 +275,7 @@ class Ledger:
         return fits
 
     def _judge(self, listing: Listing) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int64]]:
-        """Return for each file the `Known` and the time of its entry in seconds, `_NEVER` where it has none."""
+        """Return for each file the `Known` and the time of its entry in seconds, `_NEVER` if it has none."""
         verdicts = np.full(len(listing), Known.NEW, np.int8)
         seconds = np.full(len(listing), _NEVER, np.int64)
         if not len(listing) or not len(self):
@@ -282,7 +283,7 @@ class Ledger:
         hashed = self._paths.hashed(listing)
         versions = version_bits(listing)
         for segment in self._searched(len(listing)):
-            # Oldest first: what a newer segment says of a path replaces what an older one said.
+            # Oldest first: the entry of a path in a newer segment replaces that in an older one.
             found, at = segment.find(hashed.hashes[hashed.order])
             known, at = hashed.order[found], at[found]
             is_same = segment.versions[at] == versions[known]
@@ -329,7 +330,7 @@ class Ledger:
     # ---- grow
 
     def add(self, listing: Listing, *, among: Listing | None = None) -> Ledger:
-        """Return the ledger with the files of `listing` read; the same one where there are none.
+        """Return the ledger with the files of `listing` read; the same ledger if there are none.
 
         `among` is the whole listing that `listing` was taken from. Give it wherever a run reads a part of what is
         there: paths that share their bits are then told apart though only one of them is read now.

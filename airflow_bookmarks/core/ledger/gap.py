@@ -1,7 +1,6 @@
-"""Gaps: what is missing between the first and the last number, or day, that a context has seen, as people are shown it.
+"""Describe gaps: what is missing between the first and the last number, or day, that a context has seen.
 
-What was seen is kept by `core.ledger.seen`; this module needs no numpy, since whoever waits or looks from a DAG imports
-it.
+`core.ledger.seen` keeps what was seen; this module needs no numpy, because sensors and DAG files import it.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ TO = ".."  # between the first and the last of a range
 
 
 def shown_gaps(facts: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return of the facts of a context what people are shown of its gaps; None where nobody looks for them."""
+    """Return the display form of gaps from the facts of a context; None if gaps are not looked for."""
     gaps = facts.get("gaps")
     return None if gaps is None else {name: value for name, value in gaps.items() if name != "seen"}
 

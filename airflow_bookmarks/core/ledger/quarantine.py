@@ -1,8 +1,8 @@
-"""Quarantine: files that could not be parsed, recorded with the reason and left out until somebody asks for them again.
+"""Quarantine: files that could not be parsed, recorded with the reason and left out until they are released.
 
-A record is of one version of one path: another version of that path is read as any new file. The record is part of the
-position of its context (`core/ledger/file_ledger.py`), so a rewind, a reset and an undo take it along, and so do export
-and import.
+A record is about one version of one path: another version of that path is read as any new file. The record is part of
+the position of its context (`core/ledger/file_ledger.py`), so a rewind, a reset and an undo include it, and so do
+export and import.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class QuarantinedFile:
     """One version of a file that could not be parsed.
 
     `version`, `size_bytes` and `modified_ms` are those of `core.listing.FileInfo`; `error` says why, in up to 300
-    characters; `run_number` is the run that found it out.
+    characters; `run_number` is the run that found it.
     """
 
     path: str

@@ -1,9 +1,9 @@
-"""Seen: which numbers or days of a source were ever listed, and so which are missing between the first and the last.
+"""Track which numbers or days of a source were ever listed, and so which are missing between the first and the last.
 
-What was seen is kept as ranges, so a sequence without gaps is one range however long it is, and a file that is removed
-once it was seen leaves no gap. Beyond `MAX_RANGES` the lowest ranges are taken together: what is missing between them
-stays counted (`lost`), though nobody can tell any more which, nor that it came after all. What comes below them joins
-them, so that what is told apart always lies above what is not.
+They are kept as ranges, so a sequence without gaps is one range however long it is, and a file that is removed after it
+was seen leaves no gap. Beyond `MAX_RANGES` the lowest ranges are merged: what is missing between them stays counted
+(`lost`), but it is no longer known which numbers they are, or whether they came after all. Lower values join the merged
+range, so that everything above it stays exact.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ SHOWN_RANGES = 20
 class SeenRanges:
     """The numbers that were ever seen: ranges, ascending, each two with something missing between them.
 
-    A day is kept as its number since the year 1. `of` says what it is about: the rule of a sequence, or the name of a
-    partition column.
+    A day is kept as its number since the year 1. `of` names the rule of a sequence, or a partition column.
 
     Example:
         >>> seen = Seen("number", "part-(?P<seq>...)").add(np.array([1, 2, 3, 7, 9, 10]))
@@ -50,7 +49,7 @@ class SeenRanges:
     lost: int = 0
 
     def add(self, numbers: npt.NDArray[np.int64], *, most: int = MAX_RANGES) -> SeenRanges:
-        """Return it with `numbers` seen as well, in at most so many ranges."""
+        """Return it with `numbers` added, in at most so many ranges."""
         if not len(numbers):
             return self
         new = np.unique(numbers)
@@ -80,7 +79,7 @@ class SeenRanges:
 
     @property
     def gaps(self) -> list[str]:
-        """What is missing, as far as it can be told, ascending: `4..6` or `8`."""
+        """What is known to be missing, ascending: `4..6` or `8`."""
         return [self._range_text((first, last)) for first, last, _ in _between(self.ranges)]
 
     def in_words(self) -> str:
@@ -109,7 +108,7 @@ class SeenRanges:
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> SeenRanges:
-        """Return what `facts` told.
+        """Return what `facts` recorded.
 
         Raises:
             StateCorruptError: it is something else.

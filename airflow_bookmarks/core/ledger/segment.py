@@ -1,6 +1,6 @@
 """Segments of a file ledger: which versions of which files were read, 16 bytes a file, sorted, checksummed, immutable.
 
-Layout, format 1, all numbers little endian, for n files (`docs/reference/formats.md` says the same for people):
+Layout, format 1, all numbers little endian, for n files (`docs/reference/formats.md` has the same layout):
 
     offset      bytes  type     what
     0           4      bytes    magic, b"ABLS"
@@ -156,16 +156,16 @@ class Segment:
         return hashlib.sha256(self.data).hexdigest()
 
     def find(self, hashes: Bits64) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]:
-        """Say for each hash whether it has an entry, and at which index; the index means nothing where it has none.
+        """Return for each hash whether it has an entry, and its index; the index is meaningless if it has none.
 
-        Give a million hashes in ascending order: each is looked for near the one before, which is several times faster.
+        Pass a million hashes in ascending order: each is looked for near the one before, which is several times faster.
         """
         at = np.minimum(np.searchsorted(self.hashes, hashes), len(self) - 1)
         return self.hashes[at] == hashes, at
 
 
 def opened(segment: bytes | Segment, name: str) -> Segment:
-    """Return a segment as it is where it was opened before, else from its bytes.
+    """Return a segment unchanged if it is already opened, else from its bytes.
 
     Raises:
         StateCorruptError: as `Segment.from_bytes`.
@@ -174,7 +174,7 @@ def opened(segment: bytes | Segment, name: str) -> Segment:
 
 
 def corrupt(what: str) -> StateCorruptError:
-    """Return the error for damaged ledger bytes; `what` says what is wrong with them."""
+    """Return the error for damaged ledger bytes; `what` describes the damage."""
     return StateCorruptError(
         f"{what}. Nothing was read or changed, and the damage is not taken for an empty ledger. Restore the state "
         "table from a backup, or rewind the job to a run whose ledger is whole; a reset would read every file again."
@@ -213,7 +213,7 @@ def _blake2b_64(names: Iterable[bytes]) -> Bits64:
 
 
 def scheme_of(path: str) -> str:
-    """Return the scheme of `path` with its slashes, empty where it has none.
+    """Return the scheme of `path` with its slashes, empty if it has none.
 
     Example:
         >>> scheme_of("s3a://lake/raw/a.csv"), scheme_of("/data/odd://name")
@@ -247,7 +247,7 @@ def whole_seconds(times_ms: npt.NDArray[np.int64]) -> Bits32:
 
 
 def version_bits(listing: Listing) -> Bits32:
-    """Return 32 bits of the version of each file: of its etag where it has one, else of its size and time in ms."""
+    """Return 32 bits of the version of each file: of its etag if it has one, else of its size and time in ms."""
     bits = _size_and_time_bits(listing.sizes, listing.times_ms)
     if listing.etags is None:
         return bits

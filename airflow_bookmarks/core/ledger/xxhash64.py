@@ -1,4 +1,5 @@
-"""XXH64, the hash behind Spark's SQL function `xxhash64`: of many texts at once, so that a driver and Spark agree.
+"""XXH64, the hash behind Spark's SQL function `xxhash64`, computed for many texts at once, with the same results as
+Spark.
 
 The algorithm is Yann Collet's (github.com/Cyan4973/xxHash, doc/xxhash_spec.md); the seed is Spark's, 42. Texts of one
 length go through it together, as rows of a matrix of bytes.

@@ -1,1 +1,1 @@
-"""Decisions, each a pure function of what the state says."""
+"""Decisions, each a pure function of the state."""

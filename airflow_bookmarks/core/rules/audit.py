@@ -1,4 +1,4 @@
-"""Terms of a change: who asks for it, why, and what has to hold for it."""
+"""Terms of a change: who asks for it, why, and which conditions must hold."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_REASON = 2000
 
 
 class Terms(TypedDict, total=False):
-    """The arguments, by keyword, that every change of where a job stands takes.
+    """The keyword arguments that every change of where a job stands takes.
 
     Args:
         reason: why, for the audit event; required, and not empty.
@@ -30,7 +30,7 @@ class Terms(TypedDict, total=False):
 
 
 def check_reason(what: str, reason: str) -> None:
-    """Make sure that a person says why; `what` names what is asked for.
+    """Make sure that a reason is given; `what` names the request.
 
     Raises:
         OptionError: the reason is no text, empty or blank, longer than 2,000 characters, or has characters that are
@@ -42,14 +42,14 @@ def check_reason(what: str, reason: str) -> None:
         raise OptionError(
             f"the reason for {what} has {len(reason):,} characters; {MAX_REASON:,} is the most. Nothing was changed."
         )
-    # Blanks of any script, and characters that nobody sees, are no reason.
+    # Blanks of any script, and invisible characters, are no reason.
     if all(unicodedata.category(letter)[0] in "ZC" for letter in reason):
         raise OptionError(f"{what} needs a reason; it is kept with who and when. Nothing was changed.")
     check_typed_text(f"the reason for {what}", reason)
 
 
 def check_who(who: str) -> None:
-    """Make sure that the name of who asks for a change is shown as it is.
+    """Make sure that the name of the person who asks for a change contains nothing hidden.
 
     Raises:
         OptionError: it is no text, or has a new line, another control or a format character.

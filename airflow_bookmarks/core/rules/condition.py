@@ -1,7 +1,7 @@
-"""Conditions: what one waits for before a run begins that needs another job. Rules on what the state says, no I/O.
+"""Conditions that a run waits for before it begins because it needs another job. Pure rules, no I/O.
 
 `NewsFor`            the job has published something that this consumer has not consumed, or went back below it
-`NewsSince`          the same, for somebody who keeps his own place in the job's history (the watcher)
+`NewsSince`          the same, for a reader with its own place in the job's history (the watcher)
 `RunReached`         a living run with this number, or a later one, is published
 `DagRunDone`         the runs that one DAG run made are published
 `LogicalDateDone`    the runs that a DAG run of this logical date made are published
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _MOST_DIGITS = 1000  # Python refuses to read a number of more than 4300
 
 
-# ---- what may be waited for; `str()` says it in words
+# ---- the conditions; `str()` describes them
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class NewsFor:
 class NewsSince:
     """Wait for what was published after run `run_number`, seen in `epoch` with the change count `changes`.
 
-    Without a run number nothing is met: the first look says where the job stands now.
+    Without a run number nothing is met: the first evaluation tells where the job stands now.
     """
 
     run_number: int | None = None
@@ -220,7 +220,7 @@ def news_for_consumer(
 def news_since(
     seen: int, head: Head, newest: Run | None, runs: int, rewound_to: int | None, replayed: Run | None
 ) -> Verdict:
-    """Say whether something was published since run `seen`, for somebody who keeps his own place in the history.
+    """Evaluate whether something was published since run `seen`, for a reader with its own place in the history.
 
     However much that is, it is one piece of news, and its run is the newest.
 
@@ -267,7 +267,7 @@ def dag_run_done(run_id: str, execution: Execution | None, last: Run | None, liv
 
 
 def logical_date_done(found: Iterable[Execution], logical_date: datetime) -> Execution | None:
-    """Return which of the executions of one logical date counts: the last that has committed, else one that began."""
+    """Return the execution of one logical date that counts: the last that has committed, else one that began."""
     of_date = [e for e in found if e.logical_date is not None and _time(e.logical_date) == logical_date]
     return max(of_date, key=lambda execution: execution.last_run or 0, default=None)
 
@@ -276,7 +276,8 @@ def logical_date_done(found: Iterable[Execution], logical_date: datetime) -> Exe
 
 
 def watermark_context(job: str, contexts: Mapping[str, ContextState], ctx: str | None) -> str | None:
-    """Return whose watermark is meant: `ctx`, else the one context that has a watermark; None while there is none yet.
+    """Return the context whose watermark is meant: `ctx`, else the only one that has a watermark; None if there is none
+    yet.
 
     Raises:
         OptionError: several have one, and `ctx` is not given.

@@ -1,4 +1,4 @@
-"""Which runs are empty, and which outputs are published by a run that found nothing new in any context."""
+"""Decide which runs are empty, and which outputs a run without new input publishes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 WhenEmpty = Literal["publish", "discard"]
 
-WHEN_EMPTY = "when_empty"  # among the facts of an output: what its script has said
+WHEN_EMPTY = "when_empty"  # among the facts of an output: the choice of its script
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Increment:
     def is_empty(self, *, publishes: bool) -> bool:
         """Decide whether the run is empty: nothing moved, and it publishes nothing.
 
-        A run that asked for nothing, neither a context nor `job.state`, is none: what it did is not known here.
+        A run that asked for nothing, neither a context nor `job.state`, is not empty: what it did is not known here.
         """
         asks = self.reads or self.state_changed is not None
         return asks and not (self.has_input or self.state_changed or publishes)

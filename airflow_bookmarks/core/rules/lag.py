@@ -1,7 +1,7 @@
-"""Lag: how far a consumer is behind what it reads, and whether that is a trouble. A rule, no I/O.
+"""Judge lag: how far a consumer is behind what it reads, and whether that is a problem. A pure rule, no I/O.
 
-The rule is that of Burrow, which watches consumers of Kafka: no threshold, but how the last commits went. In the order
-in which Burrow asks, with what each part is here:
+The rule is that of Burrow, which watches consumers of Kafka: it uses no threshold, but the course of the last commits.
+In Burrow's order, with what each part means here:
 
 | Burrow, of one partition | here, of one source of a job |
 |---|---|
@@ -22,7 +22,7 @@ Burrow takes the lag as it is when it hears of the commit. Here it is that of th
 published while it worked, it could not have read. Else a daily consumer that works for two hours would for ever be
 LAGGING behind an hourly upstream.
 
-Above these stands what the upstream did, which Kafka has no word for: REWOUND, it went back below what was consumed;
+What the upstream did takes precedence, which Kafka does not have: REWOUND, it went back below what was consumed;
 REPLAYED, a run that was consumed has another output since. Both last until the consumer has decided.
 """
 
@@ -41,7 +41,7 @@ WINDOW = 10  # commits, as Burrow's default has it: a span to compare with, not 
 
 
 class LagState(StrEnum):
-    """How a job keeps up with one of its sources. UNKNOWN: it can't be said, for a reason that goes with it."""
+    """How a job keeps up with one of its sources. UNKNOWN: not known, for a reason that is given with it."""
 
     OK = "OK"
     LAGGING = "LAGGING"

@@ -1,4 +1,4 @@
-"""Modes: what a publish does with what its target holds already."""
+"""Modes: what a publish does with the existing content of its target."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Mode(StrEnum):
-    """What a publish does with what the target holds already."""
+    """What a publish does with the existing content of its target."""
 
     APPEND = "append"
     OVERWRITE = "overwrite"

@@ -12,7 +12,7 @@ DAG_ID, FORMER_OWNERS, FORMER_NAMES = "dag_id", "former_owners", "former_names"
 
 
 def may_run(owner: str | None, shared_with: Collection[str], dag_id: str | None) -> bool:
-    """Whether a run of a DAG (None: of none, by hand) may take a job; a job without an owner is anybody's.
+    """Whether a run of a DAG (None: a manual run) may take a job; a job without an owner is open to all.
 
     Example:
         >>> may_run("a", ["b"], "b"), may_run("a", ["b"], "c"), may_run("a", [], None), may_run(None, [], "c")
@@ -22,7 +22,7 @@ def may_run(owner: str | None, shared_with: Collection[str], dag_id: str | None)
 
 
 def owner_in(entry: Mapping[str, Any] | None) -> str | None:
-    """Return the owner that an index entry names; None where it names none."""
+    """Return the owner that an index entry names; None if it names none."""
     dag_id = (entry or {}).get(DAG_ID)
     return dag_id if isinstance(dag_id, str) else None
 
@@ -34,7 +34,7 @@ def former_in(entry: Mapping[str, Any] | None, name: str = FORMER_OWNERS) -> lis
 
 
 def owners_in(entry: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """Return every DAG that owns or ever owned a job, the present owner first; none where it never had one.
+    """Return every DAG that owns or ever owned a job, the present owner first; none if it never had one.
 
     Example:
         >>> owners_in({"dag_id": "b", "former_owners": ["a", "b"]})

@@ -1,4 +1,4 @@
-"""What changed in the columns of a source: two schemas, given as the JSON of Spark's StructType, compared and merged.
+"""Compare and merge two schemas of a source, given as the JSON of Spark's StructType.
 
 No Spark: a schema is `{"type": "struct", "fields": [{"name": ..., "type": ..., ...}]}`, where a type is a name or, for
 struct, array and map, a mapping in turn. Nullability and metadata play no part: files say nothing reliable of either.
@@ -19,7 +19,7 @@ InferSchema = Literal["sample", "all", "last"]
 Type = str | Mapping[str, Any]
 Fold = Callable[[str], str]  # what makes two spellings one column: str.lower where case means nothing
 
-# Of a field in a recorded schema: no value of it was ever seen, so that its type is none yet. Spark passes it over.
+# Of a field in a recorded schema: no value of it was ever seen, so its type is not settled. Spark ignores this.
 UNSEEN = "unseen"
 
 _SPOKEN = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
@@ -32,7 +32,7 @@ _READABLE_AS = {"integer": ("long", "double"), "long": ("double",), "date": ("ti
 
 @dataclass(frozen=True, slots=True)
 class ColumnChange:
-    """One column, by its dotted name, and its type before and now; None where it is not there."""
+    """One column, by its dotted name, and its type before and now; None where it is absent."""
 
     name: str
     before: str | None
@@ -56,7 +56,7 @@ class SchemaDifference:
 
     @property
     def is_compatible(self) -> bool:
-        """Whether whoever reads the columns of before finds them all, in types that hold at least the same."""
+        """Whether a reader of the former columns finds them all, in types that hold at least the same."""
         return not (self.changed or self.removed)
 
     def facts(self) -> dict[str, list[str]]:
@@ -127,7 +127,7 @@ def is_wider(wide: Type, narrow: Type) -> bool:
 
 
 def is_readable_as(wanted: Type, seen: Type) -> bool:
-    """Whether values that look like `seen` can be read as `wanted` from files of text, which carry no types."""
+    """Whether values that look like `seen` can be read as `wanted` from text files, which carry no types."""
     if not isinstance(wanted, str) or not isinstance(seen, str):
         return False
     decimal = _DECIMAL.fullmatch(wanted)
@@ -141,7 +141,7 @@ def is_readable_as(wanted: Type, seen: Type) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """How what is seen now becomes one schema with what was recorded.
+    """How the schema seen now and the recorded one are merged.
 
     Args:
         is_text: the types are guesses from values (csv, json, xml), so a recorded type that takes them stays.
@@ -224,9 +224,9 @@ def add_missing(schema: Type, others: Type, fold: Fold = str.lower) -> Type:
 
 
 def by_position(schemas: Sequence[Type], fold: Fold = str.lower) -> Type:
-    """Return one schema for files of text whose columns are told by their place: the longest, if the others begin it.
+    """Return one schema for text files whose columns go by position: the longest, if the others are prefixes of it.
 
-    Where the types of a column differ it has the one that takes both, else text.
+    If the types of a column differ, it gets the one that holds both, else text.
 
     Raises:
         SchemaChangedError: two files have different columns in the same place.
@@ -285,7 +285,7 @@ def unseen_in(schema: Type, _above: str = "") -> list[str]:
 
 
 def resolved(before: Type, now: Type, fold: Fold = str.lower) -> Type:
-    """Return what was recorded, where a field of which no value was seen has the type that it has now.
+    """Return the recorded schema, where a field without a seen value gets the type that it has now.
 
     Example:
         >>> spoken(resolved(with_unseen(struct(a="string", b="string"), ["a"]), struct(a="long", b="long")))
@@ -308,7 +308,7 @@ def resolved(before: Type, now: Type, fold: Fold = str.lower) -> Type:
 
 
 def spoken(kind: Type) -> str:
-    """Return a type as SQL says it.
+    """Return a type as SQL writes it.
 
     Example:
         >>> spoken({"type": "array", "elementType": "long", "containsNull": True})

@@ -1,4 +1,4 @@
-"""Shards: the input of a job in 64 fixed parts, shared out among as many tasks as there are today.
+"""Shards: split the input of a job into 64 fixed parts, and assign these to today's number of tasks.
 
     file --hash--> virtual shard 00..63 --owner--> task 0..n-1
           for ever: a job of its own     changes with n, and nothing but this does
@@ -30,7 +30,7 @@ _RANGE = re.compile(r"\s*(\d{1,3})\s*:\s*(\d{1,3})\s*", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class VirtualShard:
-    """One of the 64 fixed parts of a source: which, and what of a file is hashed."""
+    """One of the 64 fixed parts of a source: its number, and what of a file is hashed."""
 
     number: int
     by: ShardBy = "path"
@@ -43,7 +43,7 @@ _TEXT = re.compile(rf" shard \d\d/{VIRTUAL_SHARDS} by (\w+)\Z", re.ASCII)
 
 
 def shard_by_of(fingerprint: str) -> str | None:
-    """Return what is hashed of the source that a fingerprint names; None where it is not sharded.
+    """Return what is hashed for the source that a fingerprint names; None if it is not sharded.
 
     Example:
         >>> shard_by_of(f"files:/lake/raw {VirtualShard(7)}"), shard_by_of("files:/lake/raw")
@@ -83,7 +83,7 @@ _SHARD = re.compile(r"(.+)~(\d\d)", re.ASCII | re.DOTALL)
 
 
 def sharded_name(name: str) -> str | None:
-    """Return the job of which `name` is a virtual shard, by its form; None where it is none.
+    """Return the job that `name` is a virtual shard of, by its form; None if it is no shard.
 
     Example:
         >>> sharded_name("flights.clean~07"), sharded_name("flights.clean"), sharded_name("flights.clean~64")
@@ -105,8 +105,8 @@ def shard_names(job: str) -> list[str]:
 def owners(tasks: int) -> tuple[int, ...]:
     """Return for each virtual shard the task, 0 to `tasks` - 1, that works on it.
 
-    One task has all. Each further task takes `64 // n` of them, n being the number of tasks with it, one by one from
-    whoever has most at that moment (of several the lowest), its highest. So, for every n:
+    One task has all. Each further task takes `64 // n` of them, n being the number of tasks with it, one by one:
+    each time the highest one of the task that has most at that moment (of several, the lowest task). So, for every n:
 
     * each virtual shard has one task;
     * a task has `floor(64 / n)` or `ceil(64 / n)`: taking from the fullest keeps all others within one of each other;
@@ -135,7 +135,7 @@ def owners(tasks: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ShardShare:
-    """The virtual shards of one task, ascending. `text` says them as they travel: `i/n`, or `lo:hi` for a range."""
+    """The virtual shards of one task, ascending. `text` is their form in settings: `i/n`, or `lo:hi` for a range."""
 
     text: str
     numbers: tuple[int, ...]
@@ -206,7 +206,7 @@ def shards(tasks: int) -> list[str]:
 
 
 def ranges(*parts: range) -> list[str]:
-    """Return what mapped tasks are given, one each, as `bookmark_shard`, where you say who works on what.
+    """Return the `bookmark_shard` arguments of mapped tasks, one each, where you choose who works on what.
 
     Raises:
         OptionError: two of them overlap, or together they leave a hole in 0 to 63.

@@ -37,7 +37,7 @@ class Start:
 
     @classmethod
     def of(cls, value: str | datetime) -> Start:
-        """Return the start that "beginning", "now", an aware time, or the ISO 8601 text of one says.
+        """Return the start for "beginning", "now", an aware time, or the ISO 8601 text of one.
 
         Raises:
             OptionError: it is none of these.
@@ -80,7 +80,7 @@ BEGINNING = Start()
 
 
 def is_first_run(head: Head) -> bool:
-    """Whether a job has no bookmark yet: it never committed, and nobody reset, rewound or set it.
+    """Whether a job has no bookmark yet: it never committed, and was never reset, rewound or set.
 
     Only then does its `start` count. A context that comes later, and a job that was reset, begin at the beginning.
     """

@@ -1,7 +1,7 @@
-"""Territory: which files a job may move, delete or sweep, decided by their paths alone.
+"""Territory: decide by path alone which files a job may move, delete or sweep.
 
-State names these files, and every driver of the namespace can write state. So what it names is measured by what this
-package makes itself, before the first file is touched:
+State names these files, and every driver of the namespace can write state. So each path in state is compared with what
+this package itself makes, before the first file is touched:
 
     <target>/.../run-<number>.<fence>-<name>        published by a run: moved there, deleted by its replay or a clean
     <target>/.../<visible name>                     deleted by an overwrite, as listed at its commit
@@ -54,7 +54,7 @@ def is_root(path: str) -> bool:
 
 
 def parts_below(path: str, folder: str) -> Sequence[str] | None:
-    """Return the names from a folder to a path that lies below it; None where it does not, or a name is no plain one.
+    """Return the names from a folder to a path that lies below it; None if it does not, or a name is not plain.
 
     Example:
         >>> parts_below("/lake/raw/a/b.csv", "/lake/raw"), parts_below("/lake/raw/../b.csv", "/lake/raw")
@@ -103,7 +103,7 @@ class Territory:
     job: str
 
     def refuse(self, item: str, path: str, why: str, advice: str | None = None) -> OutOfBoundsError:
-        """Return the error that says why a path is not to be touched; `advice`: what to do, if it may be no attack."""
+        """Return the error that says why a path must not be touched; `advice`: what to do if it may be no attack."""
         return OutOfBoundsError(self.job, item, path, why, advice)
 
     def check_staging_root(self, item: str, root: str) -> str:
@@ -158,7 +158,7 @@ class OutputBounds:
         return cls(territory, item, output.target, output.place, tokens, run.revision > 0)
 
     def check_move(self, source: str, target: str) -> tuple[str, str]:
-        """Check where a staged file lies and what it becomes; return by what each is measured."""
+        """Check where a staged file lies and what it becomes; return the bounds of each."""
         base = self.check_place()
         if parts_below(source, self.place) is None:
             raise self.territory.refuse(self.item, source, f"it does not lie in {self.place!r}, where the run staged")

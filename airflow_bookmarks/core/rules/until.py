@@ -1,4 +1,4 @@
-"""Up to which run an upstream is read: `until=`, as scripts and operators say it."""
+"""Parse `until=`, the last upstream run to read, as scripts and operators give it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from airflow_bookmarks.core.errors import OptionError
 def until_of(given: int | str | Mapping[str, Any], upstream: str) -> int:
     """Return the run number that `until=` names: a number, or the dict that an operator or sensor returned.
 
-    Its epoch needs no look: run numbers are never reused, and whether that run is still history is asked of the state.
+    Its epoch is not checked: run numbers are never reused, and the state tells whether that run is still history.
 
     Raises:
         OptionError: it is neither, or of another job.

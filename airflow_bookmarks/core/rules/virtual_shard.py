@@ -1,4 +1,4 @@
-"""Which file belongs to which virtual shard."""
+"""Assign files to virtual shards."""
 
 from __future__ import annotations
 

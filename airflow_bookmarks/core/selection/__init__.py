@@ -1,1 +1,1 @@
-"""Which of the files that are there a run reads: patterns, predicates, partitions, sequences, bounds."""
+"""Select which of the present files a run reads: patterns, predicates, partitions, sequences, bounds."""

@@ -1,4 +1,4 @@
-"""Bounds: how much of what is new one run reads. What is over the bound stays new, for the next run."""
+"""Bounds: limit how much of what is new one run reads. The rest stays new, for the next run."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 _MILLISECOND = timedelta(milliseconds=1)
 
-# Of a plan's facts: the oldest file that a bound has left to the next run, in ms since 1970 UTC. What waits its turn
-# does not become late by waiting.
+# Among a plan's facts: the oldest file that a bound has left to the next run, in ms since 1970 UTC. A file does not
+# become late by waiting for its turn.
 WAITING_FROM = "waiting_from_ms"
 
-# Of a plan's facts, for who looks at no folder: what a plan has left to later runs, over a bound or settling, and when
-# its files were listed, where that was not when its run began.
+# Among a plan's facts, for readers that list no folder: what a plan has left to later runs, over a bound or settling,
+# and when its files were listed, if that was not when its run began.
 WAITING_BYTES = "waiting_bytes"
 WAITING_OLDEST = "waiting_oldest_ms"
 LOOKED_AT = "looked_at"
@@ -45,7 +45,8 @@ class RunSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """How much one run reads at most. Where several are given, all of them hold; with none it reads all that is new.
+    """How much one run reads at most. If several are given, all of them hold; without any, the run reads everything
+    new.
 
     Args:
         max_files: so many files (Glue's `boundedFiles`).
@@ -109,7 +110,7 @@ class Bound:
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> Bound:
-        """Return the bound that `facts` told."""
+        """Return the bound that `facts` recorded."""
         window_ms = facts.get("window_ms")
         return cls(
             max_files=facts.get("max_files"),
@@ -123,7 +124,7 @@ class Bound:
     def takes(self, files: Listing, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
         """Say which of some rows of `files` one run reads; `files` and `rows` are in the order of reading.
 
-        There is at least one where there are any, so that each run gets on.
+        At least one file is taken if there are any, so that each run makes progress.
         """
         is_taken = np.ones(len(rows), np.bool_)
         window_ms = self.window_ms

@@ -1,7 +1,7 @@
-"""Expressions: regular expressions that users give, bounded in what matching them may cost.
+"""Regular expressions of users, with a limit on the cost of matching them.
 
-Python matches by trial: where a text fits in several ways it tries one after the other, and an expression such as
-`(a+)+b` has more ways than anybody can wait for. So the ways are bounded before anything is matched:
+Python matches by backtracking: where a text fits in several ways it tries one after the other, and an expression such
+as `(a+)+b` has more ways than can ever be tried. So the ways are limited before anything is matched:
 
 - No reference back to a group, no group repeated without bound, nothing repeated that may match nothing: what is left
   has single characters or sets as its only loops, and cannot take exponential time.
@@ -40,7 +40,7 @@ _START = -1  # where a match begins
 
 
 class ExpressionError(ValueError):
-    """Raised for a text that is no expression, or one that may cost too much; says why."""
+    """Raised for a text that is not an expression, or one that may cost too much; says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +146,11 @@ class _Signs:
     """
 
     def __init__(self, flags: int, left: list[int] | None = None) -> None:
-        self._left = [_MOST_SIGNS] if left is None else left  # of all signs, also of those looked ahead for
+        self._left = [_MOST_SIGNS] if left is None else left  # of all signs, including those in lookaheads
         self.takes: list[int] = []
         self.follow: list[set[int]] = []
         self.loops: set[int] = set()
-        self.looked = 1  # how often what is looked ahead or behind for multiplies the steps
+        self.looked = 1  # factor by which lookaheads and lookbehinds multiply the steps
         self._ignores_case = bool(flags & re.IGNORECASE.value)
 
     def sequence(self, items: Sequence[Any], *, is_tail: bool = False) -> _ExpressionPart:
@@ -268,7 +268,7 @@ class _Signs:
     # ---- the characters that a sign takes
 
     def _single(self, kind: Any, value: Any) -> int | None:
-        """Return what takes exactly one character as its bits; None where it is anything else."""
+        """Return a pattern of exactly one character as its bits; None for anything else."""
         if kind is _op.SUBPATTERN:
             is_one = len(value[3]) == 1 and not value[1] & re.IGNORECASE.value
             return self._single(*value[3][0]) if is_one else None

@@ -96,7 +96,7 @@ class Glob:
         return len(self.parts)
 
     def may_match(self, folder: str) -> bool:
-        """Whether a folder below the root matches, lies below one that does, or may hold what does."""
+        """Whether a folder below the root matches, lies below one that does, or may hold one that does."""
         return all(part.matches(name) for part, name in zip(self.parts, folder.split("/"), strict=False))
 
     def matched(self, path: str) -> str | None:

@@ -1,7 +1,7 @@
-"""Groups: files that are read together, because what is made of them is replaced together.
+"""Groups: files that are read together, because their output is replaced together.
 
-A group is a partition of the source, or what a regular expression takes from the path. Both depend on nothing but the
-path below the root, so a file never changes its group, and the worker tells it as the driver does.
+A group is a partition of the source, or what a regular expression takes from the path. Both depend only on the path
+below the root, so a file never changes its group, and worker and driver agree on it.
 """
 
 from __future__ import annotations

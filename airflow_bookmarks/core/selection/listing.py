@@ -1,4 +1,4 @@
-"""Files as a listing sees them: path, size, time, etag; and many of them, in columns."""
+"""Listed files: path, size, time and etag of one, and a columnar form for many."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FileInfo:
 
     @property
     def version(self) -> str:
-        """What tells one content of this path from another: the etag where there is one, else size and time in ms."""
+        """The identity of one content of this path: the etag if there is one, else size and time in ms."""
         return self.etag if self.etag is not None else f"{self.size_bytes}-{self.modified_ms}"
 
     @property
@@ -60,7 +60,7 @@ def instant(milliseconds: int) -> datetime:
 class Folders:
     """The folders that some files lie in: `numbers` gives for each file its folder among `names`.
 
-    A folder may have lost its files (`take`), and one that was listed under two roots is there twice.
+    A folder may have lost its files (`take`), and one that was listed under two roots appears twice.
     """
 
     names: Sequence[str]
@@ -143,7 +143,7 @@ class Listing:
 
     @classmethod
     def joined(cls, parts: Sequence[Listing]) -> Listing:
-        """Put listings behind each other. A folder of which several hold files counts as one of each."""
+        """Concatenate listings. A folder in which several have files counts once for each."""
         if len(parts) == 1:
             return parts[0]
         return cls(
@@ -194,7 +194,7 @@ class Listing:
         return None if above is None else above[rows]
 
     def has_versions_of(self, other: Listing) -> npt.NDArray[np.bool_]:
-        """Say for each file whether it has the version of the file in the same row of `other`, as `FileInfo` says."""
+        """Return for each file whether it has the version (as in `FileInfo`) of the file in the same row of `other`."""
         is_same: npt.NDArray[np.bool_] = (self.sizes == other.sizes) & (self.times_ms == other.times_ms)
         if self.etags is None and other.etags is None:
             return is_same
@@ -208,7 +208,7 @@ class Listing:
         order = self._reading_order()
         if self._taken is None:
             return self.take(order)
-        parent, rows = self._taken  # straight from there, so that nobody keeps what is between
+        parent, rows = self._taken  # directly from there, so that nothing in between is kept alive
         return parent.take(rows[order])
 
     def _reading_order(self) -> npt.NDArray[np.intp]:
@@ -222,7 +222,7 @@ class Listing:
         return self.folders if self.folders is not None else Folders.of(self.paths)
 
     def with_folders(self) -> Listing:
-        """Return the same files, with their folders found once for all who ask, and for what is taken from them."""
+        """Return the same files, with their folders computed once for all callers, and for subsets of them."""
         return self if self.folders is not None else replace(self, folders=Folders.of(self.paths))
 
     @property

@@ -1,4 +1,4 @@
-"""Partition columns: names and values in paths (`year=2013/month=01`), and types settled once over all of them.
+"""Partition columns: names and values in paths (`year=2013/month=01`), and types settled once for all of them.
 
 Spark infers the type of a partition column from the paths that one read happens to see, so the same column may be a
 number today and text tomorrow. Here it is settled over every listed value and kept with the source.
@@ -88,18 +88,18 @@ def root_among(path: str, place_of: Mapping[str, int], *, recursive: bool = Fals
             return root
     if not below:
         raise ValueError(f"{path!r} lies below none of {list(place_of)}")
-    return below[0]  # planned by a run that looked into all folders
+    return below[0]  # planned by a run that listed all folders
 
 
 def placed(roots: Sequence[str]) -> dict[str, int]:
-    """Return the place of each root in the list: its first, where it is named twice."""
+    """Return the index of each root in the list: its first, if it is named twice."""
     return {root: at for at, root in reversed(list(enumerate(roots)))}
 
 
 def roots_above(path: str, place_of: Mapping[str, int]) -> list[str]:
     """Return the roots that are the file `path` or that it lies below, in the order of their places.
 
-    As many look-ups as the path has names: there may be as many roots as files, each of them named.
+    It costs one lookup for each name in the path: there may be as many roots as files, each of them named.
 
     Example:
         >>> roots_above("/d/raw/f", {"/d/raw": 0, "/d/raw/g": 1, "/": 2, "/d": 3})

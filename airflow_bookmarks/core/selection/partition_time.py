@@ -1,4 +1,4 @@
-"""Time in partitions: which span of time a folder such as `year=2013/month=09` covers.
+"""Partition time: the span of time that a folder such as `year=2013/month=09` covers.
 
     year=2013                      2013-01-01 to 2014-01-01
     year=2013/month=9              2013-09-01 to 2013-10-01      numbers, not texts: month 9 is before 10
@@ -29,7 +29,7 @@ _CLOCKS_DIFFER_BY = timedelta(days=1)  # partitions are named by some zone's tim
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A time from `start` up to `end`, without a zone: that of who names the partitions."""
+    """A time from `start` up to `end`, without a zone: that of the writer of the partitions."""
 
     start: datetime
     end: datetime
@@ -39,7 +39,7 @@ class Span:
 class PartitionTime:
     """Which partition columns tell a time: year, month, day, hour and minute in this order, or as few of them.
 
-    The first may be a date as well (2013-01-31, 20130131, 2013-01, 2013-01-31-05); what follows goes on behind it.
+    The first may be a date too (2013-01-31, 20130131, 2013-01, 2013-01-31-05); the following columns refine it.
 
     Example:
         >>> months = PartitionTime.parse("year,month")
@@ -67,7 +67,7 @@ class PartitionTime:
         return cls(columns)
 
     def span(self, values: Mapping[str, str]) -> Span | None:
-        """Return the time that a folder covers, None where it tells none.
+        """Return the time that a folder covers; None if it tells none.
 
         Args:
             values: by name in lower case, what the folders so far say; deeper columns are not there yet.

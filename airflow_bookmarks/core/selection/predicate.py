@@ -1,4 +1,4 @@
-"""Predicates on partition columns, in Spark's SQL, evaluated without Spark: what a path says, before it is listed.
+"""Predicates on partition columns in Spark's SQL, evaluated on paths without Spark, before folders are listed.
 
     year = 2013 and (month >= 9 or month is null) and region not in ('xx', 'yy')
 
@@ -90,7 +90,7 @@ class Predicate:
         return cls(text, tuple(dict.fromkeys(parser.columns)), node)
 
     def outcome(self, cells: Cells) -> Truth:
-        """Return all that the predicate may come to.
+        """Return all values that the predicate may have.
 
         Raises:
             OptionError: a value can't be compared with what the predicate compares it with.
@@ -99,7 +99,7 @@ class Predicate:
 
 
 def values_of(column: str, text: str, type_name: str | None) -> Sequence[Value]:
-    """Return what a column may be whose folder says `text` (decoded): one value; several where its type is not known.
+    """Return the possible values of a column whose folder has `text` (decoded): several if its type is not known.
 
     Args:
         type_name: the Spark type; None: it is not settled yet, so that "09" may be a number or a text.

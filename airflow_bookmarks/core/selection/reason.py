@@ -1,8 +1,8 @@
-"""Why something that a listing showed is not read: the words of counts, logs, the page and `pending --skipped`."""
+"""Reasons why a listed file is not read: the words of counts, logs, the page and `pending --skipped`."""
 
 from __future__ import annotations
 
-# No input at all, by name or kind: counted only.
+# Not input at all, by name or kind: only counted.
 HIDDEN = "hidden"  # a name of Spark's own or of a writer still at it
 NESTED = "nested"  # in a folder that is no partition, where only partitions are descended into
 SPECIAL = "special"  # no file that Spark could open: a pipe, a link that leads nowhere, a key with `//` in it

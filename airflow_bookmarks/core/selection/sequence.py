@@ -1,7 +1,7 @@
-"""Sequences: the order that the names of files tell, and how far along it a context has read.
+"""Sequences: the order in the names of files, and how far a context has read along it.
 
-A rule takes a value from the path of a file below its root. Values of digits alone are numbers, and come in the order
-of numbers, before any other; all others are text, and come in the order of text:
+A rule takes a value from the path of a file below its root. Values of only digits are numbers, and come in numerical
+order, before any other; all others are text, and come in the order of text:
 
     2 < 9 < 10 < 0011 < "-3" < "10a" < "9a"
 
@@ -39,7 +39,7 @@ _MARK_LENGTH = 256  # characters of a watermark: the head of a job has 4 KB for 
 
 @dataclass(frozen=True, slots=True)
 class SequenceRule:
-    """How a file's place in a sequence is told from its path: `text` is a regular expression with one named group,
+    """How the place of a file in a sequence follows from its path: `text` is a regular expression with one named group,
     searched in the path below the root; or "path", for that path itself.
     """
 
@@ -71,11 +71,11 @@ class SequenceRule:
         return self._expression is None
 
     def value_of(self, path: str, roots: Sequence[str]) -> str | None:
-        """Return the value of the file `path`; None where its name does not match."""
+        """Return the value of the file `path`; None if its name does not match."""
         return self._value(_below(path, placed(roots)))
 
     def values_of(self, paths: Sequence[str], roots: Sequence[str]) -> list[str | None]:
-        """Return the value of each path; None where its name does not match."""
+        """Return the value of each path; None if its name does not match."""
         value, place_of = self._value, placed(roots)
         if len(roots) != 1:
             return [value(_below(path, place_of)) for path in paths]
@@ -110,7 +110,7 @@ def _below(path: str, place_of: Mapping[str, int]) -> str:
 
 
 def number_of(value: str) -> int | None:
-    """Return a value as a number; None where it is text.
+    """Return a value as a number; None if it is text.
 
     Example:
         >>> number_of("0042"), number_of("4a")

@@ -1,8 +1,8 @@
-"""Wildcards: what patterns of paths and LIKE are made of, matched in time that grows with the text, not with its power.
+"""Match the wildcards of path patterns and LIKE in time linear in the text.
 
-A short text is matched by Python's regular expressions, which are faster. These try the ways in which several wildcards
-can share a text one after the other, so that a text in which that might be many goes through an automaton: it is in all
-states at once that any way leads to, and takes each character once.
+A short text is matched by Python's regular expressions, which are faster. They try the ways in which several wildcards
+can share a text one after the other, so a text with many such ways goes through an automaton: it is in all reachable
+states at once, and reads each character once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class One:
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """Any number of characters, each of which the regular expression `text` takes."""
+    """Any number of characters, each matched by the regular expression `text`."""
 
     text: str
 
@@ -119,7 +119,7 @@ class _Part:
 
 
 class _Automaton:
-    """Says whether a text matches, one step for each character; a step that was made before is looked up."""
+    """Decides whether a text matches, one step for each character; repeated steps are cached."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
         self._texts: list[str] = []

@@ -1,1 +1,1 @@
-"""Text: times, identifiers, escapes, what must not be shown."""
+"""Text: times, identifiers, escaping and redaction."""

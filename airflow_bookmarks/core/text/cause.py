@@ -1,10 +1,10 @@
-"""Cause: what an error says, without the stack that Spark puts into its text."""
+"""Extract what an error says, without the stack that Spark puts into its text."""
 
 from __future__ import annotations
 
 import re
 
-# Asked of the beginning of a line, and giving no blank back: linear in a text that may hold what a file says.
+# Matched at the beginning of a line, without backtracking: linear in a text that may quote a file.
 _STACK = re.compile(r"\s++at \S+\(|\s++\.\.\. \d++ more|(JVM|Driver) stacktrace:")
 _TRACE = "Traceback (most recent call last):"
 _CAUSED = "Caused by: "

@@ -1,4 +1,4 @@
-"""Facts: the names of counts that plans and outputs state and others rely on, and how they are said."""
+"""Facts: the names of counts in plans and outputs that code relies on, and their wording."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ READ_AGAIN = "read_again"  # files that were read before: another version now, o
 
 # Of an output: what it removes that living runs published.
 REPLACED_FILES, REPLACED_ROWS, REPLACED_RUNS = "replaced_files", "replaced_rows", "replaced_runs"
-PARTLY_READ = "partly_read"  # folders of the target of which this run has read a part only, 50 at most
+PARTLY_READ = "partly_read"  # folders of the target of which this run has read only a part, 50 at most
 MAYBE_PARTLY_READ = "maybe_partly_read"  # a source does not tell partitions, so it may have read a part only
 REPLACED = (REPLACED_FILES, REPLACED_ROWS, REPLACED_RUNS, PARTLY_READ, MAYBE_PARTLY_READ)
 
@@ -33,7 +33,7 @@ def replaced_in_words(facts: Mapping[str, Any]) -> str:
 
 
 def runs_named(ranges: str) -> str:
-    """Return what `runs_in_words` says as part of a sentence.
+    """Return what `runs_in_words` returns as part of a sentence.
 
     Example:
         >>> runs_named("3"), runs_named("1-2")

@@ -1,7 +1,7 @@
-"""Deflated: JSON documents as stored, packed, with a bound on what they become when they are unpacked.
+"""Compress stored JSON documents, and decompress them with a limit on their size.
 
-One zlib stream, and after it `RAW`, a zero byte and the number of bytes within, in 8 bytes, the most significant first.
-What was written before that number was recorded ends with the stream.
+The format is one zlib stream, then `RAW`, a zero byte and the uncompressed number of bytes, in 8 bytes, the most
+significant first. What was written before that number was recorded ends with the stream.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def inflated(body: bytes, what: str) -> Any:
 
 
 def packed_parts(index: dict[str, Any], parts: Sequence[bytes]) -> bytes:
-    """Return documents that were `deflated`, each to be unpacked by itself, behind a small one that tells their sizes.
+    """Return several `deflated` documents, each to be decompressed by itself, after a small one with their sizes.
 
     A version that knows of no parts reads that small one, and finds a format in it that it does not know.
     """
@@ -83,7 +83,7 @@ def parts_of(body: bytes, what: str) -> tuple[dict[str, Any], list[bytes]] | Non
         index = read_json(raw, what)
         sizes = index["sizes"]
     except zlib.error:
-        return None  # which `inflated` says more of
+        return None  # `inflated` says more of it
     except (ValueError, LookupError, RecursionError) as error:
         raise _refused(what, str(error)) from error
     rest = unpacking.unused_data

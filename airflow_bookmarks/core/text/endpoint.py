@@ -1,4 +1,4 @@
-"""Endpoints: where a service is reached, as far as its URL tells.
+"""Endpoints: parse the URL of a service into its host and port.
 
 Also called a host here: `name`, `name:port` or `[address]:port`, as a URL has it between `//` and the path.
 """
@@ -37,7 +37,7 @@ def is_readable(url: str) -> bool:
     try:
         parts = urlsplit(url)
     except ValueError:
-        return False  # whoever opens it says what is wrong with it
+        return False  # the code that opens it reports what is wrong with it
     return parts.scheme.lower() == "http" and not is_loopback(parts.netloc.rpartition("@")[2])
 
 
@@ -47,7 +47,7 @@ def is_of_aws(host: str) -> bool:
 
 
 def name_of(host: str) -> str:
-    """Return the name or address of a host without its port, in lower case; empty where it has none."""
+    """Return the name or address of a host without its port, in lower case; empty if it has none."""
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:

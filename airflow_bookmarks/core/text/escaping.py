@@ -1,6 +1,6 @@
-"""Text of others: escaped where a terminal or a log shows it, refused where a person types it.
+"""Foreign text: escape it where a terminal or a log shows it, refuse it where a person types it.
 
-What is meant are characters that no one sees and a terminal obeys: controls (escape sequences, new lines), format
+This concerns characters that are invisible and that a terminal obeys: controls (escape sequences, new lines), format
 characters (among them those that turn the direction of writing), separators of lines and paragraphs, and surrogates.
 """
 

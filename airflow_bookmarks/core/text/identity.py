@@ -1,4 +1,4 @@
-"""Identities: who asks for something, how that is known, and when two of them may be one person."""
+"""Identities: who makes a request, how that is known, and when two of them may be one person."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Signature(str):
 
 
 def signed(who: str) -> dict[str, str]:
-    """Return what an event says of who made it. Plain text is what a program said.
+    """Return the author of an event. Plain text is what a program said.
 
     Example:
         >>> signed("ann"), signed(Identity("ann", True, "airflow").signature)
@@ -55,16 +55,16 @@ class Identity:
 
     @property
     def signature(self) -> Signature:
-        """The name as it signs an event; where nobody vouches for it, it is what somebody said."""
+        """The name as it signs an event; its kind is TOLD unless it is authenticated."""
         return Signature(self.name, self.kind if self.is_authenticated else TOLD)
 
     def is_same(self, other: Identity) -> bool:
-        """Whether both may be one person: whoever vouches for it, a name is taken for that of the same one."""
+        """Whether both may be one person, judging by the names alone, whatever authenticated them."""
         return may_be_one_person(self.name, other.name)
 
 
 def may_be_one_person(one: str, other: str) -> bool:
-    """Say whether two names may belong to one person, as far as the names tell. In doubt they may.
+    """Decide whether two names may belong to one person, judging by the names. In doubt they may.
 
     An AWS caller chooses the session name of a role, so all sessions of a role are one person. IAM Identity Center sets
     it to the login, so its sessions are compared by that, whatever the permission set and account. A federated user has
@@ -89,7 +89,7 @@ def may_be_one_person(one: str, other: str) -> bool:
 
 
 def _person(name: str) -> str:
-    """Return what of a name stays the same whatever its bearer chooses."""
+    """Return the part of a name that its bearer can't choose."""
     session = _ROLE_SESSION.fullmatch(name)
     if session is None:
         return name.casefold()

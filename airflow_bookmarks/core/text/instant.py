@@ -1,4 +1,4 @@
-"""Times as text: ISO 8601 in UTC, so that an item in the table can be read by a person and sorted as text."""
+"""Times as text: ISO 8601 in UTC, readable in the table and sortable as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Redaction: what is taken out of the text of an error before it is stored or shown to others.
+"""Redact secrets from the text of an error before it is stored or shown to others.
 
     jdbc:postgresql://etl:hunter2@db/lake?ssl=true   ->   jdbc:postgresql://***@db/lake?ssl=true
     fs.s3a.secret.key=wJalrXUtn                      ->   fs.s3a.secret.key=***
@@ -10,8 +10,8 @@ programs that take a password (`curl -u`, `mysql -p`), access keys of AWS with t
 In doubt it takes out too much: the whole text is in the log of the task. What is no secret by its form stays: a count
 of tokens, the type of a column, a partition of a path (`/token=abc/`).
 
-Each expression is linear in the text: what repeats without a bound either gives nothing back (`*+`) or can't begin
-again inside of what it has looked at.
+Each expression is linear in the text: an unbounded repetition either does not backtrack (`*+`) or can't begin again
+inside of what it has matched.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _QUOTED = rf'{_DOUBLED}|{_DOUBLE}|{_SINGLE}|\\++"[^"\n]*+"?|[bBuUrR]{{1,2}}+(?:{
 _QUOTED += rf"|{_MARKUP}[^&\n]*+(?:{_MARKUP})?"
 # A password may have `&`, `;` and `,` in it; before another key, or a blank, they end it.
 _BARE = r"""(?:[^\s"'&;,]|[&;,](?![\w.-]{1,64}+=|\s|\Z))++"""
-# What says nothing: of a switch, of what is not set, of a column in a schema.
+# Values that are no secrets: of a switch, of an unset option, of a column in a schema.
 _NO_VALUE = (
     r"(?!(?:true|false|null|none|string|text|(?:var)?char|(?:big|small|tiny)?int|integer|long|double|float|decimal|boolean"
     r"|binary|date|timestamp|array|map|struct)(?:[\s,;)\]}<>(&]|\Z))"
@@ -136,7 +136,7 @@ def redacted(text: str) -> str:
 
 
 def stored_error(text: str, limit: int = MAX_ERROR) -> str:
-    """Return the text of an error as state keeps it: redacted, and cut after `limit` characters, which it says.
+    """Return the text of an error for storage: redacted, and cut after `limit` characters, with a note.
 
     Example:
         >>> stored_error("x" * 3000).endswith("... cut, the whole text is in the task's log")
@@ -152,7 +152,7 @@ def stored_error(text: str, limit: int = MAX_ERROR) -> str:
 
 
 def has_user_info(uri: str) -> bool:
-    """Whether a URI says a user and a password before its host.
+    """Whether a URI has a user and a password before its host.
 
     Example:
         >>> has_user_info("s3a://key:secret@lake/raw"), has_user_info("abfss://raw@lake.dfs.core.windows.net/")
@@ -438,7 +438,7 @@ _RULES = (
         re.compile(rf"({_WORD}[\w.:-]{{0,80}}+(?:</name>\s{{0,16}}+<value>|>))[^<>\n]++(?=</)", re.IGNORECASE),
         rf"\g<1>{MARK}",
     ),
-    # An access key, and what may be its secret: 40 characters a few words behind it.
+    # An access key, and what may be its secret: 40 characters a few words later.
     _Rule(
         ("akia", "asia", "abia", "acca"),
         re.compile(

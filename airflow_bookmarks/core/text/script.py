@@ -1,7 +1,8 @@
-"""Scripts: what a new name may be written in, so that no two names look alike and are not the same.
+"""Scripts: restrict the characters of new names, so that no two different names look alike.
 
 A name is in the one form of Unicode that equal looks share (NFKC), and in one script: a Cyrillic letter among Latin
-ones is not seen. Latin beside Chinese, Japanese or Korean is told apart: "highly restrictive" in the words of UTS 39.
+ones goes unnoticed. Latin beside Chinese, Japanese or Korean can be told apart: "highly restrictive" in the words of
+UTS 39.
 """
 
 from __future__ import annotations
@@ -56,9 +57,9 @@ def _is_unclear(letter: str) -> bool:
 
 
 def why_not_new(name: str, *, ascii_only: bool = False) -> str | None:
-    """Return why a name can't be given to something new; None where it can.
+    """Return why a name can't be given to something new; None if it can.
 
-    It may look like another one; or, with `ascii_only`, it has a character outside of ASCII.
+    It may look like another name; or, with `ascii_only`, it has a character outside of ASCII.
     """
     if ascii_only and not name.isascii():
         first = next(letter for letter in name if not letter.isascii())

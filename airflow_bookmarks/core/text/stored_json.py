@@ -1,10 +1,10 @@
-"""Stored JSON: what one call of the parser may be given, where others wait for the same interpreter.
+"""Limit how much stored JSON one parser call gets where other threads wait for the interpreter.
 
-Python's parser holds the interpreter from the first byte to the last. So the API server gives it no more at a time than
-it is done with in a part of a second; what is more goes to a process of its own, where nobody else waits. Everywhere
-else nothing is bounded but by what unpacks it.
+Python's parser holds the interpreter from the first byte to the last. So the API server parses at a time only what
+takes a fraction of a second; larger documents go to a process of their own. Elsewhere the only limit is that of
+decompression.
 
-What it takes is counted, and not timed: bytes, and values, of which a list or an object counts as several.
+The cost is estimated by counting bytes and values, where a list or an object counts as several; it is not timed.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def read_json(raw: bytes, what: str) -> Any:
 def _check(raw: bytes, what: str, bound: JsonBound) -> None:
     if len(raw) > bound.size_bytes:
         raise TooLargeHereError(what, f"{len(raw):,} bytes of JSON", f"{bound.size_bytes:,}")
-    # Those within a text count as well: it is the most that it can be.
+    # Those within a text count too: the result is an upper limit.
     values = raw.count(b",") + _OF_A_LIST * (raw.count(b"[") + raw.count(b"{"))
     if values > bound.values:
         raise TooLargeHereError(what, f"some {values:,} values", f"{bound.values:,}")
