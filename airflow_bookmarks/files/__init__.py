@@ -1,4 +1,4 @@
-"""What is in a folder: list, stat, open, move and delete on local disk and object stores. No Spark.
+"""File systems: list, stat, open, move and delete on local disk and object stores. No Spark.
 
 `filesystem` is the protocol, `local`, `s3` and `hadoop` implement it, `opener` opens the one that a path lies on, and
 `permission` says what a process may look at.

@@ -1,4 +1,4 @@
-"""How fast a store of files is asked: what it bears at a time, and what one of its requests tells."""
+"""The request rate of a file store: how many requests it bears at a time, and what one request returns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-_WAITING_PER_THREAD = 2  # the next one is there when a thread comes back, and few are begun in vain before an error
+_WAITING_PER_THREAD = 2  # the next one is ready when a thread comes back, and few are started in vain before an error
 
 _S = TypeVar("_S")
 _T = TypeVar("_T")
@@ -19,14 +19,14 @@ _T = TypeVar("_T")
 class Pace:
     """What a store bears: `at_once` requests at a time; one request of a listing tells of up to `listed` files.
 
-    The default is that of a disk: one after the other, and a listing that looks at each file by itself.
+    The default is that of a disk: one after the other, and a listing that stats each file by itself.
     """
 
     at_once: int = 1
     listed: int = 1
 
     def is_listing_cheaper(self, files: int, roots: int, listed: int) -> bool:
-        """Whether listing `roots` again, which held `listed` files, takes fewer requests than a look at `files` files.
+        """Whether listing `roots` again, which held `listed` files, takes fewer requests than checking `files` files.
 
         Example:
             >>> s3 = Pace(at_once=16, listed=1000)

@@ -1,4 +1,4 @@
-"""What a file system does for sources that are planned on it, and for output that is published in it.
+"""The protocol of a file system, for sources that are planned on it and output that is published in it.
 
 `files.opener` opens the one that a path lies on.
 """
@@ -33,8 +33,8 @@ class PathPatternError(OptionError):
 class Listed:
     """What a listing found: the files that are input, by reason how many entries are not, how many folders it pruned.
 
-    A pruned folder is one that the listing was told not to enter: what lies below it was not asked for. `links` are the
-    files and folders among them that lie elsewhere, where the file system has links.
+    A pruned folder is one that the listing was told not to enter: what lies below it was not requested. `links` are the
+    files and folders among them that lie elsewhere, if the file system has links.
     """
 
     files: Listing
@@ -52,15 +52,15 @@ class Pruning(Protocol):
         ...
 
     def is_whole(self, folder: str) -> bool:
-        """Whether all folders below one that is entered are entered too: then it may not be asked of them."""
+        """Whether all folders below an entered one are entered too: then the listing need not ask for each."""
         ...
 
 
 class FileSystem(Protocol):
     """Files under absolute paths. Each method is one request, or several that can be repeated.
 
-    What a store refuses is an `OSError`, or a `SourceError` where it is listed. Where `pace` lets several requests go
-    at a time, they may come from several threads.
+    A refusal of the store is an `OSError`, or a `SourceError` when listing. If `pace` allows several requests at a
+    time, they may come from several threads.
     """
 
     @property
@@ -93,7 +93,7 @@ class FileSystem(Protocol):
         ...
 
     def stat(self, paths: Sequence[str]) -> Sequence[FileInfo | None]:
-        """Return each file as it is now, None where it is gone."""
+        """Return each file as it is now; None if it is gone."""
         ...
 
     def open(self, path: str) -> IO[bytes]:
@@ -124,7 +124,7 @@ class FileSystem(Protocol):
     def write(self, path: str, content: IO[bytes]) -> None:
         """Write one file whole, from where `content` stands: a reader of `path` finds what was there before, or all.
 
-        Makes the folders above it. When it returns the file outlives a power cut, as far as the store can tell.
+        Creates the folders above it. When it returns, the file survives a power cut, as far as the store can guarantee.
         """
         ...
 
@@ -132,15 +132,15 @@ class FileSystem(Protocol):
 class ChangeableFileSystem(FileSystem, Protocol):
     """A file system that also moves and deletes: opened by `open_to_change` alone.
 
-    Who lists, reads and looks has no use for it, and who takes paths from state goes by
-    `lifecycle.protocol.file_changes`, which shows first that they are the job's own.
+    Callers that only list and read do not need it, and those that take paths from state use
+    `lifecycle.protocol.file_changes`, which first checks that they are the job's own.
     """
 
     def move(self, source: str, target: str) -> bool:
         """Move one file; False when `source` is gone. Makes the folders above `target`.
 
-        `target` shows the whole file or none, whoever else moves the same. One request where the store has it, else a
-        copy and then the removal of `source`, which a later try finishes.
+        `target` shows the whole file or none, even if others move the same file. One request where the store has it,
+        else a copy and then the removal of `source`, which a later try finishes.
         """
         ...
 
@@ -149,10 +149,10 @@ class ChangeableFileSystem(FileSystem, Protocol):
         ...
 
     def remove(self, root: str) -> None:
-        """Remove a folder with all that is in it; no error when it is gone.
+        """Remove a folder with everything in it; no error if it is gone.
 
-        Where somebody removes it or writes into it at the same time (a driver that lost its job and does not know it
-        yet), a part of it may stay: a later sweep removes that.
+        If another process removes it or writes into it at the same time (a driver that lost its job and does not know
+        it yet), a part of it may stay: a later sweep removes that.
         """
         ...
 
@@ -160,7 +160,7 @@ class ChangeableFileSystem(FileSystem, Protocol):
 def paths_and_patterns(files: FileSystem, paths: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the paths that name something, and those that are patterns, each in the one absolute spelling it has.
 
-    A path that looks like a pattern names what is there by that very name.
+    A path that looks like a pattern names the file with that very name.
 
     Raises:
         OptionError: a path is empty or relative.

@@ -1,4 +1,4 @@
-"""What of a listing is input: Spark's rules for names and folders, the same on every file system."""
+"""Decide what of a listing is input: Spark's rules for names and folders, the same on every file system."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _OLD_MARKER = "_$folder$"
 
 
 def is_hidden(name: str) -> bool:
-    """Whether Spark takes a name for none of the data.
+    """Whether Spark ignores a file with this name.
 
     Example:
         >>> [is_hidden(name) for name in ("_SUCCESS", ".part.crc", "_year=2013", "part-0.csv")]
@@ -26,7 +26,7 @@ def is_hidden(name: str) -> bool:
 class Sieve:
     """Tells input from what is not, for stores that list all files below a root at once, by names relative to it.
 
-    A hidden folder counts as one entry, as on a file system where nobody looks into it.
+    A hidden folder counts as one entry, as on a file system whose listing does not enter it.
     """
 
     recursive: bool
@@ -35,7 +35,7 @@ class Sieve:
     _hidden_folders: set[str] = field(default_factory=set)
 
     def takes(self, name: str) -> bool:
-        """Whether the file `name`, relative to the root, is input; count it where it is not."""
+        """Whether the file `name`, relative to the root, is input; count it if it is not."""
         folder, slash, own = name.rpartition("/")
         reason = self._folder(folder) if slash else None
         if reason is None and own and own[0] not in "._" and own[-1] not in "$_":  # nearly all of them
@@ -51,7 +51,7 @@ class Sieve:
         return reason is None
 
     def hides(self, folder: str) -> bool:
-        """Whether a folder, relative to the root, is hidden; count it where it is."""
+        """Whether a folder, relative to the root, is hidden; count it if it is."""
         return self._folder(folder) is HIDDEN
 
     def _folder(self, folder: str) -> str | None:

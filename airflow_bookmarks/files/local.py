@@ -1,4 +1,4 @@
-"""Local files, and whatever is mounted as such."""
+"""Local files, including mounted file systems."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _GLOB = frozenset("*?[]{}")
 
 
 class LocalFileSystem:
-    """Files of this machine: one stat a file, no second look."""
+    """Files of this machine: one stat for each file."""
 
     pace = Pace()
 
@@ -102,11 +102,11 @@ class LocalFileSystem:
             return []
 
     def remove(self, root: str) -> None:
-        """Remove a folder with all that is in it; see `FileSystem.remove`."""
+        """Remove a folder with everything in it; see `FileSystem.remove`."""
         try:
             shutil.rmtree(root)
         except FileNotFoundError:
-            return  # gone, or somebody removes it at the same time
+            return  # gone, or another process removes it at the same time
         except OSError as error:
             if error.errno != errno.ENOTEMPTY:
                 raise
@@ -172,7 +172,7 @@ def _move_across(source: str, target: str) -> bool:
                 shutil.copyfileobj(staged, part)
                 part.flush()
                 os.fsync(part.fileno())
-            # As a rename does: time and size tell this content from another. And a last look at the source: a publisher
+            # Like a rename: time and size tell this content from another. And check the source a last time: a publisher
             # that slept while another one moved the file, and a later run replaced it, would bring it back.
             shutil.copystat(source, part.name)
         except FileNotFoundError:

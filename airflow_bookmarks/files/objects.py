@@ -1,4 +1,4 @@
-"""Objects of the state: files that are written once and read whole, on any file system that can be opened."""
+"""Objects of the state: files that are written once and read whole, on any supported file system."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class FileObjects:
-    """Objects as files; keeps `airflow_bookmarks.store.object_store.ObjectStore`. Safe between threads.
+    """Objects as files; implements `airflow_bookmarks.store.object_store.ObjectStore`. Safe between threads.
 
     Args:
         session: the boto3 session whose credentials reach S3, e.g. those of an Airflow connection; None: S3 is reached
@@ -50,7 +50,7 @@ class FileObjects:
             return file.read(most_bytes + 1)
 
     def size(self, uri: str) -> int | None:
-        """Return how many bytes a file has, None where it is not there."""
+        """Return how many bytes a file has; None if it is not there."""
         files = self._files(uri)
         (info,) = files.stat([files.canonical(uri)])
         return None if info is None else info.size_bytes
@@ -92,7 +92,7 @@ class FileObjects:
         return S3FileSystem(S3Settings(access))
 
 
-# A link is not followed, and nobody is waited for who would write into a pipe. Windows has neither word.
+# Do not follow a link, and do not wait for the writer of a pipe. Windows has neither flag.
 _CAUTIOUSLY = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 

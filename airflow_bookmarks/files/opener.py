@@ -1,6 +1,6 @@
-"""Opens the file system that a path lies on, by its scheme.
+"""Open the file system that a path lies on, by its scheme.
 
-Each is imported when a path of its scheme is opened: what it takes may not be installed.
+Each is imported when a path of its scheme is opened: its dependencies may not be installed.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ _INSTEAD = {"dbfs": " name the store that lies below DBFS, or a volume by its pa
 
 
 def open_filesystem(path: str) -> FileSystem:
-    """Return the file system that a path lies on, as far as this process may look at it.
+    """Return the file system that a path lies on, restricted to what this process may look at.
 
     Raises:
         OptionError: the path is empty, or its scheme has no file system here.
@@ -117,7 +117,7 @@ def open_to_change(path: str) -> ChangeableFileSystem:
 
 
 def open_any_filesystem(path: str) -> ChangeableFileSystem:
-    """Return the file system that a path lies on, whatever this process may look at: for where the state itself lies.
+    """Return the file system that a path lies on, without restrictions: for the place of the state itself.
 
     Raises:
         OptionError: the path is empty, no text that names a file, has a password in it, or its scheme has no file
@@ -128,7 +128,7 @@ def open_any_filesystem(path: str) -> ChangeableFileSystem:
         raise OptionError("the path is empty. Nothing was read or changed. Give the folder or file to read or write.")
     scheme, sign, _ = path.partition("://")
     if has_user_info(path):
-        # The text is not repeated: a path is recorded in state, and told in logs and errors.
+        # The text is not repeated: a path is recorded in state, and appears in logs and errors.
         raise OptionError(
             f"a path of {scheme}:// has a user and a password before its host. Nothing was read or changed. Leave them "
             "out; give credentials by the environment, a role or Spark's configuration."

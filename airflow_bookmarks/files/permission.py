@@ -1,7 +1,7 @@
-"""What this process may look at: everything in a driver or on the command line; in the API server what is listed.
+"""Limit what this process may read: a driver or the command line everything, the API server the listed prefixes.
 
 A permission holds within a `with`, for the thread or task that is in it. File systems that are opened there refuse
-every path that lies below none of its prefixes, and every change. Without one nothing is refused.
+every path outside of its prefixes, and every change. Without a permission nothing is refused.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SAME_STORE = {**dict.fromkeys(S3_SCHEMES, "s3a"), "abfs": "abfss"}
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """A folder, bucket or host, with all that lies below it: file system, authority, and the names down to it."""
+    """A folder, bucket or host, with everything below it: file system, authority, and the names down to it."""
 
     store: str
     authority: str
@@ -87,7 +87,7 @@ def _names(path: str, below: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """What may be looked at: what lies below one of `prefixes`; none: nothing. `refused` notes what was asked for."""
+    """What may be read: what lies below one of `prefixes`; none: nothing. `refused` collects refused requests."""
 
     prefixes: tuple[Prefix, ...] = ()
     refused: list[str] = field(default_factory=list)
@@ -103,7 +103,7 @@ class Permission:
         return any(prefix.holds(place) for prefix in self.prefixes)
 
     def check(self, path: str) -> None:
-        """Make sure that a path may be looked at.
+        """Make sure that a path may be read.
 
         Raises:
             LookRefusedError: it may not.
@@ -127,13 +127,13 @@ _PRESENT: ContextVar[Permission | None] = ContextVar("bookmarks_permission", def
 
 
 def present_permission() -> Permission | None:
-    """Return the permission that holds here; None: everything may be looked at."""
+    """Return the permission in force; None: everything may be read."""
     return _PRESENT.get()
 
 
 @contextmanager
 def looking_below(*prefixes: Prefix) -> Iterator[Permission]:
-    """Let nothing be looked at but what lies below these prefixes; without any, nothing at all."""
+    """Allow reads only below these prefixes; without any, none at all."""
     permission = Permission(prefixes)
     before = _PRESENT.set(permission)
     try:
@@ -143,7 +143,7 @@ def looking_below(*prefixes: Prefix) -> Iterator[Permission]:
 
 
 class WatchedFileSystem:
-    """A file system of which only what a permission allows is looked at, and nothing is changed."""
+    """A file system on which only permitted paths are read, and nothing is changed."""
 
     def __init__(self, files: FileSystem, permission: Permission) -> None:
         self._files, self._permission = files, permission
@@ -178,7 +178,7 @@ class WatchedFileSystem:
         return listed
 
     def stat(self, paths: Sequence[str]) -> Sequence[FileInfo | None]:
-        """Return each file as it is now, None where it is gone."""
+        """Return each file as it is now; None if it is gone."""
         for path in paths:
             self._permission.check(path)
         return self._files.stat(paths)
@@ -194,7 +194,7 @@ class WatchedFileSystem:
         return self._files.folders(root)
 
     def canonical(self, path: str) -> str:
-        """Return the one absolute spelling of a path; to find it may take a look."""
+        """Return the one absolute spelling of a path; finding it may take a request."""
         self._permission.check(path)
         return self._files.canonical(path)
 

@@ -1,7 +1,8 @@
-"""Private files: what holds state is made for its owner alone, whatever the umask, and never wider for a moment.
+"""Create private files and folders for state: accessible to their owner only, from the first moment, whatever the
+umask.
 
-A folder that its group may write to is shared on purpose: what is made in it is for the group too. Others than owner
-and group are given nothing.
+A folder that its group may write to is shared on purpose: new entries are accessible to the group too. All others have
+no access.
 """
 
 from __future__ import annotations
@@ -49,13 +50,13 @@ def make_private_folders(folder: str) -> None:
         return
     above = os.path.dirname(folder)
     make_private_folders(above)
-    with suppress(FileExistsError):  # somebody else has made it meanwhile
+    with suppress(FileExistsError):  # another process has made it meanwhile
         os.mkdir(folder, _OWNER_FOLDER)
         os.chmod(folder, stat.S_IMODE(os.stat(folder).st_mode) & stat.S_ISGID | _OWNER_FOLDER | _shared(above))
 
 
 def wider_mode(path: str) -> int | None:
-    """Return the permissions of a file that others than its owner have a part in; None where it is private, or gone."""
+    """Return the permissions of a file that is accessible to others than its owner; None if it is private, or gone."""
     try:
         mode = stat.S_IMODE(os.stat(path).st_mode)
     except OSError:

@@ -1,4 +1,4 @@
-"""How far a listing is, said now and then: somebody who waits for minutes wants to know for what."""
+"""Log the progress of a long listing."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ EVERY_S = 10.0
 
 
 class Progress:
-    """Logs how many entries a listing has seen so far, each `EVERY_S` seconds; a quick listing says nothing.
+    """Logs how many entries a listing has seen so far, each `EVERY_S` seconds; a quick listing logs nothing.
 
-    Only when entries come: a store that does not answer is told of by its own errors. Not safe between threads.
+    Only when entries come: a store that does not answer has its own errors. Not safe between threads.
 
     Args:
         what: what is listed, as a person knows it.
@@ -38,7 +38,7 @@ class Progress:
         self.entries = 0
 
     def saw(self, entries: int) -> None:
-        """Note that so many more entries were seen."""
+        """Count so many more entries."""
         self.entries += entries
         now = self._monotonic()
         if now - self._said >= EVERY_S:

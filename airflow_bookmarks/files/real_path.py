@@ -1,7 +1,7 @@
-"""Real paths: two spellings of one place, by links, by mounts, or where a file system folds case.
+"""Resolve real paths: two spellings of one place, by links, by mounts, or where a file system folds case.
 
-Canonical paths are compared as text, and what a job reads and writes keeps the spelling that it was given: the ledger
-holds paths. Before something is refused or deleted, one path is respelled as the other has it.
+Canonical paths are compared as text, and a job's inputs and outputs keep the spelling that was given: the ledger holds
+paths. Before something is refused or deleted, one path is respelled as the other has it.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ def _joined(root: str, below: str) -> str:
 def _identity(path: str) -> tuple[int, int] | None:
     try:
         status = os.stat(path)
-    except OSError:  # it is not there, or not to be looked at: then nobody reads through it either
+    except OSError:  # it is not there, or not readable: then no one reads through it either
         return None
     return status.st_dev, status.st_ino
 
 
 class RealRoots:
-    """Many roots, each looked at once, to find those that a path really lies in; else as `respelled` has it."""
+    """Many roots, each resolved once, to find those that a path really lies in; else as `respelled` has it."""
 
     def __init__(self, roots: Sequence[str]) -> None:
         self._place_of = placed(roots)

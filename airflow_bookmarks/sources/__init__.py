@@ -1,1 +1,1 @@
-"""What is new in a source: a planner per kind, and the registry of the kinds. No Spark."""
+"""Sources: a planner of new input for each kind, and the registry of the kinds. No Spark."""

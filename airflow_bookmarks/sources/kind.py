@@ -1,6 +1,6 @@
-"""What a kind of source is to everything that has only its stored bytes: no script, no Spark.
+"""The interface of a kind of source to code that has only stored bytes: no script, no Spark.
 
-A kind is one object in `airflow_bookmarks.sources.registry`. It reads back the plans that its source has stored, says
+A kind is one object in `airflow_bookmarks.sources.registry`. It decodes the plans that its source has stored, says
 where they lead, and builds the source again from what a run has recorded.
 """
 
@@ -37,7 +37,7 @@ class SourceKind(ABC, Generic[P]):
     has_ledger: ClassVar[bool] = False  # whether its position knows each file by name and version
     reads_jobs: ClassVar[bool] = False  # whether its sources are jobs
     has_files: ClassVar[bool] = False  # whether what its plans read is files
-    keeps_elsewhere: ClassVar[bool] = True  # whether a position says something of another source of this kind
+    keeps_elsewhere: ClassVar[bool] = True  # whether a position tells something of another source of this kind
 
     @abstractmethod
     def decode(self, body: bytes) -> P:
@@ -49,7 +49,7 @@ class SourceKind(ABC, Generic[P]):
 
     @abstractmethod
     def advance(self, plan: P, found: PlanInput) -> Position | None:
-        """Return the position after a stored plan that started from `found`; None where it does not move.
+        """Return the position after a stored plan that started from `found`; None if it does not move.
 
         Recovery asks it, which has no source.
         """
@@ -71,12 +71,13 @@ class SourceKind(ABC, Generic[P]):
     def begin(self, store: BookmarkStore, fingerprint: str, start: Start) -> PlanInput:
         """Return what a context of a job without a bookmark is planned from, so that it begins at `start`.
 
-        By default the source is told, and leaves out itself what lies before.
+        By default the source gets the start, and leaves out what lies before it.
         """
         return PlanInput(start=start)
 
     def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> Source:
-        """Return the source that a run of `job` planned from, as its plan has it: to look at it without the script.
+        """Return the source that a run of `job` planned from, according to its plan, so that it can be planned without
+        the script.
 
         Raises:
             OptionError: it can't be looked at without the script, or not from here.
@@ -86,11 +87,11 @@ class SourceKind(ABC, Generic[P]):
         )
 
     def upstream_of(self, fingerprint: str) -> str | None:
-        """Return the job that a source with this fingerprint reads; None where it reads no job."""
+        """Return the job that a source with this fingerprint reads; None if it reads no job."""
         return None
 
     def consumed(self, position: bytes) -> UpstreamPosition | None:
-        """Return up to which run of a job a stored position has read; None where it is of no job.
+        """Return up to which run of a job a stored position has read; None if it is not about a job.
 
         Raises:
             StateCorruptError: it can't be read.
@@ -98,7 +99,7 @@ class SourceKind(ABC, Generic[P]):
         return None
 
     def ledger(self, position: bytes, load: Load) -> Ledger | None:
-        """Return the files that a stored position knows; None where it knows none by name.
+        """Return the files that a stored position knows; None if it knows none by name.
 
         Args:
             load: fetches segments of a ledger by content hash.
@@ -109,7 +110,7 @@ class SourceKind(ABC, Generic[P]):
         return None
 
     def watermark(self, position: bytes, load: Load) -> str | None:
-        """Return the watermark that a stored position says itself; None where it says none.
+        """Return the watermark that a stored position itself contains; None if it has none.
 
         Raises:
             StateCorruptError: it can't be read.

@@ -1,4 +1,4 @@
-"""The kinds of source: one line each. A new kind is an object here, a planner, and a reader under `spark/readers`."""
+"""The registry of the kinds of source. A new kind is an object here, a planner, and a reader under `spark/readers`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
 
-# What pause and disable runs leave says the kind of no plan: one without a unit is of files.
+# The records of pause and disable runs do not name the kind of a plan: one without a unit is of files.
 UNNAMED = FileKind.name
 
 KINDS: dict[str, SourceKind[Any]] = {
@@ -44,13 +44,13 @@ def kind_of(name: str) -> SourceKind[Any]:
 
 
 def upstream_of(state: ContextState | PlanEntry) -> str | None:
-    """Return the job that a context reads; None where it reads no job, or its kind is not known."""
+    """Return the job that a context reads; None if it reads no job, or its kind is not known."""
     kind = find_kind(state.kind)
     return None if kind is None else kind.upstream_of(state.fingerprint)
 
 
 def upstream_in(fingerprint: str) -> str | None:
-    """Return the job that a source with this fingerprint reads; None where it reads no job."""
+    """Return the job that a source with this fingerprint reads; None if it reads no job."""
     name, sign, _ = fingerprint.partition(":")
     kind = find_kind(name)
     return kind.upstream_of(fingerprint) if kind is not None and sign else None
@@ -69,7 +69,7 @@ def reads_jobs(name: str) -> bool:
 
 
 def files_in(name: str, body: bytes) -> Listing | None:
-    """Return the files that a stored plan of a kind reads; None where it reads none, or the kind is not known.
+    """Return the files that a stored plan of a kind reads; None if it reads none, or the kind is not known.
 
     Raises:
         StateCorruptError: it is no plan of this kind.
@@ -79,7 +79,7 @@ def files_in(name: str, body: bytes) -> Listing | None:
 
 
 def recorded_source(store: BookmarkStore, job: str, entry: PlanEntry) -> Source:
-    """Return the source that a run of `job` planned from, as its plan has it: to look at it again without the script.
+    """Return the source that a run of `job` planned from, according to its plan, to plan it again without the script.
 
     Raises:
         OptionError: contexts of this kind can't be looked at without it, or not from here.

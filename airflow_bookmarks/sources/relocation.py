@@ -1,4 +1,4 @@
-"""Relocation: what a context has read, after the folder that it reads has moved with its files.
+"""Relocate a position: keep what a context has read after its folder has moved with its files.
 
 The ledger knows paths by 64 bits, so it is asked by the old path of each file that lies below the new root now:
 

@@ -1,4 +1,4 @@
-"""Points: positions that no run left, for a context that somebody sets to now, to a time or to an upstream run."""
+"""Make positions that no run left: for a context that is set to now, to a time or to an upstream run."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def is_retried(path: str, value: str) -> bool:
 
 
 def files_at(store: StateReader, found: PlanInput, plan: FilePlan, value: str) -> Position:
-    """Return the ledger with which what is there "now", or what is older than a time, counts as read.
+    """Return the ledger in which everything present ("now"), or older than a time, counts as read.
 
     A file of exactly that time is read, as with `start=`.
 
@@ -76,7 +76,7 @@ def files_at(store: StateReader, found: PlanInput, plan: FilePlan, value: str) -
         ledger = Ledger.empty().add(read, among=listing)
         listing, before = read, None
     newest = None if ledger.newest_ms is None else to_text(instant(ledger.newest_ms))
-    # The watermark of a sequence is that of the plan's rule, by which the present one goes as well.
+    # The watermark of a sequence is that of the plan's rule, which the present watermark follows too.
     sequence = None if plan.sequence is None else SequenceStart(plan.sequence.rule, before)
     watermark = newest if sequence is None else sequence.after(plan.roots, listing)
     return Position(ledger.root(), watermark, ledger.unsaved())
@@ -101,7 +101,7 @@ def _retried(found: PlanInput, value: str) -> Position:
 
 
 def _optional(found: PlanInput) -> Collection[str]:
-    """Return which roots may be missing, by the patterns that the run which led here was told."""
+    """Return the roots that may be missing, according to the patterns of the run that led here."""
     options: Mapping[str, Any] = found.facts.get("options", {})
     moves = found.facts.get(MOVES, ())
     roots, globs = (tuple(moved_path(path, moves) for path in options.get(name, ())) for name in ("roots", "globs"))
@@ -109,7 +109,7 @@ def _optional(found: PlanInput) -> Collection[str]:
 
 
 def _listing(roots: tuple[str, ...], optional: Collection[str]) -> Listing:
-    # Folders that a plain read leaves out count as read as well: of what is there now, nothing is to come later.
+    # Folders that a plain read leaves out count as read too: nothing of what is there now is to come later.
     files: dict[str, FileInfo] = {}
     missing = 0
     for root in roots:
@@ -150,7 +150,7 @@ def upstream_at(store: StateReader, found: PlanInput, plan: FilePlan, value: str
         again = store.head(window.job)
         if (again.epoch, again.changes) == (head.epoch, head.changes):
             break
-        head = again  # a run of one epoch noted with another would be taken for one that was undone
+        head = again  # a run of one epoch with the number of another would be taken for one that was undone
     after = UpstreamPosition(window.job, window.output, number, head.epoch, head.changes)
     return Position(after.encode(), str(number))
 

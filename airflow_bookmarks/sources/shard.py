@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ShardedUpstream:
-    """What an upstream has published, as far as it belongs to a virtual shard. Progress is runs, as without shards.
+    """The published output of an upstream that belongs to a virtual shard. Progress is runs, as without shards.
 
     The hash is of the path of the published file, which never changes.
     """

@@ -1,4 +1,4 @@
-"""What a source is to the lifecycle: something that plans what is new, and says where that leaves the context."""
+"""The interface of a source to the lifecycle: it plans what is new, and says where that leaves the context."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Relocation:
 
 @dataclass(frozen=True, slots=True)
 class PlanInput:
-    """What a source is planned from: the stored position of its context (None: none yet), and what goes with it.
+    """What a source is planned from: the stored position of its context (None: none yet), and what belongs to it.
 
     `load` fetches segments of a ledger by content hash; `partition_types` are those settled in earlier runs.
     `start` says where to begin without a position: what lies before counts as read. `watermark` is that of the
@@ -53,9 +53,9 @@ class PlanInput:
 
 @dataclass(frozen=True, slots=True)
 class Recheck:
-    """What a second look at planned input found: files that changed or went since planning.
+    """The result of a second check of planned input: files that changed or went since planning.
 
-    `moved` says in words what else is not as it was planned: a run of an upstream job that was replayed meanwhile.
+    `moved` describes what else is not as it was planned: a run of an upstream job that was replayed meanwhile.
     """
 
     missing: tuple[str, ...] = ()
@@ -87,7 +87,7 @@ class Source(Protocol):
         ...
 
     def advance(self, plan: FilePlan) -> Position | None:
-        """Return the position after `plan` (of the last `plan` call, or less of it); None where it does not move."""
+        """Return the position after `plan` (of the last `plan` call, or less of it); None if it does not move."""
         ...
 
     def recheck(self, plan: FilePlan) -> Recheck:

@@ -1,4 +1,4 @@
-"""What is new of another bookmarked job: its published runs that this consumer has not read.
+"""Plan what is new in another bookmarked job: its published runs that this consumer has not read.
 
 Progress here is runs, which have no clock, no ties and no late data. Runs are selected by their state, upwards from
 what was consumed, up to the first that is committed and not yet published.
@@ -70,8 +70,8 @@ class RewindWanted(Exception):
 class _Selected:
     """Runs of the upstream that a window covers, and those that have deleted, or delete now, what they replaced.
 
-    A run that was undone before its publish was done, `dropped`, is none of these: what it meant to replace stays where
-    it is, but for what it had deleted by then.
+    A run that was undone before its publish was done, `dropped`, is not among these: what it meant to replace stays
+    where it is, except for what it had deleted by then.
     """
 
     window: list[Run]
@@ -135,7 +135,7 @@ class UpstreamSource:
         self.last_published: int | None = None  # the last run there is to read, found by `plan`
 
     def fingerprint(self) -> str:
-        """Return the kind and the job; which output it is, the position itself says."""
+        """Return the kind and the job; the position itself names the output."""
         return f"{self.kind}:{self._upstream}"
 
     def plan(self, found: PlanInput) -> UpstreamPlan:
@@ -161,7 +161,7 @@ class UpstreamSource:
         return UpstreamPlan(files, roots, len(files) + replaced + left, 0, skipped, window=window)
 
     def _bounded(self, selected: _Selected, output: str) -> tuple[_Selected, int]:
-        """Keep the runs that the bound takes; return as well how many files those have that the next run reads."""
+        """Keep the runs that the bound takes; return also how many files those have that are left for the next run."""
         if not self._bound.is_given:
             return selected, 0
         amounts = [_amount(run, output) for run in selected.window]
@@ -172,7 +172,7 @@ class UpstreamSource:
     def _look(self, found: PlanInput) -> tuple[Head, _Selected, UpstreamPosition]:
         """Return the upstream's head with the runs that are to be read, as they were at one moment.
 
-        A replay between the two looks would be read and yet be news to the next run: then both are taken anew.
+        A replay between the two reads would be read and yet be news to the next run: then both are read again.
         """
         head = self._upstream_head()
         while True:
@@ -250,7 +250,7 @@ class UpstreamSource:
         target = last_common_run(run.epoch, head.epoch, until, lines) or 0
         if self._on_rewind == "fail":
             raise self._rewound(before, target)
-        self._until = None  # the run it names is undone: what is published now is what there is to read
+        self._until = None  # the run it names is undone: what is published now is all that can be read
 
     def _select(self, after: int, head: Head) -> _Selected:
         seen = [r for r in self._store.runs(self._upstream, after=after, until=head.run_number) if r.state.is_committed]
@@ -323,7 +323,7 @@ class UpstreamSource:
             )
 
     def _cut(self, selected: _Selected, output: str) -> tuple[_Selected, list[_Written], int]:
-        """Keep the runs before the first that was written otherwise; return as well how many files are left over."""
+        """Keep the runs before the first one with another layout; return also how many files are left over."""
         written = self._written(selected, output)
         broken = self._break(written)
         if broken is None:
@@ -363,7 +363,7 @@ class UpstreamSource:
     def _break(self, written: Sequence[_Written]) -> tuple[int, str] | None:
         """Return the first run that was written otherwise than those before it, and how; None where all are alike.
 
-        A run of which no file is left has nothing that could be read wrongly.
+        A run without any file left can't be misread.
         """
         if self._alike == "any":
             return None
@@ -400,7 +400,7 @@ class UpstreamSource:
         paths = [path for each in written for path in each.paths]
         try:
             present = self._present(paths, open_one_filesystem(roots).stat(paths))
-        except LookRefusedError:  # this process may not look: what the runs published is what there is
+        except LookRefusedError:  # this process may not look: trust what the runs published
             present = self._as_published(written)
         return Listing.of(present), roots, len(paths) - len(present)
 
@@ -470,7 +470,7 @@ class UpstreamSource:
         return None
 
     def _written_of(self, plan: FilePlan, window: UpstreamWindow) -> list[_Written]:
-        """Return the runs of which a plan reads files, oldest first; a file tells its run by being on its list."""
+        """Return the runs whose files a plan reads, oldest first; each run lists its files."""
         wanted, written = set(plan.files.paths), list[_Written]()
         for run in self._store.runs(self._upstream, until=window.until, reverse=True) if wanted else ():
             for name, entry in run.outputs.items():

@@ -99,7 +99,7 @@ def _position_at(store: BookmarkStore, upstream: str, start: Start) -> UpstreamP
     try:
         head = store.head(upstream)
     except JobUnknownError:
-        return None  # its source says so, in words that help
+        return None  # its source says so, with advice
     living = store.ancestry(upstream, head.epoch)
     last = 0
     for run in store.runs(upstream, until=head.run_number):

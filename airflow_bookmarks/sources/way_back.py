@@ -1,4 +1,4 @@
-"""The way back: to which of its own runs a consumer goes whose upstream has another history than it has read."""
+"""Find the run to which a consumer goes back when the history of its upstream has changed."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The file systems of Hadoop beside S3 and the local one."""
+"""Hadoop's file systems besides S3 and the local one."""

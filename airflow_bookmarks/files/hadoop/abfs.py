@@ -32,7 +32,7 @@ class AbfsFileSystem(HadoopFileSystem):
         return text
 
     def options(self, authority: str) -> Mapping[str, Any]:
-        """Return the account; its key, or who asks, is said by the environment, as adlfs reads it."""
+        """Return the account; its key, or identity, comes from the environment, as adlfs reads it."""
         host = authority.partition("@")[2]
         return {"account_name": host.partition(".")[0], "anon": False}
 
@@ -64,7 +64,7 @@ class AbfsFileSystem(HadoopFileSystem):
             self.put(there, kept)
 
     def put(self, at: HadoopPath, local: str) -> None:
-        """Write a file of this machine; adlfs replaces nothing that it is not told to."""
+        """Write a file of this machine; adlfs overwrites only when asked to."""
         self._ask(at, lambda fs: fs.put_file(local, self.inner(at), overwrite=True))
 
     def other_errors(self) -> tuple[type[Exception], ...]:

@@ -1,4 +1,4 @@
-"""File systems that Hadoop knows beside S3 and the local one, through fsspec where it is installed."""
+"""Hadoop's file systems besides S3 and the local one, through fsspec if it is installed."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _AT_ONCE = 8
 _PROGRESS_EVERY = 100_000
 
 _T = TypeVar("_T")
-_Info = Mapping[str, Any]  # what fsspec tells of an entry; each file system by words of its own
+_Info = Mapping[str, Any]  # the entry attributes of fsspec; each file system has its own names
 
 
 @dataclass(frozen=True, slots=True)
 class HadoopPath:
-    """A canonical path by its parts: who keeps it (a name node, a bucket, a container), and where it lies there."""
+    """The parts of a canonical path: its authority (a name node, a bucket, a container), and the path within."""
 
     scheme: str
     authority: str
@@ -69,7 +69,7 @@ class HadoopFileSystem(ABC):
         self._connections = threading.local()  # a session of HTTP is for one thread
         self._errors: tuple[type[Exception], ...] = (OSError, RuntimeError, ValueError, *self.other_errors())
 
-    # ---- what a subclass says
+    # ---- for subclasses
 
     @abstractmethod
     def options(self, authority: str) -> Mapping[str, Any]:
@@ -99,7 +99,7 @@ class HadoopFileSystem(ABC):
         """Return what fsspec's class raises beside OSError, RuntimeError and ValueError when it is refused."""
         return ()
 
-    # ---- looking
+    # ---- reading
 
     def list(
         self,
@@ -219,7 +219,7 @@ class HadoopFileSystem(ABC):
         return True
 
     def copy(self, here: HadoopPath, there: HadoopPath) -> None:
-        """Copy one file so that nobody sees a part of it at its new place."""
+        """Copy one file so that no reader sees a part of it at its new place."""
         self._ask(here, lambda fs: fs.cp_file(self.inner(here), self.inner(there)))
 
     def delete(self, path: str) -> bool:
@@ -303,7 +303,7 @@ class HadoopFileSystem(ABC):
 
     @contextmanager
     def _telling(self, what: str) -> Iterator[None]:
-        """Turn a refusal into an error of ours that says what could not be done."""
+        """Turn a refusal into an error of this package that says what could not be done."""
         try:
             yield
         except (FileSystemError, SourceMissingError, OptionError, FileNotFoundError):

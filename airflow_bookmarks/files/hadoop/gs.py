@@ -13,7 +13,7 @@ from airflow_bookmarks.files.hadoop.filesystem import HadoopFileSystem, HadoopPa
 
 
 class GcsFileSystem(HadoopFileSystem):
-    """Objects in Google Cloud Storage, found by the identity that Google's own library finds."""
+    """Objects in Google Cloud Storage, with the identity that Google's own library finds."""
 
     schemes = ("gs",)
     protocol = "gs"
@@ -27,7 +27,7 @@ class GcsFileSystem(HadoopFileSystem):
         return text
 
     def options(self, authority: str) -> Mapping[str, Any]:
-        """Return nothing: what there is to say is said by fsspec's own configuration."""
+        """Return nothing: fsspec's own configuration has all settings."""
         return {}
 
     def inner(self, at: HadoopPath) -> str:

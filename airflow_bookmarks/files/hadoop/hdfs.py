@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 _CONNECT_LIMIT_S, _ANSWER_LIMIT_S = 10, 120
 _GONE = 404
 _BYTES = {"content-type": "application/octet-stream"}
-_STANDBY = "state standby"  # in what a name node says that is not the active one
+_STANDBY = "state standby"  # in the answer of a name node that is not the active one
 
 _T = TypeVar("_T")
 
@@ -89,7 +89,7 @@ class HdfsFileSystem(HadoopFileSystem):
         return (Address.of(authority, is_secure=self.schemes[0] == "swebhdfs"),)
 
     def _ask(self, at: HadoopPath, request: Callable[[AbstractFileSystem], _T]) -> _T:
-        """Make one request of the active name node: of the one that was, and then of the others."""
+        """Make one request of the active name node: first the last active one, then the others."""
         addresses = self._addresses(at.authority)
         first = self._active.get(at.authority, 0)
         for turn in range(len(addresses)):
@@ -106,7 +106,7 @@ class HdfsFileSystem(HadoopFileSystem):
         raise FileSystemError(f"no name node of {at} is known. Nothing was read or changed.")
 
     def _patient(self, address: Address) -> AbstractFileSystem:
-        """Return this thread's connection of a name node, which gives up when nobody answers."""
+        """Return this thread's connection to a name node, with a timeout."""
         name = f"{address.host}:{address.port}"
         is_new = name not in self._connections.__dict__
         fs = self._connection(name, self._options(address))
@@ -188,10 +188,10 @@ class HdfsFileSystem(HadoopFileSystem):
                 raise
 
     def _remove_part(self, part: HadoopPath) -> None:
-        # No error where it never came to be. Where the connection broke it may do so yet: then it stays hidden.
+        # No error if it never came to be. If the connection broke, it may do so yet: then it stays hidden.
         try:
             self._ask(part, lambda fs: fs.rm_file(part.path))
-        except self._errors as error:  # what ended the write is told, and not this
+        except self._errors as error:  # report what ended the write, not this
             log.warning("bookmark: %s, which was not written whole, is left: remove it (%s)", part, error)
 
     def move(self, source: str, target: str) -> bool:

@@ -1,8 +1,8 @@
-"""How HDFS is reached over HTTP: by Hadoop's own configuration, or as the Spark conf says. Without fsspec.
+"""Settings to reach HDFS over HTTP, from Hadoop's own configuration or the Spark conf. Without fsspec.
 
 Hadoop's configuration is `core-site.xml` and `hdfs-site.xml` in HADOOP_CONF_DIR (or `$HADOOP_HOME/etc/hadoop`); what
-the Spark conf says after `spark.hadoop.` wins over it. Where neither says anything, a name node serves HTTP on the port
-that Hadoop gives it.
+the Spark conf sets after `spark.hadoop.` wins over it. If neither sets it, a name node serves HTTP on Hadoop's default
+port.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Address:
 
     @classmethod
     def of(cls, text: str, *, is_secure: bool = False) -> Address:
-        """Read `host:port`, the port being Hadoop's where it is left out.
+        """Parse `host:port`, with Hadoop's port if it is left out.
 
         Raises:
             OptionError: it is neither.
@@ -56,8 +56,8 @@ class Address:
 class HdfsSettings:
     """How HDFS is reached. Without arguments: as Hadoop's defaults say.
 
-    `properties` are Hadoop's own, `http` the addresses that were named for all of HDFS, `named_user` who is to be asked
-    for where nobody has to prove it.
+    `properties` are Hadoop's own, `http` the addresses that were named for all of HDFS, `named_user` the user to send
+    where no proof is required.
     """
 
     properties: tuple[tuple[str, str], ...] = ()
@@ -66,12 +66,12 @@ class HdfsSettings:
 
     @classmethod
     def of_environment(cls) -> HdfsSettings:
-        """Read Hadoop's configuration, where the environment says that there is one."""
+        """Read Hadoop's configuration, if the environment names one."""
         return cls(tuple(sorted(_configuration().items())))
 
     @classmethod
     def of_spark_conf(cls, conf: Mapping[str, str]) -> HdfsSettings:
-        """Take over what a Spark conf says, beside Hadoop's configuration.
+        """Apply the settings of a Spark conf, on top of Hadoop's configuration.
 
         Raises:
             OptionError: a key under `spark.bookmarks.hdfs.` that is none of ours, or an address that is none.
@@ -94,7 +94,7 @@ class HdfsSettings:
         return cls(tuple(sorted(properties.items())), http, own.get("user"))
 
     def get(self, name: str) -> str | None:
-        """Return one of Hadoop's properties, None where nothing is said."""
+        """Return one of Hadoop's properties; None if it is not set."""
         return dict(self.properties).get(name) or None
 
     @property
@@ -105,12 +105,12 @@ class HdfsSettings:
 
     @property
     def is_kerberos(self) -> bool:
-        """Whether who asks has to prove it by Kerberos."""
+        """Whether clients have to authenticate by Kerberos."""
         return self.get("hadoop.security.authentication") == "kerberos"
 
     @property
     def user(self) -> str:
-        """Who asks, where nobody has to prove it: as Hadoop's own client finds it."""
+        """The user name to send where no proof is required, found as Hadoop's own client does."""
         return self.named_user or os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
 
     def addresses(self, authority: str) -> tuple[Address, ...]:
@@ -139,7 +139,7 @@ class HdfsSettings:
         if text is None:
             return self._by_default(host)
         found = Address.of(text, is_secure=self._protocol == "https")
-        # It listens on all of its addresses, which is none to be asked at.
+        # It listens on all of its addresses, which is no address to connect to.
         return Address(host, found.port, found.is_secure) if found.host == "0.0.0.0" else found  # noqa: S104
 
     def _by_default(self, host: str) -> Address:
@@ -147,7 +147,7 @@ class HdfsSettings:
 
 
 def without_default_port(authority: str) -> str:
-    """Return a name node's authority as one that leaves out Hadoop's own port says it.
+    """Return a name node's authority without the port if that is Hadoop's own.
 
     Example:
         >>> without_default_port("names:8020"), without_default_port("names:9000")

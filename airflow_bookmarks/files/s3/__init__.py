@@ -1,1 +1,1 @@
-"""Objects in S3, and in stores that speak like it."""
+"""Objects in S3 and compatible stores."""

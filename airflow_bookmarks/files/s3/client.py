@@ -1,4 +1,4 @@
-"""Clients of S3, one for each way in which buckets are reached, and what S3's refusals mean."""
+"""Clients of S3, one for each way in which buckets are reached, and the meaning of S3's errors."""
 
 from __future__ import annotations
 
@@ -132,13 +132,13 @@ def _client(access: S3Access, connections: int) -> S3Client:
     if is_readable(client.meta.endpoint_url) and not _may_be_readable(access):
         client.close()
         raise OptionError(_readable(client.meta.endpoint_url))
-    # With the star where it is, this comes before botocore's own handler, which would parse each page for errors first.
+    # With the star where it is, this runs before botocore's own handler, which would parse each page for errors first.
     client.meta.events.register("before-parse.*.ListObjectsV2", parse_instead)
     return client
 
 
 def _may_be_readable(access: S3Access) -> bool:
-    # Outside of a driver nothing but the environment names endpoints, and so it says this too.
+    # Outside of a driver only the environment names endpoints, so it decides this too.
     return access.may_be_readable or os.environ.get(INSECURE_VARIABLE) == "true"
 
 
@@ -164,7 +164,7 @@ def is_gone(error: aws.ClientError) -> bool:
 
 @contextmanager
 def telling(what: str) -> Iterator[None]:
-    """Tell a refusal of S3 in words; `what` says what can't be done.
+    """Describe a refusal of S3; `what` says what can't be done.
 
     Raises:
         FileSystemError: S3 refused, or did not answer.

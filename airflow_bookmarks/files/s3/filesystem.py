@@ -1,4 +1,4 @@
-"""Objects in S3, and in stores that speak like it."""
+"""Objects in S3 and compatible stores."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The scheme of canonical paths, in which the store keeps them: the one that any Spark reads.
+# The scheme of canonical paths in the store: the one that any Spark reads.
 SCHEME = "s3a"
 
 _GLOB = frozenset("*?[]{}")
@@ -234,7 +234,7 @@ class S3FileSystem:
         return is_whole
 
     def _is_still(self, at: _Object, head: HeadObjectOutputTypeDef) -> bool:
-        """Whether an object of which a copy is about to be made is there.
+        """Whether an object that is about to be copied exists.
 
         Raises:
             FileSystemError: another one has its name.
@@ -259,7 +259,7 @@ class S3FileSystem:
                 pool.shutdown(cancel_futures=True)
 
     def _part_bytes(self, here: _Object, head: HeadObjectOutputTypeDef) -> int | None:
-        """Return by parts of which size an object is to be copied, None for one request."""
+        """Return the part size for copying an object; None for one request."""
         size = head["ContentLength"]
         if "-" in head.get("ETag", ""):  # it was written in parts, and its etag is a digest of theirs
             first = self._head(here, PartNumber=1)
@@ -277,7 +277,7 @@ class S3FileSystem:
         return True
 
     def folders(self, root: str) -> Sequence[str]:
-        """Return the names of the folders directly in `root`, none where its bucket is gone; see the protocol."""
+        """Return the names of the folders directly in `root`; none if its bucket is gone; see the protocol."""
         at = _object(root)
         with telling(f"{root!r} can't be listed"):
             fetch = _Requests(self._clients.of(at.bucket), at.bucket)
@@ -338,10 +338,10 @@ def _kept(head: HeadObjectOutputTypeDef, names: Sequence[str]) -> dict[str, Any]
 
 
 def _abort(client: S3Client, of_upload: Mapping[str, Any]) -> None:
-    """Give an upload up: its parts would be paid for, and seen by nobody."""
+    """Abort an upload: its parts would be paid for, and invisible."""
     try:
         client.abort_multipart_upload(**of_upload)
-    except (aws.ClientError, aws.BotoCoreError) as error:  # what ended the upload is told, and not this
+    except (aws.ClientError, aws.BotoCoreError) as error:  # report what ended the upload, not this
         log.warning(
             "bookmark: the unfinished upload %(UploadId)s of s3a://%(Bucket)s/%(Key)s is left, and paid for until a "
             "rule of the bucket's lifecycle ends it: %(error)s",

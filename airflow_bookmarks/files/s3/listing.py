@@ -1,4 +1,4 @@
-"""A listing of S3 by several requests at a time, in the order of the keys.
+"""List S3 by several requests at a time, in the order of the keys.
 
 S3 lists 1,000 keys a request, from any key on. So the keys are shared out in stretches: a stretch is what lies after
 one text up to and including another, and is read page by page. It begins with one; as long as connections are idle,
@@ -43,7 +43,7 @@ class Descent(Enum):
 
     NONE = 0
     BY_FOLDER = 1  # folders in it may be pruned
-    WHOLE = 2  # all that is below it is listed
+    WHOLE = 2  # everything below it is listed
 
 
 class Fetch(Protocol):
@@ -108,8 +108,7 @@ def list_pages(fetch: Fetch, prefix: str, connections: int, keep: Callable[[Page
         connections: how many requests go at a time, at most.
         keep: is given each page once, in any order, by the calling thread; each key comes in one of them.
 
-    Raises:
-        Exception: what `fetch` raised; a listing of which a part failed is none.
+    Raises: Exception: what `fetch` raised; a partly failed listing is not returned.
     """
     first = _Stretch[_T](prefix, "", None)
     pages_alone = 0
@@ -189,7 +188,7 @@ class _Spread(Generic[_T]):
         """Keep a page; return what begins with it: the folders in it that are gone into."""
         mine = stretch.add(page)
         if not stretch.is_done:
-            self._go_on(stretch)  # first of all: the next request goes while this page is looked at
+            self._go_on(stretch)  # first of all: the next request is sent while this page is processed
         stretch.kept.append(self._keep(mine))
         below = [
             _Stretch[_T](folder, "", None, delimiter="" if how is Descent.WHOLE else stretch.delimiter)

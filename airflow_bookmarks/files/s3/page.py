@@ -1,4 +1,4 @@
-"""One page of a listing of S3, read by a parser that looks only for what a listing needs.
+"""Parse one page of an S3 listing, reading only what a listing needs.
 
 botocore builds a dictionary and a datetime for each key, which bounds a listing to some 20,000 keys a second. This
 reads a page straight into columns; signing, retries and errors stay botocore's.
@@ -31,7 +31,7 @@ _LAST_CHARACTER = "\U0010ffff"  # its UTF-8 comes after that of any other
 
 
 class PageError(Exception):
-    """Raised when an answer is no whole page of a listing, or not the one that was asked for."""
+    """Raised when an answer is no whole page of a listing, or not the requested one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +50,7 @@ class Page:
 
     @property
     def end(self) -> str:
-        """What the next page comes after: the last key, or all that is in the last folder; empty for an empty page."""
+        """The text after which the next page begins: the last key, or the end of the last folder; may be empty."""
         last_key = self.keys[-1] if self.keys else ""
         # Not "0", which follows "/": a key may be called so ("b0" beside the folder "b/"), and would be left out.
         last_folder = _end_of(self.folders[-1]) if self.folders else ""
@@ -90,7 +90,7 @@ class Page:
 
 
 def _end_of(folder: str) -> str:
-    """Return what all keys in a folder come before, and all that lie behind it after."""
+    """Return a text that sorts after all keys in a folder, and before those that follow it."""
     return f"{folder}{_LAST_CHARACTER}"
 
 

@@ -1,4 +1,4 @@
-"""How S3 is reached: endpoint, region, credentials, as the Spark conf shows them. Without boto3.
+"""Settings to reach S3: endpoint, region, credentials, as in the Spark conf. Without boto3.
 
 The names are those of s3a after `spark.hadoop.fs.s3a.` or, set in a session, `fs.s3a.`; the same name after
 `spark.bookmarks.s3.` wins over both. Each may stand behind `bucket.<name>.` and is for that bucket then. What nobody
@@ -39,7 +39,7 @@ _ONLY_OURS = ("scheme", "connections")
 _BOOLEANS = ("path_style", "ssl", "insecure")
 _REGION_OF_ENDPOINT = re.compile(r"(?:^|//)s3[.-](?:dualstack\.)?([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com")
 _CENTRAL = re.compile(r"^(?:https?://)?s3\.amazonaws\.com/?$")
-# Providers that read what boto3's own chain reads as well.
+# Providers that read the same as boto3's own chain.
 _FOLLOWED = re.compile(
     r"(Simple|Temporary|Anonymous|EnvironmentVariable|IAMInstance|InstanceProfile|EC2ContainerCredentialsProviderWrapper"
     r"|Container|WebIdentityToken|Profile|Default|DefaultAWSCredentialsProviderChain)\w*$"
@@ -48,7 +48,7 @@ _FOLLOWED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class S3Access:
-    """How one bucket is reached; None where nothing is said. `provider` is s3a's class of credentials."""
+    """How one bucket is reached; None where nothing is set. `provider` is s3a's class of credentials."""
 
     endpoint: str | None = None
     region: str | None = None
@@ -62,7 +62,7 @@ class S3Access:
 
     @property
     def may_be_readable(self) -> bool:
-        """Whether somebody has said that requests may go to another machine without TLS: also in s3a's word."""
+        """Whether requests to another machine without TLS were allowed explicitly, also by s3a's setting."""
         return self.insecure is True or self.ssl is False
 
     @property
@@ -121,7 +121,7 @@ class S3Settings:
 
     @classmethod
     def of_spark_conf(cls, conf: Mapping[str, str]) -> S3Settings:
-        """Take over what a Spark conf says.
+        """Apply the settings of a Spark conf.
 
         Raises:
             OptionError: a key under `spark.bookmarks.s3.` that is none of ours, or a value that is none.
@@ -153,7 +153,7 @@ class S3Settings:
         return cls(access, buckets, _scheme(own.get("scheme")), _connections(own.get("connections", "16")))
 
     def of(self, bucket: str) -> S3Access:
-        """Return how a bucket is reached: what is said of it alone, else what is said of all."""
+        """Return how a bucket is reached: by its own settings, else by those for all buckets."""
         special = dict(self.buckets).get(bucket)
         if special is None:
             return self.access

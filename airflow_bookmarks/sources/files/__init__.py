@@ -1,1 +1,1 @@
-"""The planner of the kind `files`: a listing against the ledger of what was read."""
+"""The planner of the kind `files`: compares a listing with the ledger of files that were read."""

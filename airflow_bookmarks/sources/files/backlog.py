@@ -1,7 +1,7 @@
-"""What is left of one listing for the next batches of a loop.
+"""Keep what is left of one listing for the next batches of a loop.
 
-Folders are listed and judged against the ledger once; each batch takes its part of what was new then, from memory. That
-holds as long as the bookmark stands where the batch before has left it. If it does not, the next batch lists anew.
+Folders are listed and compared with the ledger once; each batch takes its part of what was new then, from memory. That
+holds as long as the bookmark stands where the batch before has left it. Otherwise the next batch lists anew.
 
     batch 1   list, classify, select -> all that is new, in reading order -> the bound takes its part -> commit
     batch 2                             what is left of it                -> the bound takes its part -> commit
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class Rest:
     """What one listing has left: rows of the files of `whole`, which is the plan that would read all at once.
 
-    `listing` is what these were chosen from; `read` counts what batches have read by now.
+    `listing` is what these were chosen from; `read` counts what batches have read so far.
     """
 
     whole: FilePlan
@@ -91,7 +91,7 @@ class Backlog:
         return Ledger.empty() if found.position is None else Ledger.from_root(found.position, self._load(found.load))
 
     def advanced(self, plan: FilePlan, position: Position | None) -> None:
-        """Note what a batch has read, and where the bookmark stands once it commits (None: where it stood)."""
+        """Record what a batch has read, and where the bookmark stands once it commits (None: where it stood)."""
         if self._rest is not None:
             self._rest.read += len(plan)
         if position is not None:

@@ -1,4 +1,4 @@
-"""Grouping: what `reread` makes of a selection. Where one file of a group is read, all that are there are read.
+"""Apply `reread` to a selection: if one file of a group is read, all present files of the group are read.
 
     listing     a (known)  b (known)  c (new) | d (known)  e (known)
     chosen                            c
@@ -32,7 +32,7 @@ _NEVER_COMPANIONS = (QUARANTINED, UNMATCHED, SETTLING)
 class Grouping:
     """The groups of planned files, in the order in which they are read: the files of a group stand together.
 
-    `numbers` has the group of each file; `is_cause` says which of them are new or changed, and not companions.
+    `numbers` has the group of each file; `is_cause` marks those that are new or changed, not companions.
     """
 
     numbers: npt.NDArray[np.int64]
@@ -72,10 +72,11 @@ def grouped(
 def complete(
     chosen: Selection, groups: npt.NDArray[np.int64], is_changed: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.bool_]:
-    """Want all files of each group of which one is wanted; return which of them were wanted by themselves.
+    """Select all files of each group with a selected file; return which of them were selected by themselves.
 
-    A group of which a changed file is still settling waits as a whole: without that file its rows would be missing.
-    Files of a wanted group that are late, or lie before the start, are read with it: the group is read as it is there.
+    A group with a changed file that is still settling waits as a whole: without that file its rows would be missing.
+    Files of a selected group that are late, or lie before the start, are read with it: the group is read as it is
+    there.
 
     Args:
         groups: the number of the group of each row.
@@ -94,7 +95,7 @@ def complete(
 def in_groups(
     files: Listing, rows: npt.NDArray[np.intp], groups: npt.NDArray[np.int64], causes: npt.NDArray[np.bool_]
 ) -> tuple[Listing, Grouping]:
-    """Return files in the order of reading, group by group: first the one of which a cause comes first.
+    """Return files in the order of reading, group by group, ordered by the first cause of each group.
 
     Args:
         files: the files, in the order of reading by themselves; `rows` are theirs in what was listed.

@@ -1,4 +1,4 @@
-"""What a user says about a source of files: one value, checked once, that travels from the script into the plan."""
+"""The options of a source of files: one value, checked once, that goes from the script into the plan."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ class FileOptions:
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> FileOptions:
-        """Return the options that `facts` told; what it did not tell is the default."""
+        """Return the options that `facts` recorded; those that it lacks are the defaults."""
         return cls(
             recursive=facts.get("recursive", False),
             on_overwrite=facts.get("on_overwrite", "reprocess"),

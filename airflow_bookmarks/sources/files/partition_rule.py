@@ -1,4 +1,4 @@
-"""Which partitions are listed: by a predicate on their columns, and by the time that they cover."""
+"""Decide which partitions are listed: by a predicate on their columns, and by the time that they cover."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class PartitionRule:
         known: the partition columns that earlier runs found.
         asked: the columns that have to be there.
 
-    `seen` holds what the folders that it was asked of say, by column: what is pruned counts for types as well.
+    `seen` holds the column values of the folders that it was asked about: those of pruned folders count for types too.
     """
 
     predicate: Predicate | None
@@ -72,7 +72,7 @@ class PartitionRule:
         """Whether a folder may hold what is to be listed."""
         values = values_in(names)
         if values is None:
-            return True  # no partition: whoever lists counts what is in it
+            return True  # not a partition: the listing counts what is in it
         self.see(names)
         if self.line is not None and self.line.is_before(values):
             return False
@@ -84,7 +84,7 @@ class PartitionRule:
             self.seen.setdefault(name, set()).add(value)
 
     def is_whole(self, names: Sequence[str]) -> bool:
-        """Whether all that is below a folder that is entered is entered as well."""
+        """Whether everything below an entered folder is entered too."""
         values = values_in(names)
         if values is None:
             return True
@@ -102,7 +102,7 @@ class PartitionRule:
         return self._outcome(values, types) in (Truth.TRUE, Truth.ANY)
 
     def settled(self) -> dict[str, str]:
-        """Return the type of each column that was seen: the one that is known, else what takes all of its values."""
+        """Return the type of each column that was seen: the known one, else one that holds all of its values."""
         return {
             name.lower(): self.types.get(name.lower()) or narrowest(values - {NULL_VALUE})
             for name, values in self.seen.items()

@@ -1,4 +1,4 @@
-"""What is new in a set of folders: a listing against the ledger of what was read."""
+"""Plan what is new in a set of folders: a listing compared with the ledger of files that were read."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ _CLOCKS_DIFFER_BY = timedelta(minutes=5)  # a file dated later than this from no
 _MILLISECOND = timedelta(milliseconds=1)
 _LOOKED_AT_ONCE = 65_536  # files at the second look, which are objects until they are compared
 
-OPTIONS = "options"  # of a plan's facts: what the source was told, as far as it is not the default
+OPTIONS = "options"  # of a plan's facts: the options of the source that are not the default
 FORMAT = "format"  # of these: what the files are read as
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RecordedPlan(FilePlan):
-    """A plan that says with which options it was made, so that the source can be asked again without the script.
+    """A plan with the options that it was made with, so that the source can be planned again without the script.
 
     `rows` are those of `listing` that were left out for reasons of which the stored plan has but the count. `over` is
     what is over the bound: these rows of these files. `known_rows` are those of `listing` that were read before.
@@ -197,7 +197,7 @@ class FileSource:
 
     @property
     def shard(self) -> VirtualShard | None:
-        """The virtual shard that is read, None where it is the whole."""
+        """The virtual shard that is read; None if the source is read whole."""
         return self._shard
 
     @property
@@ -207,7 +207,7 @@ class FileSource:
 
     @property
     def links(self) -> Sequence[str]:
-        """Files and folders below these that lie elsewhere, as the last look has found them."""
+        """Files and folders below these that lie elsewhere, as found by the last listing."""
         return self._links
 
     def fingerprint(self) -> str:
@@ -253,7 +253,7 @@ class FileSource:
         )
 
     def _next_part(self, rest: Rest, found: PlanInput) -> FilePlan:
-        """Return the plan of a later batch: what was left out stays so, and what batches have read is known.
+        """Return the plan of a later batch: what was left out stays left out, and what batches have read is known.
 
         What it stores is in proportion to what it reads, however much is left, and however much is left out.
         """
@@ -267,7 +267,7 @@ class FileSource:
             skipped={reason: count for reason, count in whole.skipped.items() if reason != BEFORE_START},
             unread={},
             told_before={reason: files for reason, files in whole.unread.items() if reason != BEFORE_START},
-            partitions=None,  # the first batch has told of them, and has put away what earlier runs had left
+            partitions=None,  # the first batch has reported them, and has put away what earlier runs had left
             known_rows=None,
             sequence=None if whole.sequence is None else continued(whole.sequence, found),
         )
@@ -374,7 +374,7 @@ class FileSource:
     def _seen(
         self, found: PlanInput, look: Look, sequenced: Sequenced | None, types: Mapping[str, str]
     ) -> SeenRanges | None:
-        """Return what was ever seen of what may have gaps; None where nobody looks for them."""
+        """Return the numbers or days that were ever seen, where gaps are looked for; else None."""
         if self._options.gaps is False:
             return None
         if sequenced is not None and not sequenced.rule.is_by_path:
@@ -414,9 +414,9 @@ class FileSource:
     def _leave_by_age(self, chosen: Selection, ledger: Ledger, look: Look, found: PlanInput) -> None:
         """Leave out what is too old or too young, and note what the ledger need not remember.
 
-        The lines are drawn from what earlier runs have read: what is newer than that is backlog, however long it waits,
-        and a first run has no lines. What a bound has left over in the run before, or is as young, is not late; nor is
-        what was let out of quarantine.
+        The limits follow from what earlier runs have read: anything newer is backlog, however long it waits, and a
+        first run has no limits. What a bound has left over in the run before, or is as young, is not late; neither is
+        what was released from quarantine.
         """
         now = _milliseconds(look.listed_at)
         margin, settle = self._options.late_after_ms, self._options.settle_ms
@@ -425,7 +425,7 @@ class FileSource:
             waiting, times_ms = found.facts.get(WAITING_FROM, newest), chosen.listing.times_ms
             is_let_out = ledger.lets_out(chosen.listing)
             chosen.leave(LATE, (times_ms < min(newest - margin, waiting)) & ~is_let_out, is_stored=True)
-            # Twice the bound, so that late files are told from those that were read for as long again.
+            # Twice the bound, so that late files can be told from read ones for that long.
             asked_for = times_ms[is_let_out & chosen.wanted].tolist()
             self._forget_before_ms = min(newest - 2 * margin, waiting, *asked_for)
         if settle is not None:
@@ -493,7 +493,7 @@ def _milliseconds(moment: datetime) -> int:
 def _latest_credible(now_ms: int, found: PlanInput) -> int:
     """Return the latest time that a file which was read may have, to draw a line from; a later one is a wrong time.
 
-    That is by two clocks, of this run and of the one that read: a single one that is ahead lets nothing in.
+    This compares two clocks, of this run and of the one that read: a single one that is ahead lets nothing in.
     """
     clocks = [now_ms] if found.read_at is None else [now_ms, _milliseconds(found.read_at)]
     return min(clocks) + _CLOCKS_DIFFER_BY // _MILLISECOND
@@ -529,15 +529,15 @@ def _partitions(listing: Listing, planned: Listing, pruned: int) -> PartitionCou
 
 
 def _bases(files: Listing, look: Look) -> tuple[str, ...]:
-    """Return below which folders Spark is to look for partitions; the roots themselves may be above a pattern."""
+    """Return the folders below which Spark is to look for partitions; the roots themselves may be above a pattern."""
     rows = files.rows_in(look.listing)
     return tuple(dict.fromkeys(look.root_of if rows is None else (look.root_of[row] for row in rows.tolist())))
 
 
 def left_out(plan: FilePlan) -> dict[str, Listing]:
-    """Return by reason the listed files that a plan leaves out, as far as they have names.
+    """Return the listed files that a plan leaves out, by reason, where their names are known.
 
-    Hidden and nested ones are only counted. A plan that was stored names fewer than one that was just made.
+    Hidden and nested ones are only counted. A stored plan names fewer than one that was just made.
     """
     named = dict(plan.unread)
     if isinstance(plan, _RecordedPlan):
@@ -550,7 +550,7 @@ def left_out(plan: FilePlan) -> dict[str, Listing]:
 
 
 def known_files(plan: FilePlan) -> Listing:
-    """Return the listed files that were read before, as far as the ledger tells; none of a plan that was stored."""
+    """Return the listed files that were read before, according to the ledger; none for a stored plan."""
     if not isinstance(plan, _RecordedPlan) or plan.listing is None or plan.known_rows is None:
         return Listing.of([])
     return plan.listing.take(plan.known_rows)
@@ -616,7 +616,7 @@ def _still_let_out(ledger: Ledger, plan: FilePlan) -> frozenset[str]:
 
 
 def _first_read(plan: FilePlan) -> Listing:
-    """Return the planned files of which the ledger does not have this version: companions are in it."""
+    """Return the planned files whose version the ledger lacks, including companions."""
     if not plan.companions:
         return plan.files
     rows = [row for row, path in enumerate(plan.files.paths) if path not in plan.companions]
@@ -635,7 +635,7 @@ def recheck_files(files: FileSystem, plan: FilePlan) -> Recheck:
 
 
 def _folders_of(plan: FilePlan) -> set[str]:
-    """Return the folders of planned files, with all that are above them."""
+    """Return the folders of planned files, with all folders above them."""
     folders: set[str] = set()
     for folder in plan.files.in_folders().in_use():
         above = folder
@@ -649,7 +649,7 @@ def _recheck_by_listing(files: FileSystem, plan: FilePlan, folders: Collection[s
     is_same = np.zeros(len(plan), np.bool_)
     row_of = {path: row for row, path in enumerate(plan.files.paths)}
     for root in plan.roots:
-        with suppress(SourceMissingError):  # then all that was planned of it went
+        with suppress(SourceMissingError):  # then everything that was planned of it is gone
             inside = f"{root.rstrip('/')}/"
             enters = None if folders is None else partial(_is_among, folders, inside)
             listing = files.list(root, recursive=True, enters=enters).files

@@ -1,4 +1,4 @@
-"""One look at the folders of a source: what is there, before anybody asks what of it is new."""
+"""List the folders of a source, independently of what is new in them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Look:
-    """One look at some folders: what was listed, under which root each file was found, what was left out, and when.
+    """One listing of some folders: the files, the root of each, what was left out, and when.
 
     The root of a file that a pattern found is the folder below which Spark takes folders for partitions. `unmatched`
     are patterns that match nothing, `pruned` counts the partitions that were left out, `partition_values`
@@ -58,7 +58,7 @@ class Look:
         return is_own
 
     def numbers_of(self, rule: SequenceRule, roots: Sequence[str]) -> npt.NDArray[np.int64]:
-        """Return the numbers of a sequence that all files have, each once; told once for all shards."""
+        """Return the numbers of a sequence that all files have, each once; computed once for all shards."""
         if rule.text not in self._sequences:
             self._sequences[rule.text] = np.unique(rule.numbers_of(self.listing.paths, roots))
         return self._sequences[rule.text]
@@ -72,13 +72,13 @@ class Look:
 
 
 class Looks:
-    """The looks of one task: its virtual shards read the same folders, which are listed once for all of them."""
+    """The listings of one task: its virtual shards read the same folders, which are listed once for all of them."""
 
     def __init__(self) -> None:
         self._kept: dict[Hashable, Look] = {}
 
     def at(self, key: Hashable, look: Callable[[], Look]) -> Look:
-        """Return the look at what `key` tells from all else, which `look` takes if nobody did before."""
+        """Return the listing under `key`; `look` makes it the first time."""
         if key not in self._kept:
             self._kept[key] = look()
         return self._kept[key]
@@ -94,7 +94,7 @@ def look_at(
 ) -> Look:
     """List the input files at all places; one that lies below several belongs to the first.
 
-    A listing that takes long says by `monotonic`, which returns seconds, how far it is.
+    A listing that takes long logs its progress; `monotonic` returns seconds.
 
     Raises:
         SourceError: a root is not there, or can't be listed: a part is never taken for the whole. Of the alternatives
@@ -114,7 +114,7 @@ def look_at(
         for reason, count in there.skipped.items():
             skipped[reason] = skipped.get(reason, 0) + count
     listing = Listing.joined(parts)
-    if not scope.recursive:  # partitions are looked at folder by folder
+    if not scope.recursive:  # partitions are listed folder by folder
         listing = listing.with_folders()
     if len(parts) > 1 and len(set(listing.paths)) < len(listing):
         # Roots that lie within each other: each file once, under the first root that names it.
@@ -131,7 +131,7 @@ def look_at(
 
 
 def _unmatched(places: Sequence[ScanRoot], found: Sequence[ScanResult]) -> list[str]:
-    """Return the patterns of which no place holds anything that matches.
+    """Return the patterns that nothing at any place matches.
 
     Raises:
         SourceMissingError: of one, not even the root of any of its places is there.

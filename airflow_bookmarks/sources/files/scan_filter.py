@@ -1,4 +1,4 @@
-"""Scope: what of the folders that are loaded is listed at all, and what of it is input.
+"""Filter a scan: which folders are listed at all, and which files are input.
 
     /lake/raw/2013-*/x.csv     a pattern: `/lake/raw` is listed, and in it only folders that can match are entered
     partition_filter, _time    folders in which nothing can be wanted are not entered either
@@ -88,7 +88,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScanResult:
-    """What a place holds: the files that are input, below which folder Spark reads each, and what was left out.
+    """The content of a place: the input files, the folder below which Spark reads each, and what was left out.
 
     `is_there` tells whether a pattern matched anything; `missing` is the error of an alternative that has no root;
     `links` are what of it lies elsewhere.

@@ -1,4 +1,4 @@
-"""Reach: what is loaded, and how much of it a look has to list."""
+"""Specify a scan: what is loaded, and how much of it a listing has to cover."""
 
 from __future__ import annotations
 
@@ -45,22 +45,22 @@ class Reach:
 
     @property
     def optional(self) -> frozenset[str]:
-        """Those of `folders` that may be missing: all that loads them are alternatives of a pattern."""
+        """Those of `folders` that may be missing: only alternatives of a pattern load them."""
         places = self.places()
         needed = {place.root for place in places if not place.is_alternative}
         return frozenset(place.root for place in places if place.root not in needed)
 
     def key(self, found: PlanInput) -> Hashable:
-        """Return what two sources have in common whose looks are the same."""
+        """Return a key that is equal for two sources with the same listing."""
         types = tuple(sorted(self._types(found).items()))
-        # Where files wait behind a bound, the line of that source alone is further back, and the look of another one
-        # would leave their partitions out.
+        # If files wait behind a bound, the time limit of that source alone is further back, and another source's
+        # listing would miss their partitions.
         line = found.facts.get(NEWEST_PARTITION) if self.options.partition_time else None
         known = types, line
         return (self.roots, self.globs, repr(self.options), known if self.narrows else None)
 
     def read_until(self, found: PlanInput, now: datetime) -> datetime | None:
-        """Return the start of the partition up to which the runs before have read; None where there is none.
+        """Return the start of the partition up to which earlier runs have read; None if there is none.
 
         What a clock that was ahead has let in before is taken back: later partitions would never be listed.
         """

@@ -1,4 +1,4 @@
-"""Which files of a listing a run reads: at first all that are new, and fewer with each reason."""
+"""Select the files of a listing that a run reads: at first all new ones, then fewer with each reason."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 class Selection:
-    """Which rows of `listing` are wanted, and by reason those that are not; each row has one reason, the first.
+    """The selected rows of `listing`, and the others by reason; each row has one reason, the first that applies.
 
     Args:
         listing: the files to choose from.
         wanted: which of them are new, a mask over `listing`; it is not changed.
 
-    `ranks` says in which order files are read, a number for each row of `listing`, ties by path; None: oldest first.
+    `ranks` gives the order of reading, a number for each row of `listing`, ties by path; None: oldest first.
 
-    `counts` tells by reason how many files are left out, and `left` which, as rows of `listing`; `stored` names those
-    that the plan keeps by name, oldest first; `rows` those that only the present look can name.
+    `counts` has the number of files that are left out by reason, and `left` their rows in `listing`; `stored` has those
+    that the plan keeps by name, oldest first; `rows` those that only the present listing can name.
     """
 
     def __init__(self, listing: Listing, wanted: npt.NDArray[np.bool_]) -> None:
@@ -79,7 +79,7 @@ class Selection:
         return is_left
 
     def files(self) -> Listing:
-        """Return what is wanted in the order of reading: oldest first or as `ranks` says, ties by path."""
+        """Return the selection in the order of reading: oldest first or as `ranks` says, ties by path."""
         wanted = self.listing.take(np.flatnonzero(self.wanted))
         if self.ranks is None:
             return wanted.in_reading_order()

@@ -1,7 +1,8 @@
-"""What a sequence makes of one listing: the order of reading, what does not match, and which numbers or days are there.
+"""Apply a sequence to one listing: the order of reading, files that do not match, and the numbers or days that are
+there.
 
-Values are told only for files that this run may read. Those that it knows were told before: their highest is the
-watermark, and their numbers are among what was seen. Another rule than that of the position begins anew.
+Values are computed only for files that this run may read. Those of known files were computed before: the highest is the
+watermark, and their numbers are among those seen. Another rule than that of the position begins anew.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Sequenced:
     def of(
         cls, text: str, roots: Sequence[str], found: PlanInput, chosen: Selection, is_read: npt.NDArray[np.bool_]
     ) -> Sequenced:
-        """Tell the values of what is chosen, and of what else was not read before; `is_read` says by row what was."""
+        """Compute the values of the selected files, and of other unread ones; `is_read` marks by row what was read."""
         rule, paths = SequenceRule.of(text), chosen.listing.paths
         if _rule_of(found) == text and found.watermark is not None:
             rows = np.flatnonzero(chosen.wanted | ~is_read)
@@ -91,7 +92,7 @@ def continued(start: SequenceStart, found: PlanInput) -> SequenceStart:
 
 
 def _rule_of(found: PlanInput) -> str | None:
-    """Return the rule that the watermark of a position goes by; None where that is time, or there is none."""
+    """Return the rule behind the watermark of a position; None if that is time, or there is none."""
     options: Mapping[str, str] = found.facts.get("options", {})
     return None if found.position is None else options.get("sequence")
 
@@ -102,13 +103,13 @@ def _rule_of(found: PlanInput) -> str | None:
 def seen_numbers(
     found: PlanInput, sequenced: Sequenced, look: Look, roots: Sequence[str], *, is_part: bool
 ) -> SeenRanges | None:
-    """Return which numbers of a sequence were ever listed; None where there are none.
+    """Return the numbers of a sequence that were ever listed; None if there are none.
 
     Args:
         is_part: whether `sequenced` tells of a part of the look only: a number that another shard reads is not missing.
     """
     known = _seen_before(found, "number", sequenced.rule.text)
-    # What a set took for read is known, and was never told of.
+    # What a set marked as read is known, and its values were never computed.
     is_told = not is_part and not found.is_set and (sequenced.is_whole or bool(known.ranges))
     return _if_any(known.add(sequenced.numbers() if is_told else look.numbers_of(sequenced.rule, roots)))
 
