@@ -156,7 +156,7 @@ def bookmark_task(
         )
     return task_decorator_factory(
         python_callable=python_callable,
-        # Said, and not left to the annotation of the function: the task returns the summary whatever that says.
+        # Set explicitly, not left to the annotation of the function: the task always returns the summary.
         multiple_outputs=False,
         decorated_operator_class=BookmarkDecoratedOperator,
         **kwargs,

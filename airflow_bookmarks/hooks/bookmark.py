@@ -138,12 +138,12 @@ class BookmarkHook(BaseHook):
 
     @property
     def default_option(self) -> str | None:
-        """The option of tasks that name none, None where the connection says nothing of it."""
+        """The option of tasks that name none; None if the connection has none."""
         return self._fields.default_option
 
     @property
     def hides_state(self) -> bool:
-        """Whether the connection says that the values of `job.state` are not shown."""
+        """Whether the connection hides the values of `job.state`."""
         return self._fields.hide_state == "true"
 
     def _shown(self, told: Row) -> Row:
@@ -162,7 +162,7 @@ class BookmarkHook(BaseHook):
         return self._store
 
     def credentials_environment(self) -> dict[str, str]:
-        """Return the credentials of the AWS connection as environment variables; empty where it names none.
+        """Return the credentials of the AWS connection as environment variables; empty if it names none.
 
         Those of an assumed role end with its session: a driver that works for longer needs an identity of its own.
 
@@ -198,7 +198,7 @@ class BookmarkHook(BaseHook):
             return False, redacted(str(error))
         return True, f"{self.store_uri} answers, and its layout is known"
 
-    # ---- looking
+    # ---- reading
 
     def get(self, job: str) -> Row:
         """Return where a job stands: numbers, contexts with watermarks, `job.state`, lease, consumers.
@@ -223,7 +223,7 @@ class BookmarkHook(BaseHook):
     def list(self, *, with_shards: bool = False) -> Rows:
         """Return all jobs of the namespace, by name; a sharded one as one, or `with_shards` as its virtual shards.
 
-        `lifecycle.inspect.sharded_list.grouped` says what the row of a sharded job has.
+        `lifecycle.inspect.sharded_list.grouped` describes the row of a sharded job.
         """
         from airflow_bookmarks.lifecycle.inspect.sharded_list import grouped
         from airflow_bookmarks.lifecycle.inspect.status import bookmarks
@@ -251,7 +251,7 @@ class BookmarkHook(BaseHook):
         return pending(*self._found(job)).as_dict(with_skipped=with_skipped)
 
     def lag(self, job: str | None = None) -> Rows:
-        """Return how far a job is behind each source, with a state; None: all jobs, without a look at folders.
+        """Return how far a job is behind each source, with a state; None: all jobs, without listing folders.
 
         Raises:
             JobUnknownError: no such bookmark.
@@ -304,7 +304,7 @@ class BookmarkHook(BaseHook):
     # ---- changing: a job may be given by any of its names
 
     def preview(self, job: str, change: Change) -> Row:
-        """Say what a change would do: what is read again, which consumers are affected, what would come twice."""
+        """Preview a change: what is read again, which consumers are affected, what would come twice."""
         from airflow_bookmarks.lifecycle.changes.sharded_change import preview_job
 
         return self._shown(preview_job(self.get_conn(), job, change).as_dict())
@@ -481,7 +481,7 @@ class BookmarkHook(BaseHook):
 
         return hand_over(self.get_conn(), job, dag, reason=reason, renamed=renamed, who=who or _who())
 
-    # ---- protection: who asks and who approves is found out, and not said
+    # ---- protection: the requester and the approver are determined by authentication, not by an argument
 
     def protect(self, job: str, *, reason: str, who: str | None = None) -> Row:
         """Let changes of a job need the approval of a second person. Runs go on.
@@ -494,7 +494,7 @@ class BookmarkHook(BaseHook):
         return protect(self.get_conn(), job, reason=reason, who=Identity(who or _who(), False, "airflow"))
 
     def request(self, job: str, change: Change, *, reason: str, expected_version: int | None = None) -> Row:
-        """Ask for a change of a protected job; the `id` of what comes back is what the approver names.
+        """Request a change of a protected job; the approver names the `id` of the result.
 
         Raises:
             ApprovalError: nobody vouches for the identity of this process. ChangeRefusedError: the job is not
@@ -507,7 +507,7 @@ class BookmarkHook(BaseHook):
         return self._shown(asked.as_dict())
 
     def requests(self, job: str, *, with_closed: bool = False) -> Rows:
-        """Return the requests of a job that wait, oldest first; `with_closed`: also those that do not any more.
+        """Return the open requests of a job, oldest first; `with_closed`: also those that are closed.
 
         Raises:
             JobUnknownError: no such bookmark.
@@ -517,7 +517,7 @@ class BookmarkHook(BaseHook):
         return [self._shown(asked.as_dict()) for asked in requests(self.get_conn(), job, with_closed=with_closed)]
 
     def approve(self, job: str, request_id: str, *, force: bool = False) -> Row:
-        """Approve a change that somebody else asked for, and make it; `force`: also while a run holds the job.
+        """Approve a change that another person requested, and make it; `force`: also while a run holds the job.
 
         Raises:
             RequestUnknownError. ApprovalError: not by this identity, or it is void, expired, rejected or done.
@@ -528,7 +528,7 @@ class BookmarkHook(BaseHook):
         return approve(self.get_conn(), job, request_id, who=self._identity(), force=force)
 
     def reject(self, job: str, request_id: str, *, reason: str) -> Row:
-        """Turn down a change that somebody asked for.
+        """Turn down a requested change.
 
         Raises:
             RequestUnknownError. OptionError: no reason. ApprovalError: it is decided, void or expired already.
@@ -546,7 +546,7 @@ class BookmarkHook(BaseHook):
 
 
 def _terms(*, reason: str, force: bool = False, expected_version: int | None = None, who: str | None = None) -> Terms:
-    """Return what is asked for as the terms of a change, signed by whoever calls the hook.
+    """Return the arguments as the terms of a change, signed by the caller of the hook.
 
     By names, so that a misspelt one is an error, and nobody says `approved` of a change of his own.
     """

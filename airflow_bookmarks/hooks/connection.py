@@ -78,7 +78,7 @@ class ConnectionFields:
 
     def _merged(self, conn_id: str) -> StoreAddress:
         address = StoreAddress.parse(self.store)
-        # From the URI's own text: an address does not tell a default that was left out from one that was written.
+        # From the URI's own text: a parsed address does not tell an omitted default from a written one.
         in_uri = dict(parse_qsl(urlsplit(self.store).query))
         changes: dict[str, str] = {}
         for name in ("namespace", "region", "endpoint", "names"):

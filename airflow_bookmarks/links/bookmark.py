@@ -18,7 +18,7 @@ _PAGE = "/plugin/bookmarks"
 
 
 def page_url(**search: str) -> str:
-    """Return the address of the page, below the `[api] base_url` that this machine knows; else of its site's root.
+    """Return the address of the page, below the `[api] base_url` that this machine knows; else below the site's root.
 
     Args:
         search: what the page is to show: `job=` a job, `search=` the jobs with that in their name.

@@ -1,1 +1,1 @@
-"""Notifications: who is told when a bookmark gets into trouble, and out of it."""
+"""Notifications when a bookmark gets into trouble, and out of it."""

@@ -1,4 +1,4 @@
-"""The notifier: tells by other notifiers, once for each change of how a job stands."""
+"""The notifier: calls other notifiers, once for each change of how a job stands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Callback = Callable[[Context], Any]
 
 
 class BookmarkNotifier(BaseNotifier):
-    """Look at how a job stands, and call other notifiers when that has changed since they were called last.
+    """Check how a job stands, and call other notifiers if that has changed since they were last called.
 
     For `on_failure_callback` and `on_success_callback` alike: a trouble is told once, however often the task fails with
     it, and its end once. Put it on both to hear of the end, and on a task that runs often to hear of lag.
@@ -103,12 +103,12 @@ class BookmarkNotifier(BaseNotifier):
         for one in news(known, now):
             if self.recovery or not one.is_recovery:
                 self._call(one, context)
-            # After the call: what could not be told is told the next time.
+            # After the call: what could not be sent is sent the next time.
             known = _noted(known, one)
             told.write(known)
 
     def _known(self, before: dict[str, str], now: Sequence[Health]) -> dict[str, str]:
-        """Return what was told without what is none of the job's any more: sources that it does not read now."""
+        """Return what was reported, without entries of sources that the job no longer reads."""
         keys = {standing.key for standing in now}
         return {key: state for key, state in before.items() if key in keys or key.split(" ")[0] not in self.on}
 

@@ -1,4 +1,4 @@
-"""Standings: how a job stands in what people want to be told of, as the state table says it now.
+"""Standings: the state of a job for each topic of notifications, according to the state table.
 
 lag           LAGGING, STALLED or STOPPED behind one source; each source stands for itself
 expectation   FAILED since the last commit: what `job.expect` found to be false
@@ -34,7 +34,7 @@ _FAILED, _END = "expectation failed: ", ". Nothing was committed"
 class Health:
     """How `job` stands in one subject, towards one source or upstream (`about`; None: the job itself).
 
-    `state` is "OK", or says the trouble so that another trouble has another text; None where it can't be said now.
+    `state` is "OK", or the trouble, with another text for another trouble; None if it is not known now.
     """
 
     job: str
@@ -51,7 +51,7 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """A standing that is another one than what was told; `before` is that."""
+    """A standing that differs from the reported one; `before` is the latter."""
 
     standing: Health
     before: str
@@ -69,7 +69,7 @@ class News:
 
 
 def news(told: Mapping[str, str], standings: Iterable[Health]) -> list[News]:
-    """Return what has changed since it was told; what was never told was OK.
+    """Return what has changed since the last report; anything not reported yet was OK.
 
     Example:
         >>> failed = Standing("flights.clean", "expectation", None, "FAILED: rows > 0")
@@ -100,7 +100,7 @@ def _lags(store: BookmarkStore, job: str) -> list[Health]:
 
 
 def _lag_of(behind: Lag) -> Health:
-    # An upstream that went back is told as such, and says nothing of how fast the job reads.
+    # An upstream that went back is reported as such, and says nothing of how fast the job reads.
     state = behind.state.value if behind.state in _LAGGING else None
     if behind.state is LagState.OK:
         return Health(behind.job, "lag", behind.source, state, f"job {behind.job!r} keeps up with {behind.source!r}")

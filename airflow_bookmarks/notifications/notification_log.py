@@ -1,7 +1,7 @@
-"""What was told: one Airflow Variable per notifier and job, there only while something is wrong.
+"""The log of what was reported: one Airflow Variable per notifier and job, which exists only while something is wrong.
 
-In Airflow and not in the state table: two Airflows that share a table each tell their own people; and the state of a
-job does not grow with who wants to hear of it. A person who deletes the Variable is told again.
+It is in Airflow and not in the state table: two Airflows that share a table each notify their own people, and the state
+of a job does not grow with its notifiers. Deleting the Variable repeats the notification.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DESCRIPTION = "What a BookmarkNotifier has told of a job. Delete it to be told 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the notifier `name` has told of `job`: troubles by key."""
+    """What the notifier `name` has reported of `job`: troubles by key."""
 
     name: str
     job: str
@@ -35,7 +35,7 @@ class Told:
         return f"{_PREFIX}.{digest}"
 
     def read(self) -> dict[str, str]:
-        """Return what was told; empty where nothing was wrong, or somebody wrote something else there."""
+        """Return what was reported; empty if nothing was wrong, or the Variable holds something else."""
         text = Variable.get(self.variable, default=None)
         try:
             found = json.loads(text or "{}")
@@ -44,7 +44,7 @@ class Told:
         return {str(key): str(state) for key, state in found.items()} if isinstance(found, dict) else {}
 
     def write(self, troubles: Mapping[str, str]) -> None:
-        """Note what was told; nothing wrong leaves nothing behind."""
+        """Store what was reported; without trouble, the Variable is deleted."""
         if troubles:
             Variable.set(self.variable, json.dumps(troubles, sort_keys=True), description=_DESCRIPTION)
         else:

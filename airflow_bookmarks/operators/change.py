@@ -2,14 +2,14 @@
 line and the page, because it is the same code: `lifecycle.changes.change` makes the change,
 `lifecycle.changes.approval` files the request.
 
-A change is made once for a series of tries (a task with its retries). A try leaves its mark in the audit event of the
-change, as the name of who did it, and looks for the marks of its series before it changes anything:
+A change is made once for a series of tries (a task with its retries). A try signs the audit event of the change, in the
+name of its author, and looks for the marks of its series before it changes anything:
 
     try 1   looks, changes, and its worker dies before Airflow hears of it
     try 2   looks, finds the event of try 1, and returns what that did
 
-A try that was taken for dead may change the job only at the version that it saw when it looked, so two tries can't both
-get through. Clearing a task begins a new series: a person asks for the change again.
+A try that was taken for dead can change the job only at the version that it saw, so two tries can't both succeed.
+Clearing a task begins a new series: a person asks for the change again.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class BookmarkChangeOperator(BaseOperator):
             )
 
     def wish(self, store: BookmarkStore, job: str, head: Head) -> Change:
-        """Return the change that is asked for; `job` is the key of the job, `head` where it stands."""
+        """Return the requested change; `job` is the key of the job, `head` where it stands."""
         raise NotImplementedError
 
     def wish_of_shards(self, job: str) -> Change:
@@ -236,7 +236,7 @@ class BookmarkChangeOperator(BaseOperator):
         """Make the change in each virtual shard in which no try of this series has made it."""
         store, change = hook.get_conn(), self.wish_of_shards(job)
         check_not_requested(job, self.request)
-        # The shards before their events: an event that comes after this look moves the version.
+        # Read the shards before their events: an event that comes after that moves the version.
         seen = self._look(hook, job, change)
         if self.is_dry_run:
             return seen
@@ -260,7 +260,7 @@ class BookmarkChangeOperator(BaseOperator):
             ChangedMeanwhileError: the job moved in between.
         """
         store = hook.get_conn()
-        # The head before the events: an event that comes after this look moves the version, and the change is refused.
+        # Read the head before the events: an event that comes after that moves the version, and the change is refused.
         head = store.head(job)
         made = _made(store, job, series) or _requested(store, job, series)
         if made is not None:

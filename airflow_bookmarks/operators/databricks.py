@@ -87,7 +87,7 @@ class BookmarkDatabricksSubmitRunOperator(RemoteSubmission, DatabricksSubmitRunO
         ours: dict[str, Any] = {"new_cluster": cluster, **({"libraries": libraries} if libraries else {})}
         if self._tasks() is not None:
             ours = {"tasks": [{**part, **ours}]}
-        # By name, because what is given by name comes before what `json` says, if the provider keeps the two apart.
+        # By name, because named parameters take precedence over those in `json`, if the provider keeps the two apart.
         if not hasattr(self, "tasks"):
             ours = {"json": {**(self.json or {}), **ours}}
         given = {name: getattr(self, name) for name in ours}

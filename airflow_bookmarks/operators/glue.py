@@ -56,7 +56,7 @@ class BookmarkGlueJobOperator(RemoteSubmission, GlueJobOperator):  # type: ignor
         """Make sure that the end of the job run is waited for, and that Glue's own bookmark is off."""
         is_waiting = self.wait_for_completion or self.deferrable
         require_waiting("wait_for_completion", self.wait_for_completion, is_waiting=is_waiting)
-        # That of the job itself does not count: what a job run says comes before it, and ours says "disable".
+        # The setting of the job itself does not count: that of a job run takes precedence, and ours is "disable".
         option = self.script_args.get(_BOOKMARK)
         if option is not None and "{" not in option and option != _DISABLED:
             raise OptionError(

@@ -83,7 +83,8 @@ class BookmarkSparkKubernetesOperator(RemoteSubmission, SparkKubernetesOperator)
 
     @contextmanager
     def _without_xcom_of_the_pod(self) -> Iterator[None]:
-        # To the provider's operator the flag says whether a file in the pod is the XCom; to Airflow, whether ours is.
+        # For the provider's operator, the flag says whether a file in the pod is the XCom; for Airflow, whether ours
+        # is.
         given, self.do_xcom_push = self.do_xcom_push, False
         try:
             yield

@@ -1,7 +1,6 @@
-"""The option of a run, to be picked in Airflow's trigger form: it holds for that DAG run alone.
+"""The option of a run as a param of Airflow's trigger form: the choice holds for that DAG run only.
 
-A retry or a clear keeps the choice, because the DAG run keeps its parameters. Scheduled runs take what the form has
-when nobody touches it.
+A retry or a clear keeps the choice, because the DAG run keeps its parameters. Scheduled runs use the form's default.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ def bookmark_params(option: Option | str = Option.ENABLE) -> dict[str, Param]:
 
 
 def bookmark_arguments() -> BookmarkArguments:
-    """Return the operator's arguments that take what was picked in the form; what is empty counts as unset.
+    """Return the operator's arguments that take the choices of the form; an empty one counts as unset.
 
     See `bookmark_params`.
     """

@@ -1,4 +1,4 @@
-"""The runtime as one zip, for `--py-files`: what the Spark driver needs of this package, and nothing of Airflow."""
+"""Build the runtime zip for `--py-files`: what the Spark driver needs of this package, without the Airflow parts."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class BookmarkSparkSubmitOperator(BookmarkedSubmission, SparkSubmitOperator):  #
             # Not by super(): what comes next after the bookmark's part is the provider's, whose execute submits.
             return SparkSubmitOperator.execute(self, context)
         finally:
-            # Whoever executes this object again finds what the user gave, without the settings of this try.
+            # A later execution of this object finds the user's values, without the settings of this try.
             self.conf, self.py_files = given
 
     def _get_hook(self) -> SparkSubmitHook:

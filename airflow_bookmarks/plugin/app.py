@@ -1,6 +1,6 @@
-"""The app that the API server mounts under `/bookmarks`. What it knows is served to nobody who is not logged in.
+"""The app that the API server mounts under `/bookmarks`. Its data requires a login.
 
-Files of the page itself hold no data, and are public like those of Airflow's own page.
+The static files of the page hold no data, and are public like those of Airflow's own page.
 """
 
 import logging
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 async def not_kept(response: Response) -> None:
-    """Keep what one person may see out of the caches on the way to others."""
+    """Keep what one person may see out of shared caches."""
     response.headers["Cache-Control"] = "no-store"
 
 

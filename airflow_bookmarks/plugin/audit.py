@@ -1,4 +1,4 @@
-"""Audit: a row in Airflow's log for each change, beside the event in the state table."""
+"""Audit: write a row in Airflow's log for each change, beside the event in the state table."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ log = logging.getLogger(__name__)
 def note(event: str, *, owner: str, job: str, dag_id: str | None, task_id: str | None, facts: dict[str, Any]) -> bool:
     """Write a row after a change was made; return whether it is there.
 
-    The change is made by then and its own event written with it, so a database that fails takes neither back: it is
-    logged, and told.
+    By then the change and its own event are written, so a failing database takes neither back: the failure is logged
+    and reported.
 
     Args:
         event: such as `bookmark.reset`.

@@ -1,4 +1,4 @@
-"""Who asks, and what they may do. The only file that reaches into Airflow's private API for that.
+"""Authenticate the user and check permissions. The only module that uses Airflow's private API for that.
 
 | the job | to look at it | to change it |
 |---|---|---|
@@ -6,8 +6,8 @@
 | to one that this Airflow doesn't have | read on all DAGs | edit on the runs of all DAGs |
 | never belonged to any | read on assets | edit on assets |
 
-With `[bookmarks] jobs_of_unknown_dags = assets` the rights on assets do for a DAG that this Airflow doesn't have. To
-which DAGs a job belongs is what its own record in the store says, and never what a request says.
+With `[bookmarks] jobs_of_unknown_dags = assets`, the rights on assets are enough for a DAG that this Airflow doesn't
+have. The job's own record in the store, and never a request, says to which DAGs the job belongs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ EVERY_DAG = DagDetails(id="(every DAG)")
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """Which jobs somebody may look at, by the DAG that each belongs to; found out once for a whole list."""
+    """The jobs that a user may look at, by the DAG that each belongs to; determined once for a whole list."""
 
     readable_dags: frozenset[str]
     known_dags: frozenset[str]
@@ -70,9 +70,9 @@ class Person:
 
     @property
     def identity(self) -> Identity:
-        """The user as one who asks for a change or approves it: Airflow vouches for the name.
+        """The user as the requester or approver of a change: Airflow vouches for the name.
 
-        With `[fab] auth_role_public` those who are not logged in have rights too, under one name that is nobody's.
+        With `[fab] auth_role_public`, users without a login have rights too, under one shared name.
         """
         return Identity(self.name, not getattr(self.user, "is_anonymous", False), "airflow")
 
@@ -98,7 +98,7 @@ class Person:
     def may_change_then(self, owners: Sequence[str], dag_id: str) -> bool:
         """Whether a job may still be changed once these DAGs own or owned it, of which somebody named `dag_id`.
 
-        Said of a DAG that the user may not look at, the answer is that of one that there is not: they learn nothing.
+        For a DAG that the user may not look at, the answer is the same as for a missing DAG, so it reveals nothing.
         """
         return (self.sees_dag(dag_id) or self._may_read(EVERY_DAG)) and self.may_change(owners)
 
@@ -159,7 +159,7 @@ class Person:
 
 
 async def logged_in(request: Request, user: Annotated[BaseUser, Depends(get_user)]) -> Person:
-    """Return who is logged in; a dependency of every route. Errors are told by what this person may know.
+    """Return the logged-in user; a dependency of every route. What errors reveal depends on this user.
 
     Raises:
         HTTPException: 401 without a login, 403 with a token that is none.

@@ -1,8 +1,8 @@
-"""The gate between the API server's event loop and what may block: the state store, and folders that are listed.
+"""The gate between the API server's event loop and blocking calls: the state store, and folder listings.
 
-Each call has a thread of its own while it lasts, of a few; others wait, not many and not for long. Whoever can't wait
-any longer is told so, and the thread goes on until its call ends: it counts as taken as long. So a store that hangs
-costs its threads and no more, and everything else of the API server answers as ever.
+Each call has one of a few threads while it lasts; a limited number of others wait for a limited time. A request that
+can't wait any longer gets an error, but its thread counts as taken until its call ends. So a store that hangs costs its
+threads and no more, and the rest of the API server answers as usual.
 
 (`anyio.to_thread` with a limiter would free the place of a thread that was given up, and start one more beside it.)
 """
@@ -29,11 +29,11 @@ _T = TypeVar("_T")
 
 
 class NotInTimeError(StoreUnavailableError):
-    """Raised when a request waited for too long. Its message says nothing of the store: anybody may read it."""
+    """Raised when a request waited for too long. Its message reveals nothing of the store."""
 
 
 class Gate:
-    """Lets a few calls at a time through, each for a while.
+    """Lets a few calls at a time through, each for a limited time.
 
     Args:
         to: what is behind it, for messages.

@@ -1,4 +1,4 @@
-"""The built page: where it lies in the package, and below which addresses the API server has it."""
+"""The built page: where it lies in the package, and its addresses in the API server."""
 
 from __future__ import annotations
 

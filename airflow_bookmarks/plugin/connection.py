@@ -1,4 +1,4 @@
-"""The connection of the page: the hook, with limits that fit a person who waits, opened once for many requests."""
+"""The connection of the page: the hook, with timeouts for interactive use, opened once for many requests."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ class _Hasty:
 
 
 class Opened:
-    """A hook that is opened when it is first asked for, and again after a minute or after an error of the store.
+    """A hook that is opened on first use, and again after a minute or after an error of the store.
 
-    So a connection that was edited, or credentials that ended, need no new start of the API server.
+    So an edited connection, or expired credentials, need no restart of the API server.
 
     Args:
         make: makes the hook.

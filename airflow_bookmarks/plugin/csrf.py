@@ -1,7 +1,8 @@
-"""Origin: a change is asked for by the page itself, and not by another site that a logged-in person happens to visit.
+"""Protect against cross-site requests: only the page itself may request a change, not another site that a user visits.
 
-The login is a cookie, which a browser sends along whoever asks. Browsers say who asks, in headers that no script can
-set; other clients send neither and are let through, as they have no cookie that they were not given.
+The login is a cookie, which a browser sends with requests from any site. Browsers name that site in headers that no
+script can set; other clients send neither header and are let through, because they send only cookies that they were
+given on purpose.
 """
 
 from urllib.parse import urlsplit
@@ -16,7 +17,7 @@ _JSON = "application/json"
 
 
 async def same_origin(request: Request) -> None:
-    """Let a change through that the page asked for, as JSON; a dependency of every route that changes something.
+    """Let a change through that the page requested as JSON; a dependency of every route that changes something.
 
     Raises:
         ForbiddenError: another site asked for it. OptionError: it is not JSON, which a form of another site could send
@@ -35,13 +36,13 @@ async def same_origin(request: Request) -> None:
 
 
 def _own(request: Request) -> set[str]:
-    """Return the hosts by which people see this site: that of the request, and that of Airflow's configuration."""
+    """Return the hosts under which users see this site: that of the request, and that of Airflow's configuration."""
     configured = conf.get("api", "base_url", fallback="") or ""
     return {_without_default_port(request.headers.get("host", "")), _host(configured)} - {""}
 
 
 def _host(url: str) -> str:
-    """Return host and port of an origin, without the scheme: TLS may end at a proxy. Nothing for what is no URL."""
+    """Return host and port of an origin, without the scheme: TLS may end at a proxy. Empty for an invalid URL."""
     try:
         return _without_default_port(urlsplit(url).netloc)
     except ValueError:  # half an IPv6 address
@@ -49,5 +50,5 @@ def _host(url: str) -> str:
 
 
 def _without_default_port(host: str) -> str:
-    """Return a host as browsers write it, who leave the usual port out; proxies may not."""
+    """Return a host as browsers write it, without the default port, which proxies may keep."""
     return host.lower().removesuffix(":443").removesuffix(":80")

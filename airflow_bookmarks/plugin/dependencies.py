@@ -1,4 +1,4 @@
-"""A visit: one request, with who makes it, which job it is about, and how long it may still take."""
+"""A visit: one request with its user, its job, and the time that is left for it."""
 
 import asyncio
 import logging
@@ -47,7 +47,7 @@ Ask = Callable[..., Any]  # an errand: what, the job, and its arguments by name
 
 @dataclass(frozen=True)
 class Backstage:
-    """What all requests share: the connection, the gates to what may block, and what was read a moment ago."""
+    """What all requests share: the connection, the gates to blocking calls, and recently read data."""
 
     opened: Opened = field(default_factory=Opened)
     store: Gate = field(default_factory=lambda: Gate("state store"))
@@ -98,13 +98,13 @@ class Visit:
     asked_for: list[str] = field(default_factory=list)  # the bookmarks that the request is about, once they are found
 
     async def store(self, call: Callable[[BookmarkHook], _T], *, times: int = 1) -> _T:
-        """Ask the store, within the time that is left; `times` as long where many bookmarks are asked for."""
+        """Call the store, within the time that is left; `times` as long for requests about many bookmarks."""
         return await self._through(self.backstage.store, call, more_s=(times - 1) * self.backstage.patience_s)
 
     async def looking(self, call: Callable[[BookmarkHook, Ask], _T], *, is_change: bool = False, times: int = 1) -> _T:
-        """Ask for what may take a look at files: here without one, then by a child, where the deployment allows that.
+        """Do an errand that may read files: here without reading any, then in a child, if the deployment allows that.
 
-        A child is asked as well where more is stored than this process unpacks at a time.
+        A child is also used if more is stored than this process unpacks at a time.
 
         Args:
             call: is given the hook, and what does an errand; it is called again for the child.
@@ -160,7 +160,7 @@ class Visit:
     async def readable_job(self, name: str) -> Owned:
         """Return the job, sharded or not, that has this name, which the user may look at: all of it.
 
-        A job that they may not look at is answered as one that is not there: nobody learns by asking which there are.
+        A job that they may not look at is answered like a missing one, so that requests don't reveal which jobs exist.
 
         Raises:
             JobUnknownError: there is none that they may look at. NameInvalidError: there can't be one.
@@ -181,7 +181,7 @@ class Visit:
         return job
 
     async def sharded_job_of(self, shard: str) -> str | None:
-        """Return the sharded job of which a job is a virtual shard; None where there is none that the user may see."""
+        """Return the sharded job that a job is a virtual shard of; None if there is none that the user may see."""
         whole = sharded_name(shard)
         job = None if whole is None else await self.store(lambda hook: find_sharded(hook.get_conn(), whole))
         if whole is None or job is None or shard not in job.shards:
@@ -189,7 +189,7 @@ class Visit:
         return whole if await self.airflow(lambda: self.person.may_read_each(job.rights)) else None
 
     async def veiled(self, said: str) -> str:
-        """Return what an error says without the names of other jobs that the user may not look at."""
+        """Return the text of an error without the names of other jobs that the user may not look at."""
         if not self.asked_for:
             return said
         try:
@@ -248,7 +248,7 @@ def _with_bookmark(job: Owned) -> Owned:
 
 
 def ask_here(hook: BookmarkHook, what: str, job: str, **arguments: Any) -> Any:
-    """Do an errand in this process, which looks at no file."""
+    """Do an errand in this process, which reads no file."""
     return ERRANDS[what](hook.get_conn(), job, **arguments)
 
 
@@ -259,7 +259,7 @@ def _ask_child(
 
 
 def owned(hook: BookmarkHook, name: str) -> Owned | None:
-    """Return the job that has this name with the DAG of its record, None where there is no such job."""
+    """Return the job that has this name with the DAG of its record; None if there is no such job."""
     store = hook.get_conn()
     key = resolve_name(store, name)
     entry = store.index_entry(key)
@@ -276,7 +276,7 @@ def owned(hook: BookmarkHook, name: str) -> Owned | None:
 
 
 def text(value: object) -> str | None:
-    """Return a value of an item that is text, None for any other."""
+    """Return a value of an item if it is text, else None."""
     return value if isinstance(value, str) else None
 
 

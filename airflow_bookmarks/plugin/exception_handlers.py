@@ -1,4 +1,4 @@
-"""Refusals: what the page is told of an error. A status, the name of the error, and its message; never a traceback."""
+"""Translate errors into refusals for the page: a status, the name of the error, and its message; never a traceback."""
 
 import http
 import logging
@@ -66,7 +66,7 @@ _UNTOLD: Mapping[int, tuple[type[BookmarkError], str]] = {
 
 
 class MovedError(errors.ChangedMeanwhileError):
-    """Raised when a change met another version than the one that was previewed; says what happened in between."""
+    """Raised when a change met another version than the previewed one; says what happened in between."""
 
     def __init__(self, message: str, difference: Difference) -> None:
         super().__init__(message)
@@ -92,7 +92,7 @@ _TOLD_AS: Mapping[type[BookmarkError], type[BookmarkError]] = {
 
 
 def status_of(error: BookmarkError) -> int:
-    """Return the HTTP status that says of what sort an error is."""
+    """Return the HTTP status for an error."""
     if isinstance(error, ForbiddenError):
         return 403
     return next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
@@ -130,7 +130,7 @@ async def _bookmark_error(request: Request, error: Exception) -> JSONResponse:
 
 
 def _tells_of_the_store(error: errors.ShardsLeftError) -> bool:
-    """Whether a shard was refused for what not everybody is told; a child does not say for what it was."""
+    """Whether a shard was refused for a confidential reason; a child does not give its reason."""
     refused: Mapping[str, BookmarkError] | None = vars(error).get("refused")
     return refused is None or any(status_of(each) >= 500 for each in refused.values())
 
@@ -143,7 +143,7 @@ def _untold(status: int, error: BookmarkError) -> Refusal:
 
 
 async def _may_know(request: Request) -> bool:
-    """Whether the user may know where the state lies and what is wrong with it; where nobody can say, no."""
+    """Whether the user may know where the state lies and what is wrong with it; False if that can't be determined."""
     person: Person | None = getattr(request.state, "person", None)
     try:
         return person is not None and await anyio.to_thread.run_sync(person.may_see_the_store)

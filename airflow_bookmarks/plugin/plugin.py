@@ -15,7 +15,7 @@ _NAME = "Bookmarks"
 
 
 def react_app(destination: str) -> dict[str, str]:
-    """Return the page as Airflow's UI is told of it, for one of the places where it can be.
+    """Return the page as an entry for Airflow's UI, for one of the places where it can appear.
 
     The address is relative, so that it holds below a base path. It differs from place to place: Airflow before 3.3.2
     finds nothing in a module that it has already loaded. The version in it makes browsers fetch a new one.
@@ -42,7 +42,7 @@ class BookmarksPlugin(AirflowPlugin):
 
     @cached_property
     def fastapi_apps(self) -> list[Any]:  # type: ignore[override]  # a list to whoever reads it of an instance
-        """The app that the API server mounts; only there it is asked for, and FastAPI imported."""
+        """The app that the API server mounts; only the API server requests it, which imports FastAPI."""
         from airflow_bookmarks.plugin.app import create_bookmarks_app
 
         return [{"app": create_bookmarks_app(), "url_prefix": URL_PREFIX, "name": _NAME}]

@@ -1,7 +1,7 @@
-"""The veil: what an answer about one job says of other jobs, without the names that the user may not see.
+"""Redact answers about one job: hide the names of other jobs that the user may not see.
 
-Whom a job reads and who reads it stand in many places of its record: contexts, plans of runs, what a request would do.
-So it is the whole answer that is gone through, and not each place that is known today.
+The upstreams and consumers of a job appear in many places of its record: contexts, plans of runs, previews of requests.
+So the whole answer is searched, not only the places known today.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _any_of(names: Iterable[str]) -> re.Pattern[str]:
 
 
 def hidden_from(store: BookmarkStore, sight: Sight, jobs: list[str]) -> set[str]:
-    """Return those of some jobs that somebody may not look at."""
+    """Return those of some jobs that a user may not look at."""
     hidden: set[str] = set()
     for start in range(0, len(jobs), MAX_OPERATIONS):
         keys = {store.keys(job).index: job for job in jobs[start : start + MAX_OPERATIONS]}

@@ -23,7 +23,8 @@ ROLES = ("reader", "job", "job-that-rewinds-along", "operator", "admin")
 _TABLE_ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table/[A-Za-z0-9_.-]{3,255}")
 
 
-# What each role needs of the objects under state_uri. Whoever runs, or changes a position, may have to put some.
+# What each role needs of the objects under state_uri. A role that runs jobs, or changes a position, may have to put
+# some.
 _OBJECT_ACTIONS = {
     "reader": ["s3:GetObject"],
     "admin": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"],
@@ -31,7 +32,7 @@ _OBJECT_ACTIONS = {
 _OF_WRITERS = ["s3:GetObject", "s3:PutObject"]
 
 
-# What each role needs of the key that encrypts the table. DynamoDB asks for it in the name of whoever asks DynamoDB.
+# What each role needs of the key that encrypts the table. DynamoDB uses it in the name of its caller.
 _READING_BY_KEY = ["kms:Decrypt", "kms:DescribeKey"]
 _WRITING_BY_KEY = [*_READING_BY_KEY, "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"]
 _KEY_ACTIONS = {"reader": _READING_BY_KEY, "admin": ["kms:CreateGrant", *_WRITING_BY_KEY]}

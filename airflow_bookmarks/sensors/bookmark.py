@@ -1,4 +1,4 @@
-"""The sensor: waits for what another job has published. On the state itself, never on task success or events."""
+"""The sensor: waits for what another job has published. It evaluates the state itself, never task success or events."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.rules.condition import Condition
 
 _CONDITIONS = ("consumer", "run_number", "upstream_dag_run_id", "upstream_logical_date", "watermark")
-# The trigger ends the wait itself, and says where the job stood. Airflow ends it only where no triggerer works.
+# The trigger ends the wait itself, and says where the job stood. Airflow ends it only if no triggerer works.
 _TRIGGERER_SLACK = timedelta(minutes=5)
 
 
@@ -117,7 +117,7 @@ class BookmarkSensor(BaseSensorOperator):
             raise OptionError(
                 f"watermark_ctx={watermark_ctx!r} is given without a watermark. Give one, or leave it out."
             )
-        # By name: one that is there, and rendered to None, is not one that was left out.
+        # By name: an argument that rendered to None is not the same as one that was left out.
         self._condition_name, self._has_ctx = (given[0] if given else None), watermark_ctx is not None
         check_interval(poll_interval)
         self._waits_for = ""
@@ -152,7 +152,7 @@ class BookmarkSensor(BaseSensorOperator):
             wait = self._wait(context["ti"].run_id)
             answer = self._look(context)
         except StoreUnavailableError as error:
-            # The poller outlasts that, so whoever begins to wait just now need not fail.
+            # The poller outlasts that, so a wait that begins just now need not fail.
             self.log.warning("bookmark sensor: it waits, though the store did not answer: %s", error)
         except BookmarkError as error:
             raise self._failure(error) from error
@@ -179,11 +179,11 @@ class BookmarkSensor(BaseSensorOperator):
                 raise AirflowSensorTimeout(f"Sensor has timed out; it waited for {self.timeout} seconds. {standing}")
             case {"status": "failed", "error": error, "standing": standing}:
                 raise self._failure(_error_of(error, standing))
-        # As a trigger of another version of this package may put it. What the state says, all of them understand.
+        # As written by a trigger of another version of this package. All versions understand the state.
         return self._after_silence(context, TaskDeferralError(f"its trigger has fired {event!r}, which is no event"))
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
-        """Go on after the wait in the triggerer; where its trigger did not end it, look and say where it stands."""
+        """Go on after the wait in the triggerer; if its trigger did not end it, evaluate it and say where it stands."""
         try:
             return super().resume_execution(next_method, next_kwargs, context)
         except (AirflowSensorTimeout, AirflowSkipException, TaskDeferralError) as error:
@@ -192,7 +192,7 @@ class BookmarkSensor(BaseSensorOperator):
             return self._after_silence(context, error)
 
     def _after_silence(self, context: Context, silence: Exception) -> Any:
-        """End a wait that no event of its trigger has ended: by what is there, else as `silence` says."""
+        """End a wait that no event of its trigger has ended: by the present state, else as `silence` says."""
         try:
             answer = self._look(context)
         except BookmarkError as error:
@@ -205,7 +205,7 @@ class BookmarkSensor(BaseSensorOperator):
         # As the other modes do: a sensor that never fails is skipped.
         return AirflowSkipException(str(error)) if self.never_fail else error
 
-    # ---- looking
+    # ---- evaluating
 
     def _look(self, context: Context) -> WaitAnswer:
         wait = self._wait(context["ti"].run_id)

@@ -1,4 +1,4 @@
-"""What a run is told, by the script and by the operator: each thing in one of the two, or the same in both."""
+"""Combine the arguments of a run from script and operator: each is given in one of the two, or equally in both."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Arguments:
         manifest_uri: str | None,
         on_unused: OnUnused | None,
     ) -> Arguments:
-        """Put together what the script gives and what travelled here in `settings`; the store is opened last.
+        """Combine what the script gives with what arrived in `settings`; the store is opened last.
 
         Raises:
             OptionError: an unknown or contradictory argument or setting; nothing was read or changed.
@@ -201,7 +201,7 @@ def _open(given: str | BookmarkStore | None, travelled: str | None, state_uri: s
 
 
 def _is_of(store: BookmarkStore, uri: str) -> bool:
-    """Whether an open store is the one that a URI names; not where nobody can tell."""
+    """Whether an open store is the one that a URI names; False if that can't be determined."""
     return store.address is not None and replace(store.address, create=False) == replace(
         StoreAddress.parse(uri), create=False
     )

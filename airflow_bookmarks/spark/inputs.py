@@ -1,4 +1,4 @@
-"""What a run reads, as far as its outputs have to keep out of it, and as its operator has declared it."""
+"""The inputs of a run: outputs must not overlap them, and the operator may have declared them."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ class Inputs(Guarded):
 
     @guarded
     def until(self, key: str, given: int | None) -> int | None:
-        """Return up to which run an upstream is to be read: what the script says, else the operator; None: no bound.
+        """Return the last upstream run to read: what the script says, else the operator; None: no limit.
 
         Raises:
             OptionError: both say it, and not the same.
@@ -233,7 +233,7 @@ class Inputs(Guarded):
 
     @guarded
     def check_upstream(self, job: str) -> None:
-        """Make sure that an upstream that is read is one that the operator declared, if it declared any.
+        """Make sure that an upstream that is read was declared by the operator, if it declared any.
 
         Raises:
             OptionError: it is not.
@@ -260,7 +260,7 @@ def _reads(place: ScanRoot, target: str, options: FileOptions) -> bool:
 
 
 def _lies_in(place: ScanRoot, folder: str) -> bool:
-    """Whether a folder holds what is read from a place, by whatever spelling."""
+    """Whether a folder holds what is read from a place, in whatever spelling."""
     return place.lies_in(respelled(folder, place.root)) or ScanRoot(respelled(place.root, folder)).lies_in(folder)
 
 

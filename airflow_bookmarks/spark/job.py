@@ -1,4 +1,4 @@
-"""`BookmarkedJob`: what a PySpark script sees of the bookmark."""
+"""`BookmarkedJob`: the interface of the bookmark for PySpark scripts."""
 
 from __future__ import annotations
 
@@ -277,7 +277,7 @@ class BookmarkedJob:
         return self._run
 
     def _leave(self) -> None:
-        """Give the job back, if it is held for a batch that nobody begins."""
+        """Give the job back if it is held for a batch that never begins."""
         for run in (self._previous, self._run):
             if run is not None:
                 run.leave()
@@ -322,7 +322,7 @@ class BookmarkedJob:
             self._prepare_manifests(self._run)
             self._prepare_session()
         except BaseException as error:
-            self.abort(cause_of(error))  # the `with` block is not entered, so nobody else would
+            self.abort(cause_of(error))  # the `with` block is not entered, so nothing else would
             raise
         return self
 
@@ -705,7 +705,7 @@ class BookmarkedJob:
         """
         return self.active_run.state(name)
 
-    # ---- looking
+    # ---- reading
 
     @property
     def spark(self) -> SparkSession:
@@ -722,7 +722,7 @@ class BookmarkedJob:
         return self._spark
 
     @property
-    def readStream(self) -> NoReturn:  # by Spark's name, for whoever looks for it
+    def readStream(self) -> NoReturn:  # by Spark's name, for users who look for it
         """Refuse a Spark stream.
 
         Raises:
@@ -812,7 +812,7 @@ class BookmarkedJob:
     # ---- for reader and writer
 
     def _check_spark(self) -> None:
-        """Fail by our own error, not by that of an import, where there is no Spark."""
+        """Raise an error of this package instead of an ImportError if there is no Spark."""
         _ = self.spark
 
     @property
@@ -862,7 +862,7 @@ def _settings(spark: SparkSession | None) -> Settings:
 
 
 def _show_log() -> None:
-    """Send our log lines to stderr where nobody configured logging: spark-submit does not."""
+    """Send our log lines to stderr if logging is not configured, because spark-submit does not."""
     ours = logging.getLogger("airflow_bookmarks")
     if not ours.handlers and not logging.getLogger().handlers:
         handler = logging.StreamHandler(sys.stderr)

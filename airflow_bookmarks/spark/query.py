@@ -1,4 +1,4 @@
-"""What Spark says of a query before it runs: which frames it reads, and whether it reads them to their end."""
+"""Analyse a query before Spark runs it: which frames it reads, and whether it reads them to their end."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _TO_THE_END = frozenset((
     "Project", "Filter", "Relation", "CollectMetrics", "Join", "Union", "Aggregate", "Window", "Expand", "Generate",
     "LocalRelation", "Range", "LogicalRDD", "InMemoryRelation", "BatchEvalPython", "ArrowEvalPython", "Sort",
     "Repartition", "RepartitionByExpression", "RebalancePartitions",
-    # What a cache holds is told as Spark runs it.
+    # What a cache holds is counted as Spark runs it.
     "FileScan", "Scan", "ColumnarToRow", "LocalTableScan", "AdaptiveSparkPlan", "Exchange", "BroadcastExchange",
     "ReusedExchange", "AQEShuffleRead", "HashAggregate", "ObjectHashAggregate", "SortAggregate", "BroadcastHashJoin",
     "SortMergeJoin", "ShuffledHashJoin", "BroadcastNestedLoopJoin",
 ))  # fmt: skip
-# They look at their input once to cut it, and read it again; a cache may lose a part of it, and make it again.
+# They read their input once to split it, and then again; a cache may lose a part of it, and compute it again.
 _MORE_THAN_ONCE = frozenset(("Sort", "RepartitionByExpression", "RebalancePartitions", "InMemoryRelation"))
 
 

@@ -1,4 +1,4 @@
-"""What a script says of one read, besides what Spark's own reader takes, and what one run of a loop reads of it."""
+"""The options of one read beyond those of Spark's own reader, and what the runs of a loop share."""
 
 from __future__ import annotations
 
@@ -89,14 +89,14 @@ class ReadShare:
 
 
 class Batches:
-    """What the runs of one loop share: its bound, and what is left of each context since the first batch has looked."""
+    """What the runs of one loop share: its bound, and what is left of each context since the first batch listed it."""
 
     def __init__(self, bound: Bound) -> None:
         self._bound = bound
         self._backlogs: dict[str, Backlog] = {}
 
     def bounded(self, options: FileOptions) -> FileOptions:
-        """Return the options of a context with its own bound, where it gives any, else with that of the loop."""
+        """Return the options of a context with its own bound, if it gives any, else with that of the loop."""
         return options if options.bound.is_given else replace(options, bound=self._bound)
 
     def backlog(self, ctx: str) -> Backlog:

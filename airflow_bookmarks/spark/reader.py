@@ -1,4 +1,4 @@
-"""`job.read(ctx)`: Spark's DataFrameReader, by the same names, for what is new."""
+"""`job.read(ctx)`: an interface like Spark's DataFrameReader, which reads only what is new."""
 
 from __future__ import annotations
 
@@ -303,7 +303,7 @@ class BookmarkedReader(ByFormat):
         self._unseen = unseen
 
     def _check_can_judge(self, fmt: Format) -> None:
-        """Make sure that it can be said of each file whether it can be parsed.
+        """Make sure that each file can be checked for whether it can be parsed.
 
         Raises:
             OptionError: Spark would take the columns from whichever file comes first, or drop what does not fit.
@@ -430,7 +430,7 @@ class BookmarkedReader(ByFormat):
             set_option(options, key, value)
         name = self._format or (entry.facts["format"] if entry else "parquet")
         check_format(self._job.spark, name, self._label)
-        # The types are in the schema; that there are names only says that the paths carry partitions.
+        # The types are in the schema; names alone only say that the paths carry partitions.
         plan_of_names = plan.with_partition_types(dict.fromkeys(partitions, "string"))
         fmt = Format(self._label, name, options, as_read(schema) if name == "avro" and schema is not None else schema)
         frame = read_plan(
@@ -476,7 +476,7 @@ class BookmarkedReader(ByFormat):
             on_rewind=self._wanted.on_upstream_rewind,
             until=bound,
             bound=self._files.bound,
-            # A reset reads all with the newest columns, and who gives columns with these.
+            # A reset reads everything with the newest columns; a user-given schema fixes the columns.
             alike="columns" if self._schema is None and self._files.on_schema_change != "reset" else "layout",
             fold=case_rule(self._job.spark),
         )

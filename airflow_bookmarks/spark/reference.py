@@ -1,4 +1,4 @@
-"""`job.reference(name)`: a lookup that is read once for all batches of a loop, and is no part of the bookmark."""
+"""`job.reference(name)`: a lookup that is read once for all batches of a loop, and is not part of the bookmark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the runtime needs of a Spark session, through its public API: its kind, its conf, its versions."""
+"""Access to a Spark session through its public API: its kind, its conf, its versions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _AT_LAST_S = 20.0
 
 
 def active_session(spark: SparkSession | None) -> SparkSession | None:
-    """Return the given session, or the active one; None where there is none. S3 and HDFS are reached as it says.
+    """Return the given session, or the active one; None if there is none. S3 and HDFS are reached as its conf says.
 
     Raises:
         OptionError: what its conf says of S3 or HDFS is unknown or contradicts itself.
@@ -140,7 +140,7 @@ class RowCount:
     """Counts the rows of a frame while an action of the user runs it (`DataFrame.observe`), at no extra pass.
 
     With `watermark` it also finds the greatest value of that column. Of the actions that run the frame, a classic
-    session tells what the first has read, and Spark Connect what the last has.
+    session reports what the first has read, and Spark Connect what the last has.
     """
 
     def __init__(self, watermark: WatermarkColumn | None = None, name: str | None = None) -> None:
@@ -190,8 +190,8 @@ class RowCount:
 
     def _answer(self) -> Mapping[str, Any]:
         if self._session is not None and not self._has_ended(_SOON_S):
-            # Classic sessions tell counts in the order in which actions ended. So one of our own, made now, is told
-            # after all others: what is not there by then never comes.
+            # Classic sessions report counts in the order in which actions ended. So one of our own, made now, is
+            # reported after all others: what is not there by then never comes.
             last = RowCount()
             last.of(self._session.range(1)).collect()
             last._has_ended(_AT_LAST_S)

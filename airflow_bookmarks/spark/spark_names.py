@@ -1,4 +1,4 @@
-"""Names of Spark's readers and writers: its positional arguments, and what to say where one has no meaning here."""
+"""The names of Spark's readers and writers: positional arguments, and errors for names that have no meaning here."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WRITES = frozenset(
 _OF_STREAMS = "it is an option of a stream and would have no effect here"
 _OF_TABLES = "it is an option of a table format and would have no effect on files"
 
-# Options that Spark takes for files without a word, and that change nothing.
+# Options that Spark accepts for files silently, and that change nothing.
 WITHOUT_EFFECT: Mapping[str, str] = {
     **dict.fromkeys(
         (

@@ -1,4 +1,4 @@
-"""Use: what the actions of a session have read of the frames of a run, and how much of each.
+"""Track use: what the actions of a session have read of the frames of a run, and how much of each.
 
 Spark tells by public means only what an observation (`DataFrame.observe`) has seen, and of a classic session only
 during the first action. So a frame that has to be known carries two of them:
@@ -121,7 +121,7 @@ class ObservedFrame:
         greatest = [] if self.column is None else [self.column.observed().alias("greatest")]
         try:
             row = self._planned.agg(F.count(F.lit(1)).alias("rows"), *greatest).collect()[0]
-        except SPARK_ERRORS as error:  # a file that went since, which the commit looks at as well
+        except SPARK_ERRORS as error:  # a file that is gone since, which the commit checks too
             log.warning("bookmark: what was planned can't be counted: %s", in_lines(cause_of(error)))
             return None
         return Reading(int(row["rows"]), None if self.column is None else self.column.text(row["greatest"]))

@@ -1,4 +1,4 @@
-"""The watermark of a column in Spark: which columns can be one, how their greatest value is observed, and read."""
+"""The watermark of a column in Spark: which columns qualify, and how the greatest value is observed and read."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class WatermarkColumn:
         return (F.unix_micros(greatest) if isinstance(self.type, TimestampType) else greatest).cast("string")
 
     def text(self, observed: str | None) -> str | None:
-        """Return what was observed as a watermark; None where there was no value, or no watermark can say it."""
+        """Return what was observed as a watermark; None if there was no value, or no watermark can express it."""
         if observed is None:
             return None
         if isinstance(self.type, TimestampType):

@@ -1,4 +1,4 @@
-"""`job.write(df, name)`: Spark's DataFrameWriter, by the same names, into a managed sink."""
+"""`job.write(df, name)`: an interface like Spark's DataFrameWriter, which writes into a managed sink."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ class BookmarkedWriter:
         for loss in sink.losses(schema):
             log.warning("bookmark %s: output %r as %s, %s", self._job.name, self._name, self._format, loss)
         folder = run.place(self._name, sink.place(schema))
-        # Where nothing is new, whether there are rows decides what becomes of them; and what is new may be read later.
+        # If nothing is new, the presence of rows decides what becomes of them; and new input may be read later.
         without_input = self._job.uses.is_without_input(self._frame)
         count_rows = self._count_rows or not run.has_input or without_input
         with self._job.uses.of_write(self._frame):
@@ -256,7 +256,7 @@ class BookmarkedWriter:
         self._save_as("orc", path, values, options)
 
     def xml(self, path: str, *values: Any, **options: Any) -> None:
-        """Stage as XML, one element for each row, with the name that `rowTag` says.
+        """Stage as XML, one element for each row, named by `rowTag`.
 
         Arguments are as of Spark's writer; see `save`.
         """

@@ -1,4 +1,4 @@
-"""What users test their own bookmarked jobs with: `docs/getting-started/testing.md` shows it on a whole job.
+"""Test tools for users' own bookmarked jobs: `docs/getting-started/testing.md` shows them on a whole job.
 
     memory     an empty store in memory, for one test
     fixtures   the same as a pytest fixture: pytest_plugins = ["airflow_bookmarks.testing.fixtures"]

@@ -1,4 +1,4 @@
-"""What arrives at the input of a job before a run, of whatever kind that input is."""
+"""The arrivals at the input of a job before a run, of any kind of input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A driver that dies at a point of the protocol: control leaves the job at once, and its store no longer answers."""
+"""Simulate a driver that dies at a point of the protocol: control leaves the job, and its store stops answering."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class SimulatedCrash(BaseException):
     """Raised in a job that is to die at `point`.
 
-    It is no Exception, so a script that handles all errors of its own dies as well.
+    It is not an Exception, so a script that handles all errors of its own dies too.
     """
 
     def __init__(self, point: Failpoint) -> None:

@@ -1,4 +1,4 @@
-"""The store as one driver has it: it notes what that plans, commits and publishes, and dies where the test says."""
+"""The store of one driver under test: it records plans, commits and publishes, and dies where the test says."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class DriverStore(EnvironmentStore):
             ascii_names=store.ascii_names,
         )
         self.address = store.address
-        # A dead driver renews no lease, and nobody waits for the end of that which it has left.
+        # A dead driver renews no lease, and no test waits for the end of the one that it has left.
         lease_time = LEASE_TIME if crash_at is None else timedelta(0)
         self.environment = RunEnvironment(
             clock=store.now, start_thread=lambda renew: None, at=self._at, lease_time=lease_time

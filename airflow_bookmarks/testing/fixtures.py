@@ -1,4 +1,4 @@
-"""Fixtures for pytest, which a project opts in to.
+"""Fixtures for pytest, for projects that opt in.
 
 Example, in the project's topmost conftest.py:
     pytest_plugins = ["airflow_bookmarks.testing.fixtures"]

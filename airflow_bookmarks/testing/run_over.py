@@ -1,4 +1,4 @@
-"""Running a job over what arrives: once for each arrival, and once more after a crash."""
+"""Run a job over arrivals: once for each, and once more after a crash."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OnError: TypeAlias = Literal["raise", "keep"]
 
 @dataclass(frozen=True, slots=True)
 class RunSetup:
-    """What a job function is given for one run.
+    """What a job function gets for one run.
 
     Args:
         store: for `BookmarkedJob(..., store=...)`: bookmarks of the test's store, for this run alone.
@@ -122,7 +122,7 @@ def run_over(
 
 @dataclass(slots=True)
 class _Stage:
-    """One call of `run_over`, as far as it has come."""
+    """One call of `run_over`, in progress."""
 
     job_function: JobFunction
     store: BookmarkStore

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
 MET, TIMED_OUT, FAILED = "met", "timed_out", "failed"
-SILENCE_S = 30.0  # how long past the deadline an answer of the store is waited for
+SILENCE_S = 30.0  # how long past the deadline to wait for an answer of the store
 
 
 class BookmarkTrigger(BaseTrigger):
@@ -82,7 +82,7 @@ class BookmarkTrigger(BaseTrigger):
         if self.deadline is None:
             return await waiter.next()
         try:
-            # A wait that is satisfied is never timed out, however late it is looked at: hence the time beyond.
+            # A satisfied wait never times out, however late it is evaluated: hence the extra time.
             return await asyncio.wait_for(waiter.next(), max(0.0, self._left_s()) + SILENCE_S)
         except TimeoutError:
             return None

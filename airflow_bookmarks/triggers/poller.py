@@ -1,4 +1,4 @@
-"""The poller: one in each triggerer process for each connection, which looks for all who wait.
+"""The poller: one in each triggerer process for each connection, which evaluates all waits together.
 
 trigger 1 --+                        +--> every 2 to 4 s, in a thread:
 trigger 2 --+--> waiters --> poller -+    evaluate(store, all waits), a few requests
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 POLL_INTERVAL_S = 2.0
-LONGEST_PAUSE_S = 60.0  # between looks while the store does not answer
+LONGEST_PAUSE_S = 60.0  # between polls while the store does not answer
 
 log = logging.getLogger(__name__)
 
 
 def check_interval(seconds: float) -> float:
-    """Return the seconds if one can pause for so long between two looks.
+    """Return the seconds if they are a valid pause between two polls.
 
     Raises:
         OptionError: they are not above 0, or without end.
@@ -45,7 +45,7 @@ def check_interval(seconds: float) -> float:
 
 
 class Waiter:
-    """Somebody who waits: what for, and the newest answer to that. `outage` says that there is none just now."""
+    """One waiter: its wait, and the newest answer to it. `outage` says that there is none just now."""
 
     def __init__(self, wait: Wait, poll_interval_s: float) -> None:
         self.wait = wait
@@ -56,7 +56,7 @@ class Waiter:
         self._news = asyncio.Event()
 
     def go_on(self, wait: Wait) -> None:
-        """Wait for something else from now on; what was answered before, or is being looked at, is dropped."""
+        """Wait for something else from now on; earlier answers, and a poll in progress, are dropped."""
         self.wait = wait
         self._answer = None
         self._news.clear()
@@ -94,9 +94,9 @@ class Waiter:
 class Poller:
     """Looks for all of its waiters, again and again; it begins with the first of them and ends after the last.
 
-    A look is one batched evaluation in a thread, so that the event loop never blocks. Between two looks it pauses for
-    1 to 2 times the shortest interval that a waiter asks for: triggerers that started together spread. While the store
-    does not answer, pauses double up to a minute, and nobody's wait ends.
+    A poll is one batched evaluation in a thread, so that the event loop never blocks. Between two polls it pauses for 1
+    to 2 times the shortest interval that a waiter asks for, so that triggerers that started together spread. While the
+    store does not answer, pauses double up to a minute, and no wait ends.
 
     Args:
         open_store: opens the store; called in a thread, when the first waiter comes.
@@ -138,7 +138,7 @@ class Poller:
                 self._nobody.set()
 
     async def ended(self) -> None:
-        """Wait until the poller has ended, which it does when nobody waits."""
+        """Wait until the poller has ended, which it does when no waiter is left."""
         if self._task is not None:
             await self._task
 
@@ -149,7 +149,7 @@ class Poller:
                 failed_looks = 0 if await self._look() else failed_looks + 1
                 await self._pause(failed_looks)
         finally:
-            # Before anything is awaited again: whoever comes now begins anew, with another store.
+            # Before anything is awaited again: a later waiter begins anew, with another store.
             self._task = None
             self.on_end()
         store, self._store = self._store, None
@@ -185,7 +185,7 @@ class Poller:
         return evaluate(self._store, waits, self._memory)
 
     async def _pause(self, failed_looks: int) -> None:
-        """Pause until the next look is due, or nobody waits."""
+        """Pause until the next poll is due, or no waiter is left."""
         if not self._waiters:
             return
         interval_s = min(waiter.poll_interval_s for waiter in self._waiters)
@@ -203,9 +203,9 @@ _POLLERS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Poller]] = Weak
 
 
 def poller_of(conn_id: str, open_store: Callable[[], BookmarkStore] | None = None) -> Poller:
-    """Return the poller that all who wait behind one Airflow connection share, in this event loop.
+    """Return the poller that all waiters on one Airflow connection share, in this event loop.
 
-    A connection that is changed meanwhile is noticed when nobody waits any more, and at the triggerer's next start.
+    A change of the connection takes effect when no waiter is left, and at the triggerer's next start.
 
     Args:
         open_store: opens the store otherwise than by the connection; counts for whoever asks first.

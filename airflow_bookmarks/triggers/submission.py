@@ -28,12 +28,13 @@ class Fence:
     attempt: int
 
     def put(self) -> None:
-        """Fence the try: its driver, if it still lives, can't plan, commit or mark any more."""
+        """Fence the try: if its driver is still alive, it can't plan, commit or mark any more."""
         BookmarkHook(self.bookmarks_conn_id).open_store().fence(self.job, self.run_id, self.attempt)
 
 
 class SubmissionTrigger(BaseTrigger):
-    """Wait as the provider's trigger does; when somebody ends the deferred task, stop Spark as it does, and fence.
+    """Wait as the provider's trigger does; if the deferred task is ended from outside, stop Spark as it does, and
+    fence.
 
     The operator's `on_kill` is not called for a task that is deferred: the trigger's is, from Airflow 3.3 on. Where
     it is not, the next try of the task takes the job over and fences this one.
@@ -81,7 +82,7 @@ class SubmissionTrigger(BaseTrigger):
     def _inner(self) -> BaseTrigger:
         module, _, name = self.classpath.rpartition(".")
         trigger: BaseTrigger = getattr(import_module(module), name)(**self.arguments)
-        # What the triggerer has set on this one by now: some look at their task before they stop anything.
+        # What the triggerer has set on this one by now: some check their task before they stop anything.
         trigger.task_instance = self.task_instance
         trigger.trigger_id = self.trigger_id
         return trigger

@@ -1,4 +1,4 @@
-"""The watcher: an asset event each time that a job has published something new, from whichever deployment."""
+"""The watcher: emits an asset event each time that a job has published something new, in whichever deployment."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class BookmarkWatcher(BaseEventTrigger):
                     yield TriggerEvent(_payload(standing))  # type: ignore[no-untyped-call]
                 elif cursor.run_number is not None:
                     continue
-                # After the event: whoever ends in between repeats it, and loses none.
+                # After the event: a crash in between repeats it, and loses none.
                 cursor = standing.now
                 await self._keep(cursor)
                 waiter.go_on(self._wait(cursor))

@@ -108,7 +108,8 @@ def list_pages(fetch: Fetch, prefix: str, connections: int, keep: Callable[[Page
         connections: how many requests go at a time, at most.
         keep: is given each page once, in any order, by the calling thread; each key comes in one of them.
 
-    Raises: Exception: what `fetch` raised; a partly failed listing is not returned.
+    Raises:
+        Exception: what `fetch` raised; a partly failed listing is not returned.
     """
     first = _Stretch[_T](prefix, "", None)
     pages_alone = 0

@@ -209,7 +209,8 @@ def check_seen_owner(
 def check_change(store: BookmarkStore, job: str, change: Change, *, reason: str) -> list[str]:
     """Make sure that a share, unshare or hand-over of a job, given by its key, could be made now.
 
-    Returns: Its virtual shards; none if it is whole.
+    Returns:
+        Its virtual shards; none if it is whole.
 
     Raises:
         As `share` and `hand_over`.

@@ -1,1 +1,1 @@
-"""What all operators share: one try of a task with a bookmark, whatever submits it."""
+"""The common part of all operators: one try of a task with a bookmark, however it is submitted."""

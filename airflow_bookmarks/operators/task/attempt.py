@@ -1,4 +1,4 @@
-"""One try of a task, as the bookmark sees it: what the worker decides and does, without Spark."""
+"""One try of a task from the bookmark's point of view: what the worker decides and does, without Spark."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try of a task, as the bookmark sees it. All of it is done by the worker, without Spark.
+    """One try of a task from the bookmark's point of view. The worker does all of it, without Spark.
 
     Clearing a task begins a new series of tries, and what an earlier one finished does not count for it. A series is
     told by `caller.series`, Airflow's `max_tries`, which a clear raises and a retry leaves. `first` is the number of
@@ -58,7 +58,7 @@ class Attempt:
         return self.caller.attempt > (self.first if self.caller.series is None else 1)
 
     def finish_earlier(self) -> Summary | None:
-        """Publish what an earlier try of this series committed; None where it left nothing, and Spark has to run."""
+        """Publish what an earlier try of this series committed; None if it left nothing, and Spark has to run."""
         if not self.is_retry:
             return None
         state, seen = outcome(self.store, self.job, self.caller.run_id)
@@ -70,8 +70,8 @@ class Attempt:
     def cleared(self, on_clear: OnClear) -> tuple[int | None, Summary | None]:
         """Say what becomes of a try whose execution has finished before: the run to replay, or the summary to return.
 
-        Both are None where there is nothing to replay: it is the first time, or what it made was undone since, or what
-        it read of an upstream was replayed or undone.
+        Both are None if there is nothing to replay: it is the first time, or its result was undone since, or what it
+        read of an upstream was replayed or undone.
 
         Raises:
             ChangeRefusedError: `on_clear` is "fail", or the execution made several runs.
@@ -180,7 +180,7 @@ class Attempt:
         return None
 
     def fence(self, store: BookmarkStore) -> None:
-        """Fence this try: its driver, if it still lives, can't plan, commit or mark any more."""
+        """Fence this try: if its driver is still alive, it can't plan, commit or mark any more."""
         held = store.fence(self.job, self.caller.run_id, self.caller.attempt)
         log.info(
             "bookmark %s: try %d of %r is fenced%s",

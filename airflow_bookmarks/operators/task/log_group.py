@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 @contextmanager
 def log_group(title: str) -> Iterator[None]:
-    """Fold what the block logs under `title`. What it raises is logged after the group, and so stays in sight."""
+    """Fold what the block logs under `title`. An exception is logged after the group, and so stays visible."""
     log.info("::group::%s", title)
     try:
         yield

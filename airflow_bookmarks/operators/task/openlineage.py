@@ -1,6 +1,6 @@
-"""What a finished task tells OpenLineage: its input and output datasets, with the window that was read.
+"""Report the input and output datasets of a finished task to OpenLineage, with the window that was read.
 
-Imported only where Airflow's OpenLineage provider asks for it. Dataset names follow the OpenLineage naming spec.
+Imported only when Airflow's OpenLineage provider asks for it. Dataset names follow the OpenLineage naming spec.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _input(of: Lineage, read: ReadDataset, location: str) -> InputDataset:
         until=None if read.until is None else str(read.until),
     )
     facets: dict[str, InputDatasetFacet] = {WINDOW_FACET: window}
-    if len(read.locations) == 1:  # of several, nobody counted what came from which
+    if len(read.locations) == 1:  # the rows of several inputs were not counted separately
         facets["inputStatistics"] = input_statistics_input_dataset.InputStatisticsInputDatasetFacet(
             rowCount=read.rows, size=read.bytes, fileCount=read.files
         )

@@ -1,4 +1,4 @@
-"""What submitters have in common whose driver runs on another machine: how the runtime gets there, and waiting."""
+"""The common part of submitters whose driver runs on another machine: shipping the runtime, and waiting."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class RemoteSubmission(BookmarkedSubmission):
     """The base of submitters whose driver runs elsewhere: in a cluster, behind a REST API.
 
-    Its machine does not see this worker's files. So the store is one that both reach, and the runtime lies where the
-    cluster can read it: `runtime_uri` names it, or the image has the package and `ship_runtime` is False. No credential
-    travels: the driver has an identity of its own.
+    Its machine does not see this worker's files. So the store has to be reachable from both, and the runtime lies where
+    the cluster can read it: `runtime_uri` names it, or the image has the package and `ship_runtime` is False. No
+    credential is sent: the driver has an identity of its own.
 
     Args:
         runtime_uri: where the zip of the runtime lies, as the cluster reads it (`s3://bucket/airflow_bookmarks.zip`).
@@ -60,7 +60,7 @@ class RemoteSubmission(BookmarkedSubmission):
         texts = {str(key): str(value) for key, value in conf.items()}
         return self.submit_remotely(context, texts, self.runtime_uri if self.ship_runtime else None)
 
-    # ---- what a submitter says
+    # ---- for subclasses
 
     def submit_remotely(self, context: Context, conf: Mapping[str, str], runtime_uri: str | None) -> Any:
         """Submit with `conf` and, if it is to be shipped, the runtime at `runtime_uri`; wait for the end, or defer."""

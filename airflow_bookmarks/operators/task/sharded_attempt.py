@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ShardedAttempt:
-    """One try of a task with a share of a sharded job; what `Attempt` is for a job that is whole."""
+    """One try of a task with a share of a sharded job; the counterpart of `Attempt` for a whole job."""
 
     whole: Attempt
     share: ShardShare
@@ -130,7 +130,7 @@ class ShardedAttempt:
         return None
 
     def fence(self, store: BookmarkStore) -> None:
-        """Fence this try for each of its shards: its driver, if it still lives, can't commit any more."""
+        """Fence this try for each of its shards: if its driver is still alive, it can't commit any more."""
         for part in self.parts:
             part.fence(store)
 
@@ -147,7 +147,7 @@ class ShardedAttempt:
         return finish(self.store, part.job, self.caller, self.machine)
 
     def _finished_before(self, part: Attempt) -> Summary | None:
-        """Return what this task did for a shard before it was cleared; what this series of tries did is none of it."""
+        """Return what this task did for a shard before it was cleared, without what this series of tries did."""
         execution = self.store.execution(part.job, self.caller.run_id)
         if execution is None or part.has_begun(execution):
             return None

@@ -1,7 +1,7 @@
-"""The part of an operator that has to do with bookmarks: what a DAG file says, checked when it is read.
+"""The bookmark part of an operator: its arguments, checked when the DAG file is parsed.
 
-What a worker does with it is in `task_try`, which is imported when a task runs: it takes the lifecycle and numpy, and a
-DAG processor, which reads every file again and again, needs neither.
+The worker's part is in `task_try`, which is imported when a task runs: it needs the lifecycle and numpy, and a DAG
+processor, which parses every file again and again, needs neither.
 """
 
 from __future__ import annotations
@@ -165,14 +165,14 @@ class BookmarkedSubmission(BaseOperator):
         self.wish().check_literals()
         self.check_literal_conf()
 
-    # ---- what a submitter says
+    # ---- for subclasses
 
     def user_conf(self) -> Any:
         """Return the Spark conf that the user gave: a mapping, None, or a template that is not rendered yet."""
         return getattr(self, "conf", None)
 
     def check_literal_conf(self) -> None:
-        """Check the conf as far as it is there when the DAG file is read.
+        """Check the parts of the conf that are known when the DAG file is parsed.
 
         Raises:
             OptionError: it sets what the operator sets.
@@ -241,7 +241,7 @@ class BookmarkedSubmission(BaseOperator):
         try:
             super().on_kill()
         finally:
-            if self._task is not None:  # else it has not got as far as Spark
+            if self._task is not None:  # otherwise it has not got as far as Spark
                 self._task.fence()
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
@@ -253,7 +253,7 @@ class BookmarkedSubmission(BaseOperator):
     # ---- what a try asks
 
     def wish(self) -> Wish:
-        """Return what the task says of its bookmark; templates as far as they are rendered."""
+        """Return the task's bookmark arguments, with templates as far as they are rendered."""
         return Wish(
             job=self.bookmark_job,
             option=self.bookmark_option,

@@ -1,4 +1,4 @@
-"""The arguments of spark-submit, where a service takes them as a list: steps of EMR, tasks of Databricks."""
+"""Parse the arguments of spark-submit where a service takes them as a list: steps of EMR, tasks of Databricks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PY_FILES_CONF = "spark.submit.pyFiles"
 
 @dataclass(frozen=True, slots=True)
 class SubmitArguments:
-    """Options with their values, then the application with its own arguments, which are nobody else's business."""
+    """Options with their values, then the application with its own arguments, which are left alone."""
 
     options: tuple[tuple[str, ...], ...]
     application: tuple[str, ...]
@@ -48,7 +48,7 @@ class SubmitArguments:
 
     @property
     def py_files(self) -> str | None:
-        """The Python files: those of the last `--py-files`, which hides what the conf says."""
+        """The Python files: those of the last `--py-files`, which hides those of the conf."""
         listed = [option[1] for option in self.options if option[0] == _PY_FILES and len(option) > 1]
         return listed[-1] if listed else self.conf.get(_PY_FILES_CONF)
 

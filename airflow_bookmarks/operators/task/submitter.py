@@ -1,4 +1,4 @@
-"""What a try of a task asks of its operator, whatever submits the application."""
+"""The interface of an operator to a try of its task, however the application is submitted."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Submitter(Protocol):
         ...
 
     def wish(self) -> Wish:
-        """Return what the task says of its bookmark."""
+        """Return the task's bookmark arguments."""
         ...
 
     def user_conf(self) -> Any:

@@ -1,5 +1,5 @@
-"""What a task says of its bookmark, and how it is checked: when the DAG file is read as far as it holds no template,
-the rest before Spark starts.
+"""The bookmark arguments of a task and their checks: those without a template when the DAG file is parsed, the rest
+before Spark starts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OnEmpty = Literal["succeed", "skip"]
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What the task says of its bookmark. Templates are rendered by the time `resolve` is called."""
+    """The bookmark arguments of a task. Templates are rendered by the time `resolve` is called."""
 
     job: Any = None
     option: Any = None
@@ -83,7 +83,7 @@ class Wish:
 
     @property
     def is_sharded(self) -> bool:
-        """Whether the task has a share of a job; not where its template gave nothing."""
+        """Whether the task has a share of a job; False if its template rendered to nothing."""
         return _given(self.shard) is not None
 
     def _check_upstream(self) -> None:
@@ -166,7 +166,7 @@ def _no_summary(given: Any) -> OptionError:
 
 
 def _given(value: Any) -> str | None:
-    """Return a value as text; None where it is empty or what a template makes of None."""
+    """Return a value as text; None if it is empty or a template's rendering of None."""
     text = "" if value is None else str(value).strip()
     return None if text in ("", "None") else text
 
@@ -178,7 +178,7 @@ def _is_literal(value: Any) -> bool:
 
 
 def check_arguments(given: Mapping[str, Any], known: Sequence[str]) -> None:
-    """Make sure that no argument looks like one of the bookmark's and is none; also not one from `default_args`.
+    """Refuse arguments that resemble the bookmark's and are unknown, including those from `default_args`.
 
     Raises:
         OptionError: a misspelt argument, which would be dropped by Airflow or say something else than meant.

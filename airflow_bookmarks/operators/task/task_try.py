@@ -1,4 +1,4 @@
-"""What a worker does in one try of a task with a bookmark, around Spark, whatever submits it.
+"""One try of a task with a bookmark in the worker, around Spark, however it is submitted.
 
 before   resolve job, option, window    an error here costs no Spark start
          on a retry: what an earlier try committed is published, without Spark
@@ -56,7 +56,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class TaskTry:
-    """One try of a task: the operator, and all that is known before Spark is. `made` is the run that came of it."""
+    """One try of a task: the operator, and everything known before Spark. `made` is the resulting run."""
 
     operator: Submitter
     context: Context
@@ -110,7 +110,7 @@ class TaskTry:
         made = self.attempt.finish_earlier()
         if made is None:
             replay, finished = self.attempt.cleared(self.operator.bookmark_on_clear)
-            if finished is not None:  # others were told when it was made
+            if finished is not None:  # others were notified when it was made
                 return finished.as_dict(), "skipped"
             made = self._run_enabled(replay)
         return self._told(made)
@@ -142,7 +142,7 @@ class TaskTry:
         return self._finish_after(lambda: self._submit(seen))
 
     def _without_spark(self, seen: PendingInput) -> Summary | None:
-        """Do what `on_empty` says where nothing is new; None where Spark has to run."""
+        """Do what `on_empty` says if nothing is new; None if Spark has to run."""
         attempt = self.attempt
         log_pending(seen)
         if not seen.is_empty or seen.holder is not None or self._reads_more_than(seen) or self._may_let_in(seen):
@@ -216,7 +216,7 @@ class TaskTry:
         return {str(name): str(value) for name, value in conf.items()}
 
     def check_place(self, *, is_cluster: bool) -> None:
-        """Make sure that the driver can reach the store from where it runs.
+        """Make sure that the driver can reach the store from its machine.
 
         Raises:
             OptionError: a store in memory, or an SQLite file with a driver on another machine.
@@ -240,7 +240,7 @@ class TaskTry:
             return attempt.side_summary(option).as_dict()
         return side_summary(attempt.store, attempt.job, attempt.caller, option).as_dict()
 
-    # ---- what others are told
+    # ---- notifications
 
     def count(self, outcome: str) -> None:
         """Count this try as ended with `outcome`."""

@@ -1,1 +1,1 @@
-"""What the store says, as the page is told it."""
+"""Presenters: turn state from the store into answers for the page."""

@@ -1,4 +1,4 @@
-"""Telling: what the store says of a job, as answers."""
+"""Present the state of a job as answers."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def job_row(namespace: str, job: str, head: Head, entry: Mapping[str, Any], now:
 def damaged_row(
     namespace: str, job: str, entry: Mapping[str, Any], why: str | Exception | None, sight: Sight
 ) -> JobRow:
-    """Return a job that can't be read, for a reason; None: its head is not there."""
+    """Return a job that can't be read, with the reason; None: its head is not there."""
     gone = f"the head of job {job!r} is gone, and it had one. Restore the table from a backup or an export."
     damaged = damage(gone if why is None else why, sight)
     return JobRow(job=job, namespace=namespace, state="DAMAGED", damaged=damaged, **index_facts(entry))
@@ -81,7 +81,7 @@ _STATES = ("DAMAGED", "RUNNING", "EXPIRED", "DUE", "IDLE", "NEW")
 
 
 def sharded_row(job: str, shards: Sequence[JobRow]) -> JobRow:
-    """Return a sharded job as one row, made of those of its virtual shards as the command line makes it."""
+    """Return a sharded job as one row, combined from its virtual shards as on the command line."""
     rows = [{**row.model_dump(), "lease": row.holder} for row in shards]
     whole = row_of_shards(job, rows)
     lists = {
@@ -93,12 +93,12 @@ def sharded_row(job: str, shards: Sequence[JobRow]) -> JobRow:
 
 
 def damage(why: str | Exception, sight: Sight) -> str:
-    """Say why something of a job can't be read; items, objects and tables are named to those who see connections."""
+    """Say why something of a job can't be read; only users with rights on connections see items, objects and tables."""
     return redacted(str(why)) if sight.may_see_the_store else _DAMAGED
 
 
 def index_facts(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the index says of a job; what is not of the right type is left out."""
+    """Return what the index says of a job; values of a wrong type are left out."""
     facts: dict[str, Any] = {name: entry[name] for name, kind in _INDEX.items() if isinstance(entry.get(name), kind)}
     return {**facts, FORMER_OWNERS: former_in(entry)}
 
@@ -140,7 +140,7 @@ def _gaps(gaps: Mapping[str, Any] | None) -> Gaps | None:
 
 
 def in_words(state: ContextState) -> str:
-    """Say where a context stands.
+    """Describe where a context stands.
 
     Example:
         >>> from airflow_bookmarks.core.run import ContextState, RunKey
@@ -196,7 +196,7 @@ def run_row(row: Mapping[str, Any], execution: Execution | None = None) -> RunRo
 
 
 def task_of(execution: Execution, attempt: int) -> Task | None:
-    """Return the task that an execution is, None where it is none of Airflow's."""
+    """Return the task behind an execution; None if it is not one of Airflow's."""
     dag_id, dag_run_id, task_id = execution.dag_id, execution.dag_run_id, execution.task_id
     if dag_id is None or dag_run_id is None or task_id is None:
         return None
@@ -211,7 +211,7 @@ def task_of(execution: Execution, attempt: int) -> Task | None:
 
 
 def event_row(event: Mapping[str, Any]) -> EventRow:
-    """Return an event; what a person does not ask for (nonces, previews) is left out."""
+    """Return an event without internal attributes (nonces, previews)."""
     known: dict[str, Any] = {name: event.get(name) for name in EventRow.model_fields}
     # An undo goes back to all that the line before had; the last run kept of that is another number.
     return EventRow(**known | {"to_run": event.get("last_kept", event.get("to_run"))})

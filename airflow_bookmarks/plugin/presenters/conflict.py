@@ -1,4 +1,4 @@
-"""What moved: how a job differs from what somebody saw of it, by the version that they saw."""
+"""Present a conflict: how a job differs from the version that a user saw."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _runs_since(store: BookmarkStore, job: str, seen: int) -> tuple[list[Run], R
 
 
 def _watermarks_at(seen: int, seen_run: Run | None, events: list[Attributes]) -> Watermarks:
-    """Return the watermarks of a version: of the run that made it, or what the change that ended it kept of before."""
+    """Return the watermarks of a version: of the run that made it, or those recorded by the change that ended it."""
     if seen_run is not None:
         return watermarks(seen_run.contexts)
     kept = (event.get("watermarks_before") for event in events if _version_before(event) == seen)

@@ -1,4 +1,4 @@
-"""The list of jobs: those that somebody may look at, searched, sorted, a page of them. A sharded job is one row.
+"""The list of jobs: those that a user may look at, searched, sorted and paged. A sharded job is one row.
 
 The index is read whole, which is one query; heads only for the page that is shown. To sort or choose by what only the
 heads say takes one request more for each hundred jobs. What took long to read is kept for a while; the rows that are
@@ -63,7 +63,7 @@ _WORST = ("REWOUND", "REPLAYED", "STOPPED", "STALLED", "LAGGING", "UNKNOWN", "OK
 
 @dataclass(frozen=True, slots=True)
 class JobQuery:
-    """Which jobs are asked for: all whose name, DAG or task has `search` in it; of this state, DAG, task (None: any).
+    """The requested jobs: all whose name, DAG or task contains `search`; of this state, DAG, task (None: any).
 
     `runs` is how many of its last runs come with each.
     """
@@ -83,7 +83,7 @@ class JobQuery:
         return self.state is not None or self.sort.removeprefix("-") in _OF_HEADS
 
     def matches(self, job: str, entry: Mapping[str, Any]) -> bool:
-        """Whether a job is among those, as far as the index says it."""
+        """Whether a job is among those, according to the index."""
         if self.dag_id is not None and entry.get("dag_id") != self.dag_id:
             return False
         if self.task_id is not None and entry.get("task_id") != self.task_id:
@@ -93,7 +93,7 @@ class JobQuery:
 
 
 class AllHeads:
-    """What lists are sorted and chosen by, the index and the heads of all jobs: read once, and kept for some seconds.
+    """What lists are sorted and filtered by, the index and the heads of all jobs: read once, and kept for some seconds.
 
     Ten thousand heads take seconds to read, and longer than a request may last where the machine is busy. The thread
     that reads them goes on when its request was given up, so whoever asks again finds them. They are kept for ten
@@ -167,7 +167,7 @@ def job_list(store: BookmarkStore, sight: Sight, wanted: JobQuery, all_heads: Al
 def _looked_at(
     store: BookmarkStore, sight: Sight, found: _Found, names: Sequence[str], wanted: JobQuery
 ) -> tuple[Sequence[str], list[JobRow], _Heads]:
-    """Return the rows of a page as they are now, with their heads, and the names of all that are asked for.
+    """Return the rows of a page as they are now, with their heads, and the names of all requested jobs.
 
     The heads that those were chosen by may be a while old. What has left its state since makes room for others, a few
     times over; in the end it is left out.
@@ -196,7 +196,7 @@ def _names_by_heads(
 
 
 def _candidates(store: BookmarkStore, sight: Sight, wanted: JobQuery, all_heads: AllHeads) -> _Found:
-    """Return by name the index entry of each job that is asked for, or why it can't be read."""
+    """Return the index entry of each requested job, or why it can't be read, by name."""
     index, damage = all_heads.index_of(store)
     everything: dict[str, Attributes | str] = {**index, **{job: str(why) for job, why in damage.items()}}
     shards = {job: whole for job in everything if (whole := sharded_name(job)) is not None}
@@ -225,7 +225,7 @@ def _candidates(store: BookmarkStore, sight: Sight, wanted: JobQuery, all_heads:
 
 
 def _is_seen(sight: Sight, entry: Attributes | str) -> bool:
-    """Whether a job may be looked at; whose it is, an entry that can't be read does not say."""
+    """Whether a job may be looked at; an entry that can't be read does not name its owner."""
     return sight.may_read_unknown if isinstance(entry, str) else sight.sees(entry)
 
 
@@ -293,7 +293,7 @@ def _rows(store: BookmarkStore, sight: Sight, found: _Found, names: Sequence[str
 def row_of(
     store: BookmarkStore, sight: Sight, job: str, entry: Attributes | str, head: Head | BookmarkError | None
 ) -> JobRow:
-    """Return the row of one bookmark by its index entry and head, each of which may be damage."""
+    """Return the row of one bookmark by its index entry and head, each of which may be damaged."""
     if isinstance(entry, str):
         return damaged_row(store.namespace, job, {}, entry, sight)
     if isinstance(head, Head):

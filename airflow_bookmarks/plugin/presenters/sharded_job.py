@@ -1,6 +1,6 @@
-"""Sharded jobs as the page takes them: as one job, for those who may see each of its virtual shards.
+"""Sharded jobs on the page: shown as one job to users who may see each of its virtual shards.
 
-A job with a bookmark of its own beside shards is none: its name would stand for two things.
+A job with a bookmark of its own beside shards is not one: its name would be ambiguous.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Parts:
 
     @property
     def entry(self) -> dict[str, Any]:
-        """What the shards have in common, as the index entry of one job."""
+        """What the shards have in common, in the form of the index entry of one job."""
         known = [each for each in self.shards.values() if not isinstance(each, str)]
         shared = {
             name: common(_plain(each.get(name)) for each in known) for name in ("dag_id", "task_id", "run_number")
@@ -45,7 +45,7 @@ class Parts:
         return {**shared, "last_commit_at": max(commits, default=None)}
 
     def is_seen(self, sight: Sight) -> bool:
-        """Whether somebody may look at all of it."""
+        """Whether a user may look at all of it."""
         each = (*self.shards.values(), *self.others)
         return all(sight.may_read_unknown if isinstance(one, str) else sight.sees(one) for one in each)
 
@@ -61,7 +61,7 @@ class Sharded:
 
 
 def find_sharded(store: BookmarkStore, job: str) -> Sharded | None:
-    """Return the sharded job of that name; None where it has a bookmark of its own, or no shard has one."""
+    """Return the sharded job of that name; None if it has a bookmark of its own, or no shard has one."""
     try:
         names = shard_names(job)
     except NameInvalidError:  # too long a name for a sharded job

@@ -1,1 +1,1 @@
-"""Looks at files for the page, in a child process with limits."""
+"""Read files for the page, in a child process with limits."""

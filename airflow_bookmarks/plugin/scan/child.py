@@ -1,7 +1,7 @@
-"""A child process for each errand that takes a look at files: an interpreter of its own, and killed where it runs away.
+"""Run each errand that reads files in a child process: an interpreter of its own, killed if it exceeds its limits.
 
-What it does holds no lock of the API server, and what it takes in memory and time is bounded: by the child itself, and
-by its parent, which kills it with all that it has started.
+It holds no lock of the API server, and its memory and time are limited: by the child itself, and by its parent, which
+kills it with everything that it has started.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _CREDENTIALS = {
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a child may take: seconds, seconds of processor time, bytes of addresses, bytes of its answer."""
+    """The limits of a child: seconds, seconds of processor time, bytes of addresses, bytes of its answer."""
 
     life_s: int = 15
     processor_s: int = 15
@@ -59,7 +59,7 @@ LIMITS = Limits()
 
 
 def look_below() -> tuple[str, ...]:
-    """Return below which prefixes the deployment lets the page look: `[bookmarks] look_below`; none by default.
+    """Return the prefixes below which the deployment lets the page read: `[bookmarks] look_below`; none by default.
 
     Raises:
         StoreAccessError: one of them is no prefix.
@@ -72,7 +72,7 @@ def look_below() -> tuple[str, ...]:
 
 
 def may_look() -> bool:
-    """Whether the deployment lets the page look at any files; also where its setting is wrong: a look then says how."""
+    """Whether the deployment lets the page read any files; also if its setting is wrong: the read then reports that."""
     try:
         return bool(look_below())
     except StoreAccessError:
@@ -154,7 +154,7 @@ def _told(said: bytes, job: str, limits: Limits) -> Mapping[str, Any]:
 
 
 def _spoken(errand: bytes, limits: Limits) -> bytes:
-    """Return what a child says on its standard output, as far as it came before it ended or was killed."""
+    """Return what a child wrote to its standard output before it ended or was killed."""
     arguments = map(str, (limits.life_s + 1, limits.processor_s, limits.memory))
     child = subprocess.Popen(  # noqa: S603  # this interpreter, and a module of ours
         # Not from the folder in which it runs: what lies there is no module of anybody's.
@@ -176,7 +176,7 @@ def _spoken(errand: bytes, limits: Limits) -> bytes:
 
 
 def _heard(child: subprocess.Popen[bytes], errand: bytes, limits: Limits) -> bytes:
-    """Tell a child its errand, and return what it says until it ends, its time is up, or it says too much.
+    """Send a child its errand, and return its answer until it ends, its time is up, or it says too much.
 
     Nothing here waits for longer: who has left the child's session has its pipes still, and is not killed with it.
     """
@@ -201,7 +201,7 @@ def _heard(child: subprocess.Popen[bytes], errand: bytes, limits: Limits) -> byt
 
 
 def _written(stdin: IO[bytes], rest: memoryview) -> int:
-    """Write what fits, and return how much is done with: all of it where nobody reads any more."""
+    """Write what fits, and return how much is done: all of it if the reader is gone."""
     try:
         return stdin.write(rest) or 0
     except BrokenPipeError:

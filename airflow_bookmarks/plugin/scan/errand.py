@@ -1,7 +1,7 @@
-"""Errands: what the page asks of a job for which files may have to be looked at. Plain values in and out, no Airflow.
+"""Errands: requests of the page about a job that may need to read files. Plain values in and out, no Airflow.
 
-They are run in the API server, which looks at no file; and by a child process (`scan.child`) where that is refused and
-the deployment allows it, or where what is stored is more than the API server unpacks at a time.
+They run in the API server, which reads no file; and in a child process (`scan.child`) if that is refused and the
+deployment allows it, or if more is stored than the API server unpacks at a time.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _change(
     given = {**terms, "who": Identity(**terms["who"]).signature}
     if wanted.kind == "delete":
         return delete(store, job, typed_name=typed_name, clean=wanted.clean, **given).as_dict()
-    # Rights were asked on this bookmark: where it is the whole of a sharded job, its shards are left alone.
+    # Rights were checked on this bookmark: if it is the whole of a sharded job, its shards are left alone.
     return apply(store, job, wanted, **given).as_dict()
 
 
@@ -82,7 +82,7 @@ def _approve(store: BookmarkStore, job: str, request_id: str, who: Mapping[str, 
 
 
 def _check_look(store: BookmarkStore, job: str, request_id: str) -> None:
-    """Refuse what this process can't carry out for want of a look at files, before it is approved.
+    """Refuse what this process can't carry out without reading files, before it is approved.
 
     Raises:
         LookRefusedError: the change takes such a look. TooLargeHereError. RequestUnknownError.
@@ -93,7 +93,7 @@ def _check_look(store: BookmarkStore, job: str, request_id: str) -> None:
     except (LookRefusedError, TooLargeHereError):
         raise
     except BookmarkError:
-        return  # whatever else is wrong with it, the approval itself says
+        return  # the approval itself reports anything else that is wrong with it
 
 
 def _change_of(fields: Mapping[str, Any]) -> Change:

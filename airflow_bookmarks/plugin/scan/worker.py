@@ -1,7 +1,7 @@
-"""The child process that looks at files for the API server: one errand, from its standard input to its output.
+"""The child process that reads files for the API server: one errand, from its standard input to its output.
 
-It limits itself before it imports anything that could be led astray: its processor time, its address space, and how
-long it lives should its parent be gone. What it reads of the state may be anything that a driver wrote.
+It limits itself before it imports anything that input could mislead: its processor time, its address space, and how
+long it lives if its parent is gone. The state that it reads may be anything that a driver wrote.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Readers: from a plan to a DataFrame."""
+"""Readers: turn a plan into a DataFrame."""

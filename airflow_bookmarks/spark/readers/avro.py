@@ -1,4 +1,4 @@
-"""Avro has no integers of one or two bytes: they are written as int, and Spark reads an int as nothing narrower."""
+"""Adapt schemas to Avro, which has no integers of one or two bytes: they are written as int, and read only as int."""
 
 from __future__ import annotations
 

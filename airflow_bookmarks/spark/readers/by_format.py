@@ -1,4 +1,4 @@
-"""What the readers have in common: options as Spark takes them, and a method for each format."""
+"""The common part of the readers: options as Spark takes them, and a method for each format."""
 
 from __future__ import annotations
 

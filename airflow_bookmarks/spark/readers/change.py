@@ -1,4 +1,4 @@
-"""What becomes of a read whose columns are not those of the run before."""
+"""Decide what becomes of a read whose columns differ from those of the run before."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WHAT_NOW = {"accept": "going on with the new ones", "reset": "reading all from 
 
 @dataclass(frozen=True, slots=True)
 class ColumnRule:
-    """What a read may have otherwise than the run before.
+    """The differences that a read may have from the run before.
 
     Args:
         reader: the job and its context, for messages.

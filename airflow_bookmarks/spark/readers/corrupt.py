@@ -1,4 +1,4 @@
-"""Which planned files can't be parsed: one pass over all of them, before anybody is given a frame.
+"""Find planned files that can't be parsed, in one pass over all of them, before the script gets a frame.
 
 csv, json, xml   read whole with a column for what does not fit, counted by file: one pass tells all files
 any other        read whole and thrown away (`noop`): Spark stops at the first file that it can't read
@@ -40,7 +40,7 @@ _FILES_AT_A_TIME = 10_000  # of one Spark job: their names go through the driver
 _OVERRIDDEN = ("mode", "columnnameofcorruptrecord", "ignorecorruptfiles", "ignoremissingfiles")
 
 _UNREADABLE = re.compile(r"Encountered error while reading file|CANNOT_READ_FILE_FOOTER|Could not read footer")
-# The text of an error may hold what a file says, so each of these is linear in it: what repeats gives nothing back.
+# The text of an error may quote a file, so each of these is linear in it: repetitions do not backtrack.
 _NAMED = re.compile(r"(?:while reading file|footer for file:)\s++((?:(?!\sSQLSTATE).)++)")
 _CAUSE = re.compile(r"^[^\S\n]*+Caused by: (?:[\w$]++\.)*+([\w$]++(?:: .*)?)$", re.MULTILINE)
 
@@ -57,7 +57,7 @@ _WAY_TO_IT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _CorruptParser:
-    """Reads files of one format whole, and says which of them do not fit.
+    """Reads files of one format whole, and finds those that can't be parsed.
 
     `fields` are the columns that the files themselves have; None: Spark infers them, from the files that it is given.
     """
@@ -80,7 +80,7 @@ class _CorruptParser:
         columns = fields or (StructField(_NOTHING, StringType()),)
         frame = self._load(self._marking().schema(StructType([*columns, _corrupt_field()])), paths)
         all_columns = ", ".join(f"`{field.name.replace('`', '``')}`" for field in columns)
-        # A column that nobody asks for is not parsed, so all are asked for.
+        # A column that is not requested is not parsed, so all are requested.
         found = (
             frame.groupBy(F.col("_metadata.file_path").alias("path"))
             .agg(F.count(_CORRUPT).alias("bad"), F.count(F.lit(1)).alias("rows"), F.expr(f"count({all_columns})"))
@@ -111,7 +111,7 @@ class _CorruptParser:
 
 
 def find_corrupt(spark: SparkSession, files: FileSystem, plan: FilePlan, fmt: Format) -> dict[str, str]:
-    """Return which planned files can't be parsed as the format says, with the error of each.
+    """Return the planned files that can't be parsed as the format says, with the error of each.
 
     Raises:
         QuarantineFullError: they are more than a quarantine is meant for.
@@ -157,7 +157,7 @@ class _Search:
             self.among(paths[start : start + size])
 
     def _left_of(self, paths: Sequence[str], text: str) -> list[str] | None:
-        """Return the files that are still there, None where all are: what went is for the look before the commit."""
+        """Return the files that are still there, None if all are: the check before the commit reports missing ones."""
         if not _GONE.search(text):
             return None
         there = [path for path, info in zip(paths, self._files.stat(paths), strict=True) if info is not None]
@@ -202,7 +202,7 @@ def _corrupt_field() -> StructField:
     return StructField(_CORRUPT, StringType())
 
 
-# ---- what Spark says
+# ---- Spark's errors
 
 
 def is_of_the_way(text: str) -> bool:
@@ -215,7 +215,7 @@ def _misfits(bad: int, rows: int) -> str:
 
 
 def _cause(text: str) -> str:
-    """Return why Spark could not read a file: the innermost cause that it tells, else what it says first."""
+    """Return why Spark could not read a file: the innermost cause that it gives, else its first message."""
     causes = _CAUSE.findall(text)
     if causes:
         return str(causes[-1])

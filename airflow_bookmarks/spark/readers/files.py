@@ -1,4 +1,4 @@
-"""From a plan of files to a DataFrame that reads exactly these files.
+"""Turn a plan of files into a DataFrame that reads exactly these files.
 
 Two ways, both exact and with the same columns and types:
 
@@ -105,7 +105,7 @@ def read_plan(
         with changed_conf(spark, LISTING_CONF):
             found = columns_of(spark, files, plan, fmt, recorded)
             frame = _read(spark, files, plan, found, way or choose_way(plan, is_connect(spark)))
-            if frame.columns:  # the first look at the columns is what makes Spark Connect analyse
+            if frame.columns:  # the first request for the columns is what makes Spark Connect analyse
                 note(found.unseen)
                 return frame
     except AnalysisException as error:
@@ -115,7 +115,7 @@ def read_plan(
         if fmt.schema is not None or "UNABLE_TO_INFER_SCHEMA" not in str(error):
             raise
     if fmt.schema is None and fmt.infer != "all" and len(plan) > MOST_CONTENTS:
-        # Those that were looked at have no content, and others may have.
+        # The files that were inspected have no content, but others may.
         return read_plan(spark, files, plan, replace(fmt, infer="all"), known_schema, way, recorded, note)
     known = known_schema()
     schema = _schema_of_left_out(spark, files, plan, fmt) if known is None else StructType.fromJson(json.loads(known))
@@ -226,7 +226,7 @@ def _by_directory(
             return None
         # Spark has listed by now: a listing taken after that holds whatever else the frame could stumble over.
         if not (plan.partition_types or fmt.recursive or _lie_directly(_all_below(files, plan, roots), roots)):
-            # Spark may take a folder in there for a partition, and what lies beside it is dropped without a word.
+            # Spark may take a folder in there for a partition, and silently drops what lies beside it.
             log.info("bookmark, %s: folders lie within %s, reading by paths", fmt.reader, roots[0])
             return None
         frames.append(loaded.where(is_planned([metadata_path(files, path) for path in planned])))
@@ -337,7 +337,7 @@ def _left_to_ask(plan: FilePlan) -> list[str]:
 
 
 def _in_vain(plan: FilePlan) -> str:
-    """Say that files which are left out were asked as well, if there were any."""
+    """Log that files which are left out were inspected too, if there were any."""
     asked = len(_left_to_ask(plan))
     return f"; of the files that are left out for now {asked} tell none either" if asked else ""
 

@@ -1,4 +1,4 @@
-"""How the files of one source are read: Spark's format, its options, and whose columns they have."""
+"""The format of the files of one source: Spark's format, its options, and where the columns come from."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Format:
     infer: InferSchema = "sample"
 
     def option(self, name: str) -> str | None:
-        """Return an option of the format, by its name in any case; None where it is not given."""
+        """Return an option of the format, by its name in any case; None if it is not given."""
         return next((value for key, value in self.options.items() if key.lower() == name.lower()), None)
 
     def is_set(self, name: str) -> bool:
@@ -52,7 +52,7 @@ def reader_of(spark: SparkSession, fmt: Format, base_path: str | None = None) ->
         **fmt.options,
         # The session may say otherwise (spark.sql.files.*): files would be dropped without a word.
         "ignoreCorruptFiles": "false",
-        "ignoreMissingFiles": "true" if fmt.skips_missing else "false",  # the look before the commit counts them
+        "ignoreMissingFiles": "true" if fmt.skips_missing else "false",  # the check before the commit counts them
     }
     if fmt.name == "avro":
         options["ignoreExtension"] = "true"  # Hadoop's avro.mapred.ignore.inputs.without.extension would drop files too

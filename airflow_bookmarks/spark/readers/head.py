@@ -1,4 +1,4 @@
-"""The head of a file, as far as it says which columns the file has: the writer's schema in Avro, a header in CSV."""
+"""Read the head of a file for its columns: the writer's schema in Avro, a header in CSV."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Head = bytes | None
 def by_head(files: FileSystem, paths: Sequence[str], head: Callable[[str, IO[bytes]], Head]) -> list[list[str]]:
     """Return the paths in groups of one head each, in the order in which they are first met.
 
-    A file whose head can't be told, or that went, is a group of its own: Spark says what there is to say of it.
+    A file whose head can't be read, or that is gone, is a group of its own: Spark reports what is wrong with it.
     """
     groups: dict[bytes | str, list[str]] = {}
     with ThreadPoolExecutor(_AT_ONCE, "bookmark-head") as pool:

@@ -1,16 +1,16 @@
-"""Which files of a folder are planned, as a predicate that Spark keeps whatever it lists later.
+"""Select the planned files of a folder by a predicate, which holds whatever Spark lists later.
 
-A frame over a folder is listed when it is made, and again when the session refreshes that folder: where the frame is
-cached, an append by the same session or `catalog.refreshByPath` does it. A list of what is left out would let in what
-came meanwhile, so the predicate says what is in.
+A frame over a folder is listed when it is made, and again when the session refreshes that folder: if the frame is
+cached, an append by the same session or `catalog.refreshByPath` does it. A list of excluded files would let in files
+that came meanwhile, so the predicate lists what is included.
 
-It prunes files before they are opened, and holds for each row after that, so it has to be cheap for any number of
-files: a table of hashes, looked up once.
+It prunes files before they are opened, and is evaluated for each row after that, so it has to be cheap for any number
+of files: a hash table with one lookup.
 
     bucket = pmod(xxhash64(_metadata.file_path), buckets)      a file is planned if its hash is in its bucket
 
-A file that comes later has the hash of one of n planned ones with probability n / 2^64, which is that of the ledger
-to take it for one that was read.
+A later file has the hash of one of n planned ones with probability n / 2^64, the same as for the ledger to take it for
+one that was read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The columns of planned files, where the user gives none: seen in the files, and made one with those of the last run.
+"""Find the columns of planned files if the user gives none, and merge them with those of the last run.
 
 Who says it   formats          looked at            how
 the files     parquet, orc     1,000 at most        Spark merges their footers, in one job
@@ -6,7 +6,7 @@ the files     avro             1,000 at most        one file of each schema that
 the values    csv, json, xml   100 at most          Spark guesses; the headers of csv are compared, of all files
 the format    text             none
 
-Where there are more files, a sample is looked at: the oldest, the newest, and between them evenly by time.
+If there are more files, a sample is inspected: the oldest, the newest, and between them evenly by time.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Columns:
 def columns_of(
     spark: SparkSession, files: FileSystem, plan: FilePlan, fmt: Format, recorded: str | None = None
 ) -> Columns:
-    """Return the format with a schema: the user's, or what the planned files show made one with what was recorded.
+    """Return the format with a schema: the user's, or what the planned files show merged with what was recorded.
 
     Args:
         recorded: the schema (JSON) with which the last run read this source; None: there was none.
@@ -171,9 +171,9 @@ def _log_sample(fmt: Format, looked_at: int, planned: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _SeenColumns:
-    """The columns of some files, and a frame over all of them that has these, where looking has made one.
+    """The columns of some files, and a frame over all of them that has these, if one was made to find them.
 
-    `is_held`: of CSV files that were not looked at Spark has to hold the headers against these columns.
+    `is_held`: for CSV files that were not inspected, Spark has to compare the headers with these columns.
     """
 
     columns: Type
@@ -183,7 +183,7 @@ class _SeenColumns:
 
 @dataclass(frozen=True, slots=True)
 class _SchemaScan:
-    """One look at some of the `planned` files of one format, those of `listing`, for their columns."""
+    """One inspection of some of the `planned` files of one format, those of `listing`, for their columns."""
 
     spark: SparkSession
     files: FileSystem
@@ -194,14 +194,14 @@ class _SchemaScan:
 
     @property
     def is_at_all(self) -> bool:
-        """Whether all planned files are looked at."""
+        """Whether all planned files are inspected."""
         return len(self.listing) == len(self.planned)
 
     def columns(self) -> _SeenColumns:
         """Return the columns of the files."""
         if self.fmt.name == "avro" and self.fmt.option("avroSchema") is None:
             return self._by_schema()
-        # Of a header that goes over lines only Spark knows where it ends.
+        # Only Spark knows where a header that spans lines ends.
         if self.fmt.name == "csv" and self.fmt.is_set("header") and not self.fmt.is_set("multiLine"):
             return self._by_headers()
         if self.fmt.name in ("orc", "parquet") and self.fmt.option("mergeSchema") is None:
@@ -236,7 +236,7 @@ class _SchemaScan:
         return _SeenColumns(_by_position(schemas, self.fold), is_held=is_held)
 
     def _of_other_headers(self) -> list[str]:
-        """Return of each header that none of the files looked at has the first file."""
+        """Return the first file of each header that no inspected file has."""
         with_content = self.planned.take(np.flatnonzero(self.planned.sizes > 0))
         looked_at = set(self.listing.paths)
         groups = by_head(self.files, list(dict.fromkeys([*looked_at, *with_content.paths])), first_line)
@@ -267,7 +267,7 @@ class _SchemaScan:
     # ---- with the last run's
 
     def unseen(self, before: Type | None, now: Type) -> list[str]:
-        """Return the columns, by dotted names, of which neither these files nor any before show a value.
+        """Return the columns, by dotted names, for which neither these files nor earlier ones show a value.
 
         Only what was not there before, or not seen, is asked for, and only where Spark says text, as it does where it
         finds nothing: that is a second look in a first run, and as long as there is such a column.
@@ -292,7 +292,7 @@ class _SchemaScan:
         ]
 
     def _valueless(self, now: Type) -> list[str]:
-        """Return the columns of which these files show no value, as far as their types are guessed from values."""
+        """Return the columns for which these files show no value, if their types are guessed from values."""
         if self.fmt.name == "json" and not self.fmt.is_set("primitivesAsString"):
             seen = self._seen(self.listing.paths, dropFieldIfAllNull="true")[0]
             return [change.name for change in compare(seen, now, self.fold).added]
@@ -310,7 +310,7 @@ class _SchemaScan:
         return [name for name, n in zip(names, counts or (), strict=True) if n == 0]
 
     def merged(self, before: Type, now: Type) -> Type:
-        """Return what the files show, made one with what was recorded."""
+        """Return what the files show, merged with what was recorded."""
         name = self.fmt.name
         is_text, keeps_absent = name not in _CARRIES_SCHEMA, name in _FIELDS_MAY_BE_UNSET
         # Spark reads a narrower type of Parquet as a wider one from 4.0 on; the other formats always.
@@ -345,7 +345,7 @@ def _struct_fields(schema: Type) -> Sequence[Mapping[str, Any]]:
 
 
 def _is_one_header(schemas: Sequence[Type], fold: Callable[[str], str]) -> bool:
-    """Whether files of text have one header, and columns that are called as it says.
+    """Whether text files have one header, and columns named like it.
 
     Spark calls a column without a name `_c3`, and one whose name is there twice `delay3`, by its place from 0. These
     are not what stands in the header, so Spark would refuse each file if it had to compare. A real name may look like
@@ -356,7 +356,7 @@ def _is_one_header(schemas: Sequence[Type], fold: Callable[[str], str]) -> bool:
 
 
 def _by_position(schemas: Sequence[tuple[str, Type]], fold: Callable[[str], str]) -> Type:
-    """Return one schema for CSV files, of which the first of each header is given with its path.
+    """Return one schema for CSV files; the first file of each header is given with its path.
 
     Raises:
         SchemaChangedError: two headers differ; it names a file of each.

@@ -1,1 +1,1 @@
-"""Sinks: from a DataFrame to a place."""
+"""Sinks: write a DataFrame to a target."""

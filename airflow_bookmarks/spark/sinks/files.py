@@ -1,4 +1,4 @@
-"""From a DataFrame to staged files: any format that Spark writes as files."""
+"""Write a DataFrame to staged files, in any format that Spark writes as files."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class FileSink:
         staged = collect_staged(files, folder, self.target, token, self.mode, rows=rows, schema=frame.schema.json())
         if count is None or rows is not None:
             return staged
-        # Spark told no count: its optimizer may drop it where it can prove that a frame has no rows.
+        # Spark reported no count: its optimizer may drop it where it can prove that a frame has no rows.
         return replace(staged, rows=self._rows_in(frame, files.uri(folder)) if staged.moves else 0)
 
     def _rows_in(self, frame: DataFrame, folder: str) -> int:

@@ -1,9 +1,8 @@
-"""Round trips: what a format takes so that `upstream()` reads exactly the rows that were written.
+"""Set the options with which `upstream()` reads exactly the rows that were written.
 
-Spark's own defaults lose some on the way: CSV trims spaces, takes an empty text for NULL, and a line break in a value
-for the end of a row; CSV, JSON and XML cut microseconds off. What is set here is set unless the user sets it; what a
-reader needs is recorded with the output. What no option can carry is said when it is written:
-`docs/reference/round_trips.md`.
+Spark's own defaults lose some on the way: CSV trims spaces, reads an empty text as NULL, and a line break in a value as
+the end of a row; CSV, JSON and XML cut microseconds off. These options are set unless the user sets them; what a reader
+needs is recorded with the output. What no option can carry is reported at the write: `docs/reference/round_trips.md`.
 """
 
 from __future__ import annotations
