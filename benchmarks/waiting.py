@@ -31,7 +31,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from airflow_bookmarks.core.edge import Edge
+from airflow_bookmarks.core.position import Edge
 from airflow_bookmarks.core.rules.condition import NewsFor
 from airflow_bookmarks.lifecycle.inspect.wait import Wait
 from airflow_bookmarks.lifecycle.inspect.waiting import Memory, evaluate

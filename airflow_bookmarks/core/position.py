@@ -1,4 +1,4 @@
-"""Positions: where a context stands after a run."""
+"""Positions: where a context stands after a run. Edges: how far a consumer has read another job."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.errors import StateCorruptError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from airflow_bookmarks.core.run import Run
 
 _MOST_BYTES = 65_536  # of a position in an upstream: two names and three numbers
 
@@ -63,3 +65,32 @@ class UpstreamPosition:
             raise StateCorruptError(
                 f"a stored upstream position can't be read ({error}); nothing was changed"
             ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Consumer C has consumed job J up to run `run_number`, seen in epoch `epoch` with J's change count `changes`.
+
+    One edge per upstream and consumer. `contexts` maps each of the consumer's contexts that reads this upstream to the
+    run number up to which it has read; `run_number` is the lowest of them.
+    """
+
+    consumer: str
+    run_number: int
+    epoch: int
+    changes: int
+    contexts: Mapping[str, int] = field(default_factory=dict)
+    updated_at: str | None = None
+
+    @property
+    def highest(self) -> int:
+        """The highest run that any of the consumer's contexts has read; `run_number` is the lowest."""
+        return max([self.run_number, *self.contexts.values()])
+
+
+def lowest_replayed(runs: Iterable[Run], changes: int) -> Run | None:
+    """Return the first of `runs` (those consumed, oldest first) that was replayed after the change count was `changes`.
+
+    A run keeps the count that its last replay gave the job.
+    """
+    return next((run for run in runs if run.state.is_committed and run.revision > 0 and run.changes > changes), None)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_bookmarks.core.edge import lowest_replayed
+from airflow_bookmarks.core.position import lowest_replayed
 from airflow_bookmarks.core.rules.condition import rewound_below
 from airflow_bookmarks.core.rules.lag import LagState
 from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, lag

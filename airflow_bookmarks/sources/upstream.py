@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_bookmarks.core.edge import lowest_replayed
 from airflow_bookmarks.core.errors import (
     JobUnknownError,
     LookRefusedError,
@@ -26,7 +25,7 @@ from airflow_bookmarks.core.errors import (
     UpstreamRewoundError,
 )
 from airflow_bookmarks.core.plan import FilePlan, UpstreamPlan, UpstreamWindow, decode_moves, decode_published
-from airflow_bookmarks.core.position import Position, UpstreamPosition
+from airflow_bookmarks.core.position import Position, UpstreamPosition, lowest_replayed
 from airflow_bookmarks.core.rules.schema import compare
 from airflow_bookmarks.core.run import OutputEntry, Run, RunState
 from airflow_bookmarks.core.selection.bound import UNBOUND, Bound, RunSize

@@ -63,7 +63,7 @@ from airflow_bookmarks.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from airflow_bookmarks.core.edge import Edge
+    from airflow_bookmarks.core.position import Edge
     from airflow_bookmarks.store.table_settings import FoundSettings
     from airflow_bookmarks.store.uri import StoreAddress
 

@@ -21,9 +21,9 @@ from airflow_bookmarks.store.table import MAX_OPERATIONS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from airflow_bookmarks.core.edge import Edge
     from airflow_bookmarks.core.errors import BookmarkError
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.position import Edge
     from airflow_bookmarks.core.run import Execution, Run, RunKey
     from airflow_bookmarks.core.timeline import Line, Turning
     from airflow_bookmarks.store.object_store import ObjectStore

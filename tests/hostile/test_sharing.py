@@ -9,11 +9,19 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.cli import main
-from airflow_bookmarks.core.errors import JobBusyError, OptionError, OwnerError, ShardsLeftError
+from airflow_bookmarks.core.errors import (
+    ChangedMeanwhileError,
+    ChangeRefusedError,
+    JobBusyError,
+    OptionError,
+    OwnerError,
+    ShardsLeftError,
+)
 from airflow_bookmarks.core.rules.owner import owners_in
 from airflow_bookmarks.core.rules.shard import shard_name
 from airflow_bookmarks.lifecycle.changes import sharing
-from airflow_bookmarks.lifecycle.changes.sharing import hand_over, share, unshare
+from airflow_bookmarks.lifecycle.changes.change import Change
+from airflow_bookmarks.lifecycle.changes.sharing import change_seen_owner, hand_over, preview_owner, share, unshare
 from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
 from airflow_bookmarks.lifecycle.protocol.acquire import begin
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
@@ -143,6 +151,49 @@ def test_two_hand_overs_at_once_do_not_both_say_that_they_were_made(
     assert owners(store) == ["sales", "sales", "marketing"]
     hand_over(store, "copy", "marketing", **WHY)
     assert owners(store) == ["marketing"] * 3
+
+
+@pytest.mark.parametrize(("at", "refusal"), [(0, ChangedMeanwhileError), (2, ShardsLeftError)])
+def test_change_of_shards_that_were_looked_at_takes_none_from_whom_they_were_given_to_since(
+    sharded: Shop, monkeypatch: pytest.MonkeyPatch, at: int, refusal: type[Exception]
+) -> None:
+    store, change = sharded.store, Change("hand-over", dag="marketing")
+    seen = preview_owner(store, "copy", SHARDS, change).seen
+    amid(monkeypatch, SHARDS[at], lambda: hand_over(store, "copy", "sales", **WHY))
+
+    with pytest.raises(refusal, match="not as it was looked at"):
+        change_seen_owner(store, "copy", SHARDS, change, seen, **WHY)
+
+    assert owners(store) == ["sales"] * 3
+
+
+def test_change_of_shards_that_were_looked_at_takes_along_one_that_has_run_since(
+    sharded: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, change = sharded.store, Change("share", dag="marketing")
+    seen = preview_owner(store, "copy", SHARDS, change).seen
+    amid(monkeypatch, SHARDS[1], lambda: run(sharded, "finance", 9, job=SHARDS[1]))
+
+    assert change_seen_owner(store, "copy", SHARDS, change, seen, **WHY)["shards"] == 3
+
+    assert [store.head(shard).shared_with for shard in SHARDS] == [("marketing",)] * 3
+
+
+def test_change_that_somebody_else_has_just_made_is_said_to_be_made(
+    sharded: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, acts = sharing.check_change, [lambda: share(sharded.store, "copy", "sales", **WHY)]
+
+    def checked(*given: Any, **more: Any) -> list[str]:
+        shards = real(*given, **more)
+        if acts:
+            acts.pop()()
+        return shards
+
+    monkeypatch.setattr(sharing, "check_change", checked)
+
+    with pytest.raises(ChangeRefusedError, match="may run it already"):
+        share(sharded.store, "copy", "sales", **WHY)
 
 
 def test_shard_does_not_begin_beside_shards_of_an_earlier_version_of_another_dag(sharded: Shop) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.edge import Edge
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.head import Head, Lease
+from airflow_bookmarks.core.position import Edge
 from airflow_bookmarks.core.run import ContextState, OutputEntry, Payload, PlanEntry, Run, RunKey, RunState
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.timeline import Line, Turning

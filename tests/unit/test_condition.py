@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.edge import Edge
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.head import Head
+from airflow_bookmarks.core.position import Edge
 from airflow_bookmarks.core.rules.condition import (
     UNKNOWN,
     LogicalDateDone,

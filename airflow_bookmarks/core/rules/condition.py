@@ -23,8 +23,8 @@ from airflow_bookmarks.core.watermark import are_comparable, mark_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from airflow_bookmarks.core.edge import Edge
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.position import Edge
     from airflow_bookmarks.core.run import ContextState, Execution, Run
     from airflow_bookmarks.core.timeline import Ancestry, Line
 

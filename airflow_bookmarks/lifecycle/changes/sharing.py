@@ -7,7 +7,7 @@ hand-over  it belongs to another DAG from now on; of those that owned it before,
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import (
@@ -188,7 +188,8 @@ def change_seen_owner(
         return change_owner(store, job, change, reason=reason, who=who, seen=seen)
     done: dict[str, dict[str, Any]] = {}
     wanted = [name for name, head in heads.items() if not _is_so(store, name, head, change)]
-    _change_shards(store, job, wanted, change, done, reason=reason, who=who)
+    whose = {name: _seen(store, {name: heads[name]}) for name in wanted}
+    _change_shards(store, job, wanted, change, done, whose, reason=reason, who=who)
     return {**next(iter(done.values())), "job": job, "shards": len(done)}
 
 
@@ -232,6 +233,8 @@ def _change_each(store: BookmarkStore, name: str, change: Change, reason: str, w
     while left := [shard for shard in shards if not _is_so(store, shard, store.head(shard), change)]:
         _change_shards(store, job, left, change, done, reason=reason, who=who)
         shards = shards_of(store, job)  # a shard that began meanwhile belongs to the DAG that owned the others then
+    if not done:  # somebody else has just made the same change
+        raise _is_so_already(job, change)
     return {**next(iter(done.values())), "job": job, "shards": len(done)}
 
 
@@ -241,11 +244,14 @@ def _change_shards(
     shards: Sequence[str],
     change: Change,
     done: dict[str, dict[str, Any]],
+    whose: Mapping[str, Ownership] | None = None,
     *,
     reason: str,
     who: str,
 ) -> None:
     """Change some shards, and add those that were changed to `done`.
+
+    With `whose` each shard has to be as it was looked at.
 
     Raises:
         ShardsLeftError: one of them was refused, or somebody else has changed it after it was in `done`.
@@ -254,7 +260,8 @@ def _change_shards(
         try:
             if shard in done:
                 raise ChangedMeanwhileError(f"somebody else changed whose job {shard!r} is at the same time.")
-            done[shard] = change_owner(store, shard, change, reason=reason, who=who)
+            seen = None if whose is None else whose[shard]
+            done[shard] = change_owner(store, shard, change, reason=reason, who=who, seen=seen, is_any_version=True)
         except BookmarkError as error:
             if not done:
                 raise
@@ -273,10 +280,11 @@ def change_owner(
     version: int | None = None,
     request_id: str | None = None,
     seen: Ownership | None = None,
+    is_any_version: bool = False,
 ) -> dict[str, Any]:
     """Make a share, unshare or hand-over of one job, given by its key; with `request_id`, one that was approved.
 
-    With `seen`, it is refused if the job has changed since then.
+    With `seen`, it is refused if the job has changed since then; with `is_any_version` the job may have run since.
 
     Raises:
         As `share` and `hand_over`.
@@ -286,7 +294,8 @@ def change_owner(
         if version is not None and head.version != version:
             break
         if seen is not None:
-            _check_seen(job, _seen(store, {job: head}), seen)
+            now = _seen(store, {job: head})
+            _check_seen(job, now, replace(seen, version=now.version) if is_any_version else seen)
         _check_changeable(store, job, head, change, is_approved=request_id is not None)
         if _is_so(store, job, head, change):
             raise _is_so_already(job, change)

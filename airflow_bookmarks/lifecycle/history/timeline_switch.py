@@ -6,7 +6,6 @@ import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.edge import Edge
 from airflow_bookmarks.core.errors import (
     ChangeRefusedError,
     CleanRefusedError,
@@ -16,6 +15,7 @@ from airflow_bookmarks.core.errors import (
     StateCorruptError,
 )
 from airflow_bookmarks.core.job_state import STATE_KIND
+from airflow_bookmarks.core.position import Edge
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.text.script import check_new_name
 from airflow_bookmarks.core.timeline import Ancestry, Line

@@ -12,9 +12,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.amount import FILES
-from airflow_bookmarks.core.edge import lowest_replayed
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
+from airflow_bookmarks.core.position import lowest_replayed
 from airflow_bookmarks.core.rules.condition import rewound_below
 from airflow_bookmarks.core.rules.lag import WINDOW, LagPoint, LagState, lag_state
 from airflow_bookmarks.core.run import ContextState, RunState, names_now
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from airflow_bookmarks.core.edge import Edge
+    from airflow_bookmarks.core.position import Edge
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.lifecycle.inspect.pending import PendingContext
     from airflow_bookmarks.lifecycle.state.last_plan import Waiting

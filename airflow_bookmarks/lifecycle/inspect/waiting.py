@@ -15,9 +15,9 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from airflow_bookmarks.core.edge import Edge, lowest_replayed
 from airflow_bookmarks.core.errors import BookmarkError, NameInvalidError, OptionError, StateCorruptError
 from airflow_bookmarks.core.job import airflow_run_id, check_run_id
+from airflow_bookmarks.core.position import Edge, lowest_replayed
 from airflow_bookmarks.core.rules.condition import (
     UNKNOWN,
     Condition,

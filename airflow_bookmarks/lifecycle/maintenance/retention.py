@@ -46,8 +46,8 @@ from airflow_bookmarks.store.transitions.collection import Base, SeenRun
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from airflow_bookmarks.core.edge import Edge
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.position import Edge
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.core.timeline import Ancestry, Turning
     from airflow_bookmarks.store.bookmark_store import BookmarkStore

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self
 
-from airflow_bookmarks.core.edge import Edge
 from airflow_bookmarks.core.errors import BookmarkError, MisuseError, OptionError
 from airflow_bookmarks.core.job import RunIdentity, check_name
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.core.plan import FilePlan, Plan, encode_moves, encode_paths
+from airflow_bookmarks.core.position import Edge
 from airflow_bookmarks.core.rules.start import BEGINNING, Start, is_first_run
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import (

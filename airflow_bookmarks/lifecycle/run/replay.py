@@ -15,7 +15,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.edge import lowest_replayed
 from airflow_bookmarks.core.errors import (
     ChangeRefusedError,
     MisuseError,
@@ -26,6 +25,7 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.plan import FilePlan, decode_moves, encode_moves, encode_paths
+from airflow_bookmarks.core.position import lowest_replayed
 from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
 from airflow_bookmarks.core.settings import PREFIX
 from airflow_bookmarks.core.timeline import last_common_run

@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.edge import Edge
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.head import Head, Lease
+from airflow_bookmarks.core.position import Edge
 from airflow_bookmarks.core.run import (
     ContextState,
     Execution,

@@ -16,8 +16,8 @@ from airflow_bookmarks.store.transitions.base import LeaseGrant, Transitions, sa
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from airflow_bookmarks.core.edge import Edge
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.position import Edge
     from airflow_bookmarks.core.run import ContextState, Payload, Run, RunKey
 
 

@@ -29,9 +29,9 @@ from airflow_bookmarks.sources.source import PlanInput
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from airflow_bookmarks.core.edge import Edge
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.ledger.file_ledger import Ledger
+    from airflow_bookmarks.core.position import Edge
     from airflow_bookmarks.core.run import ContextState, PlanEntry, Run
     from airflow_bookmarks.core.selection.listing import FileInfo
     from airflow_bookmarks.lifecycle.maintenance.doctor.survey import Survey

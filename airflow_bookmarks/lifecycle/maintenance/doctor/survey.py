@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from airflow_bookmarks.core.edge import Edge
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.ledger.file_ledger import Ledger
+    from airflow_bookmarks.core.position import Edge
     from airflow_bookmarks.core.run import ContextState, Execution, OutputEntry, Payload, Run, RunKey
     from airflow_bookmarks.core.selection.listing import FileInfo
     from airflow_bookmarks.core.timeline import Line
