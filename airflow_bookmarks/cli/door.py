@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 PROGRAM = "airflow-bookmarks"
 
-_COMMAND = re.compile(rf"\b{PROGRAM} (?P<verb>[a-z][a-z-]*[a-z])")
+_COMMAND = re.compile(rf"\b{PROGRAM} (?P<verb>[a-z][a-z-]*[a-z])(?P<store> --store [^\s']+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,4 +26,5 @@ class Door:
     def hint(self, text: str) -> str:
         """Return a message with each command in it as it has to be typed at this door, for the same store."""
         given = "".join(f" {shlex.quote(option)}" for option in self.options)
-        return _COMMAND.sub(lambda found: f"{self.program} {found['verb']}{given}", text)
+        # A message that names the store itself, such as that its file is gone, knows nothing of the door.
+        return _COMMAND.sub(lambda found: f"{self.program} {found['verb']}{given or found['store'] or ''}", text)

@@ -67,7 +67,7 @@ def outcomes_of(folder: Path, remote: str) -> dict[str, str]:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     command += [f"--junit-xml={report}", f"--basetemp={folder / 'tests'}", str(Path(decorated.__file__))]
     environment = {**os.environ, "DECORATED_REMOTE": remote}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1500, check=False, env=environment)
     assert report.exists(), done.stdout + done.stderr
     found: dict[str, str] = {}
     for case in ElementTree.parse(report).iter("testcase"):  # noqa: S314 - our own report

@@ -208,6 +208,16 @@ def test_line_under_the_key_of_another_epoch_is_damage() -> None:
         item.line_of(5, turning())
 
 
+@pytest.mark.parametrize("fingerprint", ["upstream", "upstream:", "files:/raw", ":copy"])
+def test_plan_of_an_upstream_whose_job_it_does_not_name_is_damage(fingerprint: str) -> None:
+    damaged = run()
+    plan = damaged["plan:raw"]
+    assert isinstance(plan, dict)
+    damaged["plan:raw"] = {**plan, "kind": "upstream", "fingerprint": fingerprint}
+    with pytest.raises(StateCorruptError, match="names no upstream job"):
+        item.run_of(RunKey(3, 7), damaged)
+
+
 @pytest.mark.parametrize("text", ["3.7", "0.0", "9999999999.1"])
 def test_run_key_is_read_as_it_is_written(text: str) -> None:
     assert str(run_key_of(text)) == text

@@ -333,6 +333,17 @@ def test_message_names_the_command_that_was_used_with_its_store(
     assert f"'airflow bookmarks history --store {uri} flights_clean.clean'" in done.stderr
 
 
+def test_message_that_names_the_store_itself_names_it_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    absent = f"sqlite:///{tmp_path}/absent.db"
+    assert main(["--store", absent, "list"]) == 1
+    assert f"'airflow-bookmarks init --store {absent}'" in capsys.readouterr().err
+    monkeypatch.setenv(STORE_VARIABLE, absent)
+    assert main(["list"]) == 1
+    assert f"'airflow-bookmarks init --store {absent}'" in capsys.readouterr().err
+
+
 def test_verbs_take_the_same_arguments_at_both_doors() -> None:
     for command, verb in zip(airflow_group().subcommands, VERBS, strict=True):
         parser = argparse.ArgumentParser()

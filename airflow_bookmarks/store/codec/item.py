@@ -228,12 +228,10 @@ def _contexts_of(fields: Fields) -> dict[str, ContextState]:
 
 def _context_of(fields: Fields) -> ContextState:
     kind, fingerprint, watermark = fields.text("kind"), fields.text("fingerprint"), fields.optional_text("watermark")
-    if kind == "upstream":
-        # Both can be derived: the upstream is the second part of the fingerprint, the watermark a run number.
-        if not fingerprint.removeprefix("upstream:") or not fingerprint.startswith("upstream:"):
-            fields.refuse("fingerprint", "names no upstream job")
-        if watermark is not None and not (watermark.isascii() and watermark.isdigit() and is_number(int(watermark))):
-            fields.refuse("watermark", "is no run number")
+    _check_fingerprint(fields)
+    by_run = watermark if kind == "upstream" else None
+    if by_run is not None and not (by_run.isascii() and by_run.isdigit() and is_number(int(by_run))):
+        fields.refuse("watermark", "is no run number")
     set_in = fields.number("set_in") if "set_in" in fields else None
     column = fields.optional_text("watermark_column")
     if "moves" in fields:
@@ -241,6 +239,13 @@ def _context_of(fields: Fields) -> ContextState:
     moves = tuple((str(old), str(new)) for old, new in fields.values.get("moves", ()))
     named = fields.text("named") if "named" in fields else None
     return ContextState(kind, fingerprint, fields.run_key("run"), watermark, set_in, column, moves, named)
+
+
+def _check_fingerprint(fields: Fields) -> None:
+    # Of an upstream its second part is the job that is read.
+    found = fields.text("fingerprint")
+    if fields.text("kind") == "upstream" and (not found.startswith("upstream:") or found == "upstream:"):
+        fields.refuse("fingerprint", "names no upstream job")
 
 
 def _is_moves(value: object) -> bool:
@@ -426,6 +431,7 @@ def _state_of(fields: Fields) -> RunState:
 
 def _plan_of(fields: Fields) -> PlanEntry:
     body, facts = _payload_of(fields.map("body")), facts_of(fields.map("facts"))
+    _check_fingerprint(fields)
     return PlanEntry(fields.text("kind"), body, facts, fields.text("fingerprint"))
 
 
