@@ -21,7 +21,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
     folder = tmp_path_factory.mktemp("bytes")
     command = [sys.executable, "-m", "tests.spark.bytes_run", str(folder)]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=600, check=False, cwd=Path(__file__).parents[2]
+        command, capture_output=True, text=True, timeout=1500, check=False, cwd=Path(__file__).parents[2]
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return bytes_of(folder)
