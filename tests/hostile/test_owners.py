@@ -23,7 +23,7 @@ from airflow_bookmarks.core.rules.shard import shard_name
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.lifecycle.changes.approval import approve, protect, request
 from airflow_bookmarks.lifecycle.changes.change import Change, reset
-from airflow_bookmarks.lifecycle.changes.sharing import hand_over, share, unshare
+from airflow_bookmarks.lifecycle.changes.sharing import hand_over, ownership_of, share, unshare
 from airflow_bookmarks.lifecycle.inspect.status import bookmark
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine, repair
 from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
@@ -355,6 +355,24 @@ def test_owner_of_a_protected_job_changes_with_an_approval_alone(shop: Shop, sto
     run(shop, "marketing")
     with pytest.raises(ApprovalError, match="done already"):
         approve(store, "copy", asked.id, who=BOB)
+
+
+@pytest.mark.parametrize("kind", ["share", "hand-over"])
+def test_request_is_not_carried_out_for_a_job_that_was_handed_over_since(
+    shop: Shop, store: BookmarkStore, kind: str
+) -> None:
+    shop.put("a.txt", "a")
+    run(shop, "finance")
+    protect(store, "copy", reason="money", who=ANN)
+    asked = request(store, "copy", Change(kind, dag="marketing"), reason="agreed", who=ANN)
+    between = request(store, "copy", Change("hand-over", dag="sales"), reason="agreed", who=ANN)
+    approve(store, "copy", between.id, who=BOB)
+
+    with pytest.raises(ChangedMeanwhileError, match=r"owned by 'sales'.*not as it was looked at.*owned by 'finance'"):
+        approve(store, "copy", asked.id, who=BOB)
+
+    seen = ownership_of(store, "copy", store.head("copy"))
+    assert (seen.owner, seen.shared_with) == ("sales", ())
 
 
 def test_protected_job_is_unshared_without_an_approval(shop: Shop, store: BookmarkStore) -> None:

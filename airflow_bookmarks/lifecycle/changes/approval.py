@@ -33,8 +33,21 @@ from airflow_bookmarks.core.text.identity import Identity, Signature, signed
 from airflow_bookmarks.core.text.instant import from_text, to_text
 from airflow_bookmarks.lifecycle.changes.change import Change, apply, check_free, preview
 from airflow_bookmarks.lifecycle.changes.naming import key_of, make_deletion
-from airflow_bookmarks.lifecycle.changes.sharing import OWNER_KINDS, change_owner, check_wish
-from airflow_bookmarks.lifecycle.changes.stored_change import NOT_A_TURN, change_of, change_value, preview_of
+from airflow_bookmarks.lifecycle.changes.sharing import (
+    OWNER_KINDS,
+    Ownership,
+    change_owner,
+    check_wish,
+    ownership_of,
+)
+from airflow_bookmarks.lifecycle.changes.stored_change import (
+    NOT_A_TURN,
+    change_of,
+    change_value,
+    ownership_value,
+    preview_of,
+    stored_ownership,
+)
 from airflow_bookmarks.store.codec.attribute import Fields
 from airflow_bookmarks.store.transitions import approval as transition
 from airflow_bookmarks.store.transitions.naming import check_may_delete
@@ -66,7 +79,8 @@ class Request:
 
     `state` is as of the moment when it was read: "open"; "approved" (and not carried out yet); "done"; "rejected";
     "expired"; "void". `version` is that of the job when `preview` (plain values, as `ChangePreview.as_dict` gives them)
-    was made. `decided_by` is None before there is a decision.
+    was made. `decided_by` is None before there is a decision. `ownership` is whose the job was when a share or
+    hand-over was asked for: such a change moves no version.
     """
 
     id: str
@@ -80,6 +94,7 @@ class Request:
     preview: Mapping[str, Any]
     state: str
     decided_by: Identity | None = None
+    ownership: Ownership | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -177,13 +192,14 @@ def request(
                 f"job {job!r} is not protected, so a {change.kind} needs no approval. Nothing was changed. Make it."
             )
         seen = {} if change.kind in NOT_A_TURN else _preview(store, job, change)
+        whose = ownership_value(ownership_of(store, job, head)) if change.kind in OWNER_KINDS else {}
         if expected_version is not None and head.version != expected_version:
             raise ChangedMeanwhileError(
                 f"job {job!r} is at version {head.version} and not {expected_version} any more. Nothing was asked for. "
                 "Look again and decide anew."
             )
         event: Attributes = {"kind": "request", "who": who.name, "who_kind": who.kind, "why": reason}
-        event |= {"change": change_value(change), "preview": seen}
+        event |= {"change": change_value(change), "preview": {**seen, **whose}}
         event["valid_until"] = to_text(store.now() + expires_in)
         if seen.get("version", head.version) == head.version:
             request_id = transition.put_request(store, job, head, event)
@@ -293,7 +309,10 @@ def _carry_out(store: BookmarkStore, asked: Request, who: Identity, force: bool)
         _unprotect(store, asked, by)
         return {"job": job, "change": "unprotect", "protected": False}
     if change.kind in OWNER_KINDS:
-        return change_owner(store, job, change, reason=asked.why, who=by, version=asked.version, request_id=asked.id)
+        version, seen = asked.version, asked.ownership
+        return change_owner(
+            store, job, change, reason=asked.why, who=by, version=version, request_id=asked.id, seen=seen
+        )
     make = make_deletion if change.kind == "delete" else apply
     why = escaped(asked.why)  # an earlier version accepted any reason
     changed = make(store, job, change, reason=why, who=by, force=force, expected_version=asked.version, approved=True)
@@ -372,6 +391,7 @@ def _request_of(job: str, request_id: str, item: Mapping[str, Any], head: Head, 
     by = None
     if "decision" in fields:
         by = Identity(fields.text("decided_by"), True, fields.text("decided_by_kind"))
+    seen = fields.map("preview")
     return Request(
         id=request_id,
         job=job,
@@ -381,7 +401,8 @@ def _request_of(job: str, request_id: str, item: Mapping[str, Any], head: Head, 
         made_at=fields.moment("at"),
         valid_until=fields.moment("valid_until"),
         version=version,
-        preview=preview_of(fields.map("preview"), change, version),
+        preview=preview_of(seen, change, version),
         state=_state(item, head, now),
         decided_by=by,
+        ownership=stored_ownership(seen, change, version),
     )

@@ -320,6 +320,11 @@ def change_owner(
     )
 
 
+def ownership_of(store: BookmarkStore, job: str, head: Head) -> Ownership:
+    """Return whose a job is, by its key and its head."""
+    return _seen(store, {job: head})
+
+
 def check_wish(job: str, change: Change) -> None:
     """Make sure that a change of an owner names a DAG.
 

@@ -3,7 +3,8 @@
 The approver sees the preview, so one that lacks a line is refused too: that line would be hidden from them.
 
     change    {"kind": "rewind", "to_run": "41", "clean": true}              fields that are None are left out
-    preview   what `ChangePreview.as_dict` returns, with `undone_run_count`  empty of a change that takes no preview
+    preview   what `ChangePreview.as_dict` returns, with `undone_run_count`  empty of a change that takes no preview;
+              of a share or hand-over whose the job was: {"owner": "flights", "shared_with": ["nights"]}
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import fields as fields_of
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.lifecycle.changes.change import Change
-from airflow_bookmarks.lifecycle.changes.sharing import OWNER_KINDS
+from airflow_bookmarks.lifecycle.changes.sharing import OWNER_KINDS, Ownership
 from airflow_bookmarks.store.codec.attribute import is_size
 
 if TYPE_CHECKING:
@@ -52,6 +53,22 @@ def change_of(fields: Fields) -> Change:
     given |= {name: fields.flag(name) for name in _FLAGS if name in fields}
     given["contexts"] = None if fields.values.get("contexts") is None else fields.texts("contexts")
     return Change(kind=fields.text("kind"), **given)
+
+
+def ownership_value(seen: Ownership) -> Attributes:
+    """Return whose a job is as the request for a share or hand-over stores it."""
+    return {"owner": seen.owner, "shared_with": list(seen.shared_with)}
+
+
+def stored_ownership(fields: Fields, change: Change, version: int) -> Ownership | None:
+    """Return whose the job was when a share or hand-over was asked for; None of another change, or an older request.
+
+    Raises:
+        StateCorruptError: a field is not of its type.
+    """
+    if change.kind not in OWNER_KINDS or "shared_with" not in fields:
+        return None
+    return Ownership(version, fields.optional_text("owner"), tuple(fields.texts("shared_with")))
 
 
 def preview_of(fields: Fields, change: Change, version: int) -> Mapping[str, Any]:
