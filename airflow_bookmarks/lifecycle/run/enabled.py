@@ -370,21 +370,24 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
             log_found(log, self.job, ctx, source.kind, self.watermark(ctx), self._holding.base)
         else:
             log_start(log, self.job, ctx, source.kind, self._reader.start)
-        try:
-            return found, source.plan(found)
-        except RewindWanted as wanted:
-            used = [*self._contexts, *self._outputs, *(["job.state"] if self._states.is_used else [])]
-            if used:
-                raise MisuseError(
-                    f"job {self.job!r}: {wanted}, and to go back along with it has to take all contexts of this job "
-                    f"back, but {sorted(used)} of this run are planned or read already. Nothing was committed. Read "
-                    f"{ctx!r} before anything else in the script."
-                ) from wanted
-            self._renewer.rest()  # a renewal under the old fence, on its way now, must not count as a lost lease
-            self._hold(rewind_along(self._store, self._holding, wanted))
-            self._hold(finish_clean(self._store, self._holding))
-            found = self._reader.found_for(ctx, source, on_change)
-            return found, source.plan(found)
+        while True:  # the upstream may go back once more while this job goes back along with it
+            try:
+                return found, source.plan(found)
+            except RewindWanted as wanted:
+                self._go_back_along(ctx, wanted)
+                found = self._reader.found_for(ctx, source, on_change)
+
+    def _go_back_along(self, ctx: str, wanted: RewindWanted) -> None:
+        used = [*self._contexts, *self._outputs, *(["job.state"] if self._states.is_used else [])]
+        if used:
+            raise MisuseError(
+                f"job {self.job!r}: {wanted}, and to go back along with it has to take all contexts of this job back, "
+                f"but {sorted(used)} of this run are planned or read already. Nothing was committed. Read {ctx!r} "
+                "before anything else in the script."
+            ) from wanted
+        self._renewer.rest()  # a renewal under the old fence, on its way now, must not count as a lost lease
+        self._hold(rewind_along(self._store, self._holding, wanted))
+        self._hold(finish_clean(self._store, self._holding))
 
     def schema_before(self, ctx: str) -> str | None:
         """Return the schema (JSON) of the run from which a planned context goes on; None where it starts anew."""
