@@ -193,7 +193,7 @@ def test_script_that_handles_all_errors_dies_as_well(bookmark_store: BookmarkSto
     def swallows(run: RunSetup) -> None:
         try:
             copy(run)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - a script that handles all errors is what this is about
             print(error)
 
     crashed, _ = play(bookmark_store, tmp_path, ARRIVALS[:1], job=swallows, crash_at=Failpoint.STAGED)

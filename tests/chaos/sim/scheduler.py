@@ -6,6 +6,7 @@ draws from a seed makes a world; one that follows recorded decisions makes the s
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,8 @@ from threading import Event
 from typing import Any, Protocol, TypeVar
 
 from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
+
+from airflow_bookmarks.core.errors import BookmarkError
 
 Result = TypeVar("Result")
 
@@ -198,10 +201,9 @@ class Scheduler:
 
     @staticmethod
     def _attempt(effect: Callable[[], object]) -> None:
-        try:
+        # A refusal is a reply too, and lost; anything else is a fault of the code, and ends the world.
+        with contextlib.suppress(BookmarkError, OSError):
             effect()
-        except Exception as error:  # noqa: BLE001 - whatever it says, its reply is lost
-            del error
 
     def _send_late(self, actor: Actor, what: str, effect: Callable[[], object]) -> None:
         self.spawn(actor.process, lambda: self._attempt(effect), f"late {what}", is_request=True)
