@@ -68,6 +68,36 @@ class Payload:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceRef:
+    """One source: its kind, and its name within that kind, readable and without secrets.
+
+    Its text is the fingerprint that contexts and plans store.
+    """
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}"
+
+    @classmethod
+    def of(cls, kind: str, fingerprint: str) -> SourceRef:
+        """Return the source of a kind that has this fingerprint; that of a user's own kind may be any text."""
+        return cls(kind, fingerprint.removeprefix(f"{kind}:"))
+
+    @classmethod
+    def parse(cls, text: str) -> SourceRef | None:
+        """Return the source that `str` wrote; None for a text without a kind.
+
+        Example:
+            >>> SourceRef.parse("files:s3a://lake/raw"), SourceRef.parse("copy")
+            (SourceRef(kind='files', name='s3a://lake/raw'), None)
+        """
+        kind, sign, name = text.partition(":")
+        return cls(kind, name) if sign else None
+
+
+@dataclass(frozen=True, slots=True)
 class PlanEntry:
     """The stored plan of one context: the kind of source, what it will read (`body`), and what a person sees of it.
 
@@ -78,6 +108,11 @@ class PlanEntry:
     body: Payload
     facts: Mapping[str, Any]
     fingerprint: str
+
+    @property
+    def source(self) -> SourceRef:
+        """The source that it was planned from."""
+        return SourceRef.of(self.kind, self.fingerprint)
 
 
 STAGED_SINKS = frozenset(["files"])  # the kinds that are published by moves; all others commit by themselves
@@ -139,6 +174,11 @@ class ContextState:
     watermark_column: str | None = None
     moves: tuple[tuple[str, str], ...] = ()
     named: str | None = None
+
+    @property
+    def source(self) -> SourceRef:
+        """The source that the context reads."""
+        return SourceRef.of(self.kind, self.fingerprint)
 
     def planned_as(self, ctx: str) -> str:
         """Return under which name `run` has the plan and the schema of the context `ctx`."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.ledger.file_ledger import Ledger, Load
     from airflow_bookmarks.core.position import Position, UpstreamPosition
     from airflow_bookmarks.core.rules.start import Start
-    from airflow_bookmarks.core.run import PlanEntry
+    from airflow_bookmarks.core.run import PlanEntry, SourceRef
     from airflow_bookmarks.core.selection.listing import Listing
     from airflow_bookmarks.sources.source import Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -68,7 +68,7 @@ class SourceKind(ABC, Generic[P]):
         Of none it is an empty plan.
         """
 
-    def begin(self, store: BookmarkStore, fingerprint: str, start: Start) -> PlanInput:
+    def begin(self, store: BookmarkStore, source: SourceRef, start: Start) -> PlanInput:
         """Return what a context of a job without a bookmark is planned from, so that it begins at `start`.
 
         By default the source gets the start, and leaves out what lies before it.
@@ -86,8 +86,12 @@ class SourceKind(ABC, Generic[P]):
             f"a context of kind {self.name!r} can't be looked at without its script. Nothing was read or changed."
         )
 
-    def upstream_of(self, fingerprint: str) -> str | None:
-        """Return the job that a source with this fingerprint reads; None if it reads no job."""
+    def upstream_of(self, source: SourceRef) -> str | None:
+        """Return the job that a source of this kind reads; None if it reads no job."""
+        return None
+
+    def roots_of(self, source: SourceRef) -> Sequence[str] | None:
+        """Return the folders, files and patterns that a source reads by its name; None where that does not say."""
         return None
 
     def consumed(self, position: bytes) -> UpstreamPosition | None:

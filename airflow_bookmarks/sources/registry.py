@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
+from airflow_bookmarks.core.run import SourceRef
 from airflow_bookmarks.sources.files.kind import FileKind
 from airflow_bookmarks.sources.upstream_kind import UpstreamKind
 
@@ -46,14 +47,14 @@ def kind_of(name: str) -> SourceKind[Any]:
 def upstream_of(state: ContextState | PlanEntry) -> str | None:
     """Return the job that a context reads; None if it reads no job, or its kind is not known."""
     kind = find_kind(state.kind)
-    return None if kind is None else kind.upstream_of(state.fingerprint)
+    return None if kind is None else kind.upstream_of(state.source)
 
 
-def upstream_in(fingerprint: str) -> str | None:
-    """Return the job that a source with this fingerprint reads; None if it reads no job."""
-    name, sign, _ = fingerprint.partition(":")
-    kind = find_kind(name)
-    return kind.upstream_of(fingerprint) if kind is not None and sign else None
+def upstream_in(text: str) -> str | None:
+    """Return the job that the source with this text reads; None if it reads no job, or it is no text of a source."""
+    source = SourceRef.parse(text)
+    kind = None if source is None else find_kind(source.kind)
+    return None if source is None or kind is None else kind.upstream_of(source)
 
 
 def has_ledger(name: str) -> bool:

@@ -27,7 +27,7 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.plan import FilePlan, UpstreamPlan, UpstreamWindow, decode_moves, decode_published
 from airflow_bookmarks.core.position import Position, UpstreamPosition, lowest_replayed
 from airflow_bookmarks.core.rules.schema import compare
-from airflow_bookmarks.core.run import OutputEntry, Run, RunState
+from airflow_bookmarks.core.run import OutputEntry, Run, RunState, SourceRef
 from airflow_bookmarks.core.selection.bound import UNBOUND, Bound, RunSize
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
@@ -135,7 +135,7 @@ class UpstreamSource:
 
     def fingerprint(self) -> str:
         """Return the kind and the job; the position itself names the output."""
-        return f"{self.kind}:{self._upstream}"
+        return str(SourceRef(self.kind, self._upstream))
 
     def plan(self, found: PlanInput) -> UpstreamPlan:
         """Select the published runs above the position; see `Source.plan`."""

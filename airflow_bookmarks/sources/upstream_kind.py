@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.ledger.file_ledger import Load
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.rules.start import Start
-    from airflow_bookmarks.core.run import PlanEntry
+    from airflow_bookmarks.core.run import PlanEntry, SourceRef
     from airflow_bookmarks.core.selection.listing import Listing
     from airflow_bookmarks.sources.source import Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -54,11 +54,11 @@ class UpstreamKind(SourceKind[FilePlan]):
         window = plans[-1].edge if plans else None
         return union(plans) if window is None else UpstreamPlan.of(union(plans), window)
 
-    def begin(self, store: BookmarkStore, fingerprint: str, start: Start) -> PlanInput:
+    def begin(self, store: BookmarkStore, source: SourceRef, start: Start) -> PlanInput:
         """Begin after the last run that the upstream has published by then; see `SourceKind.begin`."""
         if start.is_beginning:
             return PlanInput(start=start)
-        position = _position_at(store, self.upstream_of(fingerprint), start)
+        position = _position_at(store, self.upstream_of(source), start)
         return PlanInput() if position is None else PlanInput(position.encode())
 
     def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> Source:
@@ -66,9 +66,9 @@ class UpstreamKind(SourceKind[FilePlan]):
         window = entry.facts["upstream"]
         return UpstreamSource(store, job, window["job"], output=window["output"] or None)
 
-    def upstream_of(self, fingerprint: str) -> str:
-        """Return the job that is read: the second part of the fingerprint."""
-        return fingerprint.split(":")[1]
+    def upstream_of(self, source: SourceRef) -> str:
+        """Return the job that is read, which names the source."""
+        return source.name
 
     def consumed(self, position: bytes) -> UpstreamPosition:
         """Return up to which run the position has read; see `SourceKind.consumed`."""

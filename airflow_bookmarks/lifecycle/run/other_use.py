@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.plan import FilePlan
-    from airflow_bookmarks.core.run import PlanEntry
+    from airflow_bookmarks.core.run import ContextState, PlanEntry
     from airflow_bookmarks.core.selection.listing import Listing
     from airflow_bookmarks.sources.source import Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -240,7 +240,7 @@ def _plans(store: BookmarkStore, job: str, head: Head, region: Region) -> Iterat
 
     Of a job that was reset these are the plans of its last run.
     """
-    states = {ctx: s for ctx, s in head.contexts.items() if has_ledger(s.kind) and _may_name(s.fingerprint, region)}
+    states = {ctx: s for ctx, s in head.contexts.items() if has_ledger(s.kind) and _may_name(s, region)}
     runs = store.run_items(job, list({state.run for state in states.values()})) if states else {}
     for ctx, state in states.items():
         run = runs.get(state.run)
@@ -255,11 +255,11 @@ def _plans(store: BookmarkStore, job: str, head: Head, region: Region) -> Iterat
             yield ctx, entry_now(entry, None if turning is None else turning.contexts.get(ctx))
 
 
-def _may_name(fingerprint: str, region: Region) -> bool:
-    """Whether a source may have files in a region, by the roots that its fingerprint tells; a long one is cut off."""
-    if "...#" in fingerprint:
+def _may_name(state: ContextState, region: Region) -> bool:
+    """Whether the source of a context may have files in a region, as far as its name says which roots it has."""
+    roots = kind_of(state.kind).roots_of(state.source)
+    if roots is None:
         return True
-    roots = fingerprint.partition(":")[2].partition(" shard ")[0].split(",")
     theirs = [_WILD.split(root, maxsplit=1) for root in roots]
     folders = [parts[0] if len(parts) == 1 else parts[0].rpartition("/")[0] or "/" for parts in theirs]
     ours = [place.root for place in region.places]

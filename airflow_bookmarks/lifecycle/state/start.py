@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.errors import StoreAccessError
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.position import Position
+from airflow_bookmarks.core.run import SourceRef
 from airflow_bookmarks.sources.registry import kind_of
 from airflow_bookmarks.store.transitions.naming import job_keys
 
@@ -30,7 +31,7 @@ def found_at_start(store: BookmarkStore, source: Source, start: Start) -> PlanIn
 
     An upstream begins after the last run that it had published by then; any other source is given the time.
     """
-    return kind_of(source.kind).begin(store, source.fingerprint(), start)
+    return kind_of(source.kind).begin(store, SourceRef.of(source.kind, source.fingerprint()), start)
 
 
 def position_at_start(found: PlanInput, plan: FilePlan) -> Position | None:

@@ -11,7 +11,7 @@ from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
 from airflow_bookmarks.core.plan import FilePlan, union
 from airflow_bookmarks.core.selection.listing import instant
 from airflow_bookmarks.core.text.instant import to_text
-from airflow_bookmarks.sources.files.planner import OPTIONS, FileSource, advance_files, recorded_files
+from airflow_bookmarks.sources.files.planner import OPTIONS, FileSource, advance_files, recorded_files, roots_in
 from airflow_bookmarks.sources.kind import SourceKind
 from airflow_bookmarks.sources.relocation import MOVES, moved_path
 from airflow_bookmarks.sources.seek import files_at
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.ledger.file_ledger import Load
     from airflow_bookmarks.core.position import Position
-    from airflow_bookmarks.core.run import PlanEntry
+    from airflow_bookmarks.core.run import PlanEntry, SourceRef
     from airflow_bookmarks.core.selection.listing import Listing
     from airflow_bookmarks.sources.source import PlanInput, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -71,6 +71,10 @@ class FileKind(SourceKind[FilePlan]):
                 if name in options
             }
         return recorded_files([moved_path(root, moves) for root in roots], options, store.now)
+
+    def roots_of(self, source: SourceRef) -> Sequence[str] | None:
+        """Return the roots and patterns in the name of a source, unless it was too long; see `SourceKind.roots_of`."""
+        return roots_in(source)
 
     def ledger(self, position: bytes, load: Load) -> Ledger:
         """Return the ledger, which is the position; see `SourceKind.ledger`."""

@@ -18,6 +18,7 @@ from airflow_bookmarks.core.ledger.segment import bare_name
 from airflow_bookmarks.core.plan import FilePlan, PartitionCounts
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.rules.shard import VirtualShard
+from airflow_bookmarks.core.run import SourceRef
 from airflow_bookmarks.core.selection.bound import LOOKED_AT, WAITING_BYTES, WAITING_FROM, WAITING_OLDEST
 from airflow_bookmarks.core.selection.listing import Listing, instant
 from airflow_bookmarks.core.selection.partition import settle_types
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sources.files.scan_filter import ScanRoot
 
 _FINGERPRINT_LENGTH = 160
+_CUT_OFF = "...#"  # what comes next is the hash of the whole
 _CLOCKS_DIFFER_BY = timedelta(minutes=5)  # a file dated later than this from now has a wrong time
 _MILLISECOND = timedelta(milliseconds=1)
 _LOOKED_AT_ONCE = 65_536  # files at the second look, which are objects until they are compared
@@ -216,12 +218,12 @@ class FileSource:
         A virtual shard is another source than the whole, and than itself by another rule: the ledger of the one does
         not tell what the other has read.
         """
-        text = f"{self.kind}:{','.join(sorted([*self._reach.roots, *self._reach.globs]))}"
+        text = str(SourceRef(self.kind, ",".join(sorted([*self._reach.roots, *self._reach.globs]))))
         part = "" if self._shard is None else f" {self._shard}"
         if len(text) <= _FINGERPRINT_LENGTH:
             return f"{text}{part}"
         digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-        return f"{text[:_FINGERPRINT_LENGTH]}...#{digest}{part}"
+        return f"{text[:_FINGERPRINT_LENGTH]}{_CUT_OFF}{digest}{part}"
 
     def plan(self, found: PlanInput) -> FilePlan:
         """List, and keep what the ledger does not know, up to the bound; see `Source.plan`."""
@@ -562,6 +564,16 @@ def read_before(plan: FilePlan) -> list[Listing]:
         return []
     parts = [] if plan.listing is None or plan.read_rows is None else [plan.listing.take(plan.read_rows)]
     return [*parts, *([] if plan.earlier is None else [plan.earlier[0].take(plan.earlier[1])])]
+
+
+def roots_in(source: SourceRef) -> list[str] | None:
+    """Return the roots and patterns in the name of a source, as `FileSource.fingerprint` wrote them; None if cut off.
+
+    Example:
+        >>> roots_in(SourceRef("files", "/lake/a,/lake/b shard 07/64 by path"))
+        ['/lake/a', '/lake/b']
+    """
+    return None if _CUT_OFF in source.name else source.name.partition(" shard ")[0].split(",")
 
 
 def recorded_files(roots: Sequence[str], options: Mapping[str, Any], clock: Callable[[], datetime]) -> FileSource:

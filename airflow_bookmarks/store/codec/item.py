@@ -23,6 +23,7 @@ from airflow_bookmarks.core.run import (
     Run,
     RunKey,
     RunState,
+    SourceRef,
     StateEntry,
 )
 from airflow_bookmarks.core.text.instant import to_text
@@ -242,9 +243,10 @@ def _context_of(fields: Fields) -> ContextState:
 
 
 def _check_fingerprint(fields: Fields) -> None:
-    # Of an upstream its second part is the job that is read.
+    # Of an upstream its name is the job that is read.
     found = fields.text("fingerprint")
-    if fields.text("kind") == "upstream" and (not found.startswith("upstream:") or found == "upstream:"):
+    source = SourceRef.parse(found)
+    if fields.text("kind") == "upstream" and (source is None or source.kind != "upstream" or not source.name):
         fields.refuse("fingerprint", "names no upstream job")
 
 
