@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.order import later
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.core.order import Order
+    from airflow_bookmarks.core.run import ContextState, Run
 
 _MOST_BYTES = 65_536  # of a position in an upstream: two names and three numbers
 
@@ -21,13 +23,53 @@ class Position:
     """Where a context stands: `body` is what its source needs to go on, `watermark` what people can compare.
 
     `blobs` are bytes by content hash that `body` refers to and that are not stored yet. `keeps_watermark` tells that
-    the watermark of the context stays as it is, whatever that is.
+    the watermark of the context stays as it is, whatever that is. `order` is how the watermark compares; None: as that
+    of its kind, or as it looks.
     """
 
     body: bytes
     watermark: str | None = None
     blobs: Mapping[str, bytes] = field(default_factory=dict)
     keeps_watermark: bool = False
+    order: Order | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Greatest:
+    """The greatest value of `column` among the rows that a run has read; None: there was none, or it is not known.
+
+    `order` is how the values of the column compare, by its type; None: that is not known.
+    """
+
+    column: str
+    value: str | None = None
+    order: Order | None = None
+
+
+def state_after(
+    state: ContextState, position: Position, before: ContextState | None, greatest: Greatest | None
+) -> ContextState:
+    """Return where a context stands after a run, with its watermark.
+
+    Args:
+        state: kind, source and run of the context.
+        position: where the run has left it; it says how its watermark compares.
+        before: where it stood, if the run went on from there; else None.
+        greatest: what was read of the column whose values are the watermark; None: the source tells its watermark.
+
+    A watermark of another column, or of no column, says nothing of this one: the first value of the column replaces it.
+    Until then there is none: a sensor that waits for a value of the column must not be released by the time of a file.
+    """
+    if greatest is None:
+        return replace(state, watermark=position.watermark, order=_name(position.order))
+    is_same = before is not None and before.watermark_column == greatest.column
+    mark = later(before.watermark, greatest.value) if before is not None and is_same else greatest.value
+    order = before.order if before is not None and is_same and greatest.value is None else _name(greatest.order)
+    return replace(state, watermark=mark, watermark_column=greatest.column, order=order)
+
+
+def _name(order: Order | None) -> str | None:
+    return None if order is None else order.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,8 @@ class ContextState:
     That is the item of `run`, the last one that moved it; or, after a set, the line that began with epoch `set_in`.
     The watermark is the greatest value of `watermark_column`; None: the one that its kind of source tells. `moves` are
     the roots that moved since `run` planned the context, each from where to where; `named` is the name under which it
-    did, where the context has another one since (None: the same).
+    did, where the context has another one since (None: the same). `order` is the name of the order of the watermark, as
+    `core.order.order_of` reads it; None: it was stored before contexts had one, or no watermark was known.
     """
 
     kind: str
@@ -174,6 +175,7 @@ class ContextState:
     watermark_column: str | None = None
     moves: tuple[tuple[str, str], ...] = ()
     named: str | None = None
+    order: str | None = None
 
     @property
     def source(self) -> SourceRef:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from airflow_bookmarks.core.ledger.file_ledger import Ledger, Load
+    from airflow_bookmarks.core.order import Order
     from airflow_bookmarks.core.position import Position, UpstreamPosition
     from airflow_bookmarks.core.rules.start import Start
     from airflow_bookmarks.core.run import PlanEntry, SourceRef
@@ -37,6 +38,7 @@ class SourceKind(ABC, Generic[P]):
     has_ledger: ClassVar[bool] = False  # whether its position knows each file by name and version
     reads_jobs: ClassVar[bool] = False  # whether its sources are jobs
     has_files: ClassVar[bool] = False  # whether what its plans read is files
+    order: ClassVar[Order | None] = None  # how its watermarks compare; None: its positions say it, or their looks
     keeps_elsewhere: ClassVar[bool] = True  # whether a position tells something of another source of this kind
 
     @abstractmethod

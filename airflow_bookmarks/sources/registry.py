@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
@@ -103,4 +104,10 @@ def position_at(name: str, store: StateReader, found: PlanInput, plan: Any, valu
     kind = find_kind(name)
     if kind is None:
         raise OptionError(f"a context of kind {name!r} can't be set to a value; {sorted(KINDS)} can.")
-    return kind.seek(store, found, plan, value)
+    return with_order(name, kind.seek(store, found, plan, value))
+
+
+def with_order(name: str, position: Position) -> Position:
+    """Return a position of a kind that says how its watermark compares: as all of the kind do, if not as it says."""
+    kind = find_kind(name)
+    return position if kind is None or position.order is not None else replace(position, order=kind.order)

@@ -17,8 +17,10 @@ from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
 from airflow_bookmarks.core.ledger.segment import Segment, bare_name, scheme_of
 from airflow_bookmarks.core.option import check_choice
+from airflow_bookmarks.core.order import TIME
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.selection.listing import Listing, instant
+from airflow_bookmarks.core.selection.sequence import order_by
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sources.source import Relocation
@@ -109,8 +111,10 @@ def relocated(
     changed = listing.take(np.flatnonzero(rows["changed"]))
     after = after.with_other_versions(changed, _as_before(changed, old, new))
     newest = None if after.newest_ms is None else to_text(instant(after.newest_ms))
-    is_by_time = "sequence" not in found.facts.get("options", {})
-    position = Position(after.root(), newest if is_by_time else found.watermark, after.unsaved())
+    sequence = found.facts.get("options", {}).get("sequence")
+    watermark = newest if sequence is None else found.watermark
+    order = TIME if sequence is None else order_by(sequence, watermark)
+    position = Position(after.root(), watermark, after.unsaved(), order=order)
     return Relocation(position, {"from": old, "to": new, **counts, "counted_as": unverified})
 
 

@@ -10,11 +10,12 @@ import numpy as np
 from airflow_bookmarks.core.errors import OptionError, SourceMissingError
 from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
 from airflow_bookmarks.core.ledger.segment import bare_name
+from airflow_bookmarks.core.order import TIME
 from airflow_bookmarks.core.position import Position, UpstreamPosition
 from airflow_bookmarks.core.rules.start import Start
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.selection.listing import Listing, instant
-from airflow_bookmarks.core.selection.sequence import SequenceStart
+from airflow_bookmarks.core.selection.sequence import SequenceStart, order_by
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sources.files.options import FileOptions
@@ -79,7 +80,8 @@ def files_at(store: StateReader, found: PlanInput, plan: FilePlan, value: str) -
     # The watermark of a sequence is that of the plan's rule, which the present watermark follows too.
     sequence = None if plan.sequence is None else SequenceStart(plan.sequence.rule, before)
     watermark = newest if sequence is None else sequence.after(plan.roots, listing)
-    return Position(ledger.root(), watermark, ledger.unsaved())
+    order = TIME if sequence is None else order_by(sequence.rule, watermark)
+    return Position(ledger.root(), watermark, ledger.unsaved(), order=order)
 
 
 def _retried(found: PlanInput, value: str) -> Position:

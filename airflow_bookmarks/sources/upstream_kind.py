@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import JobUnknownError
+from airflow_bookmarks.core.order import NUMBER
 from airflow_bookmarks.core.plan import FilePlan, UpstreamPlan, union
 from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.core.run import RunState
@@ -33,6 +34,7 @@ class UpstreamKind(SourceKind[FilePlan]):
     name = UpstreamSource.kind
     has_files = True
     reads_jobs = True
+    order = NUMBER
     keeps_elsewhere = False  # a position is a run of one job
 
     def decode(self, body: bytes) -> UpstreamPlan:

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import MisuseError
+from airflow_bookmarks.core.position import Greatest
 from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.core.text.escaping import in_lines
-from airflow_bookmarks.core.watermark import Greatest
 from airflow_bookmarks.spark.query import Query, query_of
 from airflow_bookmarks.spark.session import SPARK_ERRORS, RowCount, is_connect
 
@@ -227,18 +227,18 @@ class Uses:
         run.set_rows(ctx, None if reading is None else reading.rows)
         why = "" if reading is not None else _OPEN if observed.is_used else "no action has read the frame"
         if wanted.column is not None:
-            self._tell_watermark(run, ctx, wanted.column.name, reading, why)
+            self._tell_watermark(run, ctx, wanted.column, reading, why)
         if wanted.disposes and reading is None:
             run.keep_files(ctx, why)
 
     def _tell_watermark(
-        self, run: ActiveRun | DetachedRun, ctx: str, column: str, reading: Reading | None, why: str
+        self, run: ActiveRun | DetachedRun, ctx: str, column: WatermarkColumn, reading: Reading | None, why: str
     ) -> None:
         value = None if reading is None else reading.greatest
-        run.set_greatest(ctx, Greatest(column, value))
+        run.set_greatest(ctx, Greatest(column.name, value, column.order))
         if value is None:
             why = why or "no row has a value that can be one"
-            log.warning("bookmark %s, context %s: %s has no new watermark: %s", self._job, ctx, column, why)
+            log.warning("bookmark %s, context %s: %s has no new watermark: %s", self._job, ctx, column.name, why)
 
     def _warn(self, unused: Sequence[str]) -> None:
         if unused:

@@ -20,10 +20,12 @@ from pyspark.sql.types import (
 )
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.watermark import text_of_micros, text_of_number, text_of_time
+from airflow_bookmarks.core.order import LOCAL_TIME, NUMBER, TIME, text_of_micros, text_of_number, text_of_time
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+    from airflow_bookmarks.core.order import Order
 
 _NUMBERS = (ByteType, ShortType, IntegerType, LongType, DecimalType)
 _TIMES = (DateType, TimestampNTZType)
@@ -56,6 +58,13 @@ class WatermarkColumn:
                 "committed. Give the column such a type with .schema(...), or name another one."
             )
         return cls(field.name, field.dataType)
+
+    @property
+    def order(self) -> Order:
+        """How its values compare."""
+        if isinstance(self.type, TimestampType):
+            return TIME
+        return LOCAL_TIME if isinstance(self.type, _TIMES) else NUMBER
 
     def observed(self) -> Column:
         """Return the greatest value as Spark observes it: as text, because anything else may be rounded on its way."""

@@ -9,10 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.rules.condition import WatermarkReached
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position
+from airflow_bookmarks.lifecycle.history.point import resolve_point
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.inspect.runs import history
+from airflow_bookmarks.lifecycle.inspect.wait import Wait
+from airflow_bookmarks.lifecycle.inspect.waiting import evaluate
 from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from tests.lifecycle.kept_state import WHY, restore
@@ -61,6 +66,24 @@ def test_format_that_was_not_kept_then_is_no_other_source(kept: Shop) -> None:
 def test_consumer_reads_what_came_since(kept: Shop) -> None:
     kept.run("copy")
     assert sorted(kept.run("report", upstream="copy")[0]) == ["2a1-corrected", "4a1"]
+
+
+@pytest.mark.parametrize(
+    ("job", "reached", "above", "refused"),
+    [("copy", "2013-01-01T00:00:00Z", "2199-01-01T00:00:00Z", "42"), ("report", "1", "999", "2013-01-01T00:00:00Z")],
+)
+def test_watermark_of_then_is_waited_for_as_it_looks(
+    kept: Shop, job: str, reached: str, above: str, refused: str
+) -> None:
+    assert [state.order for state in kept.store.head(job).contexts.values()] == [None]
+    waits = [Wait((job,), WatermarkReached.of(text, None)) for text in (reached, above, refused)]
+
+    low, high, other = evaluate(kept.store, waits)
+
+    assert (low.is_met, high.is_met, high.error) == (True, False, None)
+    assert "can't be compared" in str(other.error)
+    with pytest.raises(OptionError, match="can't be compared"):
+        resolve_point(kept.store, job, kept.store.head(job), f"watermark:{refused}")
 
 
 def test_state_of_a_job_is_there(kept: Shop) -> None:

@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError, RunUnknownError
+from airflow_bookmarks.core.order import NUMBER
+from airflow_bookmarks.core.position import Greatest
 from airflow_bookmarks.lifecycle.changes.change import rewind
 from airflow_bookmarks.lifecycle.history.point import resolve_point
 from airflow_bookmarks.sources.files.planner import FileSource
@@ -78,6 +80,17 @@ def test_upstream_watermarks_compare_as_numbers(dated: Shop) -> None:
     dated.run("report", upstream="copy")
     assert number(dated, "watermark:11", "report") == 2
     assert number(dated, "watermark:9", "report") == 1
+
+
+def test_watermarks_of_a_column_compare_as_its_values_do(dated: Shop) -> None:
+    for name, value in (("p", "9.5"), ("q", "10.25")):
+        dated.put(f"{name}.txt", name)
+        run = dated.begin("decimals")
+        dated.copy(run)
+        run.set_greatest("raw", Greatest("price", value, NUMBER))
+        run.commit()
+    assert number(dated, "watermark:10", "decimals") == 1
+    assert number(dated, "watermark:10.25", "decimals") == 2
 
 
 def test_several_contexts_have_to_be_told_apart(dated: Shop) -> None:

@@ -14,9 +14,9 @@ from airflow_bookmarks.core.errors import OptionError, QuarantineFullError
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.ledger import quarantine
 from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.position import Greatest
 from airflow_bookmarks.core.run import Run
 from airflow_bookmarks.core.selection.bound import Bound
-from airflow_bookmarks.core.watermark import Greatest
 from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset, rewind, set_position, undo
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine

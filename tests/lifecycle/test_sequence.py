@@ -9,9 +9,9 @@ import pytest
 
 from airflow_bookmarks.core.errors import OptionError, UnmatchedError
 from airflow_bookmarks.core.ledger.gap import gaps_in_words
+from airflow_bookmarks.core.position import Greatest
 from airflow_bookmarks.core.rules.shard import VirtualShard
 from airflow_bookmarks.core.rules.start import Start
-from airflow_bookmarks.core.watermark import Greatest
 from airflow_bookmarks.lifecycle.changes.change import rewind, set_position
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.inspect.runs import history

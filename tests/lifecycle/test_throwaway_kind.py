@@ -18,6 +18,7 @@ from airflow_bookmarks.cli import main
 from airflow_bookmarks.core.amount import Amount
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
 from airflow_bookmarks.core.option import Choice
+from airflow_bookmarks.core.order import NUMBER
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.rules.condition import WatermarkReached
 from airflow_bookmarks.core.run import PlanEntry
@@ -109,6 +110,7 @@ class Keys(SourceKind[KeyPlan]):
     """The object that is registered."""
 
     name = KeySource.kind
+    order = NUMBER
 
     def decode(self, body: bytes) -> KeyPlan:
         try:
@@ -318,6 +320,23 @@ def test_sensor_waits_for_its_watermark(shop: Shop, table: str) -> None:
     low, high = evaluate(shop.store, waits)
 
     assert (low.is_met, high.is_met, high.error) == (True, False, None)
+    assert shop.store.head(JOB).contexts[CTX].order == "number"
+
+
+@pytest.mark.parametrize("wanted", ["2013-01-31T00:00:00Z", "part-9"])
+def test_sensor_refuses_what_is_no_key_before_it_waits(shop: Shop, table: str, wanted: str) -> None:
+    enabled(shop, table)
+
+    (answer,) = evaluate(shop.store, [Wait((JOB,), WatermarkReached.of(wanted, CTX))])
+
+    assert isinstance(answer.error, OptionError)
+    assert "Wait for a number, such as 42" in str(answer.error)
+
+
+def test_order_of_its_watermark_is_kept_by_a_set(shop: Shop, table: str) -> None:
+    enabled(shop, table)
+    set_position(shop.store, JOB, CTX, "1", reason="a test", who="ada")
+    assert shop.store.head(JOB).contexts[CTX].order == "number"
 
 
 def test_doctor_finds_nothing_in_it(shop: Shop, table: str) -> None:

@@ -255,6 +255,13 @@ def test_watermark_of_another_kind_is_an_error_and_not_a_wait(shop: Shop) -> Non
         assert "can't be compared" in str(error)
 
 
+@pytest.mark.parametrize("text", ["yesterday", "9" * 5000])
+def test_text_is_no_watermark_to_wait_for_while_no_order_is_known(shop: Shop, text: str) -> None:
+    error = ask(shop, mark(text)).error
+    assert isinstance(error, OptionError)
+    assert "expected a number or an ISO 8601 time" in str(error)
+
+
 def test_context_that_was_never_read_is_waited_for_and_those_there_are_named(shop: Shop) -> None:
     publish(shop)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql.types import DataType, DateType, LongType, TimestampNTZType, TimestampType
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.lifecycle.changes.change import rewind, set_position
@@ -14,6 +15,7 @@ from airflow_bookmarks.lifecycle.history.point import resolve_point
 from airflow_bookmarks.lifecycle.inspect.wait import Wait, condition_of
 from airflow_bookmarks.lifecycle.inspect.waiting import evaluate
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
+from airflow_bookmarks.spark.watermark import WatermarkColumn
 from tests.spark.lake import Lake
 
 SCHEMA = "id INT, event_time TIMESTAMP"
@@ -54,6 +56,14 @@ def test_greatest_value_is_the_watermark_exactly(lake: Lake, kind: str, values: 
     assert mark(lake) == expected
     assert summary["contexts"]["raw"]["watermark_to"] == expected
     assert summary["contexts"]["raw"]["rows"] == len(values)
+
+
+@pytest.mark.parametrize(
+    ("type_", "order"),
+    [(TimestampType(), "time"), (TimestampNTZType(), "local_time"), (DateType(), "local_time"), (LongType(), "number")],
+)
+def test_type_of_the_column_says_how_its_watermarks_compare(type_: DataType, order: str) -> None:
+    assert WatermarkColumn("event_time", type_).order.name == order
 
 
 def test_watermark_never_goes_down_on_a_late_or_empty_increment(lake: Lake) -> None:

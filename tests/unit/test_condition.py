@@ -11,6 +11,7 @@ import pytest
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.head import Head
+from airflow_bookmarks.core.order import TEXT, order_like
 from airflow_bookmarks.core.position import Edge
 from airflow_bookmarks.core.rules.condition import (
     UNKNOWN,
@@ -31,7 +32,6 @@ from airflow_bookmarks.core.rules.condition import (
 )
 from airflow_bookmarks.core.run import ContextState, Execution, Run, RunKey, RunState
 from airflow_bookmarks.core.timeline import Ancestry, Line
-from airflow_bookmarks.core.watermark import mark_of
 
 FIRST = Ancestry.of(1, [])
 
@@ -227,7 +227,9 @@ def context(watermark: str | None, **changes: Any) -> ContextState:
     ],
 )
 def test_watermark_compares_as_what_it_is(text: str, mark: object) -> None:
-    assert mark_of(text) == mark
+    order = order_like(text)
+    assert order.parse(text) == (text if mark is None else mark)
+    assert (order is TEXT) is (mark is None)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +243,7 @@ def test_watermark_compares_as_what_it_is(text: str, mark: object) -> None:
     ],
 )
 def test_watermark_is_reached_by_a_higher_one(have: str, wanted: str, is_it: bool) -> None:
-    assert is_reached("up", "raw", have, wanted) is is_it
+    assert is_reached("up", "raw", have, None, wanted) is is_it
 
 
 @pytest.mark.parametrize(
@@ -250,7 +252,33 @@ def test_watermark_is_reached_by_a_higher_one(have: str, wanted: str, is_it: boo
 )
 def test_watermarks_of_two_kinds_are_not_compared(have: str, wanted: str) -> None:
     with pytest.raises(OptionError, match="can't be compared"):
-        is_reached("up", "raw", have, wanted)
+        is_reached("up", "raw", have, None, wanted)
+
+
+@pytest.mark.parametrize(
+    ("order", "have", "wanted", "is_it"),
+    [
+        ("number", "10", "9", True),
+        ("time", "2026-05-03T00:00:00Z", "2026-05-03T02:00:00.5+02:00", False),
+        ("path", "10", "9", False),
+        ("path", "2026/05/part-9", "2026/05", True),
+    ],
+)
+def test_stored_order_decides_how_a_watermark_compares(order: str, have: str, wanted: str, is_it: bool) -> None:
+    assert is_reached("up", "raw", have, order, wanted) is is_it
+
+
+@pytest.mark.parametrize(("order", "wanted"), [("time", "42"), ("time", "2026-05-03"), ("number", "2026-05-03")])
+def test_watermark_of_another_order_is_an_error_before_there_is_one(order: str, wanted: str) -> None:
+    head = Head(contexts={"raw": context(None, order=order)})
+    for condition in (WatermarkReached(wanted), WatermarkReached(wanted, "raw")):
+        with pytest.raises(OptionError, match="can't be compared with the watermarks of 'raw'"):
+            unreached_by_head("up", condition, head)
+
+
+def test_order_of_a_newer_version_is_named_and_not_guessed() -> None:
+    with pytest.raises(OptionError, match=r"compare by 'lsn', and this version knows number, time"):
+        is_reached("up", "raw", "0/9", "lsn", "0/A0")
 
 
 def test_watermark_is_that_of_the_published_run_and_not_of_the_head() -> None:

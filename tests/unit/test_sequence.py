@@ -127,14 +127,14 @@ def test_watermark_never_goes_down_and_is_the_same_however_the_files_come(values
 def test_numeric_watermark_compares_as_a_number_for_who_waits() -> None:
     mark = highest(["part-9", "0009", "0010"][1:])
     assert mark is not None
-    assert is_reached("clean", "raw", mark, "9")
-    assert is_reached("clean", "raw", mark, "0010")
-    assert not is_reached("clean", "raw", mark, "11")
+    assert is_reached("clean", "raw", mark, None, "9")
+    assert is_reached("clean", "raw", mark, None, "0010")
+    assert not is_reached("clean", "raw", mark, None, "11")
 
 
 def test_text_watermark_is_no_number_for_who_waits() -> None:
     with pytest.raises(OptionError, match=r"is like '10a', and '9' can't be compared"):
-        is_reached("clean", "raw", highest(["9", "10a"]) or "", "9")
+        is_reached("clean", "raw", highest(["9", "10a"]) or "", None, "9")
 
 
 # ---- the plan

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job import check_name
+from airflow_bookmarks.core.order import TEXT, order_like, order_named, order_of
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.timeline import last_common_run
-from airflow_bookmarks.core.watermark import are_comparable, mark_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.timeline import Ancestry, Line
 
 _MOST_DIGITS = 1000  # Python refuses to read a number of more than 4300
+_SHOWN = 80  # characters of a user's text in a message
 
 
 # ---- the conditions; `str()` describes them
@@ -128,14 +129,8 @@ class WatermarkReached:
         """Return the condition that two texts mean.
 
         Raises:
-            OptionError: the watermark is neither a number nor an ISO 8601 time. NameInvalidError: the context
-                can't be one.
+            NameInvalidError: the context can't be one.
         """
-        if mark_of(text) is None:
-            raise OptionError(
-                f"watermark={text!r}: expected a number or an ISO 8601 time, which can be compared. Nothing was "
-                "read or changed."
-            )
         return cls(text, None if ctx is None else check_name("context", ctx))
 
     def __str__(self) -> str:
@@ -293,20 +288,55 @@ def watermark_context(job: str, contexts: Mapping[str, ContextState], ctx: str |
     return known[0] if known else None
 
 
-def is_reached(job: str, ctx: str, watermark: str, wanted: str) -> bool:
-    """Whether a watermark is at or above the wanted one: times as times, numbers as numbers.
+def is_reached(job: str, ctx: str, watermark: str, order: str | None, wanted: str) -> bool:
+    """Whether a watermark is at or above the wanted one.
+
+    Args:
+        order: the name of the order that is stored with the watermark; None: it compares as it looks.
 
     Raises:
-        OptionError: they are not of one kind; a time with a zone and one without are not.
+        OptionError: the wanted one is of another order; a time with a zone and one without are not of one.
     """
-    have, want = mark_of(watermark), mark_of(wanted)
-    if have is not None and want is not None and are_comparable(have, want):
-        return have >= want  # type: ignore[operator]  # they are comparable
-    raise OptionError(
-        f"job {job!r}: the watermark of {ctx!r} is like {watermark!r}, and {wanted!r} can't be compared with it. "
-        "Nothing was changed. Numbers are compared with numbers, times with times; a time needs a zone where the "
-        "watermark has one."
-    )
+    compares_by = order_of(order, watermark)
+    compared = compares_by.compare(watermark, wanted)
+    if compared is None:
+        raise OptionError(
+            f"job {job!r}: the watermark of {ctx!r} is like {watermark!r}, and {_shown(wanted)} can't be compared with "
+            f"it. Nothing was changed. Wait for {compares_by.description}."
+        )
+    return compared >= 0
+
+
+def check_wanted(job: str, condition: WatermarkReached, contexts: Mapping[str, ContextState]) -> None:
+    """Make sure that a watermark can be waited for which no context has yet.
+
+    Args:
+        contexts: of the job; empty, if it has no bookmark.
+
+    Raises:
+        OptionError: the context it is for stores another order; or none is known, and it is neither a number nor a
+            time.
+    """
+    wanted = condition.watermark
+    # The next run may give a context that was set another order: that of a column again.
+    known = {name: state.order for name, state in contexts.items() if state.set_in is None}
+    orders = {name: order_named(order) for name, order in known.items() if order is not None}
+    ctx = next(iter(orders), None) if condition.ctx is None and len(orders) == 1 else condition.ctx
+    if ctx is not None and ctx in orders:
+        if orders[ctx].parse(wanted) is None:
+            raise OptionError(
+                f"job {job!r}: {_shown(wanted)} can't be compared with the watermarks of {ctx!r}. Nothing was changed. "
+                f"Wait for {orders[ctx].description}."
+            )
+    elif order_like(wanted) is TEXT:
+        raise OptionError(
+            f"watermark={_shown(wanted)}: expected a number or an ISO 8601 time. Other text compares only with the "
+            f"watermark of a context that has one, and job {job!r} has none yet. Nothing was read or changed."
+        )
+
+
+def _shown(text: str) -> str:
+    return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}..."
 
 
 def watermark_reached(job: str, condition: WatermarkReached, head: Head | None, newest: Run | None) -> Verdict:
@@ -321,9 +351,10 @@ def watermark_reached(job: str, condition: WatermarkReached, head: Head | None, 
     ctx = watermark_context(job, contexts, condition.ctx)
     mark = None if ctx is None else contexts[ctx].watermark
     if newest is None or ctx is None or mark is None:
+        check_wanted(job, condition, head.contexts)
         return Verdict(False, _unmarked(condition, head))
     standing = f"published run {newest.key.number} has watermark {mark} of {ctx!r}"
-    if is_reached(job, ctx, mark, condition.watermark):
+    if is_reached(job, ctx, mark, contexts[ctx].order, condition.watermark):
         return Verdict(True, standing, newest)
     return Verdict(False, f"{standing}; {_standing(head)}")
 
@@ -339,8 +370,9 @@ def unreached_by_head(job: str, condition: WatermarkReached, head: Head) -> Verd
     ctx = watermark_context(job, head.contexts, condition.ctx)
     state = None if ctx is None else head.contexts[ctx]
     if ctx is None or state is None or state.watermark is None:
+        check_wanted(job, condition, head.contexts)
         return Verdict(False, _unmarked(condition, head))
-    if state.set_in is not None or is_reached(job, ctx, state.watermark, condition.watermark):
+    if state.set_in is not None or is_reached(job, ctx, state.watermark, state.order, condition.watermark):
         return None
     return Verdict(False, f"watermark {state.watermark} of {ctx!r}; {_standing(head)}")
 

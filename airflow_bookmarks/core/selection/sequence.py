@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.order import PATH, order_like
 from airflow_bookmarks.core.selection.expression import Expression, ExpressionError
 from airflow_bookmarks.core.selection.partition import placed, roots_above
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from airflow_bookmarks.core.order import Order
     from airflow_bookmarks.core.selection.listing import Listing
 
 BY_PATH = "path"  # the rule that takes the whole path below the root, as text
@@ -172,6 +174,16 @@ class SequenceStart:
         rule = SequenceRule.of(self.rule)
         values = (value for files in read for value in rule.values_of(files.paths, roots))
         return highest([self.before, *values], is_text=rule.is_by_path)
+
+
+def order_by(rule: str, watermark: str | None) -> Order | None:
+    """Return how the watermark of a sequence compares; None where it has none yet.
+
+    Numbers compare as numbers, and dates as dates: whoever waits for one has to write one.
+    """
+    if rule == BY_PATH:
+        return PATH
+    return None if watermark is None else order_like(watermark)
 
 
 def highest(values: Iterable[str | None], *, is_text: bool = False) -> str | None:

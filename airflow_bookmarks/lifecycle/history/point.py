@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError, RunUnknownError
+from airflow_bookmarks.core.order import order_of
 from airflow_bookmarks.core.text.instant import from_text
 from airflow_bookmarks.lifecycle.history.rewind import is_number, resolve_run
 from airflow_bookmarks.store.transitions.collection import collected_until
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 WATERMARK = "watermark:"
 _SHOWN = 80  # characters of a user's text in a message
-_NUMBER = re.compile(r"-?[0-9]{1,40}")  # longer than any position, and shorter than what int() refuses
 
 
 def resolve_point(store: BookmarkStore, job: str, head: Head, text: str) -> Run:
@@ -74,19 +72,19 @@ def _time(job: str, text: str) -> datetime | None:
 
 def _by_watermark(store: BookmarkStore, job: str, head: Head, text: str) -> Run:
     ctx, value = _context_of(job, head, text)
-    reads_as = _kind_of(value)
 
     def is_reached(run: Run) -> bool:
         state = run.contexts.get(ctx)
         if state is None or state.watermark is None:
             return True  # nothing was read yet, which is below everything
-        mark = _kind_of(state.watermark)
-        if type(mark) is not type(reads_as):
+        order = order_of(state.order, state.watermark)
+        compared = order.compare(state.watermark, value)
+        if compared is None:
             raise OptionError(
                 f"job {job!r}: the watermark of {ctx!r} is like {state.watermark!r} (run {run.key.number}), and "
-                f"{value[:_SHOWN]!r} can't be compared with it. Nothing was read or changed."
+                f"{value[:_SHOWN]!r} can't be compared with it. Nothing was read or changed. Say {order.description}."
             )
-        return mark <= reads_as  # type: ignore[operator]
+        return compared <= 0
 
     return _last(store, job, head, is_reached, f"{WATERMARK}{text}")
 
@@ -102,17 +100,6 @@ def _context_of(job: str, head: Head, text: str) -> tuple[str, str]:
             f"{WATERMARK}<context>={text}. Nothing was read or changed."
         )
     return known[0], text
-
-
-def _kind_of(value: str) -> Decimal | datetime | str:
-    """Return a watermark as the value to compare: a number, a time, else text."""
-    if _NUMBER.fullmatch(value):
-        return Decimal(value)
-    try:
-        time = datetime.fromisoformat(value)
-    except ValueError:
-        return value
-    return time if time.tzinfo is not None else value
 
 
 def _last(store: BookmarkStore, job: str, head: Head, is_reached: Callable[[Run], bool], text: str) -> Run:

@@ -87,7 +87,8 @@ def turn_set(
     """Return the turn that puts one context to a given position; it undoes no run."""
     after = replace(state, set_in=head.epoch + 1)
     if not position.keeps_watermark:
-        after = replace(after, watermark=position.watermark, watermark_column=None)
+        order = None if position.order is None else position.order.name
+        after = replace(after, watermark=position.watermark, watermark_column=None, order=order)
     contexts = {**head.contexts, ctx: after}
     number, data_run = head.run_number, head.data_run_number
     turn = _turn(store, job, head, kind, event, contexts, number, data_run, head.epoch, {ctx: position.body})

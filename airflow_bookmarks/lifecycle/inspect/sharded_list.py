@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.order import NUMBER, order_like
 from airflow_bookmarks.core.rules.shard import sharded_name
 
 if TYPE_CHECKING:
@@ -83,11 +84,12 @@ def highest_watermarks(watermarks: Iterable[dict[str, str | None]]) -> dict[str,
     for each in watermarks:
         for ctx, mark in each.items():
             best = found.setdefault(ctx, mark)
-            if mark is not None and (best is None or _order(mark) > _order(best)):
+            if mark is not None and (best is None or _is_above(mark, best)):
                 found[ctx] = mark
     return dict(sorted(found.items()))
 
 
-def _order(mark: str) -> tuple[int, str]:
-    """Return the sort key of a watermark: run numbers as numbers, times as they are written."""
-    return (int(mark), "") if mark.isascii() and mark.isdigit() else (-1, mark)
+def _is_above(mark: str, other: str) -> bool:
+    """Whether a watermark is the higher one, by its looks; numbers and text are of a sequence, where text is above."""
+    compared = order_like(mark).compare(mark, other)
+    return NUMBER.parse(other) is not None if compared is None else compared > 0

@@ -28,6 +28,7 @@ from airflow_bookmarks.core.rules.condition import (
     RunReached,
     Verdict,
     WatermarkReached,
+    check_wanted,
     dag_run_done,
     logical_date_done,
     newest_published,
@@ -200,6 +201,8 @@ class _StateRead:
                 return self._standing(seen, lambda head: self._dag_run(dag_run_id, seen, head, maker))
             case _:
                 seen = yield from self._head(lambda job: None)
+                if seen.head is None and isinstance(self.condition, WatermarkReached):
+                    check_wanted(self.name, self.condition, {})
                 return self._standing(seen, lambda head: self._of_head(seen.job, head))
 
     # ---- items

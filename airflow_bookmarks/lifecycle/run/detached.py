@@ -61,9 +61,8 @@ from airflow_bookmarks.store.codec.item import payload_value
 if TYPE_CHECKING:
     from airflow_bookmarks.core.ledger.file_ledger import Load
     from airflow_bookmarks.core.ledger.segment import Segment
-    from airflow_bookmarks.core.position import Position
+    from airflow_bookmarks.core.position import Greatest, Position
     from airflow_bookmarks.core.run import Payload, Run
-    from airflow_bookmarks.core.watermark import Greatest
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
     from airflow_bookmarks.lifecycle.protocol.staging import Staged, StagingRequest

@@ -19,7 +19,7 @@ from airflow_bookmarks.core.job import RunIdentity, check_name
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.core.plan import FilePlan, Plan, encode_moves, encode_paths
-from airflow_bookmarks.core.position import Edge
+from airflow_bookmarks.core.position import Edge, Greatest, state_after
 from airflow_bookmarks.core.rules.start import BEGINNING, Start, is_first_run
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import (
@@ -33,7 +33,6 @@ from airflow_bookmarks.core.run import (
     StateEntry,
 )
 from airflow_bookmarks.core.text.escaping import in_lines
-from airflow_bookmarks.core.watermark import Greatest, state_after
 from airflow_bookmarks.lifecycle.history.relocation import MOVED_FROM, found_moved
 from airflow_bookmarks.lifecycle.history.rewind import rewind_along
 from airflow_bookmarks.lifecycle.history.timeline_switch import resting_contexts
@@ -79,7 +78,7 @@ from airflow_bookmarks.lifecycle.state.start import OtherReaders, log_start, pos
 from airflow_bookmarks.lifecycle.state.summary import Summary, log_committed, log_found, log_planned
 from airflow_bookmarks.lifecycle.state.timing import Stopwatch
 from airflow_bookmarks.lifecycle.state.verification import OnMissing, recheck_plan
-from airflow_bookmarks.sources.registry import kind_of
+from airflow_bookmarks.sources.registry import kind_of, with_order
 from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.sources.upstream import RewindWanted
 from airflow_bookmarks.store.bookmark_store import PLAN_INLINE_BYTES, BookmarkStore, Commit, LeaseGrant
@@ -647,7 +646,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
             source = self._contexts[ctx].source
             state = ContextState(source.kind, source.fingerprint(), self._holding.key)
             before = self._reader.state(ctx) if self._contexts[ctx].found.position is not None else None
-            contexts[ctx] = state_after(state, position, before, self._greatest.get(ctx))
+            contexts[ctx] = state_after(state, with_order(source.kind, position), before, self._greatest.get(ctx))
         stored |= self._state_into(contexts)
         schemas = self._schemas_after(moved)
         increment = increment_of(plans, state_changed=self._states.has_changed)
@@ -775,7 +774,8 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
                 before = None if entry.facts.get(STARTS_OVER) else self._reader.state(ctx)
                 # The content of its rows is unknown by now: the watermark of a column stays where it was.
                 column = None if before is None else before.watermark_column
-                contexts[ctx] = state_after(state, position, before, None if column is None else Greatest(column))
+                greatest = None if column is None else Greatest(column)
+                contexts[ctx] = state_after(state, with_order(entry.kind, position), before, greatest)
         if adopted.job_state is not None:
             self._states.restore(self._store.blobs.get(adopted.job_state.values))
         commit = Commit(

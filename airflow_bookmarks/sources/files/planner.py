@@ -15,6 +15,7 @@ import numpy as np
 from airflow_bookmarks.core.errors import MisuseError, OptionError, OverwrittenError, SourceMissingError
 from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
 from airflow_bookmarks.core.ledger.segment import bare_name
+from airflow_bookmarks.core.order import TIME
 from airflow_bookmarks.core.plan import FilePlan, PartitionCounts
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.rules.shard import VirtualShard
@@ -34,6 +35,7 @@ from airflow_bookmarks.core.selection.reason import (
     SETTLING,
     TOUCHED,
 )
+from airflow_bookmarks.core.selection.sequence import order_by
 from airflow_bookmarks.core.text.instant import to_text, utc_now
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sources.files.backlog import Backlog, Rest
@@ -615,9 +617,9 @@ def _advance(ledger: Ledger, plan: FilePlan, listing: Listing | None, forget_bef
     after = replace(after, quarantine=held, let_out=_still_let_out(after, plan))
     if plan.sequence is not None:
         watermark = plan.sequence_watermark
-    else:
-        watermark = None if after.newest_ms is None else to_text(instant(after.newest_ms))
-    return Position(after.root(), watermark, after.unsaved())
+        return Position(after.root(), watermark, after.unsaved(), order=order_by(plan.sequence.rule, watermark))
+    watermark = None if after.newest_ms is None else to_text(instant(after.newest_ms))
+    return Position(after.root(), watermark, after.unsaved(), order=TIME)
 
 
 def _still_let_out(ledger: Ledger, plan: FilePlan) -> frozenset[str]:

@@ -216,6 +216,8 @@ def _context_value(state: ContextState) -> Attributes:
         value["set_in"] = state.set_in
     if state.watermark_column is not None:
         value["watermark_column"] = state.watermark_column
+    if state.order is not None:
+        value["order"] = state.order
     if state.moves:
         value["moves"] = [list(move) for move in state.moves]
     if state.named is not None:
@@ -239,7 +241,8 @@ def _context_of(fields: Fields) -> ContextState:
         fields.check("moves", _is_moves, "no list of pairs of paths")
     moves = tuple((str(old), str(new)) for old, new in fields.values.get("moves", ()))
     named = fields.text("named") if "named" in fields else None
-    return ContextState(kind, fingerprint, fields.run_key("run"), watermark, set_in, column, moves, named)
+    order = fields.text("order") if "order" in fields else None
+    return ContextState(kind, fingerprint, fields.run_key("run"), watermark, set_in, column, moves, named, order)
 
 
 def _check_fingerprint(fields: Fields) -> None:
