@@ -11,15 +11,20 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.lifecycle.protocol.failpoint import FAULT_VARIABLE
+from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
+from demo.folders import PROJECT
 
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
     from airflow.sdk import DAG
+
+_DRIVER = str(PROJECT / "demo" / "driver.py")
 
 
 def main() -> None:
@@ -52,9 +57,9 @@ def _log_to(path: Path) -> None:
 
 
 def _play(dag: DAG, request: dict[str, Any]) -> dict[str, Any]:
-    os.environ[FAULT_VARIABLE] = request["fault"] or ""
     moment = datetime.fromisoformat(request["logical_date"])
-    run: DagRun = dag.test(logical_date=moment, run_after=moment, run_conf=request["conf"])
+    with _driven_by(dag, request["fault"]):
+        run: DagRun = dag.test(logical_date=moment, run_after=moment, run_conf=request["conf"])
     tasks = run.get_task_instances()
     return {
         "run_id": run.run_id,
@@ -63,6 +68,20 @@ def _play(dag: DAG, request: dict[str, Any]) -> dict[str, Any]:
         "tries": {task.task_id: task.try_number for task in tasks},
         "xcom": {task.task_id: task.xcom_pull(task_ids=task.task_id) for task in tasks},
     }
+
+
+@contextmanager
+def _driven_by(dag: DAG, fault: str | None) -> Iterator[None]:
+    """Have the scripts of a DAG run by the driver that dies at a point, for the block; None: as they are."""
+    tasks = [task for task in dag.tasks if isinstance(task, BookmarkSparkSubmitOperator)] if fault else []
+    given = [(task, task.application, task.application_args) for task in tasks]
+    for task, script, arguments in given:
+        task.application, task.application_args = _DRIVER, [fault, script, *(arguments or [])]
+    try:
+        yield
+    finally:
+        for task, script, arguments in given:
+            task.application, task.application_args = script, arguments
 
 
 if __name__ == "__main__":

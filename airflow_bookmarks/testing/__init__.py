@@ -9,6 +9,7 @@
     files      arrivals of files: new, late, tied, overwritten, of another schema, empty, corrupt, vanishing
     crash      a driver that dies at a point of the protocol
     driver     the store as one such driver has it
+    kill       kills the process of a driver, where a test gave it one of its own
 
 It knows neither Airflow nor Spark: the session is the one that a test gives. Only `fixtures` imports pytest.
 """

@@ -37,7 +37,6 @@ from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.settings import PREFIX, Settings
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.change import reset
-from airflow_bookmarks.lifecycle.protocol.failpoint import FAULT_VARIABLE
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
@@ -72,13 +71,13 @@ from pathlib import Path
 from airflow_bookmarks.core.settings import Settings
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
-from airflow_bookmarks.lifecycle.protocol.failpoint import fault_from_environment
 from airflow_bookmarks.store.bookmark_store import open_store
+from airflow_bookmarks.testing.kill import kill_hook
 from tests.lifecycle.shop import Shop
 settings = Settings.from_conf(json.loads(os.environ["SHOP_CONF"]))
 caller = settings.caller("none")
 store = open_store(settings.store)
-shop = Shop(Path({root!r}), store, replace(RunEnvironment(), at=fault_from_environment(caller.attempt)))
+shop = Shop(Path({root!r}), store, replace(RunEnvironment(), at=kill_hook({fault!r}, caller.attempt)))
 if {commits}:
     run = ActiveRun.begin(store, settings.job, caller, shop.machine)
     shop.copy(run)
@@ -100,10 +99,10 @@ class Submits:
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
         patch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
 
-    def script(self, *, commits: bool = True, code: int = 0) -> str:
-        """Write a script for the driver; return its path."""
+    def script(self, *, commits: bool = True, code: int = 0, fault: str = "") -> str:
+        """Write a script for the driver, which dies at `fault`; return its path."""
         path = self._world.folder / "job.py"
-        path.write_text(DRIVER.format(root=str(self._world.folder), commits=commits, code=code))
+        path.write_text(DRIVER.format(root=str(self._world.folder), commits=commits, code=code, fault=fault))
         return str(path)
 
     @property
@@ -183,9 +182,9 @@ def fail_in(run: ActiveRun) -> None:
 
 def commit_only(world: World, attempt: int = 1, point: str = "committed") -> None:
     """Run a driver in a process of its own, and kill it between its commit and its publish."""
-    script = DRIVER.format(root=str(world.folder), commits=True, code=0)
+    script = DRIVER.format(root=str(world.folder), commits=True, code=0, fault=point)
     settings = Settings(job=JOB, store=world.store_uri, run_id=caller().run_id, attempt=str(attempt))
-    environment = {**os.environ, FAULT_VARIABLE: point, "SHOP_CONF": json.dumps(settings.to_conf())}
+    environment = {**os.environ, "SHOP_CONF": json.dumps(settings.to_conf())}
     done = subprocess.run([sys.executable, "-c", script], env={**environment, "PYTHONPATH": str(PROJECT)}, check=False)
     assert done.returncode == -signal.SIGKILL
 
@@ -241,12 +240,11 @@ def test_driver_that_never_commits_fails_the_task_and_says_so(
 
 
 def test_run_that_died_after_its_commit_is_published_by_the_worker(
-    world: World, submits: Submits, player: Player, monkeypatch: pytest.MonkeyPatch
+    world: World, submits: Submits, player: Player
 ) -> None:
     world.shop.put("a.txt", "a")
-    monkeypatch.setenv(FAULT_VARIABLE, "committed")
 
-    played = player.play(dag_of(application=submits.script()))
+    played = player.play(dag_of(application=submits.script(fault="committed")))
 
     assert (played.state, played.tries("copy"), len(submits.calls)) == ("success", 1, 1)
     assert world.shop.target_lines(JOB) == {"a": 1}
@@ -254,12 +252,11 @@ def test_run_that_died_after_its_commit_is_published_by_the_worker(
 
 
 def test_retry_after_a_driver_that_died_before_its_commit_does_the_work(
-    world: World, submits: Submits, player: Player, monkeypatch: pytest.MonkeyPatch
+    world: World, submits: Submits, player: Player
 ) -> None:
     world.shop.put("a.txt", "a")
-    monkeypatch.setenv(FAULT_VARIABLE, "staged@1")
 
-    played = player.play(dag_of(retries=1, application=submits.script()))
+    played = player.play(dag_of(retries=1, application=submits.script(fault="staged@1")))
 
     assert (played.state, played.tries("copy")) == ("success", 2)
     assert [call["conf"][f"{PREFIX}attempt"] for call in submits.calls] == ["1", "2"]

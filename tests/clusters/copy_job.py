@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,11 @@ import boto3.session
 from pyspark.sql import SparkSession
 
 import airflow_bookmarks
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+from airflow_bookmarks.lifecycle.run.environment import runs_in
 from airflow_bookmarks.spark import BookmarkedJob
+from airflow_bookmarks.testing.kill import killed_at
 
 
 def main(order: dict[str, Any]) -> None:
@@ -33,11 +38,8 @@ def main(order: dict[str, Any]) -> None:
 
 def copy(order: dict[str, Any]) -> None:
     """Make the run as the script of a user does, and die, fail or wait where the order says so."""
-    if order["takes_its_container_along"]:
-        die_with_the_container()
     spark = SparkSession.builder.getOrCreate()
-    os.environ["AIRFLOW_BOOKMARKS_FAULT"] = order["fault"]
-    with BookmarkedJob(spark) as job:
+    with dying(order), BookmarkedJob(spark) as job:
         lines = job.read("raw").text(f"{order['root']}/raw")
         job.write(lines, "out").text(f"{order['root']}/out")
         report(spark, Path(order["root"]))
@@ -68,15 +70,18 @@ def pass_gate(port: int) -> None:
         line.recv(1)
 
 
-def die_with_the_container() -> None:
-    """Let the fault that kills this process kill first the JVM that started it, as a lost machine does."""
-    kill = os.kill
+def dying(order: dict[str, Any]) -> AbstractContextManager[None]:
+    """Have the job of the block die at the point of the order, if it names one."""
+    if order["takes_its_container_along"]:
+        return runs_in(lambda _: RunEnvironment(at=lambda point: die_with_the_container(point, order["fault"])))
+    return killed_at(order["fault"])
 
-    def kill_both(pid: int, number: signal.Signals) -> None:
-        kill(os.getppid(), number)
-        kill(pid, number)
 
-    os.kill = kill_both  # type: ignore[assignment]
+def die_with_the_container(point: Failpoint, fault: str) -> None:
+    """Kill first the JVM that started this process and then the process, as a lost machine does."""
+    if point == fault:
+        os.kill(os.getppid(), signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -12,11 +12,12 @@ import pytest
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job import RunIdentity
-from airflow_bookmarks.lifecycle.protocol.failpoint import FAULT_VARIABLE, Failpoint, fault_from_environment, no_fault
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint, no_fault
 from airflow_bookmarks.lifecycle.protocol.finish import ExecutionOutcome, finish, outcome
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.store.table import Update, Value
+from airflow_bookmarks.testing.kill import kill_hook
 from tests.lifecycle.shop import Shop
 
 ROOT = Path(__file__).parents[2]
@@ -25,8 +26,8 @@ NOTHING_COMMITTED = {p for p in Failpoint if list(Failpoint).index(p) < list(Fai
 
 def drive(shop: Shop, attempt: int, mode: Mode, fault: str = "") -> int:
     """Run a driver process; return its exit code."""
-    command = [sys.executable, "-m", "tests.lifecycle.driver", str(shop.root), str(attempt), mode.value]
-    environment = {**os.environ, FAULT_VARIABLE: fault, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "tests.lifecycle.driver", str(shop.root), str(attempt), mode.value, fault]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True).returncode
 
 
@@ -77,8 +78,8 @@ def test_worker_has_published_though_an_old_staging_root_can_not_be_reached(
 
 
 def test_fault_kills_only_the_attempt_it_names() -> None:
-    assert fault_from_environment(2, {FAULT_VARIABLE: "staged@1"}) is no_fault
-    assert fault_from_environment(1, {FAULT_VARIABLE: "staged@1"}) is not no_fault
-    assert fault_from_environment(1, {}) is no_fault
+    assert kill_hook("staged@1", 2) is no_fault
+    assert kill_hook("staged@1", 1) is not no_fault
+    assert kill_hook("", 1) is no_fault
     with pytest.raises(OptionError, match="expected"):
-        fault_from_environment(1, {FAULT_VARIABLE: "nowhere"})
+        kill_hook("nowhere", 1)

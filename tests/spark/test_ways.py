@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-import airflow_bookmarks.lifecycle.run.environment
 from airflow_bookmarks.core.errors import SchemaChangedError, SourceChangedError
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
-from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint, FaultHook
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+from airflow_bookmarks.lifecycle.run.environment import runs_in
 from airflow_bookmarks.spark.readers.files import Way, choose_way, paths_by_root
 from airflow_bookmarks.spark.readers.format import Format
 from tests.spark.lake import Lake, columns_of, lines_of, rows_of
@@ -200,12 +202,9 @@ def test_folders_that_are_no_partition_are_counted_and_not_read(lake: Lake, way:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_folder_that_comes_between_plan_and_read_is_not_read(
-    lake: Lake, way: Way, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folder_that_comes_between_plan_and_read_is_not_read(lake: Lake, way: Way) -> None:
     lake.put("m=1/a.txt", "a")
-    after_the_plan(monkeypatch, lambda: lake.put("beside/c.txt", "c"))
-    with lake.job() as job:
+    with after_the_plan(lambda: lake.put("beside/c.txt", "c")), lake.job() as job:
         assert lines_of(lake.read(job, read_by=way)) == ["a"]
 
 
@@ -293,17 +292,14 @@ def test_many_files_that_are_named_are_not_compared_with_each_other() -> None:
 # ---- files that go or change while they are read
 
 
-def after_the_plan(monkeypatch: pytest.MonkeyPatch, happens: Any) -> None:
-    """Let something happen when the plan is stored and nothing is read yet."""
+def after_the_plan(happens: Callable[[], object]) -> AbstractContextManager[None]:
+    """Let something happen when a job of the block has its plan stored and nothing is read yet."""
 
-    def hook_of(attempt: int) -> FaultHook:
-        def hook(point: Failpoint) -> None:
-            if point is Failpoint.PLANNED:
-                happens()
+    def hook(point: Failpoint) -> None:
+        if point is Failpoint.PLANNED:
+            happens()
 
-        return hook
-
-    monkeypatch.setattr(airflow_bookmarks.lifecycle.run.environment, "fault_from_environment", hook_of)
+    return runs_in(lambda _: RunEnvironment(at=hook))
 
 
 def two_files(lake: Lake) -> Path:
@@ -312,27 +308,21 @@ def two_files(lake: Lake) -> Path:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_planned_file_that_goes_before_it_is_read_stops_the_run(
-    lake: Lake, way: Way, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    after_the_plan(monkeypatch, two_files(lake).unlink)
-    with pytest.raises(SourceChangedError, match=r"b\.txt.*Nothing was .*plans anew"), lake.job() as job:
+def test_planned_file_that_goes_before_it_is_read_stops_the_run(lake: Lake, way: Way) -> None:
+    happens = after_the_plan(two_files(lake).unlink)
+    with happens, pytest.raises(SourceChangedError, match=r"b\.txt.*Nothing was .*plans anew"), lake.job() as job:
         job.write(lake.read(job, read_by=way), "out").text(lake.path("copy"))
     assert (lake.head().run_number, lake.visible()) == (0, [])
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_planned_file_that_goes_before_it_is_read_is_left_out_and_counted_when_asked(
-    lake: Lake, way: Way, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_planned_file_that_goes_before_it_is_read_is_left_out_and_counted_when_asked(lake: Lake, way: Way) -> None:
     gone = two_files(lake)
-    after_the_plan(monkeypatch, lambda: gone.unlink(missing_ok=True))
-    with lake.job() as job:
+    with after_the_plan(lambda: gone.unlink(missing_ok=True)), lake.job() as job:
         frame: DataFrame = lake.read(job, read_by=way, on_missing="skip")
         assert lines_of(frame) == ["a"]
     assert job.summary is not None
     assert job.summary["contexts"]["raw"]["skipped"] == {"missing": 1}
-    monkeypatch.undo()
     lake.put("b.txt", "b again")
     assert lake.run() == ["b again"]
 

@@ -11,7 +11,7 @@ import pytest
 
 from airflow_bookmarks.core.errors import MisuseError, OptionError, SourceChangedError
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
-from airflow_bookmarks.lifecycle.run.environment import EnvironmentStore, environment_of
+from airflow_bookmarks.lifecycle.run.environment import EnvironmentStore, environment_of, runs_in
 from airflow_bookmarks.spark import BookmarkedJob
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.testing import (
@@ -328,6 +328,31 @@ def test_store_that_brings_a_machine_holds_the_run() -> None:
             job.state("runs").set(1)
     assert Failpoint.BEFORE_COMMIT in passed
     assert passed[-1] is Failpoint.SWEPT
+
+
+def test_variable_of_the_process_gives_a_run_no_fault(
+    bookmark_store: BookmarkStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AIRFLOW_BOOKMARKS_FAULT", "BOOKMARKS_FAULT"):
+        monkeypatch.setenv(name, "before_commit")
+    assert environment_of(bookmark_store, 1) == RunEnvironment()
+
+
+def test_script_that_opens_its_store_itself_works_in_the_environment_of_the_block(tmp_path: Path) -> None:
+    passed: list[tuple[int, Failpoint]] = []
+    uri = f"sqlite:///{tmp_path}/state.db?create=true"
+
+    def environment(attempt: int) -> RunEnvironment:
+        return RunEnvironment(at=lambda point: passed.append((attempt, point)))
+
+    with runs_in(environment), BookmarkedJob(name="counter", store=uri, run_id="r", attempt=2) as job:
+        job.state("runs").set(1)
+    noted = len(passed)
+    with BookmarkedJob(name="counter", store=uri) as job:
+        job.state("runs").set(2)
+
+    assert (2, Failpoint.BEFORE_COMMIT) in passed
+    assert len(passed) == noted
 
 
 def test_run_over_names_its_executions(bookmark_store: BookmarkStore, tmp_path: Path) -> None:

@@ -5,17 +5,19 @@ Its arguments: the folder of the chain, the stage, the DAG run, the try, and wha
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import cast
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_bookmarks.lifecycle.protocol.failpoint import FAULT_VARIABLE
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+from airflow_bookmarks.lifecycle.run.environment import runs_in
 from airflow_bookmarks.sources.upstream import OnRewind
 from airflow_bookmarks.spark import BookmarkedJob
+from airflow_bookmarks.testing.kill import killed_at
 from tests.chaos.chain.order import Deed, Order
 from tests.chaos.chain.stage import RAW, job, upstream
 
@@ -23,10 +25,8 @@ from tests.chaos.chain.stage import RAW, job, upstream
 def main(root: Path, stage: str, dag_run: str, attempt: int, on_upstream_rewind: OnRewind) -> None:
     """Make the run as the script of a user does, and do what this try was told."""
     order = Order.given(root, stage, dag_run, attempt)
-    if order is not None:
-        prepare(order)
     spark = SparkSession.builder.getOrCreate()
-    with BookmarkedJob(spark) as bookmarked:
+    with disturbed(order), BookmarkedJob(spark) as bookmarked:
         lines = read(bookmarked, root, stage, on_upstream_rewind)
         bookmarked.write(lines, "lines").text(f"{root}/{stage}")
         if order is not None and order.deed is Deed.FAIL:
@@ -41,20 +41,23 @@ def read(bookmarked: BookmarkedJob, root: Path, stage: str, on_upstream_rewind: 
     return bookmarked.read("new", on_upstream_rewind=on_upstream_rewind).upstream(job(before))
 
 
-def prepare(order: Order) -> None:
-    """Have the fault of the package done at the point, or the wait instead of it."""
-    if order.deed is Deed.FAIL:
-        return
-    os.environ[FAULT_VARIABLE] = order.point
-    if order.deed is Deed.WAIT:
-        kill = os.kill
+def disturbed(order: Order | None) -> AbstractContextManager[None]:
+    """Have the job of the block die at the point of the order, or wait there."""
+    if order is None or order.deed is Deed.FAIL:
+        return nullcontext()
+    return killed_at(order.point) if order.deed is Deed.DIE else runs_in(lambda _: waiting_once(order))
 
-        def wait_instead(pid: int, number: signal.Signals) -> None:
-            os.kill = kill
-            os.environ.pop(FAULT_VARIABLE)
+
+def waiting_once(order: Order) -> RunEnvironment:
+    """Return an environment that waits where a run first comes to the point."""
+    waited: list[Failpoint] = []
+
+    def at(point: Failpoint) -> None:
+        if point == order.point and not waited:
+            waited.append(point)
             order.wait()
 
-        os.kill = wait_instead  # type: ignore[assignment]
+    return RunEnvironment(at=at)
 
 
 if __name__ == "__main__":

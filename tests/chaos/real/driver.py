@@ -13,13 +13,14 @@ from pathlib import Path
 
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.protocol.failpoint import FAULT_VARIABLE, Failpoint, fault_from_environment
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.staging import Mode, Staged, StagingRequest, collect_staged
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.backends import dynamodb
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
+from airflow_bookmarks.testing.kill import kill_hook
 from tests.chaos.real.order import CTX, JOB, OUTPUT, STARTED, WAITING, CommitPath, Order
 from tests.chaos.real.rows import KIND, RowSink
 
@@ -30,7 +31,7 @@ _POLL_S = 0.05
 
 def machine_of(order: Order) -> RunEnvironment:
     """Return a machine that kills or holds the process where the order says so."""
-    fault = fault_from_environment(order.attempt, {FAULT_VARIABLE: order.fault})
+    fault = kill_hook(order.fault, order.attempt)
     passed: set[Failpoint] = set()
 
     def at(point: Failpoint) -> None:

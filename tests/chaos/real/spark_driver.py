@@ -5,14 +5,14 @@ spark-submit tests/chaos/real/spark_driver.py <order>
 
 from __future__ import annotations
 
-import os
 import sys
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from airflow_bookmarks.lifecycle.protocol.failpoint import FAULT_VARIABLE, Failpoint
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.spark import BookmarkedJob
+from airflow_bookmarks.testing.kill import killed_at
 from tests.chaos.real.driver import begin, plan, say_to_file, write_rows
 from tests.chaos.real.order import CTX, JOB, OUTPUT, STARTED, CommitPath, Order
 
@@ -31,8 +31,10 @@ def main(order: Order) -> None:
 def drive_staged(order: Order, spark: SparkSession) -> None:
     """Copy the lines of new files, each file to a partition of its name."""
     order.pass_gate(STARTED)
-    os.environ[FAULT_VARIABLE] = order.fault
-    with BookmarkedJob(spark, JOB, store=order.store, run_id=order.run_id, attempt=order.attempt) as job:
+    with (
+        killed_at(order.fault),
+        BookmarkedJob(spark, JOB, store=order.store, run_id=order.run_id, attempt=order.attempt) as job,
+    ):
         lines = job.read(CTX).text(f"{order.root}/raw")
         named = lines.withColumn("file", F.regexp_extract(F.input_file_name(), r"([^/]+)\.txt$", 1))
         writer = job.write(named, OUTPUT).partitionBy("file")
