@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.job import RunIdentity
     from airflow_bookmarks.lifecycle.inspect.pending import PendingInput
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+    from airflow_bookmarks.lifecycle.run.session import RunSession
     from airflow_bookmarks.lifecycle.state.summary import Summary
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -77,7 +78,7 @@ def commit_empty(
     return None
 
 
-def _surprise(store: BookmarkStore, run: ActiveRun, manifest_uri: str | None) -> str | None:
+def _surprise(store: BookmarkStore, run: RunSession, manifest_uri: str | None) -> str | None:
     try:
         if manifest_uri is not None:
             run.write_manifests(Manifests.of(manifest_uri, run.job, run.execution_id))
@@ -86,7 +87,7 @@ def _surprise(store: BookmarkStore, run: ActiveRun, manifest_uri: str | None) ->
         return str(error)  # the driver meets it too, and can say more
 
 
-def _planned(store: BookmarkStore, run: ActiveRun) -> str | None:
+def _planned(store: BookmarkStore, run: RunSession) -> str | None:
     """Plan each context as the newest run recorded it; return why the run is not empty, None if it is."""
     head = store.head(run.job)
     recent = recent_runs(store, run.job, head)
