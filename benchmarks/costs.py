@@ -25,8 +25,8 @@ from airflow_bookmarks.files.opener import open_filesystem, use_s3_settings
 from airflow_bookmarks.files.s3.client import clients_of
 from airflow_bookmarks.files.s3.settings import S3Access, S3Settings
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.backends.dynamodb import DynamoTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore

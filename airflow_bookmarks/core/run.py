@@ -115,7 +115,7 @@ class PlanEntry:
         return SourceRef.of(self.kind, self.fingerprint)
 
 
-STAGED_SINKS = frozenset(["files"])  # the kinds that are published by moves; all others commit by themselves
+FILES_SINK = "files"  # the kind of sink whose outputs are lists of files: what an upstream reads, and a clean removes
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class OutputEntry:
     @property
     def is_staged(self) -> bool:
         """Whether it is staged as files, and published by moving them."""
-        return self.sink in STAGED_SINKS
+        return self.sink == FILES_SINK
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,7 @@ class ChangeableFileSystem(FileSystem, Protocol):
     """A file system that also moves and deletes: opened by `open_to_change` alone.
 
     Callers that only list and read do not need it, and those that take paths from state use
-    `lifecycle.protocol.file_changes`, which first checks that they are the job's own.
+    `sinks.files.changes`, which first checks that they are the job's own.
     """
 
     def move(self, source: str, target: str) -> bool:

@@ -20,8 +20,8 @@ from airflow_bookmarks.sources.files.scan_filter import Names, ScanRoot
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from airflow_bookmarks.lifecycle.protocol.staging import Staged
     from airflow_bookmarks.lifecycle.state.manifest import Manifests
+    from airflow_bookmarks.sinks.staging import Staged
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 

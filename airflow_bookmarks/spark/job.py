@@ -24,8 +24,8 @@ from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.environment import environment_of
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
-from airflow_bookmarks.lifecycle.run.unknown_run import OnUnknownRuns
 from airflow_bookmarks.lifecycle.state.manifest import Manifests
+from airflow_bookmarks.sinks.staging import OnUnknownRuns
 from airflow_bookmarks.sources.files.options import FileOptions, OnOverwrite, OnTouch, OnUnmatched
 from airflow_bookmarks.sources.files.scan import Looks
 from airflow_bookmarks.spark.arguments import Arguments

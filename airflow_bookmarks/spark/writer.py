@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.files.opener import open_filesystem
-from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.spark.readers.by_format import set_option
 from airflow_bookmarks.spark.readers.format import FORMATS, check_format
 from airflow_bookmarks.spark.sinks.files import FileSink
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.rules.emptiness import WhenEmpty
     from airflow_bookmarks.lifecycle.run.detached import DetachedRun
     from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
-    from airflow_bookmarks.lifecycle.run.unknown_run import OnUnknownRuns
+    from airflow_bookmarks.sinks.staging import OnUnknownRuns
     from airflow_bookmarks.spark.inputs import Inputs
     from airflow_bookmarks.spark.use import Uses
 

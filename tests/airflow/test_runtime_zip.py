@@ -19,7 +19,7 @@ def test_zip_holds_what_the_driver_needs_and_nothing_of_airflow(tmp_path: Path) 
         folders = {name.split("/")[1] for name in archive.namelist()}
 
     assert folders == {
-        "__init__.py", "version.py", "py.typed", "core", "store", "files", "sources", "lifecycle", "spark"
+        "__init__.py", "version.py", "py.typed", "core", "store", "files", "sources", "sinks", "lifecycle", "spark"
     }  # fmt: skip
 
 

@@ -20,10 +20,11 @@ from airflow_bookmarks.files.opener import open_filesystem, use_s3_settings
 from airflow_bookmarks.files.s3.settings import S3Settings
 from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
-from airflow_bookmarks.lifecycle.protocol.file_changes import FileChanges
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
-from airflow_bookmarks.lifecycle.protocol.publish import move_all
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
+from airflow_bookmarks.lifecycle.protocol.publish import steps_of
+from airflow_bookmarks.sinks.files.changes import FileChanges
+from airflow_bookmarks.sinks.files.publish import move_all
+from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.files.s3_ground import BUCKET, S3Ground, client_for, s3_ground
@@ -88,7 +89,7 @@ def test_publish_takes_three_requests_for_each_file_several_at_a_time(ground: S3
     points: list[Failpoint] = []
 
     with Requests(ground) as requests:
-        assert move_all(changes(ground, moves), "run 1", RunEnvironment(at=points.append)) == 40
+        assert move_all(changes(ground, moves), "run 1", steps_of(RunEnvironment(at=points.append))) == 40
 
     assert ground.names() == names_of(moves, ground)
     assert ground.files.folders(ground.root) == ["x=1"]
@@ -110,11 +111,11 @@ def test_publish_that_ended_half_way_is_finished_by_the_next_one(ground: S3Groun
 
     points: list[Failpoint] = []
     with pytest.raises(KilledError):
-        move_all(changes(ground, moves), "run 1", RunEnvironment(at=kill_after_ten))
+        move_all(changes(ground, moves), "run 1", steps_of(RunEnvironment(at=kill_after_ten)))
     assert 10 <= len(ground.names()) < 30
 
-    assert move_all(changes(ground, moves), "run 1", RunEnvironment()) == 30
-    assert move_all(changes(ground, moves), "run 1", RunEnvironment()) == 30
+    assert move_all(changes(ground, moves), "run 1", steps_of(RunEnvironment())) == 30
+    assert move_all(changes(ground, moves), "run 1", steps_of(RunEnvironment())) == 30
 
     assert ground.names() == names_of(moves, ground)
 
@@ -123,7 +124,9 @@ def test_publishers_at_the_same_moves_leave_each_file_once_and_whole(ground: S3G
     moves = stage(ground, 30)
 
     with ThreadPoolExecutor(3) as publishers:
-        moved = list(publishers.map(lambda _: move_all(changes(ground, moves), "run 1", RunEnvironment()), range(3)))
+        moved = list(
+            publishers.map(lambda _: move_all(changes(ground, moves), "run 1", steps_of(RunEnvironment())), range(3))
+        )
 
     assert moved == [30] * 3
     assert ground.names() == names_of(moves, ground)
@@ -136,11 +139,11 @@ def test_file_that_cannot_be_moved_stops_the_publish_and_leaves_the_rest_staged_
     broken[5] = (moves[5][0], "s3a://no-such-bucket-here/a.csv")
 
     with pytest.raises(PublishError, match=r"no such bucket.*stays due"):
-        move_all(changes(ground, broken), "run 1", RunEnvironment())
+        move_all(changes(ground, broken), "run 1", steps_of(RunEnvironment()))
     there = ground.files.list(ground.path("_bookmarks"), recursive=True).files.paths
     assert len(there) + len(ground.names()) == 30
 
-    move_all(changes(ground, moves), "run 1", RunEnvironment())
+    move_all(changes(ground, moves), "run 1", steps_of(RunEnvironment()))
 
     assert ground.names() == names_of(moves, ground)
 
@@ -150,13 +153,15 @@ def test_staged_file_that_somebody_removed_is_named(ground: S3Ground) -> None:
     ground.files.delete(moves[7][0])
 
     with pytest.raises(PublishError, match=r"1 of 20 staged files are gone.*part-007"):
-        move_all(changes(ground, moves), "run 1", RunEnvironment())
+        move_all(changes(ground, moves), "run 1", steps_of(RunEnvironment()))
 
 
 def test_long_publish_tells_how_far_it_is(ground: S3Ground, caplog: pytest.LogCaptureFixture) -> None:
     seconds = iter(range(0, 10_000, 4))  # each file takes four of them
     with caplog.at_level(logging.INFO, "airflow_bookmarks"):
-        move_all(changes(ground, stage(ground, 9)), "run 1", RunEnvironment(monotonic=lambda: float(next(seconds))))
+        move_all(
+            changes(ground, stage(ground, 9)), "run 1", steps_of(RunEnvironment(monotonic=lambda: float(next(seconds))))
+        )
 
     assert re.findall(r"publishing run 1: \d of 9 files", caplog.text) == [
         f"publishing run 1: {done} of 9 files" for done in (3, 6, 9)

@@ -25,8 +25,8 @@ from airflow_bookmarks.lifecycle.protocol.cleanup import CleanList
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.finish import finish
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
-from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Key, Update
 from tests.lifecycle.shop import Shop, short_lease
@@ -471,7 +471,7 @@ def test_nothing_but_file_changes_opens_a_file_system_to_change_it() -> None:
             ):
                 removing |= {name} if node.attr in _CHANGES_OF_OS | {"rmtree", "move"} else set()
     of_files = {name for name in opening if not name.startswith("files/")}
-    assert of_files == {"lifecycle/protocol/file_changes.py"}
-    assert {name for name in removing if name.split("/")[0] in ("lifecycle", "sources", "store", "spark", "core")} <= {
-        "lifecycle/protocol/file_changes.py"
-    }
+    assert of_files == {"sinks/files/changes.py"}
+    assert {
+        name for name in removing if name.split("/")[0] in ("lifecycle", "sources", "sinks", "store", "spark", "core")
+    } <= {"sinks/files/changes.py"}

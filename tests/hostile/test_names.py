@@ -11,8 +11,8 @@ from airflow_bookmarks.core.text import script
 from airflow_bookmarks.core.text.script import check_new_name, why_not_new
 from airflow_bookmarks.lifecycle.changes.change import rename_context, reset
 from airflow_bookmarks.lifecycle.changes.naming import adopt, rename
-from airflow_bookmarks.lifecycle.protocol.staging import StagingRequest
 from airflow_bookmarks.plugin.connection import PageHook
+from airflow_bookmarks.sinks.staging import StagingRequest
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.lifecycle.shop import FILES, Shop

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position
-from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.lifecycle.shop import Shop

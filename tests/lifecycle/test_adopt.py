@@ -11,21 +11,22 @@ import pytest
 
 from airflow_bookmarks.core.errors import FencedError, MisuseError, NotCommittedError, SourceChangedError
 from airflow_bookmarks.core.job import RunIdentity
-from airflow_bookmarks.core.run import Run, RunState
+from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_state
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint, no_fault
 from airflow_bookmarks.lifecycle.protocol.finish import finish as finish_execution
 from airflow_bookmarks.lifecycle.protocol.recover import recover
-from airflow_bookmarks.lifecycle.protocol.staging import Staged, StagingRequest
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.state.job_state import JobStates
+from airflow_bookmarks.sinks.registry import SINKS
+from airflow_bookmarks.sinks.sink import CommittingSink, StoredOutput
+from airflow_bookmarks.sinks.staging import Staged, StagingRequest
 from airflow_bookmarks.sources.files.planner import FileSource
-from airflow_bookmarks.store.bookmark_store import LeaseGrant
 from airflow_bookmarks.store.table import Update
 from tests.lifecycle.shop import FILES, Shop
 
 
-class Rows:
+class Rows(CommittingSink):
     """A database table that takes rows under a fence, once; a burned fence, and all below, take none."""
 
     kind = "rows"
@@ -44,12 +45,12 @@ class Rows:
             self._db.executemany("INSERT INTO rows VALUES (?, ?)", [(fence, line) for line in lines])
         return True
 
-    def burn(self, holding: LeaseGrant, run: Run, output: str) -> None:
+    def burn(self, output: StoredOutput, fence: int) -> None:
         with self._db:
-            self._db.execute("INSERT OR IGNORE INTO tokens VALUES (?)", (2 * holding.fence - 1,))
+            self._db.execute("INSERT OR IGNORE INTO tokens VALUES (?)", (2 * fence - 1,))
 
-    def landed(self, run: Run, output: str) -> bool:
-        fences = set(run.fences)  # that of the one that wrote, and of those that took the run over
+    def landed(self, output: StoredOutput) -> bool:
+        fences = set(output.run.fences)  # that of the one that wrote, and of those that took the run over
         return any(fence in fences for (fence,) in self._db.execute("SELECT DISTINCT fence FROM rows"))
 
     def lines(self) -> list[str]:
@@ -63,7 +64,7 @@ def rows(tmp_path: Path) -> Rows:
 
 
 def begin(shop: Shop, rows: Rows, attempt: int, run_id: str = "task") -> ActiveRun:
-    return shop.begin(run_id=run_id, attempt=attempt, sinks={Rows.kind: rows})
+    return shop.begin(run_id=run_id, attempt=attempt, sinks=SINKS.extended(rows))
 
 
 def plan_and_place(shop: Shop, run: ActiveRun) -> list[str]:
@@ -104,7 +105,7 @@ def test_landed_rows_are_taken_over_again_from_an_heir_that_died_before_its_comm
     seen = shop.store.look("copy", "task")
     heir = shop.store.take("copy", RunIdentity("task", 2), seen, shop.machine.lease_time)
     assert heir is not None
-    _, adopted = recover(shop.store, heir, shop.machine, {Rows.kind: rows})
+    _, adopted = recover(shop.store, heir, shop.machine, SINKS.extended(rows))
     assert adopted is not None
 
     assert finish(shop, rows, begin(shop, rows, 3)) == []
@@ -289,7 +290,7 @@ def test_state_is_taken_over_again_from_an_heir_that_died_before_its_commit(shop
     seen = shop.store.look("copy", "task")
     heir = shop.store.take("copy", RunIdentity("task", 2), seen, shop.machine.lease_time)
     assert heir is not None
-    recover(shop.store, heir, shop.machine, {Rows.kind: rows})
+    recover(shop.store, heir, shop.machine, SINKS.extended(rows))
 
     assert begin(shop, rows, 3).state("cursor").get() == 1
 

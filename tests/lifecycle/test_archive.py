@@ -17,12 +17,12 @@ from airflow_bookmarks.core.rules.territory import SourceBounds, Territory
 from airflow_bookmarks.core.selection.listing import FileInfo
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind
-from airflow_bookmarks.lifecycle.protocol import file_changes
 from airflow_bookmarks.lifecycle.protocol import source_cleanup as archive
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.sinks.files import changes as file_changes
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from tests.lifecycle.shop import FILES, Shop

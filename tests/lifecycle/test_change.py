@@ -24,7 +24,7 @@ from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset, rewind, set_position, undo, unlock
 from airflow_bookmarks.lifecycle.inspect.status import changes
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
-from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.table import Update
 from tests.lifecycle.shop import FILES, Shop, short_lease

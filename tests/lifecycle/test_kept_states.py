@@ -18,8 +18,8 @@ from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.inspect.runs import history
 from airflow_bookmarks.lifecycle.inspect.wait import Wait
 from airflow_bookmarks.lifecycle.inspect.waiting import evaluate
-from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.sinks.staging import Mode
 from tests.lifecycle.kept_state import WHY, restore
 from tests.lifecycle.shop import Shop, unsound
 

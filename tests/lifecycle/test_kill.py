@@ -15,7 +15,7 @@ from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint, no_fault
 from airflow_bookmarks.lifecycle.protocol.finish import ExecutionOutcome, finish, outcome
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
-from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.store.table import Update, Value
 from airflow_bookmarks.testing.kill import kill_hook
 from tests.lifecycle.shop import Shop

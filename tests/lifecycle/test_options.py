@@ -15,7 +15,7 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.protocol.finish import side_summary
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest
+from airflow_bookmarks.sinks.staging import Mode, StagingRequest
 from airflow_bookmarks.store.table import Key
 from tests.lifecycle.shop import Shop
 

@@ -17,7 +17,7 @@ from airflow_bookmarks.lifecycle.changes.change import (
     set_position,
     undo,
 )
-from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.sources.files.options import FileOptions
 from tests.lifecycle.shop import Shop
 

@@ -20,8 +20,8 @@ from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position, undo, unlock
 from airflow_bookmarks.lifecycle.inspect.pending import PendingInput, pending
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
-from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.lifecycle.run.empty import commit_empty
+from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource, left_out
 from airflow_bookmarks.sources.upstream import UpstreamSource

@@ -15,7 +15,6 @@ from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.ledger import quarantine
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.position import Greatest
-from airflow_bookmarks.core.run import Run
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset, rewind, set_position, undo
 from airflow_bookmarks.lifecycle.inspect.pending import pending
@@ -23,15 +22,16 @@ from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
-from airflow_bookmarks.lifecycle.protocol.recover import CommittingSink
-from airflow_bookmarks.lifecycle.protocol.staging import Staged, StagingRequest
 from airflow_bookmarks.lifecycle.run.empty import commit_empty
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
+from airflow_bookmarks.sinks.registry import SINKS
+from airflow_bookmarks.sinks.sink import CommittingSink, StoredOutput
+from airflow_bookmarks.sinks.staging import Staged, StagingRequest
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
-from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
+from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.lifecycle.shop import FILES, Shop
 
 
@@ -93,13 +93,15 @@ def test_driver_that_dies_with_the_reduced_plan_leaves_nothing_behind(shop: Shop
     assert held(shop.store) == []
 
 
-class _Landed:
+class _Landed(CommittingSink):
     """A sink that commits by itself, in which every run's rows are found."""
 
-    def burn(self, holding: LeaseGrant, run: Run, output: str) -> None:
+    kind = "rows"
+
+    def burn(self, output: StoredOutput, fence: int) -> None:
         """Do nothing."""
 
-    def landed(self, run: Run, output: str) -> bool:
+    def landed(self, output: StoredOutput) -> bool:
         return True
 
 
@@ -114,7 +116,7 @@ def test_run_that_is_taken_over_keeps_what_it_could_not_parse_and_the_watermark_
     dead = shop.begin(run_id="task")
     read(shop, dead, ["b.txt"])
     dead.place("out", StagingRequest("rows", str(shop.root / "rows")))
-    sinks: dict[str, CommittingSink] = {"rows": _Landed()}
+    sinks = SINKS.extended(_Landed())
 
     heir = shop.begin(run_id="task", attempt=2, sinks=sinks)
 

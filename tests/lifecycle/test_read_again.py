@@ -7,7 +7,7 @@ import pytest
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.inspect.runs import history
-from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.sinks.staging import Mode
 from tests.lifecycle.shop import Shop
 
 

@@ -29,9 +29,9 @@ from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.finish import ExecutionOutcome, finish, outcome
-from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.lifecycle.state.summary import Summary
+from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.sources.files.planner import FileSource
 from tests.lifecycle.shop import FILES, Shop, short_lease, unsound
 

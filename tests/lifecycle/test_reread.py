@@ -15,7 +15,7 @@ from airflow_bookmarks.core.rules.start import Start
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.lifecycle.changes.change import rewind
 from airflow_bookmarks.lifecycle.inspect.pending import pending
-from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from tests.lifecycle.shop import FILES, Shop

@@ -31,8 +31,8 @@ from airflow_bookmarks.lifecycle.maintenance.blobs import BLOB_GRACE, position_h
 from airflow_bookmarks.lifecycle.maintenance.retention import Collected, JobCollected, collect
 from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
-from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store import blobs as blob
 from airflow_bookmarks.store.bookmark_store import BookmarkStore

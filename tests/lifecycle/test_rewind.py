@@ -17,7 +17,7 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind
 from airflow_bookmarks.lifecycle.inspect.runs import history
 from airflow_bookmarks.lifecycle.inspect.status import bookmark
-from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.lifecycle.shop import Shop
 

@@ -20,9 +20,11 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.lifecycle.changes.change import rename_context, reset, rewind
 from airflow_bookmarks.lifecycle.inspect.runs import history
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.sinks.files.sink import FilesSink
+from airflow_bookmarks.sinks.sink import NOT_TAKEN_BACK
+from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.upstream import OnRewind, UpstreamSource
 from tests.lifecycle.shop import FILES, Shop
@@ -197,7 +199,7 @@ def append(shop: Shop, run: ActiveRun, paths: Sequence[str]) -> None:
 
 def test_sink_that_takes_nothing_back_refuses_to_go_along(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     rewound_chain(shop)
-    monkeypatch.setattr("airflow_bookmarks.core.run.STAGED_SINKS", frozenset[str]())
+    monkeypatch.setattr(FilesSink, "why_not_clean", lambda self, entry: NOT_TAKEN_BACK.format(entry.sink))
     refused(shop, r"a sink \(files\) that can't take rows back")
 
 

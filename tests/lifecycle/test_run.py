@@ -30,7 +30,7 @@ from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.inspect.runs import history
 from airflow_bookmarks.lifecycle.protocol.finish import ExecutionOutcome, outcome
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, collect_staged
+from airflow_bookmarks.sinks.staging import Mode, collect_staged
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -158,7 +158,7 @@ def test_commit_twice_and_read_after_commit_are_errors(shop: Shop) -> None:
 
 
 def test_output_that_was_placed_and_not_written_blocks_the_commit(shop: Shop) -> None:
-    from airflow_bookmarks.lifecycle.protocol.staging import StagingRequest
+    from airflow_bookmarks.sinks.staging import StagingRequest
 
     run = shop.begin()
     run.place("out", StagingRequest("files", str(shop.root / "copy")))

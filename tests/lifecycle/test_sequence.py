@@ -17,8 +17,9 @@ from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.inspect.runs import history
 from airflow_bookmarks.lifecycle.inspect.status import bookmark
 from airflow_bookmarks.lifecycle.maintenance.doctor import Finding, examine
-from airflow_bookmarks.lifecycle.protocol.staging import StagingRequest
 from airflow_bookmarks.lifecycle.state.summary import Summary
+from airflow_bookmarks.sinks.registry import SINKS
+from airflow_bookmarks.sinks.staging import StagingRequest
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.files.scan import Looks
@@ -131,11 +132,11 @@ def test_sequence_beside_a_column_tells_the_watermark_once_the_column_does_not(s
 def test_run_that_a_successor_takes_over_leaves_the_watermark_and_the_gaps_of_its_sequence(shop: Shop) -> None:
     rows = Rows(shop.root / "rows.db")
     put(shop, "part-12.csv", "part-7.csv")
-    dead = shop.begin(run_id="task", sinks={Rows.kind: rows})
+    dead = shop.begin(run_id="task", sinks=SINKS.extended(rows))
     plan = dead.plan("raw", FileSource(FILES, [str(shop.raw)], FileOptions(sequence=PARTS)))
     dead.place("out", StagingRequest(Rows.kind, str(shop.root / "rows")))
     rows.write(int(dead.token.rsplit("/", 1)[1]), list(plan.files.paths))
-    heir = shop.begin(run_id="task", attempt=2, sinks={Rows.kind: rows})
+    heir = shop.begin(run_id="task", attempt=2, sinks=SINKS.extended(rows))
     assert watermark(shop) == "12"
     heir.abort("the rest another time")
     put(shop, "part-9.csv")

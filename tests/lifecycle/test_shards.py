@@ -39,8 +39,8 @@ from airflow_bookmarks.lifecycle.history.shards import Layout, check_not_sharded
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.inspect.status import bookmark
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
-from airflow_bookmarks.lifecycle.protocol.staging import StagingRequest, collect_staged
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.sinks.staging import StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource, left_out
 from airflow_bookmarks.sources.files.scan import Looks

@@ -13,8 +13,8 @@ from airflow_bookmarks.core.errors import ChangeRefusedError, PublishError, Sour
 from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.planner import FileSource
 from tests.lifecycle.shop import FILES, Shop
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from airflow_bookmarks.lifecycle.maintenance.doctor.examination import examine
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
+from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.store.table import Update
 from tests.lifecycle.shop import FILES, Shop
 

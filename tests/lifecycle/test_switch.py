@@ -11,8 +11,8 @@ from airflow_bookmarks.core.errors import BookmarkError, SourceSwitchedError
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.changes.change import rewind
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
-from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from tests.lifecycle.shop import FILES, Shop

@@ -12,9 +12,9 @@ import pytest
 from airflow_bookmarks.core.errors import MisuseError
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.planner import FileSource
 from tests.lifecycle.shop import FILES, Shop
 

@@ -26,11 +26,11 @@ from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.finish import finish as finish_execution
-from airflow_bookmarks.lifecycle.protocol.staging import Staged, StagingRequest
 from airflow_bookmarks.lifecycle.run.empty import commit_empty
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.lifecycle.state.summary import Summary
+from airflow_bookmarks.sinks.staging import Staged, StagingRequest
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.codec.item import contexts_value, output_attribute, plan_attribute, position_attribute
 from airflow_bookmarks.store.table import Update

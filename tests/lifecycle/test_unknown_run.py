@@ -8,8 +8,7 @@ import pytest
 
 from airflow_bookmarks.core.errors import UnknownRunsError
 from airflow_bookmarks.core.rules.start import Start
-from airflow_bookmarks.lifecycle.protocol.staging import StagingRequest
-from airflow_bookmarks.lifecycle.run.unknown_run import OnUnknownRuns
+from airflow_bookmarks.sinks.staging import OnUnknownRuns, StagingRequest
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.lifecycle.shop import Shop

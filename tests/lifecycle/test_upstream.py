@@ -23,7 +23,7 @@ from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
+from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.upstream import OnRewind, UpstreamSource
 from tests.lifecycle.shop import FILES, Shop

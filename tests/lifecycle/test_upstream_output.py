@@ -8,7 +8,7 @@ import pytest
 
 from airflow_bookmarks.core.errors import OptionError, SourceSwitchedError
 from airflow_bookmarks.lifecycle.changes.change import reset
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
+from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from tests.lifecycle.shop import FILES, Shop

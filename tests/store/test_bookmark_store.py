@@ -16,7 +16,7 @@ from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind
 from airflow_bookmarks.lifecycle.inspect.runs import history
 from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM
-from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.store.blobs import CHUNK_BYTES
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, Commit, LeaseGrant
 from airflow_bookmarks.store.codec import item

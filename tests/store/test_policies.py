@@ -34,10 +34,10 @@ from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint, FaultHook, no_fault
 from airflow_bookmarks.lifecycle.protocol.finish import finish
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
-from airflow_bookmarks.lifecycle.protocol.staging import Mode
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.policies import ROLES, policy
+from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.store import blobs as blob
 from airflow_bookmarks.store import bookmark_store
 from airflow_bookmarks.store.backends.dynamodb import EXPIRES_AT, DynamoTable

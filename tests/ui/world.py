@@ -22,9 +22,9 @@ from airflow_bookmarks.lifecycle.changes.approval import protect, request
 from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint, FaultHook, no_fault
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.source import Source
 from airflow_bookmarks.sources.upstream import UpstreamSource

@@ -9,7 +9,7 @@ this package itself makes, before the first file is touched:
     <base>/<namespace>/<job>.side/<ulid>/           staged by a pause or disable run
 
 Paths are canonical, and compared as text: scheme and authority are part of it. Links of local files are not known here;
-`lifecycle.protocol.file_changes` follows them.
+`sinks.files.changes` follows them.
 """
 
 from __future__ import annotations

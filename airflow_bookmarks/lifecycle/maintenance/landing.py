@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import ChangeRefusedError, OutOfBoundsError
 from airflow_bookmarks.core.rules.territory import Territory
-from airflow_bookmarks.lifecycle.protocol.file_changes import HEAD_STAGING
+from airflow_bookmarks.sinks.files.changes import HEAD_STAGING
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.reader import IMPORTED_FROM
 from airflow_bookmarks.store.transitions.collection import COPIED_UNTIL

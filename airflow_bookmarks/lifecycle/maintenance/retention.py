@@ -37,7 +37,7 @@ from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.lifecycle.inspect.status import readable_keys
 from airflow_bookmarks.lifecycle.maintenance.blobs import BLOB_GRACE, BlobsGone, collect_blobs, ulid_time
-from airflow_bookmarks.lifecycle.protocol.file_changes import HEAD_STAGING, FileChanges
+from airflow_bookmarks.sinks.files.changes import HEAD_STAGING, FileChanges
 from airflow_bookmarks.store.bookmark_store import SIDE_RETENTION
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.transitions import collection

@@ -18,8 +18,9 @@ from airflow_bookmarks.core.selection.listing import FileInfo
 from airflow_bookmarks.core.text.deflated import deflated, inflated
 from airflow_bookmarks.files.filesystem import store_of
 from airflow_bookmarks.files.opener import open_filesystem
-from airflow_bookmarks.lifecycle.protocol.file_changes import FileChanges
-from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.sinks.files.changes import FileChanges
+from airflow_bookmarks.sinks.registry import SINKS
+from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.store.outputs import paths_replaced
 
 if TYPE_CHECKING:
@@ -106,11 +107,11 @@ def clean_list(
         for name, output in run.outputs.items():
             if name in stays:
                 continue
-            if not output.is_staged:
+            why = SINKS.why_not_clean(output)
+            if why is not None:
                 raise CleanRefusedError(
                     job,
-                    f"output {name!r} of run {run.key.number} went to a sink ({output.sink}) that can't take rows "
-                    "back, so nothing can be cleaned",
+                    f"output {name!r} of run {run.key.number} {why}, so nothing can be cleaned",
                     "Reset or rewind without clean, and remove its rows there.",
                 )
             if run.state.is_committed:

@@ -15,11 +15,11 @@ from airflow_bookmarks.core.errors import (
     StateCorruptError,
 )
 from airflow_bookmarks.core.rules.territory import Territory
-from airflow_bookmarks.lifecycle.protocol.file_changes import check_staging
 from airflow_bookmarks.lifecycle.protocol.publish import publish_run, sweep_after_mark
 from airflow_bookmarks.lifecycle.protocol.recover import check_known_sinks
 from airflow_bookmarks.lifecycle.state.execution_summary import batches_until, joined
 from airflow_bookmarks.lifecycle.state.summary import Summary
+from airflow_bookmarks.sinks.registry import SINKS
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.job import RunIdentity
@@ -111,7 +111,7 @@ def publish_due(store: BookmarkStore, job: str, caller: RunIdentity, machine: Ru
     due = _due_run(store, job, seen)
     if due is not None:
         check_known_sinks(job, due)
-    check_staging(Territory(store.namespace, job), () if seen.head is None else seen.head.staging)
+    SINKS.check_roots(Territory(store.namespace, job), [] if seen.head is None else list(seen.head.staging))
     lease = seen.head.lease if seen.head is not None else None
     if lease is not None and lease.run_id != caller.run_id and machine.clock() < lease.expires_at:
         # A living run of another execution publishes what is due before it plans, so its job must not be taken.

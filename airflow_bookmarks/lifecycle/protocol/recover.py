@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import PublishError, SinkUnknownError, SourceUnknownError, StateCorruptError
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
@@ -11,8 +11,8 @@ from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.protocol.cleanup import finish_clean
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
-from airflow_bookmarks.lifecycle.protocol.file_changes import check_staging
-from airflow_bookmarks.lifecycle.protocol.publish import publish_run
+from airflow_bookmarks.lifecycle.protocol.publish import publish_run, stored_output
+from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.sources.registry import find_kind
 
 if TYPE_CHECKING:
@@ -21,32 +21,17 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+    from airflow_bookmarks.sinks.registry import SinkRegistry
     from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
 
 log = logging.getLogger(__name__)
-
-
-class CommittingSink(Protocol):
-    """A sink that commits by itself, as seen by recovery."""
-
-    def burn(self, holding: LeaseGrant, run: Run, output: str) -> None:
-        """Make every token with a fence below the holding's unusable."""
-        ...
-
-    def landed(self, run: Run, output: str) -> bool:
-        """Return whether rows lie under the run's token; called only after `burn`.
-
-        Ask for the token of each of `run.fences`: a run that was taken over before has a fence of its own and the rows
-        of the one that wrote them, and whoever took it over may have died before its commit.
-        """
-        ...
 
 
 def recover(
     store: BookmarkStore,
     holding: LeaseGrant,
     machine: RunEnvironment,
-    sinks: Mapping[str, CommittingSink] | None = None,
+    sinks: SinkRegistry = SINKS,
 ) -> tuple[LeaseGrant, Run | None]:
     """Finish a clean, publish what is due, then settle every open run.
 
@@ -56,11 +41,11 @@ def recover(
     Raises:
         OutOfBoundsError: state names files that are not the job's; nothing was changed.
         PublishError: what is due can't be published.
-        SinkUnknownError: an open run, or one whose publish is due, wrote to a sink that is neither staged nor given.
+        SinkUnknownError: an open run, or one whose publish is due, wrote to a sink that is not known.
         SourceUnknownError: an open run reads a source of a kind that this version does not know.
     """
     # The whole list before the first change: a job whose state names files of others publishes nothing by halves.
-    check_staging(Territory(store.namespace, holding.job), holding.base.staging)
+    sinks.check_roots(Territory(store.namespace, holding.job), list(holding.base.staging))
     holding = finish_clean(store, holding)
     if holding.base.publishing is not None:
         holding = finish_publish(store, holding, machine, sinks)
@@ -70,7 +55,7 @@ def recover(
         check_known_sinks(holding.job, run, sinks)
         check_known_sources(holding.job, run)
     for run in opened:
-        if adopted is None and _has_landed(holding, run, sinks or {}) and _is_same_position(holding, run):
+        if adopted is None and _has_landed(store, holding, run, sinks) and _is_same_position(holding, run):
             adopted = store.adopt(holding, run)
             log.warning(
                 "bookmark %s: the rows of run %s had landed; it is taken over and committed", holding.job, run.key
@@ -83,7 +68,7 @@ def recover(
     return holding, adopted
 
 
-def check_known_sinks(job: str, run: Run, sinks: Mapping[str, CommittingSink] | None = None) -> None:
+def check_known_sinks(job: str, run: Run, sinks: SinkRegistry = SINKS) -> None:
     """Make sure that all sinks of a run that is not settled are known here.
 
     Giving up an open run whose rows may have landed would duplicate them; marking a due one would lose rows that its
@@ -94,7 +79,7 @@ def check_known_sinks(job: str, run: Run, sinks: Mapping[str, CommittingSink] | 
     """
     for name, output in run.outputs.items():
         is_done = run.state.is_committed and output.commits_by_itself
-        if output.is_staged or is_done or output.sink in (sinks or {}):
+        if is_done or sinks.knows(output):
             continue
         stays = "its publish stays due" if run.state.is_committed else "it is neither given up nor done again"
         raise SinkUnknownError(
@@ -135,7 +120,7 @@ def finish_publish(
     store: BookmarkStore,
     holding: LeaseGrant,
     machine: RunEnvironment,
-    sinks: Mapping[str, CommittingSink] | None = None,
+    sinks: SinkRegistry = SINKS,
 ) -> LeaseGrant:
     """Publish and mark the run that the head names as due, whatever its epoch."""
     key = holding.base.publishing
@@ -149,20 +134,21 @@ def finish_publish(
         )
     check_known_sinks(holding.job, run, sinks)
     log.info("bookmark %s: run %s is committed and not published; publishing it", holding.job, key)
-    publish_run(store, holding, run, machine)
+    publish_run(store, holding, run, machine, sinks)
     after = store.mark(holding, run, is_own=False)
     if after is None:
         raise StateCorruptError(f"job {holding.job!r}: the mark of run {key} released a lease that it must keep")
     return after
 
 
-def _has_landed(holding: LeaseGrant, run: Run, sinks: Mapping[str, CommittingSink]) -> bool:
+def _has_landed(store: BookmarkStore, holding: LeaseGrant, run: Run, sinks: SinkRegistry) -> bool:
     landed = False
-    for name, output in run.outputs.items():
-        sink = sinks.get(output.sink)
+    for name, entry in run.outputs.items():
+        sink = sinks.find_committing(entry.sink)
         if sink is not None:
-            sink.burn(holding, run, name)
-            landed = sink.landed(run, name) or landed
+            output = stored_output(store, holding.job, run, name)
+            sink.burn(output, holding.fence)
+            landed = sink.landed(output) or landed
     return landed
 
 

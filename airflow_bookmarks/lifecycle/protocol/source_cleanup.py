@@ -30,7 +30,7 @@ from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.files.input import is_hidden
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.files.real_path import RealRoots, respelled
-from airflow_bookmarks.lifecycle.protocol.file_changes import FileChanges
+from airflow_bookmarks.sinks.files.changes import FileChanges
 from airflow_bookmarks.sources.files.planner import known_files
 from airflow_bookmarks.sources.registry import files_in, has_ledger
 

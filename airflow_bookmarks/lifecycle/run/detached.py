@@ -28,17 +28,15 @@ from airflow_bookmarks.core.plan import FilePlan, encode_paths
 from airflow_bookmarks.core.rules.emptiness import WHEN_EMPTY, Increment
 from airflow_bookmarks.core.rules.start import BEGINNING, Start
 from airflow_bookmarks.core.rules.territory import SIDE_FOLDER, OutputBounds, StagingBounds, Territory, staging_root
-from airflow_bookmarks.core.run import STAGED_SINKS
+from airflow_bookmarks.core.run import FILES_SINK
 from airflow_bookmarks.core.selection.reason import QUARANTINED
 from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.lifecycle.history.relocation import found_moved
 from airflow_bookmarks.lifecycle.history.rewind import resolve_run, window_runs
 from airflow_bookmarks.lifecycle.history.window import window_entries
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
-from airflow_bookmarks.lifecycle.protocol.file_changes import FileChanges
 from airflow_bookmarks.lifecycle.protocol.owner import check_owner
-from airflow_bookmarks.lifecycle.protocol.publish import Closing, delete_all, move_all
-from airflow_bookmarks.lifecycle.protocol.staging import published_by_runs
+from airflow_bookmarks.lifecycle.protocol.publish import steps_of
 from airflow_bookmarks.lifecycle.run.enabled import check_read, check_staged, is_over_bound
 from airflow_bookmarks.lifecycle.run.expectation import Expects
 from airflow_bookmarks.lifecycle.run.unfinished_write import TracksWrites
@@ -52,6 +50,9 @@ from airflow_bookmarks.lifecycle.state.start import log_start
 from airflow_bookmarks.lifecycle.state.summary import Summary, log_found, log_planned
 from airflow_bookmarks.lifecycle.state.timing import Stopwatch
 from airflow_bookmarks.lifecycle.state.verification import OnMissing, recheck_plan, without
+from airflow_bookmarks.sinks.files.changes import FileChanges
+from airflow_bookmarks.sinks.files.publish import Closing, delete_all, move_all
+from airflow_bookmarks.sinks.staging import published_by_runs
 from airflow_bookmarks.sources.registry import kind_of
 from airflow_bookmarks.sources.source import PlanInput, Source
 from airflow_bookmarks.sources.upstream import RewindWanted
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import Payload, Run
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
-    from airflow_bookmarks.lifecycle.protocol.staging import Staged, StagingRequest
+    from airflow_bookmarks.sinks.staging import Staged, StagingRequest
     from airflow_bookmarks.sources.source import OnSourceChange
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -353,7 +354,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
         self._check_running(f"write {output!r}")
         if output in self._places:
             raise MisuseError(f"job {self._job!r}: output {output!r} is written twice in one run. Nothing was changed.")
-        if place.sink not in STAGED_SINKS:
+        if place.sink != FILES_SINK:
             self._places[output] = (place, "")
             return ""
         root = staging_root(place.target, place.staging, self._store.namespace, self._job)
@@ -480,15 +481,15 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
     def _publish(self, name: str, increment: Increment, changes: Mapping[str, FileChanges]) -> dict[str, Any]:
         place, _ = self._places[name]
         staged = self._staged[name]
-        if place.sink not in STAGED_SINKS:
+        if place.sink != FILES_SINK:
             return {"rows": staged.rows, "files": None, "bytes": None}
         if not self._is_published(name, increment):
             facts = discarded_facts(staged)
             log_discarded(self._job, name, {**_said(place), **facts})
             return facts
         what, closing = f"job {self._job!r}, {self._item}, output {name!r}", self._closing()
-        move_all(changes[name], what, self._machine, closing)
-        delete_all(changes[name], what, self._machine, closing)
+        move_all(changes[name], what, steps_of(self._machine), closing)
+        delete_all(changes[name], what, steps_of(self._machine), closing)
         return {"rows": staged.rows, "files": len(staged.moves), "bytes": staged.bytes}
 
     def _closing(self) -> Closing:

@@ -23,7 +23,6 @@ from airflow_bookmarks.core.position import Edge, Greatest, state_after
 from airflow_bookmarks.core.rules.start import BEGINNING, Start, is_first_run
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import (
-    STAGED_SINKS,
     ContextState,
     OutputEntry,
     Payload,
@@ -42,12 +41,11 @@ from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import Renewer, RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.new_name import check_part_name
 from airflow_bookmarks.lifecycle.protocol.publish import (
-    check_publishable,
     publish_run,
     sweep_after_mark,
     sweep_before_plan,
 )
-from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM, STARTS_OVER, CommittingSink, recover, starts_from
+from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM, STARTS_OVER, recover, starts_from
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import (
     IS_READ_WHOLE,
     ON_PUBLISHED,
@@ -55,7 +53,6 @@ from airflow_bookmarks.lifecycle.protocol.source_cleanup import (
     log_kept,
     put_away,
 )
-from airflow_bookmarks.lifecycle.protocol.staging import Staged, StagingRequest, place_entry
 from airflow_bookmarks.lifecycle.run.expectation import Expects
 from airflow_bookmarks.lifecycle.run.other_use import OtherUse, check_alone, warn_of_readers
 from airflow_bookmarks.lifecycle.run.repetition import warn_of_repetition
@@ -78,6 +75,8 @@ from airflow_bookmarks.lifecycle.state.start import OtherReaders, log_start, pos
 from airflow_bookmarks.lifecycle.state.summary import Summary, log_committed, log_found, log_planned
 from airflow_bookmarks.lifecycle.state.timing import Stopwatch
 from airflow_bookmarks.lifecycle.state.verification import OnMissing, recheck_plan
+from airflow_bookmarks.sinks.files.publish import check_publishable
+from airflow_bookmarks.sinks.registry import SINKS, SinkRegistry
 from airflow_bookmarks.sources.registry import kind_of, with_order
 from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.sources.upstream import RewindWanted
@@ -88,6 +87,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.rules.emptiness import Increment
+    from airflow_bookmarks.sinks.staging import Staged, StagingRequest
     from airflow_bookmarks.sources.source import OnSourceChange, Source
 
 log = logging.getLogger(__name__)
@@ -128,7 +128,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         self._renewer = renewer or Renewer(store, machine)
         self._in_batches, self._goes_on = False, False
         self._next: LeaseGrant | None = None
-        self._start = BEGINNING
+        self._start, self._sinks = BEGINNING, SINKS
         self._others = OtherReaders(store, holding.job)
         self._territory = Territory(store.namespace, holding.job)
         self._read_head()
@@ -160,7 +160,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         *,
         on_conflict: OnConflict = "fail",
         wait_for: timedelta = timedelta(hours=1),
-        sinks: Mapping[str, CommittingSink] | None = None,
+        sinks: SinkRegistry = SINKS,
         replays: int | None = None,
         start: Start = BEGINNING,
         in_batches: bool = False,
@@ -177,7 +177,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         with stopwatch.measure("begin"):
             holding = begin(store, job, caller, machine, on_conflict=on_conflict, wait_for=wait_for, replays=replays)
             run = cls(store, holding, machine, stopwatch)
-            run._start, run._in_batches = start, in_batches
+            run._start, run._in_batches, run._sinks = start, in_batches, sinks
             run._renewer.start(holding)
             try:
                 holding, adopted = recover(store, holding, machine, sinks)
@@ -187,7 +187,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
                 # Nothing is due or open now, so nobody needs what lower fences staged. A driver whose publish was
                 # dropped by a forced rewind finds nothing to move any more: else it could move files into the target
                 # after this run has listed what it replaces. What it stages from now on, the last sweep takes.
-                sweep_before_plan(store, job, run._staging, run._holding.fence - 1)
+                sweep_before_plan(store, job, run._staging, run._holding.fence - 1, sinks)
             except BaseException:
                 run._give_back()
                 raise
@@ -453,7 +453,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         check_part_name(self._store, self.job, "output", output, self._holding.base)
         if place.on_unknown_runs == "error" and is_first_run(self._holding.base) and self._start.is_beginning:
             check_known_runs(self._store, self.job, output, place.target)
-        entry, root = place_entry(self._store.namespace, self.job, self._run_key, output, place)
+        entry, root = self._sinks.stage(self._territory, self._run_key, output, place)
         staging = self._staging if root is None or root in self._staging else [*self._staging, root]
         placed = {**self._listed_before(output, place), output: entry}
         state = None if self._landing is None else self._state_entry()
@@ -476,7 +476,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
                 f"job {self.job!r}: output {output!r} is written after one that commits by itself. Nothing was "
                 "committed. Write that one last; two of its kind can't be part of one run."
             )
-        if place.sink in STAGED_SINKS:
+        if self._sinks.find_staged(place.sink) is not None:
             return {}
         self._check_staged()
         self._landing = self._rechecked()
@@ -567,7 +567,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
 
     def _publish(self, run: Run) -> Summary:
         with self._stopwatch.measure("publish"):
-            publish_run(self._store, self._holding, run, self._machine)
+            publish_run(self._store, self._holding, run, self._machine, self._sinks)
         run = replace(run, metrics={**run.metrics, "seconds": self._stopwatch.seconds()})
         if self._goes_on:
             self._next = self._mark_and_take(run)
@@ -577,7 +577,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
             self._renewer.stop()
         self._is_marked = True
         self._machine.at(Failpoint.MARKED)
-        sweep_after_mark(self._store, self.job, self._staging, self._holding.fence)
+        sweep_after_mark(self._store, self.job, self._staging, self._holding.fence, self._sinks)
         self._machine.at(Failpoint.SWEPT)
         return Summary.of(run, self._store.namespace, self.job)
 
@@ -605,7 +605,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         if self._next is None:
             raise MisuseError(f"job {self.job!r}: no run follows this one. Nothing moved. Begin another one.")
         run = ActiveRun(self._store, self._next, self._machine, Stopwatch(self._machine.monotonic), self._renewer)
-        run._in_batches, self._next = True, None
+        run._in_batches, run._sinks, self._next = True, self._sinks, None
         run.write_manifests(self._manifests)
         return run
 
@@ -793,7 +793,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         run = replace(self._store.commit(self._holding, commit), fences=adopted.fences)  # under which it has staged
         for ctx in plans.keys() & contexts.keys():
             log_committed(log, self.job, ctx, self._holding.run_number, contexts[ctx])
-        publish_run(self._store, self._holding, run, self._machine)
+        publish_run(self._store, self._holding, run, self._machine, self._sinks)
         self._kept.clear()
         self._hold(self._mark_and_take(run))
 

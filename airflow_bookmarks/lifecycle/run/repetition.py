@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.sinks.staging import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -29,7 +29,7 @@ from airflow_bookmarks.core.text.count import (
 )
 from airflow_bookmarks.core.text.escaping import escaped
 from airflow_bookmarks.files.opener import open_filesystem
-from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.sources.files.planner import OPTIONS, read_before
 from airflow_bookmarks.sources.registry import has_ledger
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from airflow_bookmarks.core.run import OutputEntry, Run
-    from airflow_bookmarks.lifecycle.protocol.staging import Staged
+    from airflow_bookmarks.sinks.staging import Staged
     from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
 
 log = logging.getLogger(__name__)

@@ -31,30 +31,30 @@ from airflow_bookmarks.core.settings import PREFIX
 from airflow_bookmarks.core.timeline import last_common_run
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
-from airflow_bookmarks.lifecycle.protocol.publish import check_publishable
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, place_entry
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun, Planned
 from airflow_bookmarks.lifecycle.state.discard import discarded_facts, increment_of, is_published, log_discarded
 from airflow_bookmarks.lifecycle.state.guard import guarded
 from airflow_bookmarks.lifecycle.state.job_state import JobStates
 from airflow_bookmarks.lifecycle.state.positions import is_of_another_format, switched_format
 from airflow_bookmarks.lifecycle.state.summary import Summary, log_planned
+from airflow_bookmarks.sinks.files.publish import check_publishable
+from airflow_bookmarks.sinks.registry import SINKS, SinkRegistry
+from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.sources.registry import kind_of
 from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.store.outputs import numbers_replacing, paths_replaced_by_sides
 from airflow_bookmarks.store.transitions.collection import check_own, check_uncollected, collected_until
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.job import RunIdentity
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.lifecycle.protocol.acquire import OnConflict
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
-    from airflow_bookmarks.lifecycle.protocol.recover import CommittingSink
-    from airflow_bookmarks.lifecycle.protocol.staging import Staged, StagingRequest
     from airflow_bookmarks.lifecycle.state.verification import OnMissing
+    from airflow_bookmarks.sinks.staging import Staged, StagingRequest
     from airflow_bookmarks.sources.source import OnSourceChange, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -80,7 +80,7 @@ class ReplayRun(ActiveRun):
         *,
         on_conflict: OnConflict = "fail",
         wait_for: timedelta = timedelta(hours=1),
-        sinks: Mapping[str, CommittingSink] | None = None,
+        sinks: SinkRegistry = SINKS,
     ) -> ReplayRun:
         """Take the job, finish what is due, settle what is open, and find the run that is to be made again.
 
@@ -206,7 +206,7 @@ class ReplayRun(ActiveRun):
                 f"job {self.job!r}: run {self.run_number} wrote {wrote}, each once; its replay can't write {output!r} "
                 f"to {place.target!r}. Nothing was changed. Rewind the job to before that run instead."
             )
-        entry, root = place_entry(self._store.namespace, self.job, self._run_key, output, place)
+        entry, root = self._sinks.stage(self._territory, self._run_key, output, place)
         if root is not None and root not in self._staging:
             self._staging = [*self._staging, root]
         self._store.add_staging(self._holding, self._staging)

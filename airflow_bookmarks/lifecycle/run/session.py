@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.position import Greatest
     from airflow_bookmarks.core.run import ContextState
     from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
-    from airflow_bookmarks.lifecycle.protocol.staging import Staged, StagingRequest
     from airflow_bookmarks.lifecycle.run.expectation import Condition
     from airflow_bookmarks.lifecycle.state.job_state import JobState
     from airflow_bookmarks.lifecycle.state.manifest import Manifests
     from airflow_bookmarks.lifecycle.state.summary import Summary
     from airflow_bookmarks.lifecycle.state.verification import OnMissing
+    from airflow_bookmarks.sinks.staging import Staged, StagingRequest
     from airflow_bookmarks.sources.source import OnSourceChange, Source
 
 

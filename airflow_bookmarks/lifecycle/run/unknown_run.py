@@ -7,7 +7,7 @@ another namespace, has none of these runs: starting from the beginning would wri
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import SourceMissingError, UnknownRunsError
 from airflow_bookmarks.core.rules.territory import STAGING_FOLDER
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-
-OnUnknownRuns = Literal["error", "keep"]
 
 _PUBLISHED_NAME = re.compile(r"run-(\d+)\.(\d+)-.+")
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from airflow_bookmarks.core.plan import Plan
-    from airflow_bookmarks.lifecycle.protocol.staging import Staged
+    from airflow_bookmarks.sinks.staging import Staged
 
 log = logging.getLogger(__name__)
 

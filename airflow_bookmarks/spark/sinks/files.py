@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Staged, StagingRequest, collect_staged
+from airflow_bookmarks.sinks.staging import Mode, Staged, StagingRequest, collect_staged
 from airflow_bookmarks.spark.session import RowCount
 from airflow_bookmarks.spark.sinks.round_trip import RoundTrip
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.rules.emptiness import WhenEmpty
     from airflow_bookmarks.files.filesystem import FileSystem
-    from airflow_bookmarks.lifecycle.run.unknown_run import OnUnknownRuns
+    from airflow_bookmarks.sinks.staging import OnUnknownRuns
 
 KIND = "files"
 

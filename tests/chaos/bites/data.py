@@ -13,11 +13,13 @@ from airflow_bookmarks.lifecycle.history import timeline_switch as turn
 from airflow_bookmarks.lifecycle.protocol import cleanup as clean
 from airflow_bookmarks.lifecycle.protocol import finish, publish, recover
 from airflow_bookmarks.lifecycle.protocol.cleanup import CleanList
-from airflow_bookmarks.lifecycle.protocol.file_changes import FileChanges
 from airflow_bookmarks.lifecycle.run import enabled as active_run
-from airflow_bookmarks.lifecycle.run import replay
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.sinks.files.changes import FileChanges
+from airflow_bookmarks.sinks.files.publish import move_all
+from airflow_bookmarks.sinks.files.sink import FilesSink
+from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.sources.upstream import UpstreamSource, _Selected
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.chaos.bites.bite import bite, put, take
@@ -28,13 +30,12 @@ from tests.chaos.sim.files import FaultyFiles
 
 @bite("each run item stages in a place of its own")
 def one_place_for_two_items() -> None:
-    place_entry = take(active_run, "place_entry")
+    stage = FilesSink.stage
 
-    def shared(namespace: str, job: str, key: RunKey, output: str, place: Any) -> Any:
-        return place_entry(namespace, job, RunKey(key.number, 0), output, place)
+    def shared(self: FilesSink, territory: Any, key: RunKey, output: str, request: Any) -> Any:
+        return stage(self, territory, RunKey(key.number, 0), output, request)
 
-    put(active_run, "place_entry", shared)
-    put(replay, "place_entry", shared)
+    put(FilesSink, "stage", shared)
 
 
 @bite("staging of lower fences is swept after the publish: who stages late is swept too")
@@ -47,15 +48,13 @@ def discarded_instead_of_swept() -> None:
             open_to_change(output.place).remove(output.place)
 
     put(BookmarkStore, "abandon", discard)
-    put(active_run, "sweep", lambda territory, root, fence: None)
-    put(publish, "sweep", lambda territory, root, fence: None)
+    put(FilesSink, "sweep", lambda self, territory, root, fence: None)
 
 
 @bite("a sweep removes no staging of a higher fence")
 def sweep_of_higher_fences() -> None:
-    sweep = take(publish, "sweep")
-    put(active_run, "sweep", lambda territory, root, fence: sweep(territory, root, fence + 1_000_000))
-    put(publish, "sweep", lambda territory, root, fence: sweep(territory, root, fence + 1_000_000))
+    sweep = FilesSink.sweep
+    put(FilesSink, "sweep", lambda self, territory, root, fence: sweep(self, territory, root, fence + 1_000_000))
 
 
 @bite("a place is stored before the write starts")
@@ -79,7 +78,7 @@ def pause_under_normal_token() -> None:
     def place(self: Any, output: str, given: Any) -> Any:
         head = self._store.look(self._job).head
         key = RunKey(1, 1) if head is None else RunKey(head.run_number + 1, head.fence + 1)
-        entry, _ = take(active_run, "place_entry")(self._store.namespace, self._job, key, output, given)
+        entry, _ = SINKS.stage(self._territory, key, output, given)
         self._places[output] = (given, entry.place)
         return entry.place
 
@@ -91,8 +90,9 @@ def pause_under_normal_token() -> None:
 
 @bite("a token is burned in the sink before its plan is given up", theme="sinks")
 def token_not_burned() -> None:
-    def has_landed(holding: Any, run: Any, sinks: Any) -> bool:
-        return any(sinks[o.sink].landed(run, name) for name, o in run.outputs.items() if o.sink in sinks)
+    def has_landed(store: Any, holding: Any, run: Any, sinks: Any) -> bool:
+        found = [(sinks.find_committing(output.sink), name) for name, output in run.outputs.items()]
+        return any(sink.landed(publish.stored_output(store, holding.job, run, name)) for sink, name in found if sink)
 
     put(recover, "_has_landed", has_landed)
 
@@ -101,8 +101,8 @@ def token_not_burned() -> None:
 def landed_rows_not_taken_over() -> None:
     has_landed = take(recover, "_has_landed")
 
-    def never(holding: Any, run: Any, sinks: Any) -> bool:
-        has_landed(holding, run, sinks)
+    def never(store: Any, holding: Any, run: Any, sinks: Any) -> bool:
+        has_landed(store, holding, run, sinks)
         return False
 
     put(recover, "_has_landed", never)
@@ -130,8 +130,8 @@ def _publish_with(publisher: Any) -> None:
 def delete_list_of_the_publish() -> None:
     publish_run = take(publish, "publish_run")
 
-    def listing_late(store: Any, holding: Any, run: Any, machine: Any) -> int:
-        count = publish_run(store, holding, run, machine)
+    def listing_late(store: Any, holding: Any, run: Any, machine: Any, *sinks: Any) -> int:
+        count = publish_run(store, holding, run, machine, *sinks)
         for output in run.outputs.values():
             if output.delete is None or output.publish is None or run.revision:
                 continue
@@ -147,11 +147,11 @@ def delete_list_of_the_publish() -> None:
 
 @bite("a publisher works from the list that it began with, and never reads it anew half-way", theme="replays")
 def publisher_reads_its_list_anew() -> None:
-    def rereading(store: Any, holding: Any, run: Any, machine: Any) -> int:
+    def rereading(store: Any, holding: Any, run: Any, machine: Any, *sinks: Any) -> int:
         for name, output in run.outputs.items():
             files = open_to_change(output.target)
             for at, move in enumerate(_moves(store, output)):
-                publish.move_all(FileChanges([move], (), (), files), f"run {run.key}", machine)
+                move_all(FileChanges([move], (), (), files), f"run {run.key}", publish.steps_of(machine))
                 now = _moves(store, store.run(holding.job, run.key).outputs[name])
                 files.delete(now[at][0])  # the source of the move is cleared away, by the list that is there now
             for path in [] if output.delete is None else decode_paths(store.blobs.get(output.delete)):

@@ -15,8 +15,9 @@ from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Staged, StagingRequest, collect_staged
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.sinks.registry import SINKS
+from airflow_bookmarks.sinks.staging import Mode, Staged, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.backends import dynamodb
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
@@ -68,7 +69,7 @@ def begin(order: Order) -> ActiveRun:
         order.caller,
         machine_of(order),
         on_conflict="wait" if order.on_conflict == "wait" else "fail",
-        sinks={KIND: sink_of(order)} if order.path is CommitPath.BY_ITSELF else {},
+        sinks=SINKS.extended(sink_of(order)) if order.path is CommitPath.BY_ITSELF else SINKS,
     )
 
 

@@ -7,18 +7,19 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from airflow_bookmarks.core.run import Run
-from airflow_bookmarks.store.bookmark_store import LeaseGrant
+from airflow_bookmarks.sinks.sink import CommittingSink, StoredOutput
 
 KIND = "rows"
 
 
-class RowSink:
+class RowSink(CommittingSink):
     """Rows of one table, and the tokens under which they came, in one transaction.
 
     A write under fence `f` leaves the token `2f`; a burn by whoever holds fence `f` leaves `2f - 1`. Whatever is not
     above the highest token finds it taken.
     """
+
+    kind = KIND
 
     def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(path, timeout=30)
@@ -37,17 +38,17 @@ class RowSink:
             self._db.executemany("INSERT INTO rows VALUES (?, ?)", [(fence, line) for line in lines])
         return True
 
-    def burn(self, holding: LeaseGrant, run: Run, output: str) -> None:
+    def burn(self, output: StoredOutput, fence: int) -> None:
         """See `CommittingSink.burn`."""
         with self._db:
-            self._db.execute("INSERT OR IGNORE INTO tokens VALUES (?)", (2 * holding.fence - 1,))
+            self._db.execute("INSERT OR IGNORE INTO tokens VALUES (?)", (2 * fence - 1,))
 
-    def landed(self, run: Run, output: str) -> bool:
+    def landed(self, output: StoredOutput) -> bool:
         """See `CommittingSink.landed`."""
         # All of its fences: a run that was taken over has its rows under the fence of the one that wrote them.
-        marks = ",".join("?" * len(run.fences))
+        marks = ",".join("?" * len(output.run.fences))
         query = f"SELECT count(*) FROM rows WHERE fence IN ({marks})"  # noqa: S608  # question marks alone
-        (count,) = self._db.execute(query, run.fences).fetchone()
+        (count,) = self._db.execute(query, output.run.fences).fetchone()
         return bool(count)
 
     def lines(self) -> Counter[str]:

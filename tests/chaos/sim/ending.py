@@ -18,7 +18,7 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.selection.listing import FileInfo
-from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.store.table import Attributes, Value
 from tests.chaos.sim.life import SINK_OUTPUT, drive, over_bound
 from tests.chaos.sim.record import JobWitness

@@ -20,10 +20,11 @@ from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.lifecycle.changes import change
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.lifecycle.protocol.finish import finish
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, Staged, StagingRequest, collect_staged
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.lifecycle.state.summary import Summary
+from airflow_bookmarks.sinks.registry import SINKS
+from airflow_bookmarks.sinks.staging import Mode, Staged, StagingRequest, collect_staged
 from airflow_bookmarks.sources.source import Source
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.chaos.sim.files import SimFile
@@ -53,7 +54,7 @@ def drive(
     """Make one whole run, or all batches of a loop, as a driver does; raise what it raises."""
     store, machine = world.store(process), world.machine(process)
     process.notes |= {"phase": "begin", "run_id": caller.run_id}
-    sinks = {KIND: world.sinks[spec.name]}
+    sinks = SINKS.extended(world.sinks[spec.name])
     conflict: dict[str, Any] = {} if patience is None else {"on_conflict": "wait", "wait_for": patience}
     run: ActiveRun
     if replays is None:

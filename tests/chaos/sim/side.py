@@ -8,8 +8,8 @@ from airflow_bookmarks.core.errors import BookmarkError
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.option import Choice
 from airflow_bookmarks.core.plan import FilePlan
-from airflow_bookmarks.lifecycle.protocol.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
+from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from tests.chaos.sim.files import SimFile
 from tests.chaos.sim.inputs import Inputs
 from tests.chaos.sim.reading import Reading, faults

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from airflow_bookmarks.core.run import Run
-from airflow_bookmarks.store.bookmark_store import LeaseGrant
+from airflow_bookmarks.sinks.sink import CommittingSink, StoredOutput
 from tests.chaos.sim.scheduler import Scheduler
 
 KIND = "rows"
 
 
-class RowSink:
+class RowSink(CommittingSink):
     """The rows of one job. Own writes take even numbers, burns odd ones below them, as the transactions of Delta."""
 
     kind = KIND
@@ -35,21 +34,21 @@ class RowSink:
         what = f"sink takes {list(rows)} under {fence}"
         return self._scheduler.call(what, effect, _failed, changes=True)
 
-    def burn(self, holding: LeaseGrant, run: Run, output: str) -> None:
+    def burn(self, output: StoredOutput, fence: int) -> None:
         """See `CommittingSink.burn`."""
 
         def effect() -> None:
-            self.top = max(self.top, 2 * holding.fence - 1)
+            self.top = max(self.top, 2 * fence - 1)
 
-        self._scheduler.call(f"sink burns below {holding.fence}", effect, _failed, changes=True)
+        self._scheduler.call(f"sink burns below {fence}", effect, _failed, changes=True)
 
-    def landed(self, run: Run, output: str) -> bool:
+    def landed(self, output: StoredOutput) -> bool:
         """See `CommittingSink.landed`: under any fence that the run has had."""
 
         def look() -> bool:
-            return any(self.rows.get(fence) for fence in run.fences)
+            return any(self.rows.get(fence) for fence in output.run.fences)
 
-        return self._scheduler.call(f"sink looks for {run.key}", look, _failed, changes=False)
+        return self._scheduler.call(f"sink looks for {output.run.key}", look, _failed, changes=False)
 
 
 def _failed() -> Exception:

@@ -19,7 +19,7 @@ from airflow_bookmarks.lifecycle.maintenance.doctor.examination import examine_j
 from airflow_bookmarks.lifecycle.maintenance.doctor.head import collected_before
 from airflow_bookmarks.lifecycle.maintenance.doctor.survey import Survey
 from airflow_bookmarks.lifecycle.maintenance.doctor.target import orphaned_staging, own_staging
-from airflow_bookmarks.lifecycle.protocol.file_changes import HEAD_STAGING, FileChanges
+from airflow_bookmarks.sinks.files.changes import HEAD_STAGING, FileChanges
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Check, Condition, Equals, Lacks, Missing, Operation, Put, Update
 from airflow_bookmarks.store.transitions.collection import COLLECTED_UNTIL

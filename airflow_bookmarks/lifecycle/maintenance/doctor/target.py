@@ -30,8 +30,9 @@ from airflow_bookmarks.lifecycle.maintenance.doctor.finding import RESTORE_ALONE
 from airflow_bookmarks.lifecycle.maintenance.doctor.head import unpublishable
 from airflow_bookmarks.lifecycle.maintenance.doctor.survey import Survey
 from airflow_bookmarks.lifecycle.protocol.cleanup import CleanList, left_in_targets, listed_changes
-from airflow_bookmarks.lifecycle.protocol.file_changes import HEAD_STAGING, check_staging
-from airflow_bookmarks.lifecycle.protocol.staging import Mode
+from airflow_bookmarks.sinks.files.changes import HEAD_STAGING
+from airflow_bookmarks.sinks.registry import SINKS
+from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.store.transitions.collection import copied_until
 
 if TYPE_CHECKING:
@@ -354,7 +355,7 @@ def examine_bounds(survey: Survey) -> Iterator[Finding]:
     head, territory = survey.head, Territory(survey.store.namespace, survey.job)
     if head is None:
         return
-    yield from _refused(survey, lambda: check_staging(territory, head.staging))
+    yield from _refused(survey, lambda: SINKS.check_roots(territory, list(head.staging)))
     body = None if head.cleaning is None else survey.bytes_of(head.cleaning)
     if body is not None:
         yield from _refused(

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_bookmarks.core.errors import PublishError, SourceMissingError
 from airflow_bookmarks.core.rules.emptiness import WHEN_EMPTY
 from airflow_bookmarks.core.rules.mode import Mode as Mode
-from airflow_bookmarks.core.rules.territory import staging_root
-from airflow_bookmarks.core.run import STAGED_SINKS, OutputEntry
 from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.core.selection.reason import HIDDEN
 from airflow_bookmarks.files.filesystem import Listed
@@ -19,14 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from airflow_bookmarks.core.rules.emptiness import WhenEmpty
-    from airflow_bookmarks.core.run import RunKey
     from airflow_bookmarks.files.filesystem import FileSystem
-    from airflow_bookmarks.lifecycle.run.unknown_run import OnUnknownRuns
 
+OnUnknownRuns = Literal["error", "keep"]
 
 _MARK_OF_SPARK = "_SUCCESS"
-
-
 _PUBLISHED_NAME = re.compile(r"run-\d+\.\d+-.+")
 
 
@@ -73,16 +68,10 @@ class Staged:
     without_input: bool = False
 
 
-def place_entry(
-    namespace: str, job: str, key: RunKey, output: str, place: StagingRequest
-) -> tuple[OutputEntry, str | None]:
-    """Return the output as stored before the write, and the staging root that it lies in (None: in none)."""
-    said = {} if place.when_empty is None else {WHEN_EMPTY: place.when_empty}
-    facts = {**place.facts, **said}
-    if place.sink not in STAGED_SINKS:
-        return OutputEntry(place.sink, place.target, "", facts, commits_by_itself=True), None
-    root = staging_root(place.target, place.staging, namespace, job)
-    return OutputEntry(place.sink, place.target, f"{root}/{key}/{output}", facts), root
+def facts_of(request: StagingRequest) -> dict[str, Any]:
+    """Return the facts that are stored with an output before its write."""
+    said = {} if request.when_empty is None else {WHEN_EMPTY: request.when_empty}
+    return {**request.facts, **said}
 
 
 def collect_staged(

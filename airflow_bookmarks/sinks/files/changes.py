@@ -20,7 +20,7 @@ from airflow_bookmarks.files.opener import open_filesystem, open_to_change
 from airflow_bookmarks.files.real_path import real_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from airflow_bookmarks.core.rules.territory import OutputBounds, SourceBounds
     from airflow_bookmarks.core.selection.listing import FileInfo
@@ -195,13 +195,3 @@ class _Links:
             advice = "Let a folder stand in the place of that link."
             raise self._territory.refuse(self._item, path, f"a link leads from there to {real!r}", advice)
         self._checked.add((folder, below))
-
-
-def check_staging(territory: Territory, roots: Iterable[str]) -> None:
-    """Check all folders that the head lists as staging roots, before any of them is listed.
-
-    Raises:
-        OutOfBoundsError: one is none of this job.
-    """
-    for root in roots:
-        territory.check_staging_root(HEAD_STAGING, root)

@@ -1,0 +1,9 @@
+"""What becomes of the outputs of a run, for each kind of sink, from the stored output alone. No Spark.
+
+    sink       the two kinds of sink: staged ones, and those that commit by themselves
+    registry   one object per kind; recovery asks it by the kind that is stored with an output
+    staging    what a script asks a sink to stage, and what it has staged
+    files/     the sink of files: staged in a folder, published by moves
+
+The DataFrame is written by `spark/sinks`; what is here needs no script.
+"""

@@ -1,0 +1,149 @@
+"""The two kinds of sink, as the lifecycle meets them: with the stored output, without the script that wrote it.
+
+    staged         stage -> (commit of the bookmark) -> publish -> (mark) -> sweep
+    by itself      (everything else is stored) -> the rows land -> (commit of the bookmark)
+
+A staged sink makes nothing visible before the commit, and publishes after it, as often as it takes, from any process. A
+sink that commits by itself makes rows visible in one step of its own; recovery burns the tokens of dead drivers, and
+then asks what has landed.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from airflow_bookmarks.core.rules.territory import Territory
+    from airflow_bookmarks.core.run import OutputEntry, Run, RunKey
+    from airflow_bookmarks.sinks.staging import StagingRequest
+    from airflow_bookmarks.store.blobs import BlobStore
+
+NOT_TAKEN_BACK = "went to a sink ({}) that can't take rows back"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredOutput:
+    """One output of a run item: all that a sink is given to publish, burn or look for it.
+
+    `territory` is the job whose output it is; `blobs` hold the lists that the output refers to.
+    """
+
+    territory: Territory
+    run: Run
+    name: str
+    blobs: BlobStore
+
+    @property
+    def entry(self) -> OutputEntry:
+        """The output as stored."""
+        return self.run.outputs[self.name]
+
+    def __str__(self) -> str:
+        return f"job {self.territory.job!r}, run {self.run.key}, output {self.name!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class PublishSteps:
+    """What a long publish tells the run that makes it.
+
+    `done` is called after each step that can't be taken back; `monotonic` counts the seconds between lines of progress.
+    """
+
+    done: Callable[[], None]
+    monotonic: Callable[[], float]
+
+
+class Publication(Protocol):
+    """What the publish of one output will change: fixed and checked, and nothing of it is done."""
+
+    def publish(self, check_held: Callable[[str], None], steps: PublishSteps) -> int:
+        """Make the output visible; return how many files (or rows, or whatever the sink counts) that were.
+
+        Repeatable: a publish that was killed anywhere is finished by doing it again, in any process.
+
+        Args:
+            check_held: raises `FencedError` unless the job is still the publisher's; its argument says what is about to
+                be done. Called before anything is removed that others may have made since.
+
+        Raises:
+            PublishError: it can't be done; the publish stays due.
+            FencedError: the job was taken from the publisher before it removed anything.
+        """
+        ...
+
+
+class Sink(ABC):
+    """One kind of sink. `kind` is stored with each output and never changes."""
+
+    kind: ClassVar[str]
+    commits_by_itself: ClassVar[bool]
+
+    def why_not_clean(self, entry: OutputEntry) -> str | None:
+        """Return why a clean can't remove what an output has made visible; None if it can."""
+        return NOT_TAKEN_BACK.format(entry.sink)
+
+
+class StagedSink(Sink):
+    """A sink that stages what a run writes, and makes it visible after the commit."""
+
+    commits_by_itself = False
+
+    @abstractmethod
+    def stage(
+        self, territory: Territory, key: RunKey, output: str, request: StagingRequest
+    ) -> tuple[OutputEntry, str | None]:
+        """Return the output as stored before the first byte is written, and the staging root that it lies in.
+
+        The root is listed on the head until it is swept; None if there is nothing to sweep. Two run keys never share a
+        place.
+        """
+
+    @abstractmethod
+    def prepare(self, output: StoredOutput) -> Publication | None:
+        """Return what the publish of an output changes, checked as a whole; None if it was left out at the commit.
+
+        All outputs of a run are prepared before the first is published.
+
+        Raises:
+            OutOfBoundsError: state names something that is not the job's. Nothing was changed.
+        """
+
+    @abstractmethod
+    def check_root(self, territory: Territory, root: str) -> None:
+        """Make sure that a staging root is one of the job, before any root is swept.
+
+        Raises:
+            OutOfBoundsError: it is not.
+        """
+
+    @abstractmethod
+    def sweep(self, territory: Territory, root: str, fence: int) -> None:
+        """Remove what runs of this fence and lower ones have staged in a root, and nothing of higher ones.
+
+        Called only when nothing of these fences is due or open. What is gone already is no error.
+
+        Raises:
+            OutOfBoundsError: it is no root of the job. OSError, SourceError, OptionError: it is out of reach.
+        """
+
+
+class CommittingSink(Sink):
+    """A sink that commits by itself, under the token of the run."""
+
+    commits_by_itself = True
+
+    @abstractmethod
+    def burn(self, output: StoredOutput, fence: int) -> None:
+        """Make every token of the output with a fence below `fence` unusable."""
+
+    @abstractmethod
+    def landed(self, output: StoredOutput) -> bool:
+        """Return whether rows lie under the token of the run; called only after `burn`.
+
+        Ask for the token of each of `run.fences`: a run that was taken over before has a fence of its own and the rows
+        of the one that wrote them, and whoever took it over may have died before its commit.
+        """
