@@ -11,6 +11,8 @@
     driver     the store as one such driver has it
     kill       kills the process of a driver, where a test gave it one of its own
 
+    sink_conformance   what every sink promises, for a kind of sink of your own
+
 It knows neither Airflow nor Spark: the session is the one that a test gives. Only `fixtures` imports pytest.
 """
 
