@@ -70,6 +70,10 @@ class SourceKind(ABC, Generic[P]):
         Of none it is an empty plan.
         """
 
+    def why_not_again(self, plan: P) -> str | None:
+        """Return why a stored plan can't be read a second time, by a replay or a pause over runs; None if it can."""
+        return None
+
     def begin(self, store: BookmarkStore, source: SourceRef, start: Start) -> PlanInput:
         """Return what a context of a job without a bookmark is planned from, so that it begins at `start`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,8 @@ from airflow_bookmarks.sources.files.kind import FileKind
 from airflow_bookmarks.sources.upstream_kind import UpstreamKind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.run import ContextState, PlanEntry
     from airflow_bookmarks.core.selection.listing import Listing
@@ -26,6 +29,39 @@ KINDS: dict[str, SourceKind[Any]] = {
     FileKind.name: FileKind(),
     UpstreamKind.name: UpstreamKind(),
 }
+
+
+def register(kind: SourceKind[Any]) -> None:
+    """Make a kind of your own known to this process; a second call with the same kind has no effect.
+
+    Call it in the script before the job begins. A process that does not know a kind (an Airflow worker, the page, the
+    command line) shows its contexts with what is stored of them, and refuses what it would need the kind for.
+
+    Raises:
+        OptionError: another kind has that name.
+    """
+    known = KINDS.setdefault(kind.name, kind)
+    if type(known) is not type(kind):
+        raise OptionError(
+            f"the name {kind.name!r} of the kind {type(kind).__qualname__} is that of {type(known).__qualname__} "
+            "already. Nothing was registered. The name is stored with each context: choose another one."
+        )
+
+
+@contextmanager
+def registered(kind: SourceKind[Any]) -> Iterator[None]:
+    """Make a kind known within the block, as a test needs it; one that was known before stays known after it.
+
+    Raises:
+        OptionError: another kind has that name.
+    """
+    is_new = kind.name not in KINDS
+    register(kind)
+    try:
+        yield
+    finally:
+        if is_new:
+            del KINDS[kind.name]
 
 
 def find_kind(name: str) -> SourceKind[Any] | None:

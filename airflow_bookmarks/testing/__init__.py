@@ -1,19 +1,21 @@
 """Test tools for users' own bookmarked jobs: `docs/getting-started/testing.md` shows them on a whole job.
 
-    memory     an empty store in memory, for one test
-    fixtures   the same as a pytest fixture: pytest_plugins = ["airflow_bookmarks.testing.fixtures"]
-    run_over   runs a job once for each arrival, and again after a crash
-    result     what each of these runs has read, committed and published
-    rows       the assertion that each arrived row is in the target once
-    arrival    what arrives before a run, of whatever kind the input is
-    files      arrivals of files: new, late, tied, overwritten, of another schema, empty, corrupt, vanishing
-    crash      a driver that dies at a point of the protocol
-    driver     the store as one such driver has it
-    kill       kills the process of a driver, where a test gave it one of its own
+    memory              an empty store in memory, for one test
+    fixtures            the same as a pytest fixture: pytest_plugins = ["airflow_bookmarks.testing.fixtures"]
+    run_over            runs a job once for each arrival, and again after a crash
+    result              what each of these runs has read, committed and published
+    rows                the assertion that each arrived row is in the target once
+    arrival             what arrives before a run, of whatever kind the input is
+    files               arrivals of files: new, late, tied, overwritten, of another schema, empty, corrupt, vanishing
+    crash               a driver that dies at a point of the protocol
+    driver              the store as one such driver has it
+    kill                kills the process of a driver, where a test gave it one of its own
+    source_conformance  the tests that a kind of source of your own inherits
 
-    sink_conformance   what every sink promises, for a kind of sink of your own
+    sink_conformance    what every sink promises, for a kind of sink of your own
 
-It knows neither Airflow nor Spark: the session is the one that a test gives. Only `fixtures` imports pytest.
+It knows neither Airflow nor Spark: the session is the one that a test gives. Only `fixtures` and the two suites of
+conformance import pytest.
 """
 
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint

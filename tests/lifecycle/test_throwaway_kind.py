@@ -6,22 +6,16 @@ Nothing of the package knows of it. What it can't say is shown as not known, and
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
 from airflow_bookmarks.cli import main
-from airflow_bookmarks.core.amount import Amount
-from airflow_bookmarks.core.errors import OptionError, StateCorruptError
+from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.option import Choice
-from airflow_bookmarks.core.order import NUMBER
-from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.rules.condition import WatermarkReached
-from airflow_bookmarks.core.run import PlanEntry
 from airflow_bookmarks.lifecycle.changes.change import Change, preview, rewind, set_position, undo
 from airflow_bookmarks.lifecycle.inspect.difference import diff
 from airflow_bookmarks.lifecycle.inspect.lag import lag
@@ -39,146 +33,28 @@ from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.plugin.presenters.bookmark import context_rows
 from airflow_bookmarks.plugin.schemas.responses import LagRow, Pending, RunRow
-from airflow_bookmarks.sources.kind import SourceKind
-from airflow_bookmarks.sources.registry import KINDS
-from airflow_bookmarks.sources.source import PlanInput, Recheck, Source
-from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
+from airflow_bookmarks.sources.registry import registered
+from airflow_bookmarks.sources.source import Source
+from airflow_bookmarks.store.bookmark_store import open_store
 from tests.lifecycle.shop import Shop
+from tests.lifecycle.sqlite_keys import KeyKind, KeyPlan, KeySource, make_table, put
 
 JOB, CTX = "people", "rows"
 
 
-# ---- the kind: a plan, a planner, an object
-
-
-@dataclass(frozen=True)
-class KeyPlan:
-    """The rows of one table with a key in (`after`, `until`]."""
-
-    database: str
-    after: int
-    until: int
-    count: int
-    has_more: bool = False
-    edge: None = None
-    read_again: int = 0
-    skipped: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def is_empty(self) -> bool:
-        return self.count == 0
-
-    @property
-    def amount(self) -> Amount:
-        return Amount("keys", self.count)
-
-    def facts(self) -> dict[str, Any]:
-        return {**self.amount.facts(), "skipped": {}, "database": self.database}
-
-    def summary(self) -> str:
-        return f"processing {self.count} keys ({self.after}, {self.until}]"
-
-    def encode(self) -> bytes:
-        return json.dumps([self.database, self.after, self.until, self.count]).encode()
-
-
-class KeySource:
-    """The planner."""
-
-    kind = "sqlite_keys"
-    format = None
-
-    def __init__(self, database: str) -> None:
-        self.database = database
-
-    def fingerprint(self) -> str:
-        return f"{self.kind}:{self.database}"
-
-    def plan(self, found: PlanInput) -> KeyPlan:
-        after = int(found.position or 0)
-        count, until = rows_above(self.database, after)
-        return KeyPlan(self.database, after, until or after, count)
-
-    def advance(self, plan: KeyPlan) -> Position | None:
-        return None if plan.until == plan.after else Position(str(plan.until).encode(), str(plan.until))
-
-    def recheck(self, plan: KeyPlan) -> Recheck:
-        return Recheck()
-
-
-class Keys(SourceKind[KeyPlan]):
-    """The object that is registered."""
-
-    name = KeySource.kind
-    order = NUMBER
-
-    def decode(self, body: bytes) -> KeyPlan:
-        try:
-            return KeyPlan(*json.loads(body))
-        except (ValueError, TypeError) as error:
-            raise StateCorruptError(f"a stored plan of keys can't be read ({error}); nothing was changed") from error
-
-    def advance(self, plan: KeyPlan, found: PlanInput) -> Position | None:
-        return KeySource(plan.database).advance(plan)
-
-    def knows(self, found: PlanInput, plan: KeyPlan) -> bool:
-        return int(found.position or 0) > plan.after
-
-    def union(self, plans: Sequence[KeyPlan]) -> KeyPlan:
-        if not plans:
-            return KeyPlan("", 0, 0, 0)
-        return KeyPlan(plans[-1].database, plans[0].after, plans[-1].until, sum(plan.count for plan in plans))
-
-    def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> Source:
-        return cast("Source", KeySource(self.decode(store.blobs.get(entry.body)).database))
-
-    def seek(self, store: object, found: PlanInput, plan: KeyPlan, value: str) -> Position:
-        if not value.isdigit():
-            raise OptionError(f"{value!r} is no key. Nothing was changed.")
-        return Position(value.encode(), value)
-
-    def watermark(self, position: bytes, load: object) -> str:
-        return position.decode()
-
-    def locations(self, plan: KeyPlan, fingerprint: str) -> Sequence[str]:
-        return (plan.database,)
-
-
-def rows_above(database: str, after: int) -> tuple[int, int | None]:
-    """Return how many keys there are above one, and the highest of these."""
-    connection = sqlite3.connect(database)
-    try:
-        count, highest = connection.execute("SELECT count(*), max(id) FROM people WHERE id > ?", [after]).fetchone()
-        return count, highest
-    finally:
-        connection.close()
-
-
-# ---- a job that reads it
-
-
 @pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(KINDS, Keys.name, Keys())
+def known() -> Iterator[None]:
+    with registered(KeyKind()):
+        yield
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> str:
     """Return a table with the keys 1 to 3."""
     database = str(tmp_path / "crm.db")
-    connection = sqlite3.connect(database)
-    connection.execute("CREATE TABLE people (id INTEGER PRIMARY KEY)")
-    connection.commit()
-    connection.close()
+    make_table(database)
     put(database, 1, 2, 3)
     return database
-
-
-def put(database: str, *keys: int) -> None:
-    connection = sqlite3.connect(database)
-    connection.executemany("INSERT INTO people VALUES (?)", [(key,) for key in keys])
-    connection.commit()
-    connection.close()
 
 
 def read(run: ActiveRun | DetachedRun | ReplayRun, database: str) -> KeyPlan:

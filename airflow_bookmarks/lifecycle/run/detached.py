@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.errors import (
     BookmarkError,
     MisuseError,
+    OptionError,
     PublishError,
     SourceChangedError,
     UpstreamRewoundError,
@@ -275,8 +276,15 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
     def _window_plan(self, ctx: str, source: Source, on_missing: OnMissing) -> FilePlan:
         stored = window_entries(self._job, ctx, source, self._window or (), self._head.contexts)
         kind = kind_of(source.kind)
-        plan: FilePlan = kind.union([kind.decode(self._store.blobs.get(entry.body)) for entry in stored])
+        plans = [kind.decode(self._store.blobs.get(entry.body)) for entry in stored]
         runs = [run.key.number for run in self._window or ()]
+        why_not = next(filter(None, map(kind.why_not_again, plans)), None)
+        if why_not is not None:
+            raise OptionError(
+                f"job {self._job!r}, context {ctx!r}: what runs {runs} read can't be read again: {why_not}. Nothing "
+                "was read or changed."
+            )
+        plan: FilePlan = kind.union(plans)
         log.info("bookmark %s, context %s: pause reads again what runs %s read", self._job, ctx, runs)
         gone = source.recheck(plan).missing
         if gone and on_missing == "error":

@@ -157,6 +157,7 @@ class ReplayRun(ActiveRun):
         Raises:
             MisuseError: the run did not read the context, or this one has read it already.
             SourceSwitchedError: it was read from another source. SourceChangedError: a planned file changed or went.
+            ChangeRefusedError: its kind can't read a plan a second time.
         """
         check_name("context", ctx)
         self._check_running(f"read {ctx!r}")
@@ -171,13 +172,22 @@ class ReplayRun(ActiveRun):
         if is_of_another_format(source, entry.facts):
             raise switched_format(self.job, ctx, source, entry.facts)
         with self._stopwatch.measure("plan"):
-            plan: FilePlan = kind_of(entry.kind).decode(self._store.blobs.get(entry.body))
+            kind = kind_of(entry.kind)
+            plan: FilePlan = kind.decode(self._store.blobs.get(entry.body))
+            self._check_again(ctx, kind.why_not_again(plan))
             self._check_unchanged(ctx, source, plan)
             self._write_manifest(ctx, plan)
         self._contexts[ctx] = Planned(source, PlanInput(), plan, "error")
         self._machine.at(Failpoint.PLANNED)
         log_planned(log, self.job, ctx, plan)
         return plan
+
+    def _check_again(self, ctx: str, why_not: str | None) -> None:
+        if why_not is not None:
+            raise ChangeRefusedError(
+                f"job {self.job!r}, context {ctx!r}: run {self.run_number} can't be replayed: {why_not}. Nothing was "
+                "changed. Rewind the job to before that run instead, or let the next run go on."
+            )
 
     def _check_unchanged(self, ctx: str, source: Source, plan: FilePlan) -> None:
         missing = source.recheck(plan).missing
