@@ -1,4 +1,7 @@
-"""The registry of the kinds of source. A new kind is an object here, a planner, and a reader under `spark/readers`."""
+"""The registry of the kinds of source. A new kind is an object here, a planner, and a reader under `spark/readers`.
+
+A kind of a user's own is added by `register`, and read by `job.read(ctx).source(source, reader)`.
+"""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from airflow_bookmarks.core.errors import OptionError, SchemaUnknownError, SourceError, SourceMissingError
 from airflow_bookmarks.core.option import check_choice
+from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.rules.schema import with_unseen
 from airflow_bookmarks.core.rules.until import until_of
 from airflow_bookmarks.core.selection.listing import Listing
@@ -24,6 +25,7 @@ from airflow_bookmarks.lifecycle.changes.naming import key_of
 from airflow_bookmarks.lifecycle.history.shards import is_sharded, upstream_of_shard
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal, danger_of
 from airflow_bookmarks.sources.files.planner import FileSource, left_out
+from airflow_bookmarks.sources.registry import find_kind
 from airflow_bookmarks.sources.shard import ShardedUpstream
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.spark.readers.avro import as_read, as_written
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.core.rules.schema import SchemaDifference
     from airflow_bookmarks.core.run import OutputEntry
     from airflow_bookmarks.lifecycle.run.detached import DetachedRun
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sources.source import Source
     from airflow_bookmarks.spark.inputs import Inputs
     from airflow_bookmarks.spark.read_options import ReadOptions, ReadShare
+    from airflow_bookmarks.spark.readers.frame_reader import FrameReader
     from airflow_bookmarks.spark.use import Uses
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -277,10 +280,11 @@ class BookmarkedReader(ByFormat):
         name = self._wanted.watermark_column
         return None if name is None else WatermarkColumn.of(frame, name, self._label)
 
-    def _column_rule(self, plan: FilePlan) -> ColumnRule:
+    def _column_rule(self, plan: Plan) -> ColumnRule:
         fold = case_rule(self._job.spark)
         given = {fold(name) for name in (self._schema.fieldNames() if self._schema is not None else ())}
-        own = [name for name in plan.partition_types if fold(name) in given]
+        partitions = plan.partition_types if isinstance(plan, FilePlan) else ()
+        own = [name for name in partitions if fold(name) in given]
         corrupt = corrupt_column(self._job.spark, Format(self._label, self._format or "", self._options, self._schema))
         return ColumnRule(self._label, self._files.on_schema_change, fold, own, [corrupt])
 
@@ -399,8 +403,7 @@ class BookmarkedReader(ByFormat):
         In a sharded job: of a sharded upstream each virtual shard reads the one of its own number; of another one, the
         published files that belong to it by their path.
         """
-        given = [name for name in self._files.given() if name not in ("bound", "on_schema_change", "empties")]
-        given += self._given_of_files()
+        given = self._given_beside_columns()
         if given:
             named = ", ".join(given)
             raise self._refused(f"{named}: an option of files; what an upstream publishes is whole and in order")
@@ -443,6 +446,64 @@ class BookmarkedReader(ByFormat):
             recorded,
         )
         return as_written(frame, schema) if name == "avro" and schema is not None else frame
+
+    def source(self, source: Any, reader: FrameReader[Any]) -> DataFrame:
+        """Return what is new in a source of a kind of your own, which `sources.registry.register` has made known.
+
+        Args:
+            source: the planner (`sources.source.Source`).
+            reader: makes a frame of a plan of it.
+
+        Raises:
+            OptionError: the kind is not known; an option that means nothing for it; or the job is sharded.
+            SourceError: it can't be planned.
+            SchemaChangedError: columns went or have another type than before, and on_schema_change is "fail".
+
+        Example:
+            register(KeyKind())
+            with BookmarkedJob(spark) as job:
+                people = job.read("people").source(KeySource("/data/crm.db"), KeyReader())
+        """
+        self._check_own(source)
+        plan = self._job.active_run.plan(self._ctx, source, on_source_change=self._wanted.on_source_change)
+        return self._settled(plan, partial(self._frame_of_own, reader))
+
+    def _frame_of_own(
+        self, reader: FrameReader[Any], plan: Plan, recorded: str | None, schema: StructType | None
+    ) -> DataFrame:
+        schema = self._schema or schema
+        if schema is None and recorded is not None and plan.is_empty:
+            schema = StructType.fromJson(json.loads(recorded))
+        return reader.frame(self._job.spark, plan, schema)
+
+    def _check_own(self, source: Any) -> None:
+        if find_kind(source.kind) is None:
+            raise self._refused(
+                f"kind {source.kind!r} is not known in this process. Call register(...) of "
+                "airflow_bookmarks.sources.registry with the kind before the job begins"
+            )
+        if self._share.shard is not None:
+            raise self._refused(
+                f"a source of kind {source.kind!r} in a sharded job, each of whose shards would read all of it"
+            )
+        wanted, bound = self._wanted, [name.removesuffix("_ms") for name in self._files.bound.facts()]
+        others = {
+            "format": self._format is not None,
+            "option": bool(self._options),
+            "on_missing": wanted.on_missing != "error",
+            "on_upstream_rewind": wanted.on_upstream_rewind != "fail",
+            "moved_from": wanted.moved_from is not None,
+            "infer_schema": wanted.infer_schema != "sample",
+            "read_by": wanted.read_by is not None,
+        }
+        given = [*self._given_beside_columns(), *bound, *(name for name, is_given in others.items() if is_given)]
+        if given:
+            raise self._refused(f"{', '.join(given)}: no option of kind {source.kind!r}, whose source has its own")
+
+    def _given_beside_columns(self) -> list[str]:
+        """Return the names of the given options of files, but for bounds and what is about columns."""
+        given = [name for name in self._files.given() if name not in ("bound", "on_schema_change", "empties")]
+        return given + self._given_of_files()
 
     def _given_of_files(self) -> list[str]:
         """Return the names of the given options that mean something for files alone."""

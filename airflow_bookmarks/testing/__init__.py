@@ -11,11 +11,10 @@
     driver              the store as one such driver has it
     kill                kills the process of a driver, where a test gave it one of its own
     source_conformance  the tests that a kind of source of your own inherits
+    sink_conformance    the same for a kind of sink of your own
 
-    sink_conformance    what every sink promises, for a kind of sink of your own
-
-It knows neither Airflow nor Spark: the session is the one that a test gives. Only `fixtures` and the two suites of
-conformance import pytest.
+It knows neither Airflow nor Spark: the session is the one that a test gives. Only `fixtures` and `source_conformance`
+import pytest.
 """
 
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint

@@ -131,12 +131,12 @@ def keys_of(plan: KeyPlan) -> list[int]:
 
 def make_table(database: str) -> None:
     with connected(database) as connection:
-        connection.execute("CREATE TABLE people (id INTEGER PRIMARY KEY)")
+        connection.execute("CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT)")
 
 
 def put(database: str, *keys: int) -> None:
     with connected(database) as connection:
-        connection.executemany("INSERT INTO people VALUES (?)", [(key,) for key in keys])
+        connection.executemany("INSERT INTO people VALUES (?, ?)", [(key, f"name {key}") for key in keys])
 
 
 def remove(database: str, key: int) -> None:

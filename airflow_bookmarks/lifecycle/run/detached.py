@@ -50,7 +50,7 @@ from airflow_bookmarks.lifecycle.state.quarantine import log_corrupt
 from airflow_bookmarks.lifecycle.state.start import log_start
 from airflow_bookmarks.lifecycle.state.summary import Summary, log_found, log_planned
 from airflow_bookmarks.lifecycle.state.timing import Stopwatch
-from airflow_bookmarks.lifecycle.state.verification import OnMissing, recheck_plan, without
+from airflow_bookmarks.lifecycle.state.verification import OnMissing, gone_in_words, recheck_plan, without
 from airflow_bookmarks.sinks.files.changes import FileChanges
 from airflow_bookmarks.sinks.files.publish import Closing, delete_all, move_all
 from airflow_bookmarks.sinks.staging import published_by_runs
@@ -289,10 +289,10 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
         gone = source.recheck(plan).missing
         if gone and on_missing == "error":
             raise SourceChangedError(
-                f"job {self._job!r}, context {ctx!r}: {len(gone)} file(s) that runs {runs} read have another version "
-                f"now, or are gone, the first: {gone[0]!r}. Nothing was read or changed. What they read then is no "
-                "longer there: choose a window that ends with the run that read the present version, or leave such "
-                "files out with on_missing='skip'."
+                f"job {self._job!r}, context {ctx!r}: {gone_in_words(plan, gone)} that runs {runs} read have another "
+                f"version now, or are gone, the first: {gone[0]!r}. Nothing was read or changed. What they read then "
+                "is no longer there: choose a window that ends with the run that read the present version, or leave "
+                "such files out with on_missing='skip'."
             )
         return recheck_plan(self._job, ctx, source, plan, on_missing) if gone else plan
 

@@ -37,6 +37,7 @@ from airflow_bookmarks.lifecycle.state.guard import guarded
 from airflow_bookmarks.lifecycle.state.job_state import JobStates
 from airflow_bookmarks.lifecycle.state.positions import is_of_another_format, switched_format
 from airflow_bookmarks.lifecycle.state.summary import Summary, log_planned
+from airflow_bookmarks.lifecycle.state.verification import gone_in_words
 from airflow_bookmarks.sinks.files.publish import check_publishable
 from airflow_bookmarks.sinks.registry import SINKS, SinkRegistry
 from airflow_bookmarks.sinks.staging import Mode
@@ -193,10 +194,10 @@ class ReplayRun(ActiveRun):
         missing = source.recheck(plan).missing
         if missing:
             raise SourceChangedError(
-                f"job {self.job!r}, context {ctx!r}: {len(missing)} file(s) that run {self.run_number} read have "
-                f"changed or are gone, the first: {missing[0]!r}. A replay reads exactly what the run read, so "
-                "it can't be done. Nothing was changed. Rewind the job to before that run instead: it then reads what "
-                "is there."
+                f"job {self.job!r}, context {ctx!r}: {gone_in_words(plan, missing)} that run {self.run_number} "
+                f"read have changed or are gone, the first: {missing[0]!r}. A replay reads exactly what the run read, "
+                "so it can't be done. Nothing was changed. Rewind the job to before that run instead: it then reads "
+                "what is there."
             )
 
     @guarded

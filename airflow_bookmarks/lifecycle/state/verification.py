@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from airflow_bookmarks.core.amount import FILES
 from airflow_bookmarks.core.errors import SourceChangedError
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.selection.reason import MISSING
@@ -15,6 +16,7 @@ from airflow_bookmarks.core.selection.reason import MISSING
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.sources.source import Source
 
 log = logging.getLogger(__name__)
@@ -40,7 +42,13 @@ def recheck_plan(job: str, ctx: str, source: Source, plan: FilePlan, on_missing:
     missing = set(found.missing)
     if not missing:
         return plan
-    if on_missing == "error" or not isinstance(plan, FilePlan) or plan.edge is not None:
+    if not isinstance(plan, FilePlan):
+        raise SourceChangedError(
+            f"job {job!r}, context {ctx!r}: {gone_in_words(plan, missing)} changed or went while they were read, the "
+            f"first: {min(missing)!r}. Nothing was committed or published. Run it again: it plans anew and reads what "
+            "is there then."
+        )
+    if on_missing == "error" or plan.edge is not None:
         raise SourceChangedError(
             f"job {job!r}, context {ctx!r}: {len(missing)} planned file(s) changed or went while they were read, the "
             f"first: {min(missing)!r}. Nothing was committed or published. Run it again: it plans anew and reads "
@@ -50,6 +58,12 @@ def recheck_plan(job: str, ctx: str, source: Source, plan: FilePlan, on_missing:
         "bookmark %s, context %s: %d planned files changed or went; left to the next run", job, ctx, len(missing)
     )
     return without(plan, missing, MISSING)
+
+
+def gone_in_words(plan: Plan, missing: Collection[str]) -> str:
+    """Return how much of a plan changed or went; how many, that is known of files alone."""
+    unit = plan.amount.unit
+    return f"{len(missing)} file(s)" if unit == FILES else f"some planned {unit}"
 
 
 def without(plan: FilePlan, paths: Collection[str], reason: str) -> FilePlan:
