@@ -40,7 +40,7 @@ from airflow_bookmarks.spark.use import UsageRequest
 from airflow_bookmarks.spark.watermark import WatermarkColumn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -283,7 +283,7 @@ class BookmarkedReader(ByFormat):
     def _column_rule(self, plan: Plan) -> ColumnRule:
         fold = case_rule(self._job.spark)
         given = {fold(name) for name in (self._schema.fieldNames() if self._schema is not None else ())}
-        partitions = plan.partition_types if isinstance(plan, FilePlan) else ()
+        partitions: Iterable[str] = plan.partition_types if isinstance(plan, FilePlan) else ()
         own = [name for name in partitions if fold(name) in given]
         corrupt = corrupt_column(self._job.spark, Format(self._label, self._format or "", self._options, self._schema))
         return ColumnRule(self._label, self._files.on_schema_change, fold, own, [corrupt])
