@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 import boto3.session
 
 from airflow_bookmarks.core.job import RunIdentity
-from airflow_bookmarks.files.opener import open_filesystem, use_s3_settings
+from airflow_bookmarks.files.access import FileAccess, reached_by
+from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.files.s3.client import clients_of
 from airflow_bookmarks.files.s3.settings import S3Access, S3Settings
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
@@ -229,13 +230,12 @@ def ground(dynamodb_url: str, s3_url: str) -> Iterator[Ground]:
     with stand_in() as sources:
         access = S3Access(sources.url, _REGION, path_style=True, access_key=_CREDENTIAL, secret_key=_CREDENTIAL)
         settings = S3Settings(access, buckets=((_TARGETS, S3Access(s3_url)),))
-        use_s3_settings(settings)
         events = clients_of(settings).of(_TARGETS).meta.events
         events.register("before-send.s3", lambda event_name, **_: sent.update([event_name.rpartition(".")[2]]))
         try:
-            yield Ground(sources, plain, store, reads, writes, sent)
+            with reached_by(FileAccess(settings)):
+                yield Ground(sources, plain, store, reads, writes, sent)
         finally:
-            use_s3_settings(S3Settings())
             table.close()
 
 

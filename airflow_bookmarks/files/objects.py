@@ -9,6 +9,7 @@ import stat
 from typing import IO, TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import SourceMissingError, StateCorruptError, StoreAccessError
+from airflow_bookmarks.files.access import given_access, reached_by
 from airflow_bookmarks.files.filesystem import store_of
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.files.opener import open_any_filesystem
@@ -27,11 +28,12 @@ class FileObjects:
 
     Args:
         session: the boto3 session whose credentials reach S3, e.g. those of an Airflow connection; None: S3 is reached
-            as sources and targets are.
+            as the job does that opens the store; where no job opens it, as each job that works with it does.
     """
 
     def __init__(self, session: Session | None = None) -> None:
         self._session = session
+        self._access = given_access()
 
     def put(self, uri: str, data: bytes) -> None:
         """Write a file whole, with the folders above it; a local one is for its owner alone (`private_file`)."""
@@ -72,7 +74,8 @@ class FileObjects:
     def _files(self, uri: str) -> ChangeableFileSystem:
         scheme = uri.partition("://")[0]
         if self._session is None or scheme not in S3_SCHEMES:
-            return open_any_filesystem(uri)
+            with reached_by(self._access):
+                return open_any_filesystem(uri)
         from airflow_bookmarks.files.s3.filesystem import S3FileSystem
 
         # Asked for each time: those of a role change while a process lives. While they stay, so do the clients.

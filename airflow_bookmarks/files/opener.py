@@ -1,46 +1,46 @@
 """Open the file system that a path lies on, by its scheme.
 
-Each is imported when a path of its scheme is opened: its dependencies may not be installed.
+Each is imported when a path of its scheme is opened: its dependencies may not be installed. S3 and HDFS are reached as
+`files.access` says at that moment.
 """
 
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.text.redaction import has_user_info
+from airflow_bookmarks.files.access import present_access
 from airflow_bookmarks.files.filesystem import ABFS_SCHEMES, store_of
 from airflow_bookmarks.files.permission import WatchedFileSystem, present_permission
-from airflow_bookmarks.files.s3.settings import S3_SCHEMES, S3Settings
+from airflow_bookmarks.files.s3.settings import S3_SCHEMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from airflow_bookmarks.files.filesystem import ChangeableFileSystem, FileSystem
-    from airflow_bookmarks.files.hadoop.hdfs_settings import HdfsSettings
 
 
-def _open_local() -> ChangeableFileSystem:
+def _open_local(scheme: str) -> ChangeableFileSystem:
     from airflow_bookmarks.files.local import LocalFileSystem
 
     return LocalFileSystem()
 
 
-def _open_s3(settings: S3Settings, scheme: str) -> ChangeableFileSystem:
+def _open_s3(scheme: str) -> ChangeableFileSystem:
     from airflow_bookmarks.files.s3.filesystem import S3FileSystem
 
-    return S3FileSystem(settings, scheme)
+    return S3FileSystem(present_access().s3, scheme)
 
 
-def _open_hdfs(settings: HdfsSettings | None, scheme: str) -> ChangeableFileSystem:
+def _open_hdfs(scheme: str) -> ChangeableFileSystem:
     from airflow_bookmarks.files.hadoop.hdfs import open_hdfs
 
-    return open_hdfs(settings, scheme)
+    return open_hdfs(present_access().hdfs, scheme)
 
 
-def _open_gs() -> ChangeableFileSystem:
+def _open_gs(scheme: str) -> ChangeableFileSystem:
     from airflow_bookmarks.files.hadoop.gs import open_gs
 
     return open_gs()
@@ -54,35 +54,19 @@ def _open_abfs(scheme: str) -> ChangeableFileSystem:
 
 _HDFS_SCHEMES = ("hdfs", "webhdfs", "swebhdfs")
 
-_OPENERS: dict[str, Callable[[], ChangeableFileSystem]] = {
+_OPENERS: dict[str, Callable[[str], ChangeableFileSystem]] = {
     "": _open_local,
     "file": _open_local,
+    **dict.fromkeys(S3_SCHEMES, _open_s3),
+    **dict.fromkeys(_HDFS_SCHEMES, _open_hdfs),
     "gs": _open_gs,
-    **{scheme: partial(_open_abfs, scheme) for scheme in ABFS_SCHEMES},
+    **dict.fromkeys(ABFS_SCHEMES, _open_abfs),
 }
-
-
-def use_s3_settings(settings: S3Settings) -> None:
-    """Make `open_filesystem` reach S3 as these settings say; before, it is reached as boto3 finds out by itself."""
-    for scheme in S3_SCHEMES:
-        _OPENERS[scheme] = partial(_open_s3, settings, scheme)
-
-
-use_s3_settings(S3Settings())
-
-
-def use_hdfs_settings(settings: HdfsSettings | None) -> None:
-    """Make `open_filesystem` reach HDFS as these settings say; None and before: as Hadoop's configuration says."""
-    for scheme in _HDFS_SCHEMES:
-        _OPENERS[scheme] = partial(_open_hdfs, settings, scheme)
-
-
-use_hdfs_settings(None)
 
 
 def register_filesystem(scheme: str, opener: Callable[[], ChangeableFileSystem]) -> None:
     """Make `open_filesystem` answer with `opener()` for paths of a scheme; its canonical paths begin with it."""
-    _OPENERS[scheme] = opener
+    _OPENERS[scheme] = lambda _: opener()
 
 
 _ONE_SLASH = re.compile(r"(file|dbfs|wasbs?):", re.IGNORECASE)  # of other names with a colon each may be a folder
@@ -144,7 +128,7 @@ def open_any_filesystem(path: str) -> ChangeableFileSystem:
             "(gs://bucket/folder) and Azure (abfss://container@account.dfs.core.windows.net/folder). Nothing was read "
             "or changed."
         )
-    return _OPENERS[scheme]()
+    return _OPENERS[scheme](scheme)
 
 
 # Python spells bytes of a local name that are no UTF-8 by halves of characters from U+DC80 to U+DCFF; by no others.

@@ -17,6 +17,7 @@ from airflow_bookmarks.core.rules.shard import Shard, ShardBy, VirtualShard, sha
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.settings import Settings
 from airflow_bookmarks.core.text.cause import cause_of
+from airflow_bookmarks.files.access import by_own_access, present_access, reached_by
 from airflow_bookmarks.lifecycle.changes.naming import key_of
 from airflow_bookmarks.lifecycle.history.shards import Layout, check_not_sharded
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal, OnPublished
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.option import OnUnused
     from airflow_bookmarks.core.rules.schema import InferSchema, OnSchemaChange
     from airflow_bookmarks.core.run import ContextState
+    from airflow_bookmarks.files.access import FileAccess
     from airflow_bookmarks.lifecycle.protocol.acquire import OnConflict
     from airflow_bookmarks.lifecycle.run.expectation import Condition
     from airflow_bookmarks.lifecycle.state.job_state import JobState
@@ -130,24 +132,26 @@ class BookmarkedJob:
     ) -> None:
         _show_log()
         self._spark = _session(spark)
-        self._given = Arguments.of(
-            _settings(self._spark),
-            name=name,
-            store=store,
-            option=option,
-            from_run=from_run,
-            to_run=to_run,
-            run_id=run_id,
-            attempt=attempt,
-            replay=replay,
-            start=start,
-            shard=shard,
-            on_conflict=on_conflict,
-            wait_for=wait_for,
-            state_uri=state_uri,
-            manifest_uri=manifest_uri,
-            on_unused=on_unused,
-        )
+        self.access = _access(self._spark)
+        with reached_by(self.access):
+            self._given = Arguments.of(
+                _settings(self._spark),
+                name=name,
+                store=store,
+                option=option,
+                from_run=from_run,
+                to_run=to_run,
+                run_id=run_id,
+                attempt=attempt,
+                replay=replay,
+                start=start,
+                shard=shard,
+                on_conflict=on_conflict,
+                wait_for=wait_for,
+                state_uri=state_uri,
+                manifest_uri=manifest_uri,
+                on_unused=on_unused,
+            )
         self.name, self.store = self._given.name, self._given.store
         self._machine = environment_of(self.store, self._given.caller.attempt)
         self._layout: Layout | None = None
@@ -158,6 +162,7 @@ class BookmarkedJob:
         self._references: References | None = None
         self._clear()
 
+    @by_own_access
     def _clear(self) -> None:
         """Begin with nothing that belongs to a run."""
         self.inputs = Inputs(self.name, self._given.upstreams, self._given.untils, state_folders(self.store))
@@ -190,7 +195,8 @@ class BookmarkedJob:
             return
         if self._given.choice.option is not Option.DISABLE:
             self.name = key_of(self.store, self.name)
-        layout, looks = Layout.of(self.store, self.name), Looks()
+        with reached_by(self.access):
+            layout, looks = Layout.of(self.store, self.name), Looks()
         log.info("bookmark %s: share %s, virtual shards %s", self.name, share.text, list(share.numbers))
         with self._references_of_loop():
             for number in share.numbers:
@@ -276,6 +282,7 @@ class BookmarkedJob:
             )
         return self._run
 
+    @by_own_access
     def _leave(self) -> None:
         """Give the job back if it is held for a batch that never begins."""
         for run in (self._previous, self._run):
@@ -299,6 +306,7 @@ class BookmarkedJob:
 
     # ---- life
 
+    @by_own_access
     def begin(self) -> BookmarkedJob:
         """Take the job, finish what earlier runs left, and be ready to read. The `with` block does it.
 
@@ -368,6 +376,7 @@ class BookmarkedJob:
             run.abort(cause_of(error))
             raise
 
+    @by_own_access
     def commit(self) -> dict[str, Any]:
         """Commit, publish, and return the summary as a plain dict. The end of the `with` block does it.
 
@@ -387,6 +396,7 @@ class BookmarkedJob:
         log.info("bookmark %s: done, %s", self.name, self._summary.in_words())
         return self._summary.as_dict()
 
+    @by_own_access
     def abort(self, reason: str) -> None:
         """Give the job back without a commit: state and targets stay as they were."""
         if self._run is not None:
@@ -688,6 +698,7 @@ class BookmarkedJob:
         """
         self.active_run.expect(condition, message)
 
+    @by_own_access
     def state(self, name: str) -> JobState:
         """Return a JSON value that this job keeps from run to run: a token, a cursor, counters.
 
@@ -793,10 +804,12 @@ class BookmarkedJob:
         """What the run did, once it is committed and published."""
         return None if self._summary is None else self._summary.as_dict()
 
+    @by_own_access
     def watermark(self, ctx: str) -> str | None:
         """Return the committed watermark of a context: before the commit that of the runs before, then the new one."""
         return self.active_run.watermark(ctx)
 
+    @by_own_access
     def position(self, ctx: str) -> dict[str, Any] | None:
         """Return where a context stands: kind, run that moved it last, watermark, source; None: it never was read."""
         state: ContextState | None = self.active_run.context_state(ctx)
@@ -851,6 +864,14 @@ def _session(given: SparkSession | None) -> SparkSession | None:
 
     check_pyspark_packages()
     return active_session(given)
+
+
+def _access(spark: SparkSession | None) -> FileAccess:
+    if spark is None:
+        return present_access()
+    from airflow_bookmarks.spark.session import session_access
+
+    return session_access(spark)
 
 
 def _settings(spark: SparkSession | None) -> Settings:

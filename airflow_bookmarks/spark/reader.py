@@ -19,6 +19,7 @@ from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.core.selection.partition import placed, roots_above
 from airflow_bookmarks.core.selection.reason import OTHER_SHARDS, OVER_BOUND
 from airflow_bookmarks.core.text.cause import cause_of
+from airflow_bookmarks.files.access import by_own_access
 from airflow_bookmarks.files.filesystem import FileSystem, paths_and_patterns
 from airflow_bookmarks.files.opener import open_one_filesystem
 from airflow_bookmarks.lifecycle.changes.naming import key_of
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.core.rules.schema import SchemaDifference
     from airflow_bookmarks.core.run import OutputEntry
+    from airflow_bookmarks.files.access import FileAccess
     from airflow_bookmarks.lifecycle.run.detached import DetachedRun
     from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
     from airflow_bookmarks.sources.source import Source
@@ -78,6 +80,11 @@ class ReadingJob(Protocol):
     @property
     def name(self) -> str:
         """The job, the key of its bookmark."""
+        ...
+
+    @property
+    def access(self) -> FileAccess:
+        """How the job reaches S3 and HDFS."""
         ...
 
     @property
@@ -115,6 +122,11 @@ class BookmarkedReader(ByFormat):
         self._options: dict[str, str] = {}
         self._label = f"job {job.name!r}, context {ctx!r}"
         self._check_way(options.read_by)
+
+    @property
+    def access(self) -> FileAccess:
+        """How the files are reached: as the job does."""
+        return self._job.access
 
     def _check_way(self, way: Way | None) -> None:
         if way is not None:
@@ -173,6 +185,7 @@ class BookmarkedReader(ByFormat):
             set_option(self._options, key, value)
         return self
 
+    @by_own_access
     def load(
         self,
         path: str | Sequence[str],
@@ -383,6 +396,7 @@ class BookmarkedReader(ByFormat):
         files = open_one_filesystem(paths)
         return files, *paths_and_patterns(files, paths)
 
+    @by_own_access
     def upstream(
         self, job: str, *, output: str | None = None, until: int | str | Mapping[str, Any] | None = None
     ) -> DataFrame:

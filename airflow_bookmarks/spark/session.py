@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import VersionMismatchError
+from airflow_bookmarks.files.access import FileAccess
 from airflow_bookmarks.files.hadoop.hdfs_settings import HdfsSettings
-from airflow_bookmarks.files.opener import use_hdfs_settings, use_s3_settings
 from airflow_bookmarks.files.s3.settings import S3Settings
 
 if TYPE_CHECKING:
@@ -43,17 +43,18 @@ _AT_LAST_S = 20.0
 
 
 def active_session(spark: SparkSession | None) -> SparkSession | None:
-    """Return the given session, or the active one; None if there is none. S3 and HDFS are reached as its conf says.
+    """Return the given session, or the active one; None if there is none."""
+    return spark if spark is not None else SparkSession.getActiveSession()
+
+
+def session_access(spark: SparkSession) -> FileAccess:
+    """Return how a session reaches S3 and HDFS, by its conf.
 
     Raises:
         OptionError: what its conf says of S3 or HDFS is unknown or contradicts itself.
     """
-    found = spark if spark is not None else SparkSession.getActiveSession()
-    if found is not None:
-        conf = session_conf(found)
-        use_s3_settings(S3Settings.of_spark_conf(conf))
-        use_hdfs_settings(HdfsSettings.of_spark_conf(conf))
-    return found
+    conf = session_conf(spark)
+    return FileAccess(S3Settings.of_spark_conf(conf), HdfsSettings.of_spark_conf(conf))
 
 
 def is_connect(spark: SparkSession) -> bool:

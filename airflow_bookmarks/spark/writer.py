@@ -10,6 +10,7 @@ from pyspark.sql import DataFrameWriter
 from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.files.access import by_own_access
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.spark.readers.by_format import set_option
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from airflow_bookmarks.core.rules.emptiness import WhenEmpty
+    from airflow_bookmarks.files.access import FileAccess
     from airflow_bookmarks.lifecycle.run.detached import DetachedRun
     from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
     from airflow_bookmarks.sinks.staging import OnUnknownRuns
@@ -50,6 +52,11 @@ class WritingJob(Protocol):
     @property
     def option(self) -> str:
         """The option in force: "enable", "pause" or "disable"."""
+        ...
+
+    @property
+    def access(self) -> FileAccess:
+        """How the job reaches S3 and HDFS."""
         ...
 
     @property
@@ -120,6 +127,11 @@ class BookmarkedWriter:
         self._options: dict[str, str] = {}
         self._overwrite_mode: str | None = None
 
+    @property
+    def access(self) -> FileAccess:
+        """How the files are reached: as the job does."""
+        return self._job.access
+
     def format(self, source: str) -> BookmarkedWriter:
         """Set the format: avro, csv, json, orc, parquet (default), text or xml.
 
@@ -175,6 +187,7 @@ class BookmarkedWriter:
         self._partition_by = tuple(c for column in columns for c in ([column] if isinstance(column, str) else column))
         return self
 
+    @by_own_access
     def save(
         self,
         path: str,

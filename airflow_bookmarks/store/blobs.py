@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from random import SystemRandom
 from typing import TYPE_CHECKING, NoReturn, TypeVar
@@ -337,7 +338,9 @@ def _each(requests: Sequence[Callable[[], _T]]) -> list[_T]:
         return [request() for request in requests]
     with ThreadPoolExecutor(min(len(requests), _AT_ONCE), "bookmark-blobs") as pool:
         try:
-            return list(pool.map(lambda request: request(), requests))
+            # Each in a copy of this context, which says how the job reaches its files.
+            answers = [pool.submit(copy_context().run, request) for request in requests]
+            return [answer.result() for answer in answers]
         finally:
             pool.shutdown(cancel_futures=True)
 

@@ -20,12 +20,13 @@ import fsspec
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.files.access import FileAccess, reached_by
 from airflow_bookmarks.files.filesystem import FileSystemError
 from airflow_bookmarks.files.hadoop.abfs import AbfsFileSystem
 from airflow_bookmarks.files.hadoop.filesystem import HadoopFileSystem, HadoopPath
 from airflow_bookmarks.files.hadoop.hdfs import HdfsFileSystem
 from airflow_bookmarks.files.hadoop.hdfs_settings import Address, HdfsSettings
-from airflow_bookmarks.files.opener import open_filesystem, open_one_filesystem, use_hdfs_settings
+from airflow_bookmarks.files.opener import open_filesystem, open_one_filesystem
 from tests.files.conformance import ODD_NAMES, FileSystemConformance, Ground
 from tools.hdfs_cluster import HdfsCluster, hdfs_cluster
 from tools.servers import free_port
@@ -405,11 +406,8 @@ def test_name_nodes_may_be_mixed_and_file_systems_not() -> None:
         open_one_filesystem(["hdfs://names/raw", "s3a://lake/raw"])
 
 
-def test_settings_that_are_used_are_those_of_all_paths_opened_after(ground: HdfsGround, hdfs: HdfsCluster) -> None:
+def test_settings_of_a_block_are_those_of_all_paths_opened_in_it(ground: HdfsGround, hdfs: HdfsCluster) -> None:
     ground.put("a.csv")
-    try:
-        use_hdfs_settings(HdfsSettings.of_spark_conf({"spark.bookmarks.hdfs.http": hdfs.http}))
-
+    settings = HdfsSettings.of_spark_conf({"spark.bookmarks.hdfs.http": hdfs.http})
+    with reached_by(FileAccess(hdfs=settings)):
         assert open_filesystem(ground.root).list(ground.root).files.paths == [ground.path("a.csv")]
-    finally:
-        use_hdfs_settings(None)

@@ -14,8 +14,9 @@ from botocore.exceptions import ClientError
 from mypy_boto3_s3.type_defs import CompletedPartTypeDef
 
 from airflow_bookmarks.core.errors import OptionError, SourceError, SourceMissingError
+from airflow_bookmarks.files.access import FileAccess, reached_by
 from airflow_bookmarks.files.filesystem import FileSystem, FileSystemError
-from airflow_bookmarks.files.opener import open_filesystem, use_s3_settings
+from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.files.s3.filesystem import S3FileSystem
 from airflow_bookmarks.files.s3.settings import S3Access, S3Settings
 from tests.files.s3_ground import BUCKET, S3Ground, client_for, s3_ground
@@ -370,14 +371,10 @@ def test_endpoint_and_credentials_of_the_environment_are_used(
     assert files.list(ground.root).files.paths == [ground.path("a.csv")]
 
 
-def test_settings_that_are_used_are_those_of_all_paths_opened_after(ground: S3Ground) -> None:
+def test_settings_of_a_block_are_those_of_all_paths_opened_in_it(ground: S3Ground) -> None:
     ground.put("a.csv")
-    try:
-        use_s3_settings(ground.files._settings)  # type: ignore[attr-defined]
-
+    with reached_by(FileAccess(ground.files._settings)):  # type: ignore[attr-defined]
         files = open_filesystem(ground.root.replace("s3a://", "s3://"))
 
-        assert files.list(ground.root).files.paths == [ground.path("a.csv")]
-        assert files.uri(ground.root) == ground.root.replace("s3a://", "s3://")
-    finally:
-        use_s3_settings(S3Settings())
+    assert files.list(ground.root).files.paths == [ground.path("a.csv")]
+    assert files.uri(ground.root) == ground.root.replace("s3a://", "s3://")

@@ -10,7 +10,7 @@ import boto3.session
 import pytest
 
 from airflow_bookmarks.core.errors import SourceMissingError
-from airflow_bookmarks.files.opener import use_s3_settings
+from airflow_bookmarks.files.access import FileAccess, reached_by
 from airflow_bookmarks.files.s3.settings import S3Settings
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
@@ -24,9 +24,8 @@ from tests.lifecycle.shop import Shop
 
 @pytest.fixture
 def ground(moto_settings: S3Settings, aws_session: boto3.session.Session) -> Iterator[S3Ground]:
-    use_s3_settings(moto_settings)
-    yield s3_ground(client_for(aws_session, moto_settings), moto_settings, uuid.uuid4().hex)
-    use_s3_settings(S3Settings())
+    with reached_by(FileAccess(moto_settings)):
+        yield s3_ground(client_for(aws_session, moto_settings), moto_settings, uuid.uuid4().hex)
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ import boto3.session
 import pytest
 
 from airflow_bookmarks.core.errors import PublishError
-from airflow_bookmarks.files.opener import open_filesystem, use_s3_settings
+from airflow_bookmarks.files.access import FileAccess, reached_by
+from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.files.s3.settings import S3Settings
 from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
@@ -33,9 +34,8 @@ from tests.lifecycle.shop import Shop
 
 @pytest.fixture
 def ground(moto_settings: S3Settings, aws_session: boto3.session.Session) -> Iterator[S3Ground]:
-    use_s3_settings(moto_settings)
-    yield s3_ground(client_for(aws_session, moto_settings), moto_settings, uuid.uuid4().hex)
-    use_s3_settings(S3Settings())
+    with reached_by(FileAccess(moto_settings)):
+        yield s3_ground(client_for(aws_session, moto_settings), moto_settings, uuid.uuid4().hex)
 
 
 def stage(ground: S3Ground, count: int) -> list[tuple[str, str]]:

@@ -17,9 +17,8 @@ from airflow_bookmarks.core.errors import ManifestError, OptionError
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.files import opener
+from airflow_bookmarks.files.access import FileAccess, reached_by
 from airflow_bookmarks.files.hadoop.abfs import AbfsFileSystem
-from airflow_bookmarks.files.opener import use_s3_settings
-from airflow_bookmarks.files.s3.settings import S3Settings
 from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.lifecycle.inspect.runs import files_of
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
@@ -257,7 +256,7 @@ def test_container_of_azure_is_no_user(scheme: str, monkeypatch: pytest.MonkeyPa
         def __init__(self) -> None:  # without adlfs
             self._scheme = scheme
 
-    monkeypatch.setitem(opener._OPENERS, scheme, Azure)
+    monkeypatch.setitem(opener._OPENERS, scheme, lambda _: Azure())
     uri = f"{scheme}://lake@store.dfs.core.windows.net/glue"
 
     assert check_manifest_uri(uri) == uri
@@ -267,13 +266,10 @@ def test_manifest_lies_in_s3(moto_url: str, aws_session: boto3.session.Session) 
     settings = settings_for(moto_url)
     client, bucket = client_for(aws_session, settings), f"temp-{uuid.uuid4().hex}"
     client.create_bucket(Bucket=bucket)
-    use_s3_settings(settings)
-    try:
+    with reached_by(FileAccess(settings)):
         Manifests.of(f"s3://{bucket}/glue/", "job", AIRFLOW_RUN).write("raw", plan_of("s3a://lake/a.csv"))
         with pytest.raises(ManifestError, match="no such bucket"):
             Manifests.of("s3://no-such-bucket/glue", "job", "run").write("raw", plan_of())
-    finally:
-        use_s3_settings(S3Settings())
 
     (key,) = [found["Key"] for found in client.list_objects_v2(Bucket=bucket)["Contents"]]
     assert key.startswith("glue/partitionlisting/job/flights%2Fscheduled__2013-09-01T06%3A00%3A00+00%3A00%2Fclean/")

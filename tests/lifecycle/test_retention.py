@@ -676,7 +676,7 @@ class OutOfReach(LocalFileSystem):
 def test_staging_root_that_can_not_be_reached_keeps_no_history(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setitem(opener._OPENERS, "far", OutOfReach)
+    monkeypatch.setitem(opener._OPENERS, "far", lambda _: OutOfReach())
     runs(shop, 2)
     runs(shop, 2, "other")
     roots: list[Value] = ["far://old/test/copy", "gopher://old/test/copy"]

@@ -18,15 +18,17 @@ from mypy_boto3_s3.client import S3Client
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_bookmarks.core.errors import OptionError, SourceChangedError, SourceError, SourceMissingError
-from airflow_bookmarks.files.opener import use_s3_settings
-from airflow_bookmarks.files.s3.settings import S3Settings
+from airflow_bookmarks.files.access import reached_by
 from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.spark import BookmarkedJob
+from airflow_bookmarks.spark.session import session_access
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.spark.lake import lines_of, rows_of
 from tools.jars import fetch
+from tools.servers import moto_server
 
 BUCKET = "lake"
+OTHER_BUCKET = "lake-elsewhere"
 ODD_NAMES = [
     "a b.txt",
     "a+b.txt",
@@ -68,7 +70,6 @@ def s3a(moto_url: str, aws_session: boto3.session.Session) -> Iterator[SparkSess
     client(moto_url, aws_session).create_bucket(Bucket=BUCKET)
     yield session
     session.stop()
-    use_s3_settings(S3Settings())
 
 
 def client(url: str, session: boto3.session.Session) -> S3Client:
@@ -285,7 +286,8 @@ def test_reset_that_cleans_takes_back_what_was_published(lake: Lake) -> None:
     lake.put("m=01/a.txt", "a")
     lake.copy()
 
-    reset(lake.store, "copy", reason="again", who="ada", clean=True)
+    with reached_by(session_access(lake.spark)):
+        reset(lake.store, "copy", reason="again", who="ada", clean=True)
     lake.put("m=01/b.txt", "b")
     lake.copy()
 
@@ -304,3 +306,26 @@ def test_misspelt_setting_of_s3_is_an_error(lake: Lake) -> None:
 
     with pytest.raises(OptionError, match=r"unknown setting spark\.bookmarks\.s3\.endpiont"):
         lake.job()
+
+
+def test_two_jobs_in_one_process_reach_an_endpoint_each(lake: Lake, aws_session: boto3.session.Session) -> None:
+    with moto_server() as url:
+        there = client(url, aws_session)
+        there.create_bucket(Bucket=OTHER_BUCKET)
+        there.put_object(Bucket=OTHER_BUCKET, Key="raw/b.txt", Body=b"b\n")
+        lake.put("a.txt", "a")
+        other = lake.spark.newSession()
+        other.conf.set("spark.bookmarks.s3.endpoint", url)
+        # What tells Spark itself where the bucket is; the conf of the sessions, which the jobs go by, does not show it.
+        hadoop: Any = other._jsc.hadoopConfiguration()
+        hadoop.set(f"fs.s3a.bucket.{OTHER_BUCKET}.endpoint", url)
+
+        with lake.job("here") as here, BookmarkedJob(other, "there", store=lake.store) as far:
+            lines = lake.read(here)
+            far_lines = far.read("raw").format("text").load(f"s3a://{OTHER_BUCKET}/raw")
+            assert (lines_of(lines), lines_of(far_lines)) == (["a"], ["b"])
+            here.write(lines, "out").text(lake.path("copy"))
+            far.write(far_lines, "out").text(f"s3a://{OTHER_BUCKET}/copy")
+
+        found = there.list_objects_v2(Bucket=OTHER_BUCKET, Prefix="copy/part-").get("Contents", [])
+        assert (len(lake.keys("copy")), len(found)) == (1, 1)

@@ -12,12 +12,13 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_bookmarks.core.errors import PublishError
+from airflow_bookmarks.files.access import reached_by
 from airflow_bookmarks.files.filesystem import FileSystemError
 from airflow_bookmarks.files.hadoop.hdfs import HdfsFileSystem
 from airflow_bookmarks.files.hadoop.hdfs_settings import Address, HdfsSettings
-from airflow_bookmarks.files.opener import use_hdfs_settings
 from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.spark import BookmarkedJob
+from airflow_bookmarks.spark.session import session_access
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.spark.lake import lines_of, rows_of
 from tools.hdfs_cluster import HdfsCluster, hdfs_cluster
@@ -64,12 +65,11 @@ class HdfsLake:
 
 
 @pytest.fixture
-def lake(hdfs: HdfsCluster, store: BookmarkStore, spark: SparkSession) -> Iterator[HdfsLake]:
+def lake(hdfs: HdfsCluster, store: BookmarkStore, spark: SparkSession) -> HdfsLake:
     """Open a folder of its own. Only the conf of the session tells where the REST API is."""
     spark.conf.set("spark.bookmarks.hdfs.http", hdfs.http)
     files = HdfsFileSystem(HdfsSettings(http=(Address.of(hdfs.http),)))
-    yield HdfsLake(f"hdfs://{hdfs.authority}/{uuid.uuid4().hex}", store, spark, files)
-    use_hdfs_settings(None)
+    return HdfsLake(f"hdfs://{hdfs.authority}/{uuid.uuid4().hex}", store, spark, files)
 
 
 def test_two_runs_read_and_publish_each_row_once(lake: HdfsLake) -> None:
@@ -139,7 +139,8 @@ def test_reset_that_cleans_takes_back_what_was_published(lake: HdfsLake) -> None
     lake.put("m=01/a.txt", "a")
     lake.copy()
 
-    reset(lake.store, "copy", reason="again", who="ada", clean=True)
+    with reached_by(session_access(lake.spark)):
+        reset(lake.store, "copy", reason="again", who="ada", clean=True)
     lake.put("m=01/b.txt", "b")
     lake.copy()
 

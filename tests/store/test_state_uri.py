@@ -20,8 +20,8 @@ from airflow_bookmarks.core.errors import (
     StoreAccessError,
 )
 from airflow_bookmarks.core.settings import Settings
+from airflow_bookmarks.files.access import FileAccess, reached_by
 from airflow_bookmarks.files.objects import FileObjects
-from airflow_bookmarks.files.opener import use_s3_settings
 from airflow_bookmarks.files.s3.settings import S3Settings
 from airflow_bookmarks.lifecycle.maintenance.blobs import BLOB_GRACE
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
@@ -57,9 +57,8 @@ def state_uri(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "local":
         yield str(tmp_path / "state")
         return
-    use_s3_settings(request.getfixturevalue("s3_settings"))
-    yield f"s3://{BUCKET}/{uuid.uuid4().hex}"
-    use_s3_settings(S3Settings())
+    with reached_by(FileAccess(request.getfixturevalue("s3_settings"))):
+        yield f"s3://{BUCKET}/{uuid.uuid4().hex}"
 
 
 @dataclass
@@ -264,13 +263,10 @@ def test_chunk_that_is_gone_is_an_error(world: World) -> None:
 
 
 def test_who_has_no_access_is_told_so_and_nothing_refers_to_it(table: Table, s3_settings: S3Settings) -> None:
-    use_s3_settings(s3_settings)
-    try:
+    with reached_by(FileAccess(s3_settings)):
         store = World(table, "s3://no-such-bucket/state").store()
         with pytest.raises(StoreAccessError, match="s3:PutObject") as raised:
             store.blobs.put(large())
-    finally:
-        use_s3_settings(S3Settings())
 
     assert "s3://no-such-bucket/state/test/blobs/" in str(raised.value)
     assert "No state was changed" in str(raised.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -54,7 +55,7 @@ class Renewer:
         if self._machine.start_thread is not None:
             self._machine.start_thread(self._run)
         else:
-            threading.Thread(target=self._run, name="bookmark-lease", daemon=True).start()
+            threading.Thread(target=copy_context().run, args=(self._run,), name="bookmark-lease", daemon=True).start()
 
     def switch(self, holding: LeaseGrant) -> None:
         """Go on with another holding of the same job (the next fence of the same execution)."""

@@ -9,6 +9,7 @@ from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.job_state import STATE_CONTEXT, STATE_KIND, decode_states, encode_states, with_state
 from airflow_bookmarks.core.run import ContextState, RunKey
+from airflow_bookmarks.files.access import given_access, reached_by
 from airflow_bookmarks.lifecycle.state.guard import Guarded, guarded
 from airflow_bookmarks.lifecycle.state.positions import ContextReader
 
@@ -56,6 +57,7 @@ class JobStates(Guarded):
         self._reader = reader
         self._stored: bytes | None = None
         self._values: Mapping[str, Any] | None = None
+        self._access = given_access()  # of the job: values are read when the script first asks for one
 
     @classmethod
     def seen_by(cls, store: BookmarkStore, job: str, run: Run) -> JobStates:
@@ -118,7 +120,8 @@ class JobStates(Guarded):
     @guarded
     def _known(self) -> Mapping[str, Any]:
         if self._values is None:
-            position = self._reader.found(STATE_CONTEXT).position
+            with reached_by(self._access):
+                position = self._reader.found(STATE_CONTEXT).position
             self._values = {} if position is None else decode_states(position)
             self._stored = encode_states(self._values)
         return self._values
