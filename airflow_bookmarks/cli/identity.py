@@ -38,7 +38,7 @@ def present_identity(store: BookmarkStore, credentials: Mapping[str, str] | None
     Args:
         credentials: of an Airflow connection, as environment variables of AWS; None or empty: those of boto3's chain.
     """
-    facts = store.table.describe()
+    facts = store.describe()
     user = os_identity()
     if facts["kind"] == "sqlite":
         return user

@@ -18,9 +18,9 @@ def table_facts(store: BookmarkStore, *, with_lost: bool = False) -> dict[str, A
     `settings` says why where this identity may not see them; `with_lost`: `lost` lists what the table was made with
     and does not have any more, which stderr warns of too.
     """
-    facts: dict[str, Any] = dict(store.table.describe())
+    facts: dict[str, Any] = dict(store.describe())
     try:
-        found = store.table.settings()
+        found = store.table_settings()
     except StoreAccessError as error:
         return {**facts, "settings": f"not known: {error}"}
     if found is None:

@@ -13,7 +13,6 @@ from airflow_bookmarks.lifecycle.inspect.graph import JOB
 from airflow_bookmarks.lifecycle.inspect.lag import Neighbours
 from airflow_bookmarks.plugin.schemas.responses import Answer
 from airflow_bookmarks.sources.registry import reads_jobs, upstream_in, upstream_of
-from airflow_bookmarks.store.table import MAX_OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -69,12 +68,8 @@ def _any_of(names: Iterable[str]) -> re.Pattern[str]:
 
 def hidden_from(store: BookmarkStore, sight: Sight, jobs: list[str]) -> set[str]:
     """Return those of some jobs that a user may not look at."""
-    hidden: set[str] = set()
-    for start in range(0, len(jobs), MAX_OPERATIONS):
-        keys = {store.keys(job).index: job for job in jobs[start : start + MAX_OPERATIONS]}
-        entries = store.table.get(list(keys))
-        hidden |= {job for key, job in keys.items() if not sight.sees(entries.get(key))}
-    return hidden
+    entries = store.index_entries(jobs)
+    return {job for job in jobs if not sight.sees(entries.get(job))}
 
 
 def _named(told: Any) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_bookmarks.core.errors import (
     JobUnknownError,
@@ -19,7 +19,7 @@ from airflow_bookmarks.store.codec.item import Keys
 from airflow_bookmarks.store.table import MAX_OPERATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from airflow_bookmarks.core.errors import BookmarkError
     from airflow_bookmarks.core.head import Head
@@ -27,9 +27,12 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import Execution, Run, RunKey
     from airflow_bookmarks.core.timeline import Line, Turning
     from airflow_bookmarks.store.object_store import ObjectStore
-    from airflow_bookmarks.store.table import Attributes, Table
+    from airflow_bookmarks.store.table import Attributes, Key, Table
+    from airflow_bookmarks.store.table_settings import FoundSettings
 
 LAYOUT_VERSION = 1
+
+_T = TypeVar("_T")
 
 
 IMPORTED_FROM = "imported_from"  # of an event: the namespace of the document that brought it
@@ -117,14 +120,17 @@ class StateReader:
 
     def heads(self, jobs: Sequence[str]) -> dict[str, Head]:
         """Return the heads of those of `jobs` that have one; one request per hundred."""
-        found: dict[str, Head] = {}
-        for start in range(0, len(jobs), MAX_OPERATIONS):
-            keys = {self.keys(job).head: job for job in jobs[start : start + MAX_OPERATIONS]}
-            found |= {keys[k]: item.head_of(v) for k, v in self.table.get(list(keys)).items()}
-        return found
+        keys = {self.keys(job).head: job for job in jobs}
+        return {keys[key]: item.head_of(attributes) for key, attributes in self.items(list(keys)).items()}
 
     def heads_or_damage(self, jobs: Sequence[str]) -> dict[str, Head | BookmarkError]:
         """Return the heads as `heads` does; a head that can't be read is replaced by its error."""
+        found: dict[str, Head | BookmarkError] = {}
+        for part in _hundreds(jobs):  # one that is damaged has all of its part read again
+            found |= self._heads_or_damage(part)
+        return found
+
+    def _heads_or_damage(self, jobs: Sequence[str]) -> dict[str, Head | BookmarkError]:
         try:
             return dict(self.heads(jobs))
         except (StateCorruptError, NameInvalidError) as error:
@@ -133,13 +139,24 @@ class StateReader:
         # One damaged item spoils the answer for all. Halving finds it in few requests; reading each job alone would
         # take many.
         half = len(jobs) // 2
-        return self.heads_or_damage(jobs[:half]) | self.heads_or_damage(jobs[half:])
+        return self._heads_or_damage(jobs[:half]) | self._heads_or_damage(jobs[half:])
 
     def execution(self, job: str, run_id: str) -> Execution | None:
         """Return one execution; None if it never took the job."""
         key = self.keys(job).execution(run_id)
         attributes = self.table.get([key]).get(key)
         return None if attributes is None else item.execution_of(run_id, attributes)
+
+    def executions(self, job: str, run_ids: Iterable[str]) -> dict[str, Execution]:
+        """Return those of some executions of a job that exist; one request per hundred."""
+        keys = {self.keys(job).execution(run_id): run_id for run_id in run_ids}
+        found = self.items(list(keys))
+        return {keys[key]: item.execution_of(keys[key], attributes) for key, attributes in found.items()}
+
+    def execution_items(self, job: str) -> Iterator[tuple[str, Attributes]]:
+        """Yield all executions of a job by their run id, as plain attributes."""
+        for key, attributes in self.table.query(self.keys(job).partition, prefix=item.EXECUTION_PREFIX):
+            yield key.sk.removeprefix(item.EXECUTION_PREFIX), attributes
 
     def run(self, job: str, key: RunKey) -> Run | None:
         """Return one run item."""
@@ -220,6 +237,12 @@ class StateReader:
         rows = self.table.query(self.keys(job).partition, prefix=item.EDGE_PREFIX)
         return [item.edge_of(key.sk.removeprefix(item.EDGE_PREFIX), attributes) for key, attributes in rows]
 
+    def edges_of(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Edge]:
+        """Return the edges of (consumer, upstream) that exist; one request per hundred."""
+        keys = {self.keys(upstream).edge(consumer): (consumer, upstream) for consumer, upstream in pairs}
+        found = self.items(list(keys))
+        return {keys[key]: item.edge_of(keys[key][0], attributes) for key, attributes in found.items()}
+
     def events(self, job: str) -> list[Attributes]:
         """Return the audit events of a job, oldest first, as plain attributes.
 
@@ -230,7 +253,12 @@ class StateReader:
 
     def sides(self, job: str) -> list[Attributes]:
         """Return the side records of a job (pause and disable runs), oldest first, as plain attributes."""
-        return [a for _, a in self.table.query(self.keys(job).partition, prefix=item.SIDE_PREFIX)]
+        return [attributes for _, attributes in self.side_items(job)]
+
+    def side_items(self, job: str) -> Iterator[tuple[str, Attributes]]:
+        """Yield the side records of a job with their ids, oldest first."""
+        for key, attributes in self.table.query(self.keys(job).partition, prefix=item.SIDE_PREFIX):
+            yield key.sk.removeprefix(item.SIDE_PREFIX), attributes
 
     def jobs(self) -> list[tuple[str, Attributes]]:
         """Return the names of all jobs of the namespace with their index entries, by name."""
@@ -238,8 +266,45 @@ class StateReader:
 
     def index_entry(self, job: str) -> Attributes | None:
         """Return the index entry of one job: which DAG and task made it, its last commit."""
-        key = self.keys(job).index
-        return self.table.get([key]).get(key)
+        return self.index_entries([job]).get(job)
+
+    def index_entries(self, jobs: Iterable[str]) -> dict[str, Attributes]:
+        """Return the index entries of those of some jobs that have one; one request per hundred."""
+        keys = {self.keys(job).index: job for job in jobs}
+        return {keys[key]: attributes for key, attributes in self.items(list(keys)).items()}
+
+    # ---- items as they are stored, for what examines, exports and cleans them
+
+    def items(self, keys: Sequence[Key]) -> dict[Key, Attributes]:
+        """Return those of some items that exist; one request per hundred, not one snapshot."""
+        found: dict[Key, Attributes] = {}
+        for part in _hundreds(keys):
+            found |= self.table.get(part)
+        return found
+
+    def partition(self, partition: str) -> Iterator[tuple[Key, Attributes]]:
+        """Yield all items of one partition in the order of their sort keys."""
+        return self.table.query(partition)
+
+    # ---- the table itself
+
+    def describe(self) -> dict[str, str]:
+        """Describe where the table is, for people: kind, name or path, region or host; no secret."""
+        return self.table.describe()
+
+    def table_settings(self) -> FoundSettings | None:
+        """Return the present settings of the table; None if its kind has none."""
+        return self.table.settings()
+
+    def close(self) -> None:
+        """Release connections; the store can't be used afterwards."""
+        self.table.close()
+
+
+def _hundreds(all_of_them: Sequence[_T]) -> Iterator[Sequence[_T]]:
+    """Yield the parts that one request takes."""
+    for start in range(0, len(all_of_them), MAX_OPERATIONS):
+        yield all_of_them[start : start + MAX_OPERATIONS]
 
 
 def _event(attributes: Attributes) -> Attributes:

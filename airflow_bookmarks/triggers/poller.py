@@ -154,7 +154,7 @@ class Poller:
             self.on_end()
         store, self._store = self._store, None
         if store is not None:
-            await asyncio.to_thread(store.table.close)
+            await asyncio.to_thread(store.close)
 
     def _pass_on(self, task: asyncio.Task[None]) -> None:
         """Fail the waiters with what has ended the poller."""

@@ -201,6 +201,20 @@ def test_no_object_is_given_another_class() -> None:
     assert places == []
 
 
+def test_table_of_a_store_and_the_size_of_its_requests_are_known_to_the_store_alone() -> None:
+    package = Path(airflow_bookmarks.__file__).parent
+    found = set()
+    for path in package.rglob("*.py"):
+        if path.is_relative_to(package / "store"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            reaches_in = isinstance(node, ast.Attribute) and node.attr == "table" and "store" in ast.unparse(node.value)
+            if reaches_in or (isinstance(node, ast.alias) and node.name == "MAX_OPERATIONS"):
+                found.add(path.relative_to(package).as_posix())
+    # It puts a table of its own before that of the store, which stops answering where a test lets the driver die.
+    assert found == {"testing/driver.py"}
+
+
 def test_decisions_are_where_the_architecture_says() -> None:
     text = (_ROOT / "docs" / "contributing" / "architecture.md").read_text()
     named = re.findall(r"`((?:core|store|sources|files|lifecycle|operators|plugin)/[\w/]+\.py)(?:::(\w+))?`", text)

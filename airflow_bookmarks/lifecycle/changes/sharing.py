@@ -139,7 +139,7 @@ def preview_owner(store: BookmarkStore, job: str, shards: Sequence[str], change:
     check_wish(job, change)
     heads = _heads(store, job, shards)
     _check_all(store, job, heads, change, is_approved=not shards)  # a request is about one bookmark
-    entries = _entries(store, heads)
+    entries = store.index_entries(heads)
     owners = {name: owner_of(store, name, head) for name, head in heads.items()}
     now = [owners_in(entries.get(name)) or owners_in({DAG_ID: owner}) for name, owner in owners.items()]
     after = now
@@ -420,11 +420,6 @@ def _shared_by(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
 
 def _each_once(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(dag_id for each in lists for dag_id in each))
-
-
-def _entries(store: BookmarkStore, names: Iterable[str]) -> Mapping[str, Attributes]:
-    keys = {store.keys(name).index: name for name in names}
-    return {keys[key]: entry for key, entry in store.table.get(list(keys)).items()}
 
 
 def _entry(store: BookmarkStore, job: str) -> Attributes:

@@ -159,4 +159,4 @@ def _state_facts(store: BookmarkStore, job: str, ctx: str, state: ContextState |
 
 
 def _place(store: BookmarkStore) -> dict[str, str]:
-    return {"namespace": store.namespace, **store.table.describe()}
+    return {"namespace": store.namespace, **store.describe()}

@@ -22,8 +22,6 @@ from airflow_bookmarks.core.text.instant import from_text, to_text
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.inspect.runs import total
 from airflow_bookmarks.sources.registry import reads_jobs, upstream_of
-from airflow_bookmarks.store.codec import item
-from airflow_bookmarks.store.table import MAX_OPERATIONS
 from airflow_bookmarks.store.transitions.naming import aliases, is_deleted
 
 if TYPE_CHECKING:
@@ -131,7 +129,7 @@ class Neighbours:
     def readers(self) -> tuple[JobConsumer, ...]:
         """The readers of each job, by name."""
         pairs = [(job, upstream) for job in self.jobs for upstream in sorted(_upstreams(self.reads[job]))]
-        edges = _edges(self.store, pairs)
+        edges = self.store.edges_of(pairs)
         return tuple(
             JobConsumer(job, upstream, names, edges.get((job, upstream)), self.reads[job][names[0]].kind)
             for job, upstream in pairs
@@ -182,17 +180,6 @@ def _upstreams(contexts: Mapping[str, ContextState]) -> set[str]:
 def _contexts_of(contexts: Mapping[str, ContextState], upstream: str) -> tuple[str, ...]:
     reading = [ctx for ctx, state in contexts.items() if upstream_of(state) == upstream]
     return tuple(sorted(reading))
-
-
-def _edges(store: BookmarkStore, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Edge]:
-    """Return the edges of (consumer, upstream) that exist; one request per hundred."""
-    keys = {store.keys(upstream).edge(consumer): (consumer, upstream) for consumer, upstream in pairs}
-    found: dict[tuple[str, str], Edge] = {}
-    wanted = list(keys)
-    for start in range(0, len(wanted), MAX_OPERATIONS):
-        for key, attributes in store.table.get(wanted[start : start + MAX_OPERATIONS]).items():
-            found[keys[key]] = item.edge_of(keys[key][0], attributes)
-    return found
 
 
 # ---- behind a job

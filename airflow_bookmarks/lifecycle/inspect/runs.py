@@ -11,7 +11,7 @@ from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.lifecycle.history.rewind import is_number, resolve_run
 from airflow_bookmarks.sources.registry import UNNAMED, files_in, find_kind, kind_of
 from airflow_bookmarks.store.codec.attribute import run_key_of
-from airflow_bookmarks.store.codec.item import SIDE_PREFIX, payload_of
+from airflow_bookmarks.store.codec.item import payload_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -202,8 +202,7 @@ def _is_meant(run: Run, reference: str) -> bool:
 
 def _side_of(store: BookmarkStore, job: str, reference: str) -> Attributes | None:
     """Return the newest side record of a run id, or the one with an id."""
-    rows = store.table.query(store.keys(job).partition, prefix=SIDE_PREFIX)
-    found = [side for key, side in rows if reference in (side.get("run_id"), key.sk.removeprefix(SIDE_PREFIX))]
+    found = [side for key, side in store.side_items(job) if reference in (side.get("run_id"), key)]
     return found[-1] if found else None
 
 

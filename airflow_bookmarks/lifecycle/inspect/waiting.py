@@ -43,7 +43,7 @@ from airflow_bookmarks.core.timeline import Ancestry
 from airflow_bookmarks.lifecycle.inspect.wait import Wait, WaitAnswer, WaitStatus
 from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.store.codec import item
-from airflow_bookmarks.store.table import MAX_OPERATIONS, Attributes, Key
+from airflow_bookmarks.store.table import Attributes, Key
 from airflow_bookmarks.store.transitions.base import ALIAS_OF
 from airflow_bookmarks.store.transitions.naming import alias_of
 
@@ -142,7 +142,7 @@ def _together(store: BookmarkStore, readings: Sequence[_Reading]) -> list[WaitSt
     needed = _step(readings, dict.fromkeys(range(len(readings))), ended)
     while needed:
         keys = list(dict.fromkeys(key for wanted in needed.values() for key in wanted))
-        found = _get(store, keys)
+        found = store.items(keys)
         needed = _step(readings, dict.fromkeys(needed, found), ended)
     return [ended[i] for i in range(len(readings))]
 
@@ -160,13 +160,6 @@ def _step(
             # Wrong for this wait alone: the others are answered.
             ended[i] = error
     return needed
-
-
-def _get(store: BookmarkStore, keys: Sequence[Key]) -> dict[Key, Attributes]:
-    found: dict[Key, Attributes] = {}
-    for start in range(0, len(keys), MAX_OPERATIONS):
-        found |= store.table.get(keys[start : start + MAX_OPERATIONS])
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,8 +378,8 @@ def _now(head: Head) -> NewsSince:
 
 
 def _all_executions(store: BookmarkStore, job: str) -> Iterator[Execution]:
-    for key, attributes in store.table.query(store.keys(job).partition, prefix=item.EXECUTION_PREFIX):
-        yield item.execution_of(key.sk.removeprefix(item.EXECUTION_PREFIX), attributes)
+    for run_id, attributes in store.execution_items(job):
+        yield item.execution_of(run_id, attributes)
 
 
 def _maker_of(entry: Mapping[str, Any]) -> _Maker | None:

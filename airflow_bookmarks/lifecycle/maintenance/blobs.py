@@ -117,7 +117,7 @@ def _named_blobs(store: StateReader, without: frozenset[Key]) -> set[str]:
     """Return the hashes of all blobs that an item of any job refers to, directly or by a position that it holds."""
     named: set[str] = set()
     for partition in collection.job_partitions(store):
-        for key, attributes in store.table.query(partition):
+        for key, attributes in store.partition(partition):
             if key in without:
                 continue
             for name, value in attributes.items():

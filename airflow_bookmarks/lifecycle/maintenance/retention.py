@@ -242,13 +242,12 @@ class _Job:
         base = collection.base(store, job)
         head = store.head(job)
         living = store.ancestry(job, head.epoch)
-        rows = store.table.query(store.keys(job).partition, prefix=item.EXECUTION_PREFIX)
         return cls(
             name=job,
             head=head,
             runs=[_Past.of(run, living) for run in store.runs(job)],
             edges=store.edges(job),
-            executions={key.sk.removeprefix(item.EXECUTION_PREFIX): attributes for key, attributes in rows},
+            executions=dict(store.execution_items(job)),
             base=base,
             turning=store.turning(job, head.epoch) if head.epoch > 1 else None,
         )
@@ -383,8 +382,7 @@ def _side_leftovers(store: BookmarkStore, job: _Job, cutoff: datetime, now: date
     Folders are looked for beside the staging of enabled runs: of a target that only side runs write, the state knows
     nothing.
     """
-    rows = store.table.query(store.keys(job.name).partition, prefix=item.SIDE_PREFIX)
-    expired = [key.sk.removeprefix(item.SIDE_PREFIX) for key, attributes in rows if _is_expired(attributes, now)]
+    expired = [key for key, attributes in store.side_items(job.name) if _is_expired(attributes, now)]
     folders: list[str] = []
     territory = Territory(store.namespace, job.name)
     for root in job.head.staging:

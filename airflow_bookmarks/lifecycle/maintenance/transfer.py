@@ -136,12 +136,12 @@ def _settled_items(store: BookmarkStore, job: str) -> dict[str, Attributes]:
     """Return the items of a job by sort key, read while its head did not move."""
     keys = store.keys(job)
     for _ in range(_LOOKS):
-        rows = store.table.query(keys.partition)
+        rows = store.partition(keys.partition)
         items = {key.sk: attributes for key, attributes in rows if not key.sk.startswith(item.SIDE_PREFIX)}
         head = items.get(keys.head.sk)
         if head is None:
             raise JobUnknownError(f"no bookmark named {job!r} in namespace {store.namespace!r}. Nothing was exported.")
-        if _still(head) == _still(store.table.get([keys.head]).get(keys.head)):
+        if _still(head) == _still(store.items([keys.head]).get(keys.head)):
             return items
     raise ChangedMeanwhileError(f"job {job!r} moved at every look. Nothing was exported. Try again when it is at rest.")
 

@@ -78,7 +78,7 @@ def _owner_among(store: BookmarkStore, heads: Mapping[str, Head]) -> str | None:
     if named is not None or not heads:
         return named
     # If an earlier version wrote the heads, the index entries say it.
-    entries = store.table.get([store.keys(job).index for job in heads])
+    entries = store.index_entries(heads)
     return next((owner for entry in entries.values() if (owner := owner_in(entry)) is not None), None)
 
 

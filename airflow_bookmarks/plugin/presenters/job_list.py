@@ -27,7 +27,6 @@ from airflow_bookmarks.plugin.presenters.bookmark import damaged_row, job_row, s
 from airflow_bookmarks.plugin.presenters.sharded_job import Parts
 from airflow_bookmarks.plugin.schemas.responses import JobList, RunPoint
 from airflow_bookmarks.sources.registry import upstream_of
-from airflow_bookmarks.store.table import MAX_OPERATIONS
 from airflow_bookmarks.store.transitions.naming import DELETED_VERSION, is_deleted
 
 if TYPE_CHECKING:
@@ -119,11 +118,8 @@ class AllHeads:
                 self._store, self._heads = store, {}
             is_first = not self._heads
             missing = [job for job in jobs if job not in self._heads]
-            # By hundreds, as they are asked for: one that is damaged has all of its call read one by one.
-            for start in range(0, len(missing), MAX_OPERATIONS):
-                part = missing[start : start + MAX_OPERATIONS]
-                found = store.heads_or_damage(part)
-                self._heads |= {job: found.get(job) for job in part}
+            found = store.heads_or_damage(missing)
+            self._heads |= {job: found.get(job) for job in missing}
             if missing and is_first:
                 now = self._monotonic()
                 kept_s = max(_HEADS_KEPT_S, _KEPT_PER_READING * (now - began))

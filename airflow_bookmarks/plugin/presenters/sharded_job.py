@@ -66,8 +66,7 @@ def find_sharded(store: BookmarkStore, job: str) -> Sharded | None:
         names = shard_names(job)
     except NameInvalidError:  # too long a name for a sharded job
         return None
-    keys = {store.keys(name).index: name for name in (job, *names)}
-    entries = {keys[key]: entry for key, entry in store.table.get(list(keys)).items()}
+    entries = store.index_entries([job, *names])
     heads = store.heads_or_damage([job, *names])
     whole, own = entries.pop(job, None), heads.pop(job, None)
     if (whole is not None or own is not None) and not _is_gone(whole, own):
@@ -89,10 +88,9 @@ def live_shards(
     store: BookmarkStore, shards: Iterable[str]
 ) -> dict[str, tuple[Attributes, Head | BookmarkError | None]]:
     """Return index entry and head of those of some shards that are not deleted."""
-    heads = store.heads_or_damage(list(shards))
-    keys = {store.keys(name).index: name for name in shards}
-    entries = {keys[key]: entry for key, entry in store.table.get(list(keys)).items()}
-    found = {name: (entries.get(name, {}), heads.get(name)) for name in keys.values()}
+    names = list(dict.fromkeys(shards))
+    heads, entries = store.heads_or_damage(names), store.index_entries(names)
+    found = {name: (entries.get(name, {}), heads.get(name)) for name in names}
     return {name: (entry, head) for name, (entry, head) in found.items() if not _is_gone(entry, head)}
 
 

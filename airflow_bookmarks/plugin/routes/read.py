@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Query
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job_state import HIDDEN, STATE_CONTEXT, shown_states
-from airflow_bookmarks.core.run import Execution, Run, RunKey
+from airflow_bookmarks.core.run import Run, RunKey
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.approval import APPROVED, OPEN, Request, requests
@@ -50,8 +50,6 @@ from airflow_bookmarks.plugin.schemas.responses import (
     RunRow,
 )
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.codec import item
-from airflow_bookmarks.store.table import MAX_OPERATIONS
 from airflow_bookmarks.store.transitions.naming import is_deleted, job_keys
 from airflow_bookmarks.version import __version__
 
@@ -274,7 +272,7 @@ def _runs(store: BookmarkStore, job: str, sight: Sight, limit: int, before: RunK
         found += store.runs_or_damage(job, until=until, reverse=True, limit=limit + 1 - len(found))
     page, more = found[:limit], len(found) > limit
     living = store.ancestry(job, head.epoch)
-    executions = _executions(store, job, [run.run_id for _, run in page if isinstance(run, Run)])
+    executions = store.executions(job, [run.run_id for _, run in page if isinstance(run, Run)])
     rows = [
         run_row(row(run, living), executions.get(run.run_id))
         if isinstance(run, Run)
@@ -292,16 +290,6 @@ def _events(store: BookmarkStore, job: str, sight: Sight, limit: int, offset: in
     # A job that went back along with an upstream gives that as the reason, and may have nothing of it on its head then.
     is_readable = isinstance(store.heads_or_damage([job]).get(job), Head)
     return veiled(store, sight, told, Neighbours.of_job(store, job).reads[job] if is_readable else None)
-
-
-def _executions(store: BookmarkStore, job: str, run_ids: list[str]) -> dict[str, Execution]:
-    wanted = list(dict.fromkeys(run_ids))
-    found: dict[str, Execution] = {}
-    for start in range(0, len(wanted), MAX_OPERATIONS):
-        keys = {store.keys(job).execution(run_id): run_id for run_id in wanted[start : start + MAX_OPERATIONS]}
-        items = store.table.get(list(keys))
-        found |= {keys[key]: item.execution_of(keys[key], attributes) for key, attributes in items.items()}
-    return found
 
 
 def _graph(hook: BookmarkHook, job: str, sight: Sight) -> Graph:

@@ -108,7 +108,7 @@ _LIST = "Give this process the right to list the folder, and look again."
 
 def examine_file(store: BookmarkStore) -> Iterator[Finding]:
     """Find a state file that users other than its owner may read or write."""
-    path = store.table.describe().get("path", MEMORY)
+    path = store.describe().get("path", MEMORY)
     mode = None if path == MEMORY else wider_mode(path)
     if mode is not None:
         what = f"the state file has the permissions {mode:04o}: others than its owner may read or change it"

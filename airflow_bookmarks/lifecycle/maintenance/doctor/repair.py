@@ -150,7 +150,7 @@ def _write(survey: Survey, head: Head, finding: Finding, who: str, operations: S
     event: Attributes = {"kind": "repair", **signed(who), "at": to_text(survey.now), "why": finding.what}
     event |= {"code": finding.code, "version_before": head.version}
     event |= {"epoch_before": head.epoch, "epoch_after": head.epoch}
-    store.table.transact([*operations, Put(store.keys(survey.job).event(store.new_id()), event, [Missing()])])
+    store.repair(survey.job, operations, event)
 
 
 _OF_FILES = frozenset(["staging-orphaned"])

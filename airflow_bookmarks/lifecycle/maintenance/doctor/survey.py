@@ -58,8 +58,8 @@ class Survey:
         found: dict[Key, Attributes] = {}
         for _ in range(_LOOKS):
             index = store.index_entry(job)
-            found = dict(store.table.query(keys.partition))
-            if _still(found.get(keys.head)) == _still(store.table.get([keys.head]).get(keys.head)):
+            found = dict(store.partition(keys.partition))
+            if _still(found.get(keys.head)) == _still(store.items([keys.head]).get(keys.head)):
                 return cls._read(store, job, now, found, index, True)
         return cls._read(store, job, now, found, store.index_entry(job), False)
 
@@ -104,7 +104,7 @@ class Survey:
     def is_still(self) -> bool:
         """Whether the head is still as it was read (apart from how long the lease holds)."""
         key = self.store.keys(self.job).head
-        return _still(self.items.get(key)) == _still(self.store.table.get([key]).get(key))
+        return _still(self.items.get(key)) == _still(self.store.items([key]).get(key))
 
     @property
     def committed(self) -> Mapping[int, list[Run]]:
