@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.files.access import FileAccess
     from airflow_bookmarks.lifecycle.protocol.acquire import OnConflict
     from airflow_bookmarks.lifecycle.run.expectation import Condition
+    from airflow_bookmarks.lifecycle.run.session import RunSession
     from airflow_bookmarks.lifecycle.state.job_state import JobState
     from airflow_bookmarks.lifecycle.state.quarantine import OnCorrupt
     from airflow_bookmarks.lifecycle.state.summary import Summary
@@ -158,7 +159,7 @@ class BookmarkedJob:
         self._looks: Looks | None = None
         self._number: int | None = None
         self._batches: Batches | None = None
-        self._previous: ActiveRun | DetachedRun | None = None
+        self._previous: RunSession | None = None
         self._references: References | None = None
         self._clear()
 
@@ -166,7 +167,7 @@ class BookmarkedJob:
     def _clear(self) -> None:
         """Begin with nothing that belongs to a run."""
         self.inputs = Inputs(self.name, self._given.upstreams, self._given.untils, state_folders(self.store))
-        self._run: ActiveRun | DetachedRun | None = None
+        self._run: RunSession | None = None
         self._uses: Uses | None = None
         self._summary: Summary | None = None
         self._is_aborted = False
@@ -262,13 +263,13 @@ class BookmarkedJob:
             finally:
                 batch._leave()
 
-    def _batch(self, batches: Batches, previous: ActiveRun | DetachedRun | None) -> BookmarkedJob:
+    def _batch(self, batches: Batches, previous: RunSession | None) -> BookmarkedJob:
         batch = copy.copy(self)
         batch._batches, batch._previous = batches, previous
         batch._clear()
         return batch
 
-    def _ended_run(self) -> ActiveRun | DetachedRun:
+    def _ended_run(self) -> RunSession:
         """Return the run of this batch, behind which the loop goes on."""
         if self._is_aborted:
             raise MisuseError(
@@ -334,7 +335,7 @@ class BookmarkedJob:
             raise
         return self
 
-    def _prepare_manifests(self, run: ActiveRun | DetachedRun) -> None:
+    def _prepare_manifests(self, run: RunSession) -> None:
         uri = self._given.manifest_uri
         if uri is not None:
             run.write_manifests(Manifests.of(uri, self.name, run.execution_id))
@@ -345,7 +346,7 @@ class BookmarkedJob:
 
             self._session_conf.enter_context(listings_held(self._spark))
 
-    def _begun(self) -> ActiveRun | DetachedRun:
+    def _begun(self) -> RunSession:
         if self._previous is not None:
             return self._previous.following()
         given, common = self._given, (self.store, self.name, self._given.caller)
@@ -763,7 +764,7 @@ class BookmarkedJob:
         )
 
     @property
-    def active_run(self) -> ActiveRun | DetachedRun:
+    def active_run(self) -> RunSession:
         """The run between begin and its end.
 
         Raises:

@@ -37,25 +37,21 @@ from airflow_bookmarks.spark.readers.files import Way, read_plan
 from airflow_bookmarks.spark.readers.format import FORMATS, Format, case_rule, check_format, corrupt_column
 from airflow_bookmarks.spark.session import is_connect
 from airflow_bookmarks.spark.spark_names import WITHOUT_EFFECT
-from airflow_bookmarks.spark.use import UsageRequest
+from airflow_bookmarks.spark.use import RunningJob, UsageRequest
 from airflow_bookmarks.spark.watermark import WatermarkColumn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.core.rules.schema import SchemaDifference
     from airflow_bookmarks.core.run import OutputEntry
     from airflow_bookmarks.files.access import FileAccess
-    from airflow_bookmarks.lifecycle.run.detached import DetachedRun
-    from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
     from airflow_bookmarks.sources.source import Source
-    from airflow_bookmarks.spark.inputs import Inputs
     from airflow_bookmarks.spark.read_options import ReadOptions, ReadShare
     from airflow_bookmarks.spark.readers.frame_reader import FrameReader
-    from airflow_bookmarks.spark.use import Uses
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 # What Spark would silently leave out, or look for elsewhere, is not in the plan: refuse it instead of half obeying it.
@@ -71,36 +67,10 @@ _REFUSED = {
 }
 
 
-class ReadingJob(Protocol):
-    """What a reader needs of the job that it reads for."""
+class ReadingJob(RunningJob, Protocol):
+    """What a reader needs besides of the job that it reads for."""
 
     store: BookmarkStore
-    inputs: Inputs
-
-    @property
-    def name(self) -> str:
-        """The job, the key of its bookmark."""
-        ...
-
-    @property
-    def access(self) -> FileAccess:
-        """How the job reaches S3 and HDFS."""
-        ...
-
-    @property
-    def spark(self) -> SparkSession:
-        """The session that reads."""
-        ...
-
-    @property
-    def active_run(self) -> ActiveRun | DetachedRun:
-        """The run between begin and its end; MisuseError before."""
-        ...
-
-    @property
-    def uses(self) -> Uses:
-        """What the actions of the session read of the contexts of this run."""
-        ...
 
 
 class BookmarkedReader(ByFormat):

@@ -19,7 +19,7 @@ import logging
 import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pyspark.sql import functions as F
 
@@ -33,14 +33,46 @@ from airflow_bookmarks.spark.session import SPARK_ERRORS, RowCount, is_connect
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from airflow_bookmarks.core.option import OnUnused
-    from airflow_bookmarks.lifecycle.run.detached import DetachedRun
-    from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+    from airflow_bookmarks.files.access import FileAccess
+    from airflow_bookmarks.lifecycle.run.session import RunSession
+    from airflow_bookmarks.spark.inputs import Inputs
     from airflow_bookmarks.spark.watermark import WatermarkColumn
 
 log = logging.getLogger(__name__)
+
+
+class RunningJob(Protocol):
+    """What a reader and a writer need of the job that they work for."""
+
+    inputs: Inputs
+
+    @property
+    def name(self) -> str:
+        """The job, the key of its bookmark."""
+        ...
+
+    @property
+    def access(self) -> FileAccess:
+        """How the job reaches S3 and HDFS."""
+        ...
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that reads and writes."""
+        ...
+
+    @property
+    def active_run(self) -> RunSession:
+        """The run between begin and its end; MisuseError before."""
+        ...
+
+    @property
+    def uses(self) -> Uses:
+        """What the actions of the session read of the contexts of this run."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +234,7 @@ class Uses:
         for ctx in [ctx for ctx, marks in self._marks.items() if query.is_made_from(marks)]:
             del self._marks[ctx]
 
-    def settle(self, run: ActiveRun | DetachedRun) -> None:
+    def settle(self, run: RunSession) -> None:
         """Tell a run, which is about to commit, what was read of its contexts, and warn of those that were not.
 
         Raises:
@@ -220,7 +252,7 @@ class Uses:
         if self._on_unused == "warn":
             self._warn(unused)
 
-    def _tell(self, run: ActiveRun | DetachedRun, ctx: str, observed: ObservedFrame, wanted: UsageRequest) -> None:
+    def _tell(self, run: RunSession, ctx: str, observed: ObservedFrame, wanted: UsageRequest) -> None:
         if not wanted.is_any:
             return
         reading = observed.whole(counts=wanted.counts)
@@ -232,7 +264,7 @@ class Uses:
             run.keep_files(ctx, why)
 
     def _tell_watermark(
-        self, run: ActiveRun | DetachedRun, ctx: str, column: WatermarkColumn, reading: Reading | None, why: str
+        self, run: RunSession, ctx: str, column: WatermarkColumn, reading: Reading | None, why: str
     ) -> None:
         value = None if reading is None else reading.greatest
         run.set_greatest(ctx, Greatest(column.name, value, column.order))

@@ -17,19 +17,16 @@ from airflow_bookmarks.spark.readers.by_format import set_option
 from airflow_bookmarks.spark.readers.format import FORMATS, check_format
 from airflow_bookmarks.spark.sinks.files import FileSink
 from airflow_bookmarks.spark.spark_names import WITHOUT_EFFECT, by_name, is_of_writer
+from airflow_bookmarks.spark.use import RunningJob
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from airflow_bookmarks.core.rules.emptiness import WhenEmpty
     from airflow_bookmarks.files.access import FileAccess
-    from airflow_bookmarks.lifecycle.run.detached import DetachedRun
-    from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
     from airflow_bookmarks.sinks.staging import OnUnknownRuns
-    from airflow_bookmarks.spark.inputs import Inputs
-    from airflow_bookmarks.spark.use import Uses
 
 log = logging.getLogger(__name__)
 
@@ -39,39 +36,12 @@ RUN_NUMBER, EPOCH = "_run_number", "_epoch"  # the columns that `stamped` adds
 _DYNAMIC = "spark.sql.sources.partitionOverwriteMode"
 
 
-class WritingJob(Protocol):
-    """What a writer needs of the job whose output it writes."""
-
-    inputs: Inputs
-
-    @property
-    def name(self) -> str:
-        """The job, the key of its bookmark."""
-        ...
+class WritingJob(RunningJob, Protocol):
+    """What a writer needs besides of the job whose output it writes."""
 
     @property
     def option(self) -> str:
         """The option in force: "enable", "pause" or "disable"."""
-        ...
-
-    @property
-    def access(self) -> FileAccess:
-        """How the job reaches S3 and HDFS."""
-        ...
-
-    @property
-    def spark(self) -> SparkSession:
-        """The session that writes."""
-        ...
-
-    @property
-    def active_run(self) -> ActiveRun | DetachedRun:
-        """The run between begin and its end; MisuseError before."""
-        ...
-
-    @property
-    def uses(self) -> Uses:
-        """What the actions of the session read of the contexts of this run."""
         ...
 
     def check_target(self, target: str, *, overwrites: bool) -> None:
