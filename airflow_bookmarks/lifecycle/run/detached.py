@@ -10,7 +10,6 @@ while the bookmark stays where it is.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +37,8 @@ from airflow_bookmarks.lifecycle.history.window import window_entries
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.owner import check_owner
 from airflow_bookmarks.lifecycle.protocol.publish import steps_of
-from airflow_bookmarks.lifecycle.run.enabled import check_read, check_staged, is_over_bound
+from airflow_bookmarks.lifecycle.run.commit_builder import is_over_bound
+from airflow_bookmarks.lifecycle.run.enabled import check_read, check_staged
 from airflow_bookmarks.lifecycle.run.expectation import Expects
 from airflow_bookmarks.lifecycle.run.unfinished_write import TracksWrites
 from airflow_bookmarks.lifecycle.state.discard import discarded_facts, increment_of, is_published, log_discarded
@@ -61,6 +61,8 @@ from airflow_bookmarks.sources.way_back import way_back
 from airflow_bookmarks.store.codec.item import payload_value
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from airflow_bookmarks.core.ledger.file_ledger import Load
     from airflow_bookmarks.core.ledger.segment import Segment
     from airflow_bookmarks.core.position import Greatest, Position

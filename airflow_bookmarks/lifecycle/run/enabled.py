@@ -18,12 +18,10 @@ from airflow_bookmarks.core.errors import BookmarkError, MisuseError, OptionErro
 from airflow_bookmarks.core.job import RunIdentity, check_name
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.option import Option
-from airflow_bookmarks.core.plan import FilePlan, Plan, encode_moves, encode_paths
-from airflow_bookmarks.core.position import Edge, Greatest, state_after
+from airflow_bookmarks.core.plan import FilePlan, encode_moves, encode_paths
 from airflow_bookmarks.core.rules.start import BEGINNING, Start, is_first_run
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import (
-    ContextState,
     OutputEntry,
     Payload,
     PlanEntry,
@@ -34,7 +32,6 @@ from airflow_bookmarks.core.run import (
 from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.lifecycle.history.relocation import MOVED_FROM, found_moved
 from airflow_bookmarks.lifecycle.history.rewind import rewind_along
-from airflow_bookmarks.lifecycle.history.timeline_switch import resting_contexts
 from airflow_bookmarks.lifecycle.protocol.acquire import OnConflict, begin
 from airflow_bookmarks.lifecycle.protocol.cleanup import finish_clean
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
@@ -47,11 +44,17 @@ from airflow_bookmarks.lifecycle.protocol.publish import (
 )
 from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM, STARTS_OVER, recover, starts_from
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import (
-    IS_READ_WHOLE,
     ON_PUBLISHED,
     Disposal,
     log_kept,
     put_away,
+)
+from airflow_bookmarks.lifecycle.run.commit_builder import (
+    ContextOutcome,
+    RunOutcome,
+    StoredBodies,
+    build_commit,
+    is_over_bound,
 )
 from airflow_bookmarks.lifecycle.run.expectation import Expects
 from airflow_bookmarks.lifecycle.run.other_use import OtherUse, check_alone, warn_of_readers
@@ -67,7 +70,7 @@ from airflow_bookmarks.lifecycle.state.discard import (
     remedy_for,
 )
 from airflow_bookmarks.lifecycle.state.guard import guarded
-from airflow_bookmarks.lifecycle.state.job_state import JobStates, KeepsState, state_context
+from airflow_bookmarks.lifecycle.state.job_state import JobStates, KeepsState
 from airflow_bookmarks.lifecycle.state.manifest import WritesManifests
 from airflow_bookmarks.lifecycle.state.positions import ContextReader, ReadsContexts
 from airflow_bookmarks.lifecycle.state.quarantine import log_corrupt, without_corrupt
@@ -77,7 +80,7 @@ from airflow_bookmarks.lifecycle.state.timing import Stopwatch
 from airflow_bookmarks.lifecycle.state.verification import OnMissing, recheck_plan
 from airflow_bookmarks.sinks.files.publish import check_publishable
 from airflow_bookmarks.sinks.registry import SINKS, SinkRegistry
-from airflow_bookmarks.sources.registry import kind_of, with_order
+from airflow_bookmarks.sources.registry import kind_of
 from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.sources.upstream import RewindWanted
 from airflow_bookmarks.store.bookmark_store import PLAN_INLINE_BYTES, BookmarkStore, Commit, LeaseGrant
@@ -85,7 +88,7 @@ from airflow_bookmarks.store.bookmark_store import PLAN_INLINE_BYTES, BookmarkSt
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from airflow_bookmarks.core.position import Position
+    from airflow_bookmarks.core.position import Greatest, Position
     from airflow_bookmarks.core.rules.emptiness import Increment
     from airflow_bookmarks.sinks.staging import Staged, StagingRequest
     from airflow_bookmarks.sources.source import OnSourceChange, Source
@@ -636,40 +639,46 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
 
     def _commit_of(self, plans: Mapping[str, FilePlan]) -> Commit:
         warn_renamed(self.job, self._holding.base.contexts, {ctx: p.source for ctx, p in self._contexts.items()})
-        positions = {ctx: self._advanced(ctx, plan) for ctx, plan in plans.items()}
-        moved = {ctx: position for ctx, position in positions.items() if position is not None}
+        outcome = self._outcome({ctx: self._context_outcome(ctx, plan) for ctx, plan in plans.items()})
         for ctx in plans:
             self._store_relocated(self._contexts[ctx].found)
-        stored = self._store_positions(moved)
-        contexts = dict(self._holding.base.contexts)
-        for ctx, position in moved.items():
-            source = self._contexts[ctx].source
-            state = ContextState(source.kind, source.fingerprint(), self._holding.key)
-            before = self._reader.state(ctx) if self._contexts[ctx].found.position is not None else None
-            contexts[ctx] = state_after(state, with_order(source.kind, position), before, self._greatest.get(ctx))
-        stored |= self._state_into(contexts)
-        schemas = self._schemas_after(moved)
-        increment = increment_of(plans, state_changed=self._states.has_changed)
-        outputs = self._output_entries(increment)
-        return Commit(
-            contexts=contexts,
-            positions=stored,
-            outputs=outputs,
-            edges=edges_of(self.job, plans, self._holding.base.contexts),
-            schemas=self._payloads(schemas),
-            metrics={**self._metrics(plans), **self._states.facts()},
-            is_empty=increment.is_empty(publishes=_publishes(outputs)),
-            is_last=not (self._in_batches and is_over_bound(plans)),
-            has_item=self._has_item,
+        stored = StoredBodies(
+            positions={**self._store_positions(outcome.moved), **self._store_state()},
+            outputs=self._output_entries(outcome.increment),
+            schemas=self._payloads(self._schemas_after(outcome.moved)),
+        )
+        is_last = not (self._in_batches and is_over_bound(plans))
+        return build_commit(outcome, stored, is_last=is_last, has_item=self._has_item)
+
+    def _outcome(self, contexts: Mapping[str, ContextOutcome]) -> RunOutcome:
+        return RunOutcome(
+            self.job,
+            self._holding.key,
+            self._holding.base.contexts,
+            contexts,
+            state_changed=self._states.has_changed,
+            state_facts=self._states.facts(),
+            seconds=self._stopwatch.seconds(),
         )
 
-    def _state_into(self, contexts: dict[str, ContextState]) -> Mapping[str, Payload]:
-        """Make `job.state` one of the contexts after this run, if it has changed; return what is stored of it."""
+    def _context_outcome(self, ctx: str, plan: FilePlan) -> ContextOutcome:
+        context = self._contexts[ctx]
+        return ContextOutcome(
+            context.source.kind,
+            context.source.fingerprint(),
+            plan,
+            self._advanced(ctx, plan),
+            before=None if context.found.position is None else self._reader.state(ctx),
+            greatest=self._greatest.get(ctx),
+            rows=self._rows.get(ctx),
+            schema_change=context.schema_change,
+            is_read_whole=ctx not in self._kept,
+        )
+
+    def _store_state(self) -> Mapping[str, Payload]:
+        """Store `job.state`, if it has changed; return what the commit refers to."""
         states = self._states.changed()
-        if states is None:
-            return {}
-        contexts[STATE_CONTEXT] = state_context(self._holding.key)
-        return self._payloads({STATE_CONTEXT: states})
+        return {} if states is None else self._payloads({STATE_CONTEXT: states})
 
     def _advanced(self, ctx: str, plan: FilePlan) -> Position | None:
         position = self._contexts[ctx].source.advance(plan)
@@ -728,21 +737,6 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         self._entries = entries
         return entries
 
-    def _metrics(self, plans: Mapping[str, FilePlan]) -> dict[str, Any]:
-        contexts: dict[str, Any] = {}
-        for ctx, plan in plans.items():
-            facts = plan.facts()
-            facts["rows"] = self._rows.get(ctx)
-            facts["watermark_before"] = self.watermark(ctx)
-            if ctx in self._contexts and self._contexts[ctx].schema_change:
-                facts["schema_change"] = self._contexts[ctx].schema_change
-            if ctx in self._kept:
-                facts[IS_READ_WHOLE] = False
-            if ctx in self._greatest:
-                facts |= {"watermark_column": self._greatest[ctx].column, "greatest": self._greatest[ctx].value}
-            contexts[ctx] = facts
-        return {"contexts": contexts, "seconds": self._stopwatch.seconds()}
-
     def _schemas_after(self, moved: Mapping[str, Position]) -> dict[str, bytes]:
         """Return the schemas with which contexts were read; for a context that moved unread, the one before."""
         schemas = {ctx: context.schema for ctx, context in self._contexts.items()}
@@ -751,51 +745,41 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
                 schemas[ctx] = self._reader.known_schema(ctx)
         return {ctx: schema.encode() for ctx, schema in schemas.items() if schema is not None}
 
+    def _commit_adopted(self, adopted: Run) -> None:
+        """Commit and publish a run that was taken over, as it was planned; then go on under the next fence."""
+        if adopted.job_state is not None:
+            self._states.restore(self._store.blobs.get(adopted.job_state.values))
+        outcome = self._outcome({ctx: self._adopted_outcome(ctx, entry) for ctx, entry in adopted.plans.items()})
+        stored = StoredBodies(
+            positions={**self._store_positions(outcome.moved), **self._store_state()},
+            outputs=adopted.outputs,
+            schemas=self._payloads(self._schemas_before(adopted)),
+        )
+        commit = build_commit(outcome, stored, is_last=False)
+        run = replace(self._store.commit(self._holding, commit), fences=adopted.fences)  # under which it has staged
+        for ctx in outcome.contexts.keys() & commit.contexts.keys():
+            log_committed(log, self.job, ctx, self._holding.run_number, commit.contexts[ctx])
+        publish_run(self._store, self._holding, run, self._machine)
+        self._hold(self._mark_and_take(run))
+
+    def _adopted_outcome(self, ctx: str, entry: PlanEntry) -> ContextOutcome:
+        kind, starts_over = kind_of(entry.kind), bool(entry.facts.get(STARTS_OVER))
+        plan = kind.decode(self._store.blobs.get(entry.body))
+        return ContextOutcome(
+            entry.kind,
+            entry.fingerprint,
+            plan,
+            kind.advance(plan, PlanInput() if starts_over else self._reader.found(ctx)),
+            before=None if starts_over else self._reader.state(ctx),
+            keeps_column=True,  # the content of its rows died with its driver
+            is_read_whole=ON_PUBLISHED not in entry.facts,
+        )
+
     def _schemas_before(self, adopted: Run) -> dict[str, bytes]:
         """Return the schemas that a taken-over run goes on with: those with which it read died with its driver."""
         goes_on = [ctx for ctx, entry in adopted.plans.items() if not entry.facts.get(STARTS_OVER)]
         known = {ctx: self._reader.known_schema(ctx) for ctx in goes_on}
         return {ctx: schema.encode() for ctx, schema in known.items() if schema is not None}
-
-    def _commit_adopted(self, adopted: Run) -> None:
-        """Commit and publish a run that was taken over, as it was planned; then go on under the next fence."""
-        plans = {ctx: kind_of(p.kind).decode(self._store.blobs.get(p.body)) for ctx, p in adopted.plans.items()}
-        moved: dict[str, Position] = {}
-        contexts = dict(self._holding.base.contexts)
-        for ctx, plan in plans.items():
-            entry = adopted.plans[ctx]
-            found = PlanInput() if entry.facts.get(STARTS_OVER) else self._reader.found(ctx)
-            position = kind_of(entry.kind).advance(plan, found)
-            if ON_PUBLISHED in entry.facts:
-                self._kept[ctx] = "its driver has died, and with it what was read"
-            if position is not None:
-                moved[ctx] = position
-                state = ContextState(entry.kind, entry.fingerprint, self._holding.key)
-                before = None if entry.facts.get(STARTS_OVER) else self._reader.state(ctx)
-                # The content of its rows is unknown by now: the watermark of a column stays where it was.
-                column = None if before is None else before.watermark_column
-                greatest = None if column is None else Greatest(column)
-                contexts[ctx] = state_after(state, with_order(entry.kind, position), before, greatest)
-        if adopted.job_state is not None:
-            self._states.restore(self._store.blobs.get(adopted.job_state.values))
-        commit = Commit(
-            positions={**self._store_positions(moved), **self._state_into(contexts)},
-            contexts=contexts,
-            outputs=adopted.outputs,
-            edges=edges_of(self.job, plans, self._holding.base.contexts),
-            schemas=self._payloads(self._schemas_before(adopted)),
-            metrics={**self._metrics(plans), **self._states.facts()},
-            is_empty=increment_of(plans, state_changed=self._states.has_changed).is_empty(
-                publishes=_publishes(adopted.outputs)
-            ),
-            is_last=False,
-        )
-        run = replace(self._store.commit(self._holding, commit), fences=adopted.fences)  # under which it has staged
-        for ctx in plans.keys() & contexts.keys():
-            log_committed(log, self.job, ctx, self._holding.run_number, contexts[ctx])
-        publish_run(self._store, self._holding, run, self._machine, self._sinks)
-        self._kept.clear()
-        self._hold(self._mark_and_take(run))
 
     # ---- abort
 
@@ -842,11 +826,6 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         self._check_expectations()
 
 
-def _publishes(outputs: Mapping[str, OutputEntry]) -> bool:
-    """Whether any output becomes visible; what a sink that commits by itself was given already is."""
-    return any(entry.publish is not None or not entry.is_staged for entry in outputs.values())
-
-
 def check_staged(job: str, placed: Collection[str], staged: Collection[str], done: str) -> None:
     """Make sure that each placed output was written; `done` is what else the run would be: "committed".
 
@@ -870,28 +849,3 @@ def check_read(job: str, failed: Mapping[str, str], done: str) -> None:
             f"job {job!r}: {told}. "
             f"Nothing was {done}: what was planned would count as read. Let the error end the run, and mend it."
         )
-
-
-def is_over_bound(plans: Mapping[str, Plan]) -> bool:
-    """Whether a bound has left something of these sources to the next run."""
-    return any(plan.has_more for plan in plans.values())
-
-
-def edges_of(job: str, plans: Mapping[str, Plan], base: Mapping[str, ContextState]) -> dict[str, Edge]:
-    """Return what `job` will have consumed of each upstream job that this run read, as seen at plan.
-
-    Contexts of the same upstream that this run did not read (`base`) stay where they are; the edge is at the lowest.
-    """
-    edges: dict[str, Edge] = {}
-    for ctx, plan in plans.items():
-        window = plan.edge
-        if window is None:
-            continue
-        other = edges.get(window.job)
-        contexts = dict(other.contexts) if other else resting_contexts(window.job, base)
-        contexts[ctx] = window.until
-        # Two contexts of one upstream may have been planned across a rewind: the older view is the safe one.
-        epoch = min(window.epoch, other.epoch) if other else window.epoch
-        changes = min(window.changes, other.changes) if other else window.changes
-        edges[window.job] = Edge(job, min(contexts.values()), epoch, changes, contexts)
-    return edges
