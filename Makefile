@@ -58,12 +58,12 @@ down: setup ## Stop what `make up` started
 	@$(BIN)/python -m demo down
 
 .PHONY: test
-test: page browser ## Run the tests; TESTS=tests/unit for some of them, WORKERS=2 processes
+test: page browser ## Run the tests; TESTS=tests/core for some of them, WORKERS=2 processes
 	@mkdir -p $(BUILD)
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --durations 10 --junit-xml $(BUILD)/junit$(VENV:.venv%=%).xml $(TESTS)
 
 # Most of the rest knows no Airflow.
-floor matrix: TESTS := tests/airflow tests/plugin tests/unit/test_cli.py
+floor matrix: TESTS := tests/airflow tests/plugin tests/cli/test_cli.py
 
 .PHONY: floor
 floor: ## Run the Airflow tests with the oldest Airflow supported, in .venv-floor

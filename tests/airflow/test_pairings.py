@@ -29,6 +29,7 @@ from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.airflow.conftest import World, connect
+from tests.airflow.operators.test_operator import HAS_DURABLE, JOB, begin, context, operator, play
 from tests.airflow.pairings import (
     PAGE,
     PAIRINGS,
@@ -44,7 +45,6 @@ from tests.airflow.pairings_airflow import Flow, execution_api
 from tests.airflow.pairings_driver import ON_REWIND_VARIABLE
 from tests.airflow.pairings_scene import DRIVER, Scene
 from tests.airflow.pairings_worker import PROJECT, WorkerHost, worker_host
-from tests.airflow.test_operator import HAS_DURABLE, JOB, begin, context, operator, play
 from tests.chaos.real.order import Gate, Held, open_gate
 from tests.chaos.real.scene import IS_FULL
 from tests.lifecycle.shop import Shop

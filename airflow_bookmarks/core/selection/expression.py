@@ -30,7 +30,7 @@ MOST_STEPS = 2**25
 
 _LONGEST_EVER = 8192
 _MOST_SIGNS = 256
-# Python's own reading of an expression. It is private there: tests/unit/test_expression.py holds what is relied on.
+# Python's own reading of an expression. It is private there; a test of this module holds what is relied on.
 _parser: Any = importlib.import_module("re._parser")
 _op: Any = importlib.import_module("re._constants")
 
