@@ -118,12 +118,13 @@ class AllHeads:
                 self._store, self._heads = store, {}
             is_first = not self._heads
             missing = [job for job in jobs if job not in self._heads]
-            found = store.heads_or_damage(missing)
-            self._heads |= {job: found.get(job) for job in missing}
-            if missing and is_first:
-                now = self._monotonic()
-                kept_s = max(_HEADS_KEPT_S, _KEPT_PER_READING * (now - began))
-                self._until = now + min(kept_s, _HEADS_KEPT_AT_MOST_S)
+            if missing:
+                found = store.heads_or_damage(missing)
+                self._heads |= {job: found.get(job) for job in missing}
+                if is_first:
+                    now = self._monotonic()
+                    kept_s = max(_HEADS_KEPT_S, _KEPT_PER_READING * (now - began))
+                    self._until = now + min(kept_s, _HEADS_KEPT_AT_MOST_S)
             return {job: head for job in jobs if (head := self._heads[job]) is not None}
 
     def index_of(self, store: BookmarkStore) -> tuple[Mapping[str, Attributes], Mapping[str, BookmarkError]]:
