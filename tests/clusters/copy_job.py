@@ -1,7 +1,7 @@
 """The script that these tests submit: it copies the lines of new files, and says where it runs and what it has there.
 
-It runs where nothing of this project is but what the operator ships, so it imports nothing of the tests. Its one
-argument is JSON with the fields of `tests.clusters.scene.Order`.
+It runs where nothing of this project is but what the operator ships, so it imports nothing of the tests, nor of
+`airflow_bookmarks.testing`. Its one argument is JSON with the fields of `tests.clusters.scene.Order`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.environment import runs_in
 from airflow_bookmarks.spark import BookmarkedJob
-from airflow_bookmarks.testing.kill import killed_at
 
 
 def main(order: dict[str, Any]) -> None:
@@ -72,16 +71,15 @@ def pass_gate(port: int) -> None:
 
 def dying(order: dict[str, Any]) -> AbstractContextManager[None]:
     """Have the job of the block die at the point of the order, if it names one."""
-    if order["takes_its_container_along"]:
-        return runs_in(lambda _: RunEnvironment(at=lambda point: die_with_the_container(point, order["fault"])))
-    return killed_at(order["fault"])
 
-
-def die_with_the_container(point: Failpoint, fault: str) -> None:
-    """Kill first the JVM that started this process and then the process, as a lost machine does."""
-    if point == fault:
-        os.kill(os.getppid(), signal.SIGKILL)
+    def die(point: Failpoint) -> None:
+        if point != order["fault"]:
+            return
+        if order["takes_its_container_along"]:  # first the JVM that started this process, as a lost machine does
+            os.kill(os.getppid(), signal.SIGKILL)
         os.kill(os.getpid(), signal.SIGKILL)
+
+    return runs_in(lambda _: RunEnvironment(at=die))
 
 
 if __name__ == "__main__":
