@@ -327,5 +327,5 @@ def test_two_jobs_in_one_process_reach_an_endpoint_each(lake: Lake, aws_session:
             here.write(lines, "out").text(lake.path("copy"))
             far.write(far_lines, "out").text(f"s3a://{OTHER_BUCKET}/copy")
 
-        found = there.list_objects_v2(Bucket=OTHER_BUCKET, Prefix="copy/part-").get("Contents", [])
+        found = there.list_objects_v2(Bucket=OTHER_BUCKET, Prefix="copy/run-").get("Contents", [])
         assert (len(lake.keys("copy")), len(found)) == (1, 1)
