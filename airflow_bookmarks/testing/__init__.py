@@ -9,7 +9,6 @@
     files               arrivals of files: new, late, tied, overwritten, of another schema, empty, corrupt, vanishing
     crash               a driver that dies at a point of the protocol
     driver              the store as one such driver has it
-    kill                kills the process of a driver, where a test gave it one of its own
     source_conformance  the tests that a kind of source of your own inherits
     sink_conformance    the same for a kind of sink of your own
 

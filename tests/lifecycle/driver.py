@@ -13,7 +13,7 @@ from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.testing.kill import kill_hook
+from tests.chaos.kill import kill_hook
 from tests.lifecycle.shop import Shop
 
 

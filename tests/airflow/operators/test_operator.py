@@ -71,7 +71,7 @@ from airflow_bookmarks.core.settings import Settings
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.store.bookmark_store import open_store
-from airflow_bookmarks.testing.kill import kill_hook
+from tests.chaos.kill import kill_hook
 from tests.lifecycle.shop import Shop
 settings = Settings.from_conf(json.loads(os.environ["SHOP_CONF"]))
 caller = settings.caller("none")

@@ -17,9 +17,9 @@ from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.environment import runs_in
 from airflow_bookmarks.sources.upstream import OnRewind
 from airflow_bookmarks.spark import BookmarkedJob
-from airflow_bookmarks.testing.kill import killed_at
 from tests.chaos.chain.order import Deed, Order
 from tests.chaos.chain.stage import RAW, job, upstream
+from tests.chaos.kill import killed_at
 
 
 def main(root: Path, stage: str, dag_run: str, attempt: int, on_upstream_rewind: OnRewind) -> None:

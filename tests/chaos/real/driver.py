@@ -21,7 +21,7 @@ from airflow_bookmarks.sinks.staging import Mode, Staged, StagingRequest, collec
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.backends import dynamodb
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
-from airflow_bookmarks.testing.kill import kill_hook
+from tests.chaos.kill import kill_hook
 from tests.chaos.real.order import CTX, JOB, OUTPUT, STARTED, WAITING, CommitPath, Order
 from tests.chaos.real.rows import KIND, RowSink
 

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.spark import BookmarkedJob
-from airflow_bookmarks.testing.kill import killed_at
+from tests.chaos.kill import killed_at
 from tests.chaos.real.driver import begin, plan, say_to_file, write_rows
 from tests.chaos.real.order import CTX, JOB, OUTPUT, STARTED, CommitPath, Order
 

@@ -17,7 +17,7 @@ from airflow_bookmarks.lifecycle.protocol.finish import ExecutionOutcome, finish
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.store.table import Update, Value
-from airflow_bookmarks.testing.kill import kill_hook
+from tests.chaos.kill import kill_hook
 from tests.lifecycle.shop import Shop
 
 ROOT = Path(__file__).parents[3]
