@@ -58,7 +58,6 @@ from airflow_bookmarks.lifecycle.run.commit_builder import (
 )
 from airflow_bookmarks.lifecycle.run.expectation import Expects
 from airflow_bookmarks.lifecycle.run.other_use import OtherUse, check_alone, warn_of_readers
-from airflow_bookmarks.lifecycle.run.repetition import warn_of_repetition
 from airflow_bookmarks.lifecycle.run.replacement import Replacement
 from airflow_bookmarks.lifecycle.run.unfinished_write import TracksWrites
 from airflow_bookmarks.lifecycle.run.unknown_run import check_known_runs
@@ -75,7 +74,13 @@ from airflow_bookmarks.lifecycle.state.manifest import WritesManifests
 from airflow_bookmarks.lifecycle.state.positions import ContextReader, ReadsContexts
 from airflow_bookmarks.lifecycle.state.quarantine import log_corrupt, without_corrupt
 from airflow_bookmarks.lifecycle.state.start import OtherReaders, log_start, position_at_start, warn_renamed
-from airflow_bookmarks.lifecycle.state.summary import Summary, log_committed, log_found, log_planned
+from airflow_bookmarks.lifecycle.state.summary import (
+    Summary,
+    log_committed,
+    log_found,
+    log_planned,
+    warn_of_repetition,
+)
 from airflow_bookmarks.lifecycle.state.timing import Stopwatch
 from airflow_bookmarks.lifecycle.state.verification import OnMissing, recheck_plan
 from airflow_bookmarks.sinks.files.publish import check_publishable
@@ -538,7 +543,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         self._stopwatch.measure_since("read_write", "plan")
         with self._stopwatch.measure("commit"):
             plans = self._rechecked() if self._landing is None else self._landing
-            warn_of_repetition(self.job, plans, self._outputs)
+            warn_of_repetition(log, self.job, plans, self._outputs)
             commit = self._commit_of(plans)
             self._machine.at(Failpoint.BEFORE_COMMIT)
             run = self._store.commit(self._holding, commit)

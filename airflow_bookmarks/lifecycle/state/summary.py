@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.amount import COUNT, FILES, UNIT, Amount
 from airflow_bookmarks.core.ledger.gap import shown_gaps
+from airflow_bookmarks.core.rules.mode import Mode
 from airflow_bookmarks.core.selection.partition_time import NEWEST_PARTITION
 from airflow_bookmarks.core.text.count import READ_AGAIN, REPLACED, REPLACED_FILES, replaced_in_words
 from airflow_bookmarks.core.text.escaping import escaped
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.plan import FilePlan, Plan
-    from airflow_bookmarks.core.run import ContextState, Run
+    from airflow_bookmarks.core.run import ContextState, OutputEntry, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,4 +213,25 @@ def log_committed(log: logging.Logger, job: str, ctx: str, number: int, state: C
         moved,
         state.run.number,
         escaped(str(state.watermark)),
+    )
+
+
+def warn_of_repetition(
+    log: logging.Logger, job: str, plans: Mapping[str, Plan], outputs: Mapping[str, OutputEntry]
+) -> None:
+    """Warn where files are read again and an output appends: the rows of the first reading stay beside the new ones.
+
+    The script decides which output a context goes into, so each output that appends is named.
+    """
+    again = {ctx: count for ctx, plan in plans.items() if (count := plan.read_again)}
+    appended = sorted(name for name, entry in outputs.items() if entry.facts.get("mode") == Mode.APPEND)
+    if not again or not appended:
+        return
+    told = ", ".join(f"{count} of context {ctx!r}" for ctx, count in sorted(again.items()))
+    log.warning(
+        "bookmark %s: files that were read before are read again (%s), and output %s appends: rows of the former "
+        "reading stay there beside the new ones. Overwrite partitions under reread='partition' to replace them",
+        job,
+        told,
+        ", ".join(map(repr, appended)),
     )
