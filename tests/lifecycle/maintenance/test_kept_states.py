@@ -23,7 +23,7 @@ from airflow_bookmarks.sinks.staging import Mode
 from tests.lifecycle.kept_state import WHY, restore
 from tests.lifecycle.shop import Shop, unsound
 
-STATES = sorted((Path(__file__).parent / "states").glob("*.json"))
+STATES = sorted((Path(__file__).parents[1] / "states").glob("*.json"))
 JOBS = ["copy", "died", "overwriting", "report", "reset", "rewound", "set", "stateful"]
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a kept state lies below /proc/self/cwd")
