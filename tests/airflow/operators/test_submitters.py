@@ -141,7 +141,7 @@ class SubmitterPromises(Submitter):
         self, remote: World, service_at_work: Service
     ) -> None:
         remote.shop.put("a.txt", "a1", "a2")
-        script = DRIVER.format(root=str(remote.folder), commits=True, code=0)
+        script = DRIVER.format(root=str(remote.folder), commits=True, code=0, fault="")
         service_at_work.driver = stand_in.process(script)
 
         summary = self.task(remote, USER).execute(told())
@@ -353,7 +353,9 @@ class SubmitterPromises(Submitter):
     def test_templates_are_rendered_and_the_task_succeeds_in_a_dag(
         self, remote: World, service_at_work: Service, player: Player
     ) -> None:
-        service_at_work.driver = stand_in.process(DRIVER.format(root=str(remote.folder), commits=True, code=0))
+        service_at_work.driver = stand_in.process(
+            DRIVER.format(root=str(remote.folder), commits=True, code=0, fault="")
+        )
         with DAG("shop", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC), params={"job": "orders"}) as dag:
             self.task(remote, {"spark.y": "{{ params.job }}"}, bookmark_job="{{ params.job }}")
 
@@ -416,7 +418,9 @@ class TestLivy(SubmitterPromises):
     ) -> None:
         remote.shop.put("a.txt", "a")
         service_at_work.patience = 1
-        service_at_work.driver = stand_in.process(DRIVER.format(root=str(remote.folder), commits=True, code=0))
+        service_at_work.driver = stand_in.process(
+            DRIVER.format(root=str(remote.folder), commits=True, code=0, fault="")
+        )
         with DAG("shop", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
             self.task(remote, deferrable=True)
 
