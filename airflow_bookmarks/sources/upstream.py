@@ -500,13 +500,10 @@ class UpstreamSource:
         window = plan.edge
         if window is None or not window.runs:
             return None
-        now = {
-            run.key.number: run.revision
-            for run in self._store.runs(self._upstream, after=window.after, until=window.until)
-            if run.state is RunState.PUBLISHED
-        }
-        for number, revision in window.runs:
-            if now.get(number) != revision:
+        planned = dict(window.runs)  # one that was collected since can't be compared: its files are looked at
+        for run in self._store.runs(self._upstream, after=window.after, until=window.until):
+            number, is_published = run.key.number, run.state is RunState.PUBLISHED
+            if run.state.is_committed and number in planned and (run.revision != planned[number] or not is_published):
                 return f"run {number} of upstream {self._upstream!r} was replayed"
         return None
 

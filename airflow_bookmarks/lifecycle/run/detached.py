@@ -288,7 +288,13 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
             )
         plan: FilePlan = kind.union(plans)
         log.info("bookmark %s, context %s: pause reads again what runs %s read", self._job, ctx, runs)
-        gone = source.recheck(plan).missing
+        found = source.recheck(plan)
+        if found.moved is not None:
+            raise SourceChangedError(
+                f"job {self._job!r}, context {ctx!r}: {found.moved} since runs {runs} read it. Nothing was read or "
+                "changed. What they read then is no longer there: choose a window of runs that read its present output."
+            )
+        gone = found.missing
         if gone and on_missing == "error":
             raise SourceChangedError(
                 f"job {self._job!r}, context {ctx!r}: {gone_in_words(plan, gone)} that runs {runs} read have another "

@@ -191,14 +191,18 @@ class ReplayRun(ActiveRun):
             )
 
     def _check_unchanged(self, ctx: str, source: Source, plan: FilePlan) -> None:
-        missing = source.recheck(plan).missing
-        if missing:
-            raise SourceChangedError(
-                f"job {self.job!r}, context {ctx!r}: {gone_in_words(plan, missing)} that run {self.run_number} "
-                f"read have changed or are gone, the first: {missing[0]!r}. A replay reads exactly what the run read, "
-                "so it can't be done. Nothing was changed. Rewind the job to before that run instead: it then reads "
-                "what is there."
-            )
+        found = source.recheck(plan)
+        if found.moved is not None:
+            why = f"{found.moved} since run {self.run_number} read it"
+        elif found.missing:
+            gone = gone_in_words(plan, found.missing)
+            why = f"{gone} that run {self.run_number} read have changed or are gone, the first: {found.missing[0]!r}"
+        else:
+            return
+        raise SourceChangedError(
+            f"job {self.job!r}, context {ctx!r}: {why}. A replay reads exactly what the run read, so it can't be done. "
+            "Nothing was changed. Rewind the job to before that run instead: it then reads what is there."
+        )
 
     @guarded
     def place(self, output: str, place: StagingRequest) -> str:

@@ -523,6 +523,57 @@ def test_replay_while_the_consumer_reads_stops_it(shop: Shop) -> None:
     assert sorted(consume(shop)) == ["a1", "a2", "b1"]
 
 
+def test_consumer_cannot_be_replayed_over_an_upstream_that_was_replayed(shop: Shop) -> None:
+    two_runs(shop)
+    consume(shop)
+    replay(shop, 2)
+
+    run = begin_replay(shop, 1, job="report")
+    with pytest.raises(SourceChangedError, match=r"run 2 of upstream 'copy' was replayed since run 1 read it.*exactly"):
+        shop.copy(run, upstream="copy")
+    run.abort("told")
+    assert shop.target_lines("report") == Counter(["a1", "a2", "b1"])
+    assert shop.store.head("report").changes == 0
+
+
+def test_upstream_that_is_replayed_under_the_replay_of_its_consumer_stops_that(shop: Shop) -> None:
+    two_runs(shop)
+    consume(shop)
+    run = begin_replay(shop, 1, job="report")
+    shop.copy(run, upstream="copy", between=lambda: replay(shop, 2))
+
+    with pytest.raises(SourceChangedError, match="was replayed since run 1 read it"):
+        run.commit()
+    run.abort("torn")
+    assert shop.store.head("report").changes == 0
+
+
+def test_consumer_can_be_replayed_after_the_runs_that_it_has_read_were_collected(shop: Shop) -> None:
+    two_runs(shop)
+    consume(shop)
+    later = utc_now() + timedelta(days=100)
+    shop.put("c.txt", "c1")
+    shop.run()
+    consume(shop)
+    collect(shop.store, jobs=["copy"], clock=lambda: later)
+    assert shop.store.committed_run("copy", 1) is None
+
+    run = begin_replay(shop, 1, job="report")
+    assert sorted(shop.copy(run, upstream="copy")) == ["a1", "a2", "b1"]
+    run.commit()
+
+
+def test_pause_window_over_an_upstream_that_was_replayed_says_so_before_it_reads(shop: Shop) -> None:
+    two_runs(shop)
+    consume(shop)
+    replay(shop, 1)
+
+    side = shop.side("report", "pause", "0", "1")
+    with pytest.raises(SourceChangedError, match=r"run 1 of upstream 'copy' was replayed since runs \[1\] read it"):
+        shop.copy(side, upstream="copy")
+    side.abort("told")
+
+
 def test_consumer_stops_before_a_run_whose_replay_is_due(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     two_runs(shop)
     _leave_replay_due(shop, 1, monkeypatch)
