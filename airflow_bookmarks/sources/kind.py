@@ -7,10 +7,10 @@ where they lead, and builds the source again from what a run has recorded.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.sources.source import PlanInput
+from airflow_bookmarks.sources.source import P, PlanInput
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sources.source import Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
-
-P = TypeVar("P")
 
 
 class SourceKind(ABC, Generic[P]):
@@ -81,7 +79,7 @@ class SourceKind(ABC, Generic[P]):
         """
         return PlanInput(start=start)
 
-    def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> Source:
+    def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> Source[P]:
         """Return the source that a run of `job` planned from, according to its plan, so that it can be planned without
         the script.
 

@@ -119,7 +119,7 @@ def files_in(name: str, body: bytes) -> Listing | None:
     return None if kind is None else kind.files_of(kind.decode(body))
 
 
-def recorded_source(store: BookmarkStore, job: str, entry: PlanEntry) -> Source:
+def recorded_source(store: BookmarkStore, job: str, entry: PlanEntry) -> Source[Any]:
     """Return the source that a run of `job` planned from, according to its plan, to plan it again without the script.
 
     Raises:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.rules.shard import VirtualShard
+    from airflow_bookmarks.core.run import SourceRef
     from airflow_bookmarks.sources.source import PlanInput, Recheck
     from airflow_bookmarks.sources.upstream import UpstreamSource
 
@@ -28,9 +29,9 @@ class ShardedUpstream:
         self._source, self._shard = source, shard
         self.kind, self.format = source.kind, source.format
 
-    def fingerprint(self) -> str:
+    def ref(self) -> SourceRef:
         """Return that of the upstream: each shard follows its runs, and all by the same rule."""
-        return self._source.fingerprint()
+        return self._source.ref()
 
     def plan(self, found: PlanInput) -> FilePlan:
         """Plan the whole window, and keep the files of this shard; the others are counted."""

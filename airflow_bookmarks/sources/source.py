@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from airflow_bookmarks.core.rules.start import BEGINNING, Start
 
@@ -12,8 +12,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from airflow_bookmarks.core.ledger.file_ledger import Load
-    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.core.position import Position
+    from airflow_bookmarks.core.run import SourceRef
+
+
+P = TypeVar("P", bound="Plan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +69,30 @@ class Recheck:
 OnSourceChange = Literal["error", "reset", "keep"]
 
 
-class Source(Protocol):
-    """What is new in one place. `plan` fixes a window; `advance` says where it leads. Neither needs Spark.
+class Source(Protocol[P]):
+    """What is new in one place, as plans of type `P`: each kind has its own.
 
-    `format` is what its files are read as; None where the script does not say.
+    `plan` fixes a window; `advance` says where it leads. Neither needs Spark.
     """
 
-    kind: str
-    format: str | None
-
-    def fingerprint(self) -> str:
-        """Return what tells this source from another under the same context: kind and place, readable, no secret."""
+    @property
+    def kind(self) -> str:
+        """The name of its kind."""
         ...
 
-    def plan(self, found: PlanInput) -> FilePlan:
+    @property
+    def format(self) -> str | None:
+        """What its files are read as; None where the script does not say, or what it reads is no files."""
+        ...
+
+    def ref(self) -> SourceRef:
+        """Return what tells this source from another under the same context: kind and name, readable, no secret.
+
+        Its text is stored with the context, and with each plan.
+        """
+        ...
+
+    def plan(self, found: PlanInput) -> P:
         """Fix what a run will read.
 
         Raises:
@@ -86,10 +100,10 @@ class Source(Protocol):
         """
         ...
 
-    def advance(self, plan: FilePlan) -> Position | None:
+    def advance(self, plan: P) -> Position | None:
         """Return the position after `plan` (of the last `plan` call, or less of it); None if it does not move."""
         ...
 
-    def recheck(self, plan: FilePlan) -> Recheck:
+    def recheck(self, plan: P) -> Recheck:
         """Look at the planned input again, before the commit."""
         ...

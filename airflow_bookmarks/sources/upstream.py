@@ -133,9 +133,9 @@ class UpstreamSource:
         self._before: UpstreamPosition | None = None
         self.last_published: int | None = None  # the last run there is to read, found by `plan`
 
-    def fingerprint(self) -> str:
-        """Return the kind and the job; the position itself names the output."""
-        return str(SourceRef(self.kind, self._upstream))
+    def ref(self) -> SourceRef:
+        """Return the job; the position itself names the output."""
+        return SourceRef(self.kind, self._upstream)
 
     def plan(self, found: PlanInput) -> UpstreamPlan:
         """Select the published runs above the position; see `Source.plan`."""
@@ -317,9 +317,7 @@ class UpstreamSource:
 
     def _check_output(self, before: UpstreamPosition, output: str) -> None:
         if before.run_number > 0 and before.output not in ("", output):
-            raise SourceSwitchedError(
-                self._consumer, "", f"{self.fingerprint()}:{before.output}", f"{self.fingerprint()}:{output}"
-            )
+            raise SourceSwitchedError(self._consumer, "", f"{self.ref()}:{before.output}", f"{self.ref()}:{output}")
 
     def _cut(self, selected: _Selected, output: str) -> tuple[_Selected, list[_Written], int]:
         """Keep the runs before the first one with another layout; return also how many files are left over."""

@@ -63,7 +63,7 @@ class UpstreamKind(SourceKind[FilePlan]):
         position = _position_at(store, self.upstream_of(source), start)
         return PlanInput() if position is None else PlanInput(position.encode())
 
-    def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> Source:
+    def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> Source[FilePlan]:
         """Return the source of the recorded job and output; see `SourceKind.source_of`."""
         window = entry.facts["upstream"]
         return UpstreamSource(store, job, window["job"], output=window["output"] or None)

@@ -501,7 +501,7 @@ class BookmarkedReader(ByFormat):
 
     def _of_upstream(
         self, job: str, output: str | None, until: int | str | Mapping[str, Any] | None
-    ) -> tuple[UpstreamSource, Source]:
+    ) -> tuple[UpstreamSource, Source[FilePlan]]:
         """Return what `job` publishes, and the part of it that this run reads."""
         store, shard, key = self._job.store, self._share.shard, key_of(self._job.store, job)
         own = None if shard is None else upstream_of_shard(store, key, shard.number)
@@ -531,7 +531,7 @@ class BookmarkedReader(ByFormat):
             raise self._refused(f"shard_by={shard.by!r} of upstream {job!r}: what it published is shared out by path")
         return source, ShardedUpstream(source, shard)
 
-    def _plan_upstream(self, job: str, source: Source) -> FilePlan:
+    def _plan_upstream(self, job: str, source: Source[FilePlan]) -> FilePlan:
         try:
             return self._job.active_run.plan(
                 self._ctx,

@@ -139,10 +139,11 @@ class SourceConformance(ABC):
         facts = self._planned().facts()
         _check("the facts, read back from JSON", json.loads(json.dumps(facts)), facts)
 
-    def test_source_is_of_its_kind_and_has_one_fingerprint(self) -> None:
+    def test_source_is_of_its_kind_and_has_one_name(self) -> None:
         one, other = self.source(), self.source()
         _check("the kind of the source", one.kind, self.kind().name)
-        _check("the fingerprint of the same source made again", one.fingerprint(), other.fingerprint())
+        _check("the reference of the same source made again", one.ref(), other.ref())
+        _check("the kind in it", one.ref().kind, self.kind().name)
 
     # ---- where it leads
 

@@ -7,16 +7,16 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from airflow_bookmarks.core.amount import Amount
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
 from airflow_bookmarks.core.order import NUMBER
 from airflow_bookmarks.core.position import Position
-from airflow_bookmarks.core.run import PlanEntry
+from airflow_bookmarks.core.run import PlanEntry, SourceRef
 from airflow_bookmarks.core.selection.reason import BEFORE_START
 from airflow_bookmarks.sources.kind import SourceKind
-from airflow_bookmarks.sources.source import PlanInput, Recheck, Source
+from airflow_bookmarks.sources.source import PlanInput, Recheck
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 
@@ -60,8 +60,8 @@ class KeySource:
     def __init__(self, database: str) -> None:
         self.database = database
 
-    def fingerprint(self) -> str:
-        return f"{self.kind}:{self.database}"
+    def ref(self) -> SourceRef:
+        return SourceRef(self.kind, self.database)
 
     def plan(self, found: PlanInput) -> KeyPlan:
         if found.start.time is not None:
@@ -105,8 +105,8 @@ class KeyKind(SourceKind[KeyPlan]):
             return KeyPlan("", 0, 0, 0)
         return KeyPlan(plans[-1].database, plans[0].after, plans[-1].until, sum(plan.count for plan in plans))
 
-    def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> Source:
-        return cast("Source", KeySource(self.decode(store.blobs.get(entry.body)).database))
+    def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> KeySource:
+        return KeySource(self.decode(store.blobs.get(entry.body)).database)
 
     def seek(self, store: object, found: PlanInput, plan: KeyPlan, value: str) -> Position:
         if not value.isdigit():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,7 @@ NAME_KINDS: frozenset[str] = frozenset(
 )
 
 
-class Counts(SourceKind[int]):
+class Counts(SourceKind[Any]):
     """A kind that can do no more than it has to."""
 
     name = "counts"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from airflow_bookmarks.core.job import RunIdentity, airflow_run_id
 from airflow_bookmarks.core.option import Choice
@@ -47,7 +48,7 @@ _ROW_BYTES = 120
 _LONG_LEASE = timedelta(days=2)
 _AT_ONCE = 25  # jobs of four items each fit into one transaction
 
-Reads = Mapping[str, Source]
+Reads = Mapping[str, Source[Any]]
 
 
 class _UnreachableError(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.ledger.segment import bare_name
@@ -63,7 +63,7 @@ def turn_relocate(
             "script moved_from= instead."
         )
     before = recorded_source(store, job, entry)
-    if not isinstance(before, FileSource) or before.fingerprint() != state.fingerprint:
+    if not isinstance(before, FileSource) or str(before.ref()) != state.fingerprint:
         raise OptionError(
             f"job {job!r}, context {ctx!r}: its last run does not say how it is read ({state.fingerprint!r}). Nothing "
             "was changed. Give the script moved_from= instead."
@@ -73,13 +73,13 @@ def turn_relocate(
     after = recorded_source(store, job, moved_entry(entry, ((old, new),)))
     moved = [now for was in before.folders if (now := moved_path(was, ((old, new),))) != was]
     relocation = relocated(reader.found(ctx), moved, old, new, lambda: _sizes(store, job, head, ctx), unverified)
-    state = replace(state, fingerprint=after.fingerprint(), moves=(*state.moves, (old, new)))
+    state = replace(state, fingerprint=str(after.ref()), moves=(*state.moves, (old, new)))
     told: Attributes = {**event, "ctx": ctx, "moved": dict(relocation.facts)}
     return turn_set(store, job, head, ctx, state, relocation.position, told, kind="relocate")
 
 
 def found_moved(
-    store: BookmarkStore, job: str, reader: ContextReader, ctx: str, source: Source, moved_from: str | None
+    store: BookmarkStore, job: str, reader: ContextReader, ctx: str, source: Source[Any], moved_from: str | None
 ) -> PlanInput | None:
     """Return what to plan a source from whose files lay below `moved_from` when they were read.
 
@@ -90,7 +90,7 @@ def found_moved(
         OptionError: the context read no files there, or files can't be compared. SourceError: it can't be listed.
     """
     state = reader.state(ctx)
-    if moved_from is None or state is None or state.fingerprint == source.fingerprint():
+    if moved_from is None or state is None or state.fingerprint == str(source.ref()):
         return None
     if not isinstance(source, FileSource):
         raise OptionError(
@@ -103,7 +103,7 @@ def found_moved(
         raise switched_format(job, ctx, source, found.facts)
     _check_whole(job, ctx, source)
     old = open_filesystem(moved_from).canonical(moved_from)
-    before = reader.stored_plan(ctx).roots
+    before: tuple[str, ...] = reader.stored_plan(ctx).roots
     check_moved(job, ctx, before, old, "")
     new = _new_root(job, ctx, before, source.folders, old)
     moved = [root for root in source.folders if root not in before]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import SourceSwitchedError
 from airflow_bookmarks.lifecycle.state.positions import is_of_another_format, switched_format
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 def window_entries(
-    job: str, ctx: str, source: Source, runs: Sequence[Run], contexts: Collection[str]
+    job: str, ctx: str, source: Source[Any], runs: Sequence[Run], contexts: Collection[str]
 ) -> list[PlanEntry]:
     """Return the plans that runs stored for a context, oldest first.
 
@@ -34,7 +34,7 @@ def window_entries(
     found = [entry for run in runs if (entry := _entry_of(run, ctx, source, contexts)) is not None]
     for entry in found:
         if entry.kind != source.kind:
-            raise SourceSwitchedError(job, ctx, entry.fingerprint, source.fingerprint())
+            raise SourceSwitchedError(job, ctx, entry.fingerprint, str(source.ref()))
         if is_of_another_format(source, entry.facts):
             raise switched_format(job, ctx, source, entry.facts)
     others = sorted({name for run in runs for name in run.plans})
@@ -51,9 +51,9 @@ def window_entries(
     return found
 
 
-def _entry_of(run: Run, ctx: str, source: Source, contexts: Collection[str]) -> PlanEntry | None:
+def _entry_of(run: Run, ctx: str, source: Source[Any], contexts: Collection[str]) -> PlanEntry | None:
     if ctx in run.plans:
         return run.plans[ctx]
-    same = source.kind, source.fingerprint()
+    same = source.kind, str(source.ref())
     former = [e for name, e in run.plans.items() if name not in contexts and (e.kind, e.fingerprint) == same]
     return former[0] if len(former) == 1 else None

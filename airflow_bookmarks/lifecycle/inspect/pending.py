@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.core.run import PlanEntry, Run, RunKey
     from airflow_bookmarks.sources.source import OnSourceChange
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -51,7 +52,7 @@ class PendingContext:
     ctx: str
     kind: str
     source: str
-    plan: FilePlan | None = None
+    plan: Plan | None = None
     unknown: str | None = None
     rows: int | None = None
     up_to_script: str | None = None
@@ -320,7 +321,7 @@ def _context(
     return PendingContext(ctx, entry.kind, entry.fingerprint, plan, rows=rows, up_to_script=choice)
 
 
-def up_to_script(plan: FilePlan, entry: PlanEntry) -> str | None:
+def up_to_script(plan: Plan, entry: PlanEntry) -> str | None:
     """Describe what a plan leaves out because of the script's last options; None if nothing.
 
     What the script says today may let that in: patterns and filters are made from the day. Partitions that are too old
@@ -349,7 +350,7 @@ def recorded_on_change(entry: PlanEntry) -> OnSourceChange:
     return "error" if entry.facts.get(STARTS_FROM) is None else "reset"
 
 
-def _rows(store: BookmarkStore, plan: FilePlan) -> int | None:
+def _rows(store: BookmarkStore, plan: Plan) -> int | None:
     """Return how many of the rows to be read an upstream has written; None where they were not counted."""
     window = plan.edge
     if window is None or window.replaced:

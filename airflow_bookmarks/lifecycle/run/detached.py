@@ -24,7 +24,7 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job import RunIdentity, check_name
 from airflow_bookmarks.core.option import Choice, Option
-from airflow_bookmarks.core.plan import FilePlan, encode_paths
+from airflow_bookmarks.core.plan import FilePlan, Plan, encode_paths
 from airflow_bookmarks.core.rules.emptiness import WHEN_EMPTY, Increment
 from airflow_bookmarks.core.rules.start import BEGINNING, Start
 from airflow_bookmarks.core.rules.territory import SIDE_FOLDER, OutputBounds, StagingBounds, Territory, staging_root
@@ -50,12 +50,18 @@ from airflow_bookmarks.lifecycle.state.quarantine import log_corrupt
 from airflow_bookmarks.lifecycle.state.start import log_start
 from airflow_bookmarks.lifecycle.state.summary import Summary, log_found, log_planned
 from airflow_bookmarks.lifecycle.state.timing import Stopwatch
-from airflow_bookmarks.lifecycle.state.verification import OnMissing, gone_in_words, recheck_plan, without
+from airflow_bookmarks.lifecycle.state.verification import (
+    OnMissing,
+    gone_in_words,
+    plan_of_files,
+    recheck_plan,
+    without,
+)
 from airflow_bookmarks.sinks.files.changes import FileChanges
 from airflow_bookmarks.sinks.files.publish import Closing, delete_all, move_all
 from airflow_bookmarks.sinks.staging import published_by_runs
 from airflow_bookmarks.sources.registry import kind_of
-from airflow_bookmarks.sources.source import PlanInput, Source
+from airflow_bookmarks.sources.source import P, PlanInput, Source
 from airflow_bookmarks.sources.upstream import RewindWanted
 from airflow_bookmarks.sources.way_back import way_back
 from airflow_bookmarks.store.codec.item import payload_value
@@ -127,7 +133,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
         self._goes_on = False
         self._batch = 1
         self._found: dict[str, PlanInput] = {}
-        self._sources: dict[str, tuple[Source, FilePlan, OnMissing]] = {}
+        self._sources: dict[str, tuple[Source[Any], Any, OnMissing]] = {}
         self._rows: dict[str, int | None] = {}
         self._greatest: dict[str, Greatest] = {}
         self._places: dict[str, tuple[StagingRequest, str]] = {}
@@ -229,12 +235,12 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
     def plan(
         self,
         ctx: str,
-        source: Source,
+        source: Source[P],
         *,
         on_missing: OnMissing = "error",
         on_source_change: OnSourceChange = "error",
         moved_from: str | None = None,
-    ) -> FilePlan:
+    ) -> P:
         """Fix what this run reads: what is new (pause), what earlier runs read (pause with a window), all (disable).
 
         Raises:
@@ -256,7 +262,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
         log_planned(log, self._job, ctx, plan)
         return plan
 
-    def _new_plan(self, ctx: str, source: Source, on_change: OnSourceChange, moved_from: str | None) -> FilePlan:
+    def _new_plan(self, ctx: str, source: Source[P], on_change: OnSourceChange, moved_from: str | None) -> P:
         is_blind = self.option is Option.DISABLE
         walked = None if self._walk is None else self._walk.found.get(ctx)
         moved = None if is_blind else found_moved(self._store, self._job, self._reader, ctx, source, moved_from)
@@ -275,7 +281,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
             way = way_back(self._store, self._job, wanted.upstream, wanted.target)
             raise UpstreamRewoundError(self._job, wanted.upstream, consumed, wanted.target, way) from wanted
 
-    def _window_plan(self, ctx: str, source: Source, on_missing: OnMissing) -> FilePlan:
+    def _window_plan(self, ctx: str, source: Source[P], on_missing: OnMissing) -> P:
         stored = window_entries(self._job, ctx, source, self._window or (), self._head.contexts)
         kind = kind_of(source.kind)
         plans = [kind.decode(self._store.blobs.get(entry.body)) for entry in stored]
@@ -286,7 +292,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
                 f"job {self._job!r}, context {ctx!r}: what runs {runs} read can't be read again: {why_not}. Nothing "
                 "was read or changed."
             )
-        plan: FilePlan = kind.union(plans)
+        plan: P = kind.union(plans)
         log.info("bookmark %s, context %s: pause reads again what runs %s read", self._job, ctx, runs)
         found = source.recheck(plan)
         if found.moved is not None:
@@ -308,7 +314,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
     def quarantine(self, ctx: str, corrupt: Mapping[str, str]) -> FilePlan:
         """Leave files that can't be parsed out of what this run reads, and record nothing of it."""
         source, plan, on_missing = self._sources[ctx]
-        plan = without(plan, corrupt, QUARANTINED)
+        plan = without(plan_of_files(self._job, ctx, plan, "quarantine"), corrupt, QUARANTINED)
         self._write_manifest(ctx, plan)
         self._sources[ctx] = (source, plan, on_missing)
         log_corrupt(self._job, ctx, corrupt, is_kept=False)
@@ -338,7 +344,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
         return None if found is None or found.position is None else self.known_schema(ctx)
 
     @guarded
-    def start_over(self, ctx: str) -> FilePlan:
+    def start_over(self, ctx: str) -> Any:
         """Plan a context again, from its beginning."""
         self._check_running(f"read {ctx!r} from the beginning")
         source, _, on_missing = self._sources[ctx]
@@ -425,7 +431,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
             seconds=self._stopwatch.seconds(),
         )
 
-    def _facts_of(self, plans: Mapping[str, FilePlan]) -> dict[str, dict[str, Any]]:
+    def _facts_of(self, plans: Mapping[str, Plan]) -> dict[str, dict[str, Any]]:
         contexts = {ctx: {**plan.facts(), "rows": self._rows.get(ctx)} for ctx, plan in plans.items()}
         for ctx, found in self._greatest.items():
             contexts[ctx] |= {"watermark_column": found.column, "greatest": found.value}
@@ -458,7 +464,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
     def leave(self) -> None:
         """Do nothing: between two runs of a loop nothing is held."""
 
-    def _move_on(self, plans: Mapping[str, FilePlan]) -> None:
+    def _move_on(self, plans: Mapping[str, Plan]) -> None:
         if self._walk is None or self._window is not None:
             return
         self._goes_on = is_over_bound(plans)

@@ -18,7 +18,7 @@ from airflow_bookmarks.core.errors import BookmarkError, MisuseError, OptionErro
 from airflow_bookmarks.core.job import RunIdentity, check_name
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.option import Option
-from airflow_bookmarks.core.plan import FilePlan, encode_moves, encode_paths
+from airflow_bookmarks.core.plan import FilePlan, Plan, encode_moves, encode_paths
 from airflow_bookmarks.core.rules.start import BEGINNING, Start, is_first_run
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import (
@@ -82,7 +82,7 @@ from airflow_bookmarks.lifecycle.state.summary import (
     warn_of_repetition,
 )
 from airflow_bookmarks.lifecycle.state.timing import Stopwatch
-from airflow_bookmarks.lifecycle.state.verification import OnMissing, recheck_plan
+from airflow_bookmarks.lifecycle.state.verification import OnMissing, plan_of_files, recheck_plan
 from airflow_bookmarks.sinks.files.publish import check_publishable
 from airflow_bookmarks.sinks.registry import SINKS, SinkRegistry
 from airflow_bookmarks.sources.registry import kind_of
@@ -96,7 +96,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.position import Greatest, Position
     from airflow_bookmarks.core.rules.emptiness import Increment
     from airflow_bookmarks.sinks.staging import Staged, StagingRequest
-    from airflow_bookmarks.sources.source import OnSourceChange, Source
+    from airflow_bookmarks.sources.source import OnSourceChange, P, Source
 
 log = logging.getLogger(__name__)
 
@@ -105,9 +105,9 @@ log = logging.getLogger(__name__)
 class Planned:
     """What the run knows of one context that it reads."""
 
-    source: Source
+    source: Source[Any]
     found: PlanInput
-    plan: FilePlan
+    plan: Any
     on_missing: OnMissing
     schema: str | None = None
     schema_change: Mapping[str, Any] | None = None
@@ -150,7 +150,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         self._replacements: dict[str, Replacement] = {}
         self._staging: list[str] = list(holding.base.staging)
         self._entries: Mapping[str, OutputEntry] = {}
-        self._landing: Mapping[str, FilePlan] | None = None
+        self._landing: Mapping[str, Plan] | None = None
         self._has_item = False
         self._inline_bytes = 0
         self._is_over = False
@@ -263,12 +263,12 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
     def plan(
         self,
         ctx: str,
-        source: Source,
+        source: Source[P],
         *,
         on_missing: OnMissing = "error",
         on_source_change: OnSourceChange = "error",
         moved_from: str | None = None,
-    ) -> FilePlan:
+    ) -> P:
         """Fix what this run reads from one context, and store it before the first byte is read.
 
         Raises:
@@ -287,6 +287,8 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         check_part_name(self._store, self.job, "context", ctx, self._holding.base)
         with self._stopwatch.measure("plan"):
             found, plan = self._plan_source(ctx, source, on_source_change, moved_from)
+            if ctx in self._disposals:
+                plan_of_files(self.job, ctx, plan, "on_published")
             self._machine.at(Failpoint.LISTED)
             self._store_plan(ctx, source, found, plan)
             self._write_manifest(ctx, plan)
@@ -295,7 +297,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         log_planned(log, self.job, ctx, plan)
         return plan
 
-    def _check_alone(self, ctx: str, source: Source) -> None:
+    def _check_alone(self, ctx: str, source: Source[Any]) -> None:
         disposing = {name: disposal.on_published for name, disposal in self._disposals.items()}
         others = {name: context.source for name, context in self._contexts.items()}
         try:
@@ -307,7 +309,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         if ctx in disposing and is_first_run(self._holding.base):
             warn_of_readers(self._store, self.job, ctx, source)
 
-    def _store_plan(self, ctx: str, source: Source, found: PlanInput, plan: FilePlan) -> None:
+    def _store_plan(self, ctx: str, source: Source[Any], found: PlanInput, plan: Plan) -> None:
         facts = {**plan.facts(), STARTS_FROM: starts_from(self._holding.base, ctx)}
         if found.position is None:
             facts[STARTS_OVER] = True
@@ -316,7 +318,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         if found.moved is not None:
             facts[MOVED_FROM] = dict(found.moved.facts)
         body = self._payloads({ctx: plan.encode()}, PLAN_INLINE_BYTES)[ctx]
-        entry = PlanEntry(source.kind, body, facts, source.fingerprint())
+        entry = PlanEntry(source.kind, body, facts, str(source.ref()))
         self._store.plan(self._holding, ctx, entry, option=self.option.value, is_last=not self._in_batches)
         self._has_item = True
 
@@ -350,7 +352,8 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         """
         self._check_running(f"quarantine files of {ctx!r}")
         context = self._contexts[ctx]
-        plan = without_corrupt(context.plan, context.found, corrupt, self.run_number)
+        planned = plan_of_files(self.job, ctx, context.plan, "quarantine")
+        plan = without_corrupt(planned, context.found, corrupt, self.run_number)
         self._store_plan(ctx, context.source, context.found, plan)
         self._write_manifest(ctx, plan)
         context.plan = plan
@@ -367,8 +370,8 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         self._kept[ctx] = why
 
     def _plan_source(
-        self, ctx: str, source: Source, on_change: OnSourceChange, moved_from: str | None
-    ) -> tuple[PlanInput, FilePlan]:
+        self, ctx: str, source: Source[P], on_change: OnSourceChange, moved_from: str | None
+    ) -> tuple[PlanInput, P]:
         found = found_moved(self._store, self.job, self._reader, ctx, source, moved_from)
         found = self._reader.found_for(ctx, source, on_change) if found is None else found
         if is_first_run(self._holding.base):
@@ -401,7 +404,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         return None if self._contexts[ctx].found.position is None else self.known_schema(ctx)
 
     @guarded
-    def start_over(self, ctx: str) -> FilePlan:
+    def start_over(self, ctx: str) -> Any:
         """Plan a context again, from its beginning; call it before anything of it is read.
 
         The plan that was stored is replaced, with the note that it goes on from no position.
@@ -562,16 +565,17 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         self._put_away(plans)
         return summary
 
-    def _put_away(self, plans: Mapping[str, FilePlan]) -> None:
+    def _put_away(self, plans: Mapping[str, Plan]) -> None:
         for ctx, disposal in self._disposals.items():
             if ctx not in plans:
                 continue
+            plan = plan_of_files(self.job, ctx, plans[ctx], "on_published")
             if ctx in self._kept:
-                log_kept(self.job, ctx, disposal, len(plans[ctx]), self._kept[ctx])
+                log_kept(self.job, ctx, disposal, len(plan), self._kept[ctx])
             else:
                 context = self._contexts[ctx]
                 others = OtherUse(self._store, self.job, list(plans), context.source)
-                put_away(self._store, self._holding, ctx, context.plan, plans[ctx], disposal, others.still_wanted)
+                put_away(self._store, self._holding, ctx, context.plan, plan, disposal, others.still_wanted)
 
     def _publish(self, run: Run) -> Summary:
         with self._stopwatch.measure("publish"):
@@ -632,8 +636,8 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         failed = {ctx: context.failure for ctx, context in self._contexts.items() if context.failure is not None}
         check_read(self.job, failed, "committed")
 
-    def _rechecked(self) -> dict[str, FilePlan]:
-        plans: dict[str, FilePlan] = {}
+    def _rechecked(self) -> dict[str, Plan]:
+        plans: dict[str, Plan] = {}
         for ctx, context in self._contexts.items():
             plan = recheck_plan(self.job, ctx, context.source, context.plan, context.on_missing)
             if plan is not context.plan:
@@ -642,7 +646,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
             plans[ctx] = plan
         return plans
 
-    def _commit_of(self, plans: Mapping[str, FilePlan]) -> Commit:
+    def _commit_of(self, plans: Mapping[str, Plan]) -> Commit:
         warn_renamed(self.job, self._holding.base.contexts, {ctx: p.source for ctx, p in self._contexts.items()})
         outcome = self._outcome({ctx: self._context_outcome(ctx, plan) for ctx, plan in plans.items()})
         for ctx in plans:
@@ -666,11 +670,11 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
             seconds=self._stopwatch.seconds(),
         )
 
-    def _context_outcome(self, ctx: str, plan: FilePlan) -> ContextOutcome:
+    def _context_outcome(self, ctx: str, plan: Plan) -> ContextOutcome:
         context = self._contexts[ctx]
         return ContextOutcome(
             context.source.kind,
-            context.source.fingerprint(),
+            str(context.source.ref()),
             plan,
             self._advanced(ctx, plan),
             before=None if context.found.position is None else self._reader.state(ctx),
@@ -685,7 +689,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         states = self._states.changed()
         return {} if states is None else self._payloads({STATE_CONTEXT: states})
 
-    def _advanced(self, ctx: str, plan: FilePlan) -> Position | None:
+    def _advanced(self, ctx: str, plan: Plan) -> Position | None:
         position = self._contexts[ctx].source.advance(plan)
         is_new = ctx not in self._holding.base.contexts
         moved = self._contexts[ctx].found.moved

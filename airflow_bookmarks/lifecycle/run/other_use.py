@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -56,7 +56,7 @@ class Region:
     options: FileOptions
 
     @classmethod
-    def of(cls, source: Source) -> Region | None:
+    def of(cls, source: Source[Any]) -> Region | None:
         """Return the region of a source; None if its source is not files."""
         return cls(_real(source.places), source.options) if isinstance(source, FileSource) else None
 
@@ -134,7 +134,9 @@ def _meet(place: ScanRoot, other: ScanRoot, region: Region) -> bool:
     )
 
 
-def check_alone(job: str, ctx: str, source: Source, others: Mapping[str, Source], disposing: Mapping[str, str]) -> None:
+def check_alone(
+    job: str, ctx: str, source: Source[Any], others: Mapping[str, Source[Any]], disposing: Mapping[str, str]
+) -> None:
     """Make sure that no context of a run reads what another one of it is to delete or archive.
 
     Args:
@@ -152,7 +154,7 @@ def check_alone(job: str, ctx: str, source: Source, others: Mapping[str, Source]
             continue
         who, whose = (ctx, other) if ctx in disposing else (other, ctx)
         raise OptionError(
-            f"job {job!r}: contexts {who!r} and {whose!r} read the same files ({source.fingerprint()}), and "
+            f"job {job!r}: contexts {who!r} and {whose!r} read the same files ({source.ref()}), and "
             f"on_published={verb!r} of {who!r} would take them from {whose!r}, which may not have read all of them. "
             f"Nothing of {ctx!r} was read, and no file was touched. Read them once and use the frame twice; or keep "
             "the files, and put them away when both have read them."
@@ -276,7 +278,7 @@ class OtherUse:
     store: BookmarkStore
     job: str
     contexts: Sequence[str]
-    source: Source
+    source: Source[Any]
 
     def still_wanted(self, listing: Listing) -> tuple[npt.NDArray[np.bool_], Sequence[str]]:
         """Return the files that other readers have not read yet, and who these are.
@@ -301,7 +303,7 @@ def unread_elsewhere(readers: Sequence[OtherReader], listing: Listing) -> dict[s
     return {name: waiting for name, waiting in unread.items() if waiting.any()}
 
 
-def warn_of_readers(store: BookmarkStore, job: str, ctx: str, source: Source) -> None:
+def warn_of_readers(store: BookmarkStore, job: str, ctx: str, source: Source[Any]) -> None:
     """Warn, in the first run of a job, of others that read the files which it is to put away."""
     region = Region.of(source)
     try:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import SourceMissingError
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.plan import FilePlan, Plan
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.selection.group import BY_PARTITION, partition_key
 from airflow_bookmarks.core.selection.partition import partition_values
@@ -73,7 +73,7 @@ class Replacement:
         holding: LeaseGrant,
         entry: OutputEntry,
         staged: Staged,
-        plans: Mapping[str, tuple[str, FilePlan]],
+        plans: Mapping[str, tuple[str, Plan]],
     ) -> Replacement:
         """Return what publishing `staged` removes of what living runs of this job published.
 
@@ -164,7 +164,7 @@ def _rows_of(run: Run, target: str, counts: Mapping[RunKey | None, int], found: 
 
 
 def _held_against(
-    found: Replacement, target: str, folders: Sequence[str], plans: Mapping[str, tuple[str, FilePlan]]
+    found: Replacement, target: str, folders: Sequence[str], plans: Mapping[str, tuple[str, Plan]]
 ) -> Replacement:
     values = {folder: partition_key(partition_values(f"{folder}/file", target).items()) for folder in folders}
     partly: dict[str, None] = {}

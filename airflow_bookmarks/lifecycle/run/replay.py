@@ -24,7 +24,7 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
-from airflow_bookmarks.core.plan import FilePlan, decode_moves, encode_moves, encode_paths
+from airflow_bookmarks.core.plan import decode_moves, encode_moves, encode_paths
 from airflow_bookmarks.core.position import lowest_replayed
 from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
 from airflow_bookmarks.core.settings import PREFIX
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.lifecycle.state.verification import OnMissing
     from airflow_bookmarks.sinks.staging import Staged, StagingRequest
-    from airflow_bookmarks.sources.source import OnSourceChange, Source
+    from airflow_bookmarks.sources.source import OnSourceChange, P, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 log = logging.getLogger(__name__)
@@ -147,12 +147,12 @@ class ReplayRun(ActiveRun):
     def plan(
         self,
         ctx: str,
-        source: Source,
+        source: Source[P],
         *,
         on_missing: OnMissing = "error",
         on_source_change: OnSourceChange = "error",
         moved_from: str | None = None,
-    ) -> FilePlan:
+    ) -> P:
         """Return the stored plan of the context; `on_missing` and what follows it don't apply to a replay.
 
         Raises:
@@ -168,13 +168,13 @@ class ReplayRun(ActiveRun):
                 f"job {self.job!r}: run {self.run_number} read the contexts {sorted(self._run.plans)}, each once; its "
                 f"replay can't read {ctx!r} {'again' if entry else ''}. Nothing was changed."
             )
-        if entry.fingerprint != source.fingerprint():
-            raise SourceSwitchedError(self.job, ctx, entry.fingerprint, source.fingerprint())
+        if entry.fingerprint != str(source.ref()):
+            raise SourceSwitchedError(self.job, ctx, entry.fingerprint, str(source.ref()))
         if is_of_another_format(source, entry.facts):
             raise switched_format(self.job, ctx, source, entry.facts)
         with self._stopwatch.measure("plan"):
             kind = kind_of(entry.kind)
-            plan: FilePlan = kind.decode(self._store.blobs.get(entry.body))
+            plan: P = kind.decode(self._store.blobs.get(entry.body))
             self._check_again(ctx, kind.why_not_again(plan))
             self._check_unchanged(ctx, source, plan)
             self._write_manifest(ctx, plan)
@@ -190,7 +190,7 @@ class ReplayRun(ActiveRun):
                 "changed. Rewind the job to before that run instead, or let the next run go on."
             )
 
-    def _check_unchanged(self, ctx: str, source: Source, plan: FilePlan) -> None:
+    def _check_unchanged(self, ctx: str, source: Source[P], plan: P) -> None:
         found = source.recheck(plan)
         if found.moved is not None:
             why = f"{found.moved} since run {self.run_number} read it"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.lifecycle.state.summary import Summary
     from airflow_bookmarks.lifecycle.state.verification import OnMissing
     from airflow_bookmarks.sinks.staging import Staged, StagingRequest
-    from airflow_bookmarks.sources.source import OnSourceChange, Source
+    from airflow_bookmarks.sources.source import OnSourceChange, P, Source
 
 
 class RunSession(Protocol):
@@ -126,12 +126,12 @@ class RunSession(Protocol):
     def plan(
         self,
         ctx: str,
-        source: Source,
+        source: Source[P],
         *,
         on_missing: OnMissing = "error",
         on_source_change: OnSourceChange = "error",
         moved_from: str | None = None,
-    ) -> FilePlan:
+    ) -> P:
         """Fix what this run reads from one context, before the first byte is read."""
         ...
 
@@ -139,7 +139,7 @@ class RunSession(Protocol):
         """Leave planned files that can't be parsed out of the plan of a context; return what is left of it."""
         ...
 
-    def start_over(self, ctx: str) -> FilePlan:
+    def start_over(self, ctx: str) -> Any:
         """Plan a context again, from its beginning; call it before anything of it is read."""
         ...
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.run import ContextState, Payload, PlanEntry, Run
     from airflow_bookmarks.sources.source import OnSourceChange, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -50,15 +49,15 @@ def stored_position(
     return payload
 
 
-def is_of_another_format(source: Source, facts: Mapping[str, Any]) -> bool:
+def is_of_another_format(source: Source[Any], facts: Mapping[str, Any]) -> bool:
     """Whether a plan with these facts was read in another format than the source's; an unknown one never counts."""
     stored = facts.get(OPTIONS, {}).get(FORMAT)
     return None not in (stored, source.format) and stored != source.format
 
 
-def switched_format(job: str, ctx: str, source: Source, facts: Mapping[str, Any]) -> SourceSwitchedError:
+def switched_format(job: str, ctx: str, source: Source[Any], facts: Mapping[str, Any]) -> SourceSwitchedError:
     """Return the error that a context is read in another format than its bookmark has."""
-    given = source.fingerprint()
+    given = str(source.ref())
     return SourceSwitchedError(job, ctx, f"{given} as {facts[OPTIONS][FORMAT]}", f"{given} as {source.format}")
 
 
@@ -104,14 +103,14 @@ class ContextReader:
         """Where a context without a position begins: the job's start in its first run, then the beginning."""
         return self._start
 
-    def found_for(self, ctx: str, source: Source, on_change: OnSourceChange) -> PlanInput:
+    def found_for(self, ctx: str, source: Source[Any], on_change: OnSourceChange) -> PlanInput:
         """Return what to plan `source` from, if the stored position is of this source.
 
         Raises:
             SourceSwitchedError: it is of another source, and `on_change` says neither "reset" nor, for the same kind of
                 source, "keep". StateCorruptError: as `found`.
         """
-        state, given = self.state(ctx), source.fingerprint()
+        state, given = self.state(ctx), str(source.ref())
         if state is not None and state.fingerprint != given:
             if on_change == "reset":
                 return PlanInput()
@@ -161,8 +160,8 @@ class ContextReader:
         entry = None if run is None else run.plans.get(state.planned_as(ctx))
         return None if entry is None else entry_now(entry, state)
 
-    def stored_plan(self, ctx: str) -> FilePlan:
-        """Return the plan that led to the position of a context (the one before it was set, where it was).
+    def stored_plan(self, ctx: str) -> Any:
+        """Return the plan that led to the position of a context (the one before it was set, where it was); of its kind.
 
         Raises:
             StateCorruptError: the run item that holds it is gone.
@@ -173,7 +172,7 @@ class ContextReader:
                 f"job {self._job!r}, context {ctx!r}: the plan of run {self._head.contexts[ctx].run} is gone. Nothing "
                 "was changed."
             )
-        plan: FilePlan = kind_of(entry.kind).decode(self._store.blobs.get(entry.body))
+        plan = kind_of(entry.kind).decode(self._store.blobs.get(entry.body))
         moves = entry.facts.get(MOVES, ())
         return replace(plan, roots=tuple(moved_path(root, moves) for root in plan.roots)) if moves else plan
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import StoreAccessError
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.position import Position
-from airflow_bookmarks.core.run import SourceRef
 from airflow_bookmarks.sources.registry import kind_of
 from airflow_bookmarks.store.transitions.naming import job_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.core.rules.start import Start
     from airflow_bookmarks.core.run import ContextState
     from airflow_bookmarks.sources.source import PlanInput, Source
@@ -26,15 +25,15 @@ log = logging.getLogger(__name__)
 _NAMED = 3  # jobs that a warning names
 
 
-def found_at_start(store: BookmarkStore, source: Source, start: Start) -> PlanInput:
+def found_at_start(store: BookmarkStore, source: Source[Any], start: Start) -> PlanInput:
     """Return what a context of a job without a bookmark is planned from, so that it begins at `start`.
 
     An upstream begins after the last run that it had published by then; any other source is given the time.
     """
-    return kind_of(source.kind).begin(store, SourceRef.of(source.kind, source.fingerprint()), start)
+    return kind_of(source.kind).begin(store, source.ref(), start)
 
 
-def position_at_start(found: PlanInput, plan: FilePlan) -> Position | None:
+def position_at_start(found: PlanInput, plan: Plan) -> Position | None:
     """Return the position of a context that the first run put at its start and read nothing from."""
     if found.position is None or plan.edge is None:
         return None
@@ -52,7 +51,7 @@ def log_start(log: logging.Logger, job: str, ctx: str, kind: str, start: Start) 
     )
 
 
-def warn_renamed(job: str, before: Mapping[str, ContextState], read: Mapping[str, Source]) -> None:
+def warn_renamed(job: str, before: Mapping[str, ContextState], read: Mapping[str, Source[Any]]) -> None:
     """Warn of each new context that has the source of one that the job has and this run did not read.
 
     Args:
@@ -62,7 +61,7 @@ def warn_renamed(job: str, before: Mapping[str, ContextState], read: Mapping[str
     """
     unread = {state.fingerprint: ctx for ctx, state in before.items() if ctx not in read}
     for ctx, source in read.items():
-        other = unread.get(source.fingerprint())
+        other = unread.get(str(source.ref()))
         if ctx in before or other is None:
             continue
         log.warning(
@@ -72,7 +71,7 @@ def warn_renamed(job: str, before: Mapping[str, ContextState], read: Mapping[str
             "Else nothing needs to be done.",
             job,
             ctx,
-            source.fingerprint(),
+            str(source.ref()),
             other,
             job,
             other,
@@ -87,9 +86,9 @@ class OtherReaders:
         self._store, self._job = store, job
         self._heads: Mapping[str, Head] | None = None
 
-    def warn(self, ctx: str, source: Source) -> None:
+    def warn(self, ctx: str, source: Source[Any]) -> None:
         """Warn if other jobs read the source of a context already, and name them."""
-        fingerprint = source.fingerprint()
+        fingerprint = str(source.ref())
         readers = sorted(
             name
             for name, head in self._others().items()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
 from airflow_bookmarks.core.amount import FILES
-from airflow_bookmarks.core.errors import SourceChangedError
+from airflow_bookmarks.core.errors import OptionError, SourceChangedError
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.selection.reason import MISSING
 
@@ -17,14 +17,16 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from airflow_bookmarks.core.plan import Plan
-    from airflow_bookmarks.sources.source import Source
+    from airflow_bookmarks.sources.source import P, Source
 
 log = logging.getLogger(__name__)
 
 OnMissing = Literal["error", "skip"]
 
+F = TypeVar("F", bound=FilePlan)
 
-def recheck_plan(job: str, ctx: str, source: Source, plan: FilePlan, on_missing: OnMissing) -> FilePlan:
+
+def recheck_plan(job: str, ctx: str, source: Source[P], plan: P, on_missing: OnMissing) -> P:
     """Return the plan without what changed or went since planning.
 
     What is left out stays unread for the position, so the next run reads the version that is there then.
@@ -66,7 +68,21 @@ def gone_in_words(plan: Plan, missing: Collection[str]) -> str:
     return f"{len(missing)} file(s)" if unit == FILES else f"some planned {unit}"
 
 
-def without(plan: FilePlan, paths: Collection[str], reason: str) -> FilePlan:
+def plan_of_files(job: str, ctx: str, plan: Plan, what: str) -> FilePlan:
+    """Return a plan that has to be one of files, because of `what` is done with it.
+
+    Raises:
+        OptionError: it is of another kind.
+    """
+    if not isinstance(plan, FilePlan):
+        raise OptionError(
+            f"job {job!r}, context {ctx!r}: {what} is for files, and what this context reads is {plan.amount.unit}. "
+            "Nothing was changed. Leave it out."
+        )
+    return plan
+
+
+def without(plan: F, paths: Collection[str], reason: str) -> F:
     """Return the plan without some of its files, which are counted under a reason."""
     keep = np.array([i for i, path in enumerate(plan.files.paths) if path not in paths], np.intp)
     skipped = {**plan.skipped, reason: plan.skipped.get(reason, 0) + len(plan) - len(keep)}

@@ -55,7 +55,7 @@ class FileKind(SourceKind[FilePlan]):
         """Return one plan that reads what `plans` read; see `SourceKind.union`."""
         return union(plans)
 
-    def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> Source:
+    def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> Source[FilePlan]:
         """Return the source with its recorded folders and options; see `SourceKind.source_of`."""
         if OPTIONS not in entry.facts:
             raise OptionError(

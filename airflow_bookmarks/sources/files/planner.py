@@ -214,8 +214,8 @@ class FileSource:
         """Files and folders below these that lie elsewhere, as found by the last listing."""
         return self._links
 
-    def fingerprint(self) -> str:
-        """Return the kind, the roots and the patterns, in one order; what is long ends in a hash: the head is small.
+    def ref(self) -> SourceRef:
+        """Return the roots and the patterns, in one order; what is long ends in a hash: the head is small.
 
         A virtual shard is another source than the whole, and than itself by another rule: the ledger of the one does
         not tell what the other has read.
@@ -223,13 +223,13 @@ class FileSource:
         text = str(SourceRef(self.kind, ",".join(sorted([*self._reach.roots, *self._reach.globs]))))
         part = "" if self._shard is None else f" {self._shard}"
         if len(text) <= _FINGERPRINT_LENGTH:
-            return f"{text}{part}"
+            return SourceRef.of(self.kind, f"{text}{part}")
         digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-        return f"{text[:_FINGERPRINT_LENGTH]}{_CUT_OFF}{digest}{part}"
+        return SourceRef.of(self.kind, f"{text[:_FINGERPRINT_LENGTH]}{_CUT_OFF}{digest}{part}")
 
     def plan(self, found: PlanInput) -> FilePlan:
         """List, and keep what the ledger does not know, up to the bound; see `Source.plan`."""
-        asked = self.fingerprint(), self._options, self._named
+        asked = self.ref(), self._options, self._named
         rest = None if self._backlog is None else self._backlog.rest_at(asked, found.position)
         if rest is not None:
             return self._next_part(rest, found)
@@ -569,7 +569,7 @@ def read_before(plan: FilePlan) -> list[Listing]:
 
 
 def roots_in(source: SourceRef) -> list[str] | None:
-    """Return the roots and patterns in the name of a source, as `FileSource.fingerprint` wrote them; None if cut off.
+    """Return the roots and patterns in the name of a source, as `FileSource.ref` wrote them; None if cut off.
 
     Example:
         >>> roots_in(SourceRef("files", "/lake/a,/lake/b shard 07/64 by path"))

@@ -26,7 +26,7 @@ class Inputs:
     policy: Any
     _backlogs: dict[str, Backlog] = field(default_factory=dict)
 
-    def source(self, ctx: str) -> Source:
+    def source(self, ctx: str) -> Source[Any]:
         """Return the source of a context, as a script makes it anew for each batch."""
         self.process.notes.pop("listed", None)
         habit, spec = self.spec.habit, self.spec
@@ -44,7 +44,7 @@ class Inputs:
             backlog=self._backlog(ctx) if habit.in_batches else None,
         )
 
-    def planned(self, ctx: str, source: Source) -> None:
+    def planned(self, ctx: str, source: Source[Any]) -> None:
         """Note how far a loop over an upstream goes: to what its first batch finds published."""
         backlog = self._backlog(ctx)
         if isinstance(source, UpstreamSource) and backlog.last_run is None:

@@ -97,7 +97,7 @@ def _copy(world: World, process: Process, spec: JobSpec, run: ActiveRun, inputs:
     witness = world.witness
     rows: Counter[str] = Counter()
     parts: list[tuple[str, tuple[str, ...]]] = []
-    sources: list[tuple[Source, FilePlan]] = []
+    sources: list[tuple[Source[Any], FilePlan]] = []
     for ctx in spec.contexts:
         source = inputs.source(ctx)
         plan = run.plan(ctx, source, on_missing=spec.habit.on_missing)

@@ -55,7 +55,7 @@ def die(shop: Shop, point: Failpoint, job: str = "copy") -> None:
 
 def names(found: PendingInput, ctx: str = "raw") -> list[str]:
     plan = next(context.plan for context in found.contexts if context.ctx == ctx)
-    assert plan is not None
+    assert isinstance(plan, FilePlan)
     return [Path(path).name for path in plan.files.paths]
 
 
@@ -218,7 +218,7 @@ def test_what_is_pending_is_what_the_next_run_plans(
             if seen is None:
                 continue
             told = seen.contexts[0].plan
-            assert told is not None
+            assert isinstance(told, FilePlan)
             assert list(told.files) == list(plan.files)
             assert (told.listed, told.known, told.skipped) == (plan.listed, plan.known, plan.skipped)
             assert {k: list(v) for k, v in told.unread.items()} == {k: list(v) for k, v in plan.unread.items()}
@@ -287,6 +287,7 @@ def test_what_is_pending_of_an_upstream_is_what_the_next_run_plans(steps: list[t
             assert told.unknown == str(raised.value)
         else:
             plan = run.plan("raw", source)
+            assert isinstance(told.plan, FilePlan)
             assert list(told.plan.files) == list(plan.files)
             assert list(told.runs) == plan.facts()["upstream"]["runs"]
         run.abort("a test")
@@ -505,7 +506,7 @@ def test_partitions_that_are_too_old_are_not_up_to_the_script(shop: Shop) -> Non
     found = pending(shop.store, "copy")
 
     [context] = found.contexts
-    assert context.plan is not None
+    assert isinstance(context.plan, FilePlan)
     assert context.plan.partitions is not None
     assert (context.plan.partitions.pruned, context.up_to_script) == (1, None)
     assert commit_empty(shop.store, "copy", shop.caller(), shop.machine) is not None

@@ -90,7 +90,7 @@ def test_pending_knows_what_the_script_selects(shop: Shop, options: dict[str, An
     put(shop, "k=3/3.txt", "k=2/22.txt")
 
     (context,) = pending(shop.store, "copy").contexts
-    assert context.plan is not None
+    assert isinstance(context.plan, FilePlan)
     assert below(shop, context.plan.files.paths) == ["k=3/3.txt"]
 
 
@@ -107,7 +107,7 @@ def test_predicate_compares_by_the_users_types_without_the_script_too(shop: Shop
 
     (context,) = pending(shop.store, "copy").contexts
 
-    assert context.plan is not None
+    assert isinstance(context.plan, FilePlan)
     assert below(shop, context.plan.files.paths) == ["month=09/b.txt"]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from airflow_bookmarks.core.errors import OptionError, UnmatchedError
 from airflow_bookmarks.core.ledger.gap import gaps_in_words
+from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.position import Greatest
 from airflow_bookmarks.core.rules.shard import VirtualShard
 from airflow_bookmarks.core.rules.start import Start
@@ -199,7 +200,7 @@ def test_pending_goes_by_the_sequence_and_lists_what_does_not_match(shop: Shop) 
     run(shop, on_unmatched="skip")
     put(shop, "part-3.csv", "part-2.csv")
     (seen,) = pending(shop.store, "copy").contexts
-    assert seen.plan is not None
+    assert isinstance(seen.plan, FilePlan)
     assert [path.rpartition("/")[2] for path in seen.plan.files.paths] == ["part-2.csv", "part-3.csv"]
     skipped = [(row["reason"], row["path"]) for row in seen.skipped_files()]
     assert skipped == [("unmatched", str(shop.raw / "other.csv"))]

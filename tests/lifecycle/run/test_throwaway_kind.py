@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
 
 import pytest
 
@@ -26,6 +25,7 @@ from airflow_bookmarks.lifecycle.inspect.wait import Wait
 from airflow_bookmarks.lifecycle.inspect.waiting import evaluate
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.empty import commit_empty
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
@@ -34,7 +34,6 @@ from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.plugin.presenters.bookmark import context_rows
 from airflow_bookmarks.plugin.schemas.responses import LagRow, Pending, RunRow
 from airflow_bookmarks.sources.registry import registered
-from airflow_bookmarks.sources.source import Source
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.lifecycle.shop import Shop
 from tests.lifecycle.sqlite_keys import KeyKind, KeyPlan, KeySource, make_table, put
@@ -58,7 +57,7 @@ def table(tmp_path: Path) -> str:
 
 
 def read(run: ActiveRun | DetachedRun | ReplayRun, database: str) -> KeyPlan:
-    return cast("KeyPlan", run.plan(CTX, cast("Source", KeySource(database))))
+    return run.plan(CTX, KeySource(database))
 
 
 def enabled(shop: Shop, database: str) -> tuple[KeyPlan, Summary]:
@@ -250,3 +249,18 @@ def test_page_is_told_of_its_unit(shop: Shop, table: str) -> None:
     assert state.position == "up to 3, since run 1"
     assert LagRow(**behind.as_dict()).files is None
     assert RunRow(**history(shop.store, JOB)[0]).files is None
+
+
+def test_what_needs_files_is_refused_by_name(shop: Shop, table: str) -> None:
+    disposing = shop.begin(JOB)
+    disposing.dispose(CTX, Disposal("delete"))
+    with pytest.raises(OptionError, match="on_published is for files, and what this context reads is keys"):
+        read(disposing, table)
+    disposing.abort("refused")
+    run = shop.begin(JOB)
+    read(run, table)
+    with pytest.raises(OptionError, match="quarantine is for files, and what this context reads is keys"):
+        run.quarantine(CTX, {"3": "not to be parsed"})
+    run.abort("refused")
+
+    assert ends(enabled(shop, table)[0]) == (0, 3)

@@ -157,8 +157,8 @@ class Survey:
         if entry is None or kind is None or not kind.has_files:
             return None
         body = self.bytes_of(entry.body)
-        plan: FilePlan | None = None if body is None else kind.decode(body)
-        return plan
+        plan = None if body is None else kind.decode(body)
+        return plan if isinstance(plan, FilePlan) else None
 
     def moves_of(self, output: OutputEntry) -> list[tuple[str, str]]:
         """Return the pairs (staged file, published file) of an output."""
