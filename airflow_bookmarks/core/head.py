@@ -1,10 +1,12 @@
-"""The head: a job's current state, and the rule on who may take the job over."""
+"""The head: a job's current state, who holds it, and the rule on who may take it over."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import JobBusyError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +30,10 @@ class Lease:
     since: datetime
     expires_at: datetime
     nonce: str
+
+    def is_held(self, now: datetime) -> bool:
+        """Whether the holder still counts as at work at `now`; from the moment it expires, others may take over."""
+        return now < self.expires_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,10 @@ class Head:
     owner: str | None = None
     shared_with: tuple[str, ...] = ()
 
+    def holder(self, now: datetime) -> Lease | None:
+        """Return the lease of whoever works on the job at `now`; None where it is free, or its lease has expired."""
+        return self.lease if self.lease is not None and self.lease.is_held(now) else None
+
 
 class LeaseDecision(Enum):
     """The verdict of the rule on leases for a run that wants to begin."""
@@ -79,9 +89,19 @@ def may_take(head: Head | None, execution: Execution | None, run_id: str, attemp
         return LeaseDecision.KILLED
     if execution is not None and attempt < execution.attempt:
         return LeaseDecision.SUPERSEDED
-    lease = head.lease if head is not None else None
-    if lease is None or now >= lease.expires_at:
-        return LeaseDecision.ALLOWED
-    if lease.run_id == run_id and lease.attempt < attempt:
+    lease = head.holder(now) if head is not None else None
+    if lease is None or (lease.run_id == run_id and lease.attempt < attempt):
         return LeaseDecision.ALLOWED
     return LeaseDecision.BUSY
+
+
+def busy_error(job: str, head: Head | None) -> JobBusyError:
+    """Return the error that names the holder of a job.
+
+    Raises:
+        ValueError: the job has no lease.
+    """
+    lease = head.lease if head is not None else None
+    if lease is None:
+        raise ValueError(f"job {job!r} has no lease")
+    return JobBusyError(job, lease.run_id, lease.attempt, lease.since, lease.expires_at)

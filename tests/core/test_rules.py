@@ -16,7 +16,7 @@ from airflow_bookmarks.core.errors import (
     StateCorruptError,
     VersionMismatchError,
 )
-from airflow_bookmarks.core.head import Head, Lease, LeaseDecision, may_take
+from airflow_bookmarks.core.head import Head, Lease, LeaseDecision, busy_error, may_take
 from airflow_bookmarks.core.job import check_name, check_run_id
 from airflow_bookmarks.core.option import Choice, Option
 from airflow_bookmarks.core.plan import FilePlan, UpstreamPlan, UpstreamWindow, decode_moves, encode_moves, union
@@ -108,6 +108,20 @@ def test_another_major_version_is_refused() -> None:
 
 def leased(seconds: int) -> Head:
     return Head(lease=Lease("task", 2, NOW, NOW + timedelta(seconds=seconds), "nonce"))
+
+
+@pytest.mark.parametrize(("seconds", "is_held"), [(1, True), (0, False), (-1, False)])
+def test_lease_is_held_until_the_moment_at_which_it_expires(seconds: int, is_held: bool) -> None:
+    head = leased(seconds)
+
+    assert head.holder(NOW) == (head.lease if is_held else None)
+
+
+def test_job_without_a_lease_has_no_holder_to_name() -> None:
+    assert Head().holder(NOW) is None
+    assert busy_error("flights", leased(1)).holder == "task"
+    with pytest.raises(ValueError, match="no lease"):
+        busy_error("flights", Head())
 
 
 @pytest.mark.parametrize(

@@ -215,6 +215,38 @@ def test_table_of_a_store_and_the_size_of_its_requests_are_known_to_the_store_al
     assert found == {"testing/driver.py"}
 
 
+def _compared(path: Path, attribute: str) -> list[str]:
+    """Return the comparisons in a module that have this attribute of something in them."""
+    return [
+        ast.unparse(node)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Compare)
+        and any(isinstance(part, ast.Attribute) and part.attr == attribute for part in ast.walk(node))
+    ]
+
+
+def test_end_of_a_lease_is_compared_with_a_clock_in_one_place() -> None:
+    package = _ROOT / "airflow_bookmarks"
+    found = {path.relative_to(package).as_posix(): _compared(path, "expires_at") for path in package.rglob("*.py")}
+    # An import that has begun is told by the end of its lease, which no clock reaches.
+    assert {path: compared for path, compared in found.items() if compared} == {
+        "core/head.py": ["now < self.expires_at"],
+        "store/transitions/importing.py": ["head.lease.expires_at == _NO_END"],
+    }
+
+
+def test_error_of_a_job_that_is_held_is_made_in_one_place() -> None:
+    package = _ROOT / "airflow_bookmarks"
+    makers = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("JobBusyError")
+    }
+
+    assert makers == {"core/head.py"}
+
+
 def test_decisions_are_where_the_architecture_says() -> None:
     text = (_ROOT / "docs" / "contributing" / "architecture.md").read_text()
     named = re.findall(r"`((?:core|store|sources|files|lifecycle|operators|plugin)/[\w/]+\.py)(?:::(\w+))?`", text)

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 from airflow_bookmarks.core.errors import (
     ChangedMeanwhileError,
     ChangeRefusedError,
-    JobBusyError,
     OptionError,
     ProtectedError,
 )
+from airflow_bookmarks.core.head import busy_error
 from airflow_bookmarks.core.job_state import SET_STATE, STATE_KIND, state_text
 from airflow_bookmarks.core.rules.audit import Terms, check_reason, check_who
 from airflow_bookmarks.core.run import watermarks
@@ -564,9 +564,8 @@ def check_free(store: BookmarkStore, job: str, head: Head, force: bool) -> None:
     Raises:
         JobBusyError: a run holds it, and `force` is False.
     """
-    lease = head.lease
-    if lease is not None and not force and store.now() < lease.expires_at:
-        raise JobBusyError(job, lease.run_id, lease.attempt, lease.since, lease.expires_at)
+    if not force and head.holder(store.now()) is not None:
+        raise busy_error(job, head)
 
 
 def _check_version(job: str, head: Head, expected: int | None) -> None:

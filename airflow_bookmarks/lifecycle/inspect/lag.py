@@ -217,8 +217,7 @@ def _lag(looked: Neighbours, reader: JobConsumer, windows: _Windows) -> Lag:
         return Lag(*known, LagState.OK, edge.run_number, head.published, 0, 0, 0, 0)
     points, unread = _history(looked.store, reader, head, edge, windows.runs(reader.job))
     now, since = looked.store.now(), _published_at(unread[0]) if unread else None
-    lease = looked.heads[reader.job].lease
-    is_working = lease is not None and now < lease.expires_at
+    is_working = looked.heads[reader.job].holder(now) is not None
     state = lag_state(points, len(unread), now, since, is_working=is_working)
     why = _in_words(state, points)
     if moved is not None:

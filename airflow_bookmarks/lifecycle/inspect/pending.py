@@ -225,7 +225,7 @@ def pending(store: BookmarkStore, job: str) -> PendingInput:
     recent = recent_runs(store, job, head)
     entries = recorded_plans(store, job, head, recent)
     reader = ContextReader(store, job, head)
-    is_held = head.lease is not None and now < head.lease.expires_at
+    holder = head.holder(now)
     is_left = [r for r in recent if r.key.number > head.run_number and r.state.is_open]
     return PendingInput(
         job,
@@ -234,8 +234,8 @@ def pending(store: BookmarkStore, job: str) -> PendingInput:
         contexts=tuple(_context(store, job, reader, ctx, entry, recent) for ctx, entry in sorted(entries.items())),
         due=head.publishing,
         is_cleaning=head.cleaning is not None,
-        left_open=tuple(run.key for run in is_left if not (is_held and run.key.fence == head.fence)),
-        holder=head.lease.run_id if head.lease is not None and is_held else None,
+        left_open=tuple(run.key for run in is_left if holder is None or run.key.fence != head.fence),
+        holder=None if holder is None else holder.run_id,
         unknown=_unknown(head, recent, entries),
         up_to_script=made_without_input(head, recent),
     )

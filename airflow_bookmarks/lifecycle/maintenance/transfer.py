@@ -27,11 +27,11 @@ from airflow_bookmarks.core.errors import (
     ChangedMeanwhileError,
     ChangeRefusedError,
     DocumentError,
-    JobBusyError,
     JobUnknownError,
     ProtectedError,
     StoreError,
 )
+from airflow_bookmarks.core.head import busy_error
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.job_state import hidden
 from airflow_bookmarks.core.ledger.file_ledger import Ledger
@@ -362,9 +362,8 @@ def _check_free(store: BookmarkStore, job: str, part: _TransferPart, head: Head 
         )
     if head.protected:
         raise ProtectedError(f"job {job!r} is protected and can't be replaced. Nothing was imported.")
-    if head.lease is not None and store.now() < head.lease.expires_at:
-        lease = head.lease
-        raise JobBusyError(job, lease.run_id, lease.attempt, lease.since, lease.expires_at)
+    if head.holder(store.now()) is not None:
+        raise busy_error(job, head)
     _check_consumers(store, job, part)
 
 

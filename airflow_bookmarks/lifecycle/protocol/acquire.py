@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Literal
 from airflow_bookmarks.core.errors import (
     AttemptRefusedError,
     ChangedMeanwhileError,
-    JobBusyError,
     StateCorruptError,
 )
-from airflow_bookmarks.core.head import LeaseDecision, may_take
+from airflow_bookmarks.core.head import LeaseDecision, busy_error, may_take
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.new_name import check_job_name
 from airflow_bookmarks.lifecycle.protocol.owner import owner_to_bind
@@ -78,8 +77,8 @@ def begin(
         if seen.head is not None:
             check_unclaimed(job, seen.head)
         if on_conflict == "fail" or machine.monotonic() >= deadline:
-            raise _busy(job, seen)
-        log.info("bookmark %s: waiting for %s", job, _busy(job, seen).holder)
+            raise busy_error(job, seen.head)
+        log.info("bookmark %s: waiting for %s", job, busy_error(job, seen.head).holder)
         machine.sleep(_POLL_S)
 
 
@@ -107,13 +106,6 @@ def _check_takeable(store: BookmarkStore, job: str, seen: Snapshot, unmoved: int
             "no version of this package writes. Nothing was read or changed. 'airflow-bookmarks doctor' may name it; "
             "restore the table from a backup, or import an export."
         )
-
-
-def _busy(job: str, seen: Snapshot) -> JobBusyError:
-    lease = seen.head.lease if seen.head is not None else None
-    if lease is None:
-        raise ValueError(f"job {job!r} has no lease")
-    return JobBusyError(job, lease.run_id, lease.attempt, lease.since, lease.expires_at)
 
 
 def _refused(job: str, caller: RunIdentity, verdict: LeaseDecision) -> AttemptRefusedError:

@@ -7,13 +7,13 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import (
-    JobBusyError,
     MisuseError,
     NotCommittedError,
     OutOfBoundsError,
     PublishError,
     StateCorruptError,
 )
+from airflow_bookmarks.core.head import busy_error
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.lifecycle.protocol.publish import publish_run, sweep_after_mark
 from airflow_bookmarks.lifecycle.protocol.recover import check_known_sinks
@@ -112,10 +112,10 @@ def publish_due(store: BookmarkStore, job: str, caller: RunIdentity, machine: Ru
     if due is not None:
         check_known_sinks(job, due)
     SINKS.check_roots(Territory(store.namespace, job), [] if seen.head is None else list(seen.head.staging))
-    lease = seen.head.lease if seen.head is not None else None
-    if lease is not None and lease.run_id != caller.run_id and machine.clock() < lease.expires_at:
+    lease = seen.head.holder(machine.clock()) if seen.head is not None else None
+    if lease is not None and lease.run_id != caller.run_id:
         # A living run of another execution publishes what is due before it plans, so its job must not be taken.
-        raise JobBusyError(job, lease.run_id, lease.attempt, lease.since, lease.expires_at)
+        raise busy_error(job, seen.head)
     replays = seen.execution.replaying if seen.execution is not None else None
     holding = store.take(job, caller, seen, machine.lease_time, replays=replays)
     if due is None or holding is None:

@@ -10,10 +10,9 @@ from airflow_bookmarks.core.errors import (
     AttemptRefusedError,
     BookmarkError,
     ChangeRefusedError,
-    JobBusyError,
     NotCommittedError,
 )
-from airflow_bookmarks.core.head import LeaseDecision, may_take
+from airflow_bookmarks.core.head import LeaseDecision, busy_error, may_take
 from airflow_bookmarks.lifecycle.protocol.finish import (
     ExecutionOutcome,
     finish,
@@ -118,8 +117,8 @@ class Attempt:
         verdict = may_take(seen.head, seen.execution, self.caller.run_id, self.caller.attempt, self.machine.clock())
         if verdict is LeaseDecision.BUSY:
             if on_conflict == "fail":
-                raise self._busy(seen)
-            log.info("bookmark %s: the driver will wait: %s", self.job, self._busy(seen))
+                raise busy_error(self.job, seen.head)
+            log.info("bookmark %s: the driver will wait: %s", self.job, busy_error(self.job, seen.head))
         elif verdict is not LeaseDecision.ALLOWED:
             raise AttemptRefusedError(
                 f"job {self.job!r}: try {self.caller.attempt} of {self.caller.run_id!r} may not begin: this try was "
@@ -197,12 +196,6 @@ class Attempt:
         if execution.series is None or self.caller.series is None:
             return execution.attempt >= self.first
         return execution.series == self.caller.series
-
-    def _busy(self, seen: Snapshot) -> JobBusyError:
-        lease = seen.head.lease if seen.head is not None else None
-        if lease is None:
-            raise ValueError(f"job {self.job!r} has no lease")
-        return JobBusyError(self.job, lease.run_id, lease.attempt, lease.since, lease.expires_at)
 
 
 def _fate(job: str, is_published: bool, made: int | None, seen: Snapshot) -> str:

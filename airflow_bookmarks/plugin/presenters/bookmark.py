@@ -105,7 +105,7 @@ def index_facts(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def _state(head: Head, now: datetime) -> JobState:
     if head.lease is not None:
-        return "RUNNING" if now < head.lease.expires_at else "EXPIRED"
+        return "RUNNING" if head.lease.is_held(now) else "EXPIRED"
     if head.publishing is not None or head.cleaning is not None:
         return "DUE"
     return "IDLE" if head.run_number else "NEW"

@@ -72,7 +72,7 @@ def examine_import(survey: Survey) -> Iterator[Finding]:
 
 def _lease(survey: Survey, head: Head) -> Iterator[Finding]:
     lease = head.lease
-    if lease is None or survey.now < lease.expires_at + LEASE_GRACE:
+    if lease is None or lease.is_held(survey.now - LEASE_GRACE):
         return
     left = [str(run.key) for run in survey.runs.values() if run.state.is_open and run.run_id == lease.run_id]
     opened = f", and its run {left[0]} is open" if left else ""

@@ -139,7 +139,7 @@ class Survey:
     @property
     def has_live_lease(self) -> bool:
         """Whether a run holds the job now."""
-        return self.head is not None and self.head.lease is not None and self.now < self.head.lease.expires_at
+        return self.head is not None and self.head.holder(self.now) is not None
 
     # ---- bytes; None where they are damaged, gone or out of reach, which is a finding of its own
 
