@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.errors import StateCorruptError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from airflow_bookmarks.core.run import ContextState, Payload, RunKey
+    from airflow_bookmarks.core.run import ContextState, Payload, Run, RunKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,19 @@ class Ancestry:
             return False
         bound = self.bounds[epoch]
         return bound is None or number <= bound
+
+    def has(self, run: Run) -> bool:
+        """Whether a run is committed, and part of this history."""
+        return run.state.is_committed and self.is_living(run.key.number, run.epoch)
+
+    def is_undone(self, run: Run) -> bool:
+        """Whether a run is committed, and this history leaves it out."""
+        return run.state.is_committed and not self.is_living(run.key.number, run.epoch)
+
+
+def living_runs(runs: Iterable[Run], history: Ancestry) -> Iterator[Run]:
+    """Yield those of `runs`, in their order, that are committed and part of a history."""
+    return (run for run in runs if history.has(run))
 
 
 def _line(lines: Mapping[int, Line], epoch: int) -> Line:

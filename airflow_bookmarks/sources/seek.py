@@ -17,6 +17,7 @@ from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.selection.listing import Listing, instant
 from airflow_bookmarks.core.selection.sequence import SequenceStart, order_by
 from airflow_bookmarks.core.text.instant import to_text
+from airflow_bookmarks.core.timeline import living_runs
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.scan_spec import Reach
@@ -159,8 +160,8 @@ def upstream_at(store: StateReader, found: PlanInput, plan: FilePlan, value: str
 
 def _newest(store: StateReader, job: str, head: Head) -> int:
     living = store.ancestry(job, head.epoch)
-    for run in store.runs(job, until=head.published, reverse=True):
-        if run.state is RunState.PUBLISHED and living.is_living(run.key.number, run.epoch):
+    for run in living_runs(store.runs(job, until=head.published, reverse=True), living):
+        if run.state is RunState.PUBLISHED:
             return run.key.number
     return 0
 
@@ -172,7 +173,7 @@ def _number(store: StateReader, job: str, head: Head, value: str) -> int:
             return 0
         run = store.committed_run(job, number)
         is_there = run is not None and run.state is RunState.PUBLISHED
-        if run is not None and is_there and store.ancestry(job, head.epoch).is_living(number, run.epoch):
+        if run is not None and is_there and store.ancestry(job, head.epoch).has(run):
             return number
     raise OptionError(
         f"{value!r} is neither 'now' nor the number of a published run of upstream {job!r} (0: from the beginning). "

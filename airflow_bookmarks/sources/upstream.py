@@ -33,7 +33,7 @@ from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.core.text.instant import from_text
 from airflow_bookmarks.core.text.stored_json import read_json
-from airflow_bookmarks.core.timeline import Ancestry, has_living_number, last_common_run
+from airflow_bookmarks.core.timeline import Ancestry, has_living_number, last_common_run, living_runs
 from airflow_bookmarks.files.opener import open_one_filesystem
 from airflow_bookmarks.sources.files.planner import recheck_files
 from airflow_bookmarks.sources.source import PlanInput, Recheck
@@ -244,7 +244,7 @@ class UpstreamSource:
                 f"run {head.published}. Nothing was read or changed. Give the run that the upstream reports."
             )
         lines = self._store.lines(job)
-        if Ancestry.of(head.epoch, lines).is_living(until, run.epoch):
+        if Ancestry.of(head.epoch, lines).has(run):
             return
         target = last_common_run(run.epoch, head.epoch, until, lines) or 0
         if self._on_rewind == "fail":
@@ -257,9 +257,7 @@ class UpstreamSource:
             self._check_missing(after, head, {run.key.number for run in seen})
         living = self._living(seen, head)
         window: list[Run] = []
-        for run in seen:
-            if not living.is_living(run.key.number, run.epoch):
-                continue
+        for run in living_runs(seen, living):
             is_beyond = self._until is not None and run.key.number > self._until
             if run.state is RunState.COMMITTED or is_beyond:
                 break

@@ -10,6 +10,7 @@ from airflow_bookmarks.core.plan import FilePlan, UpstreamPlan, union
 from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.text.instant import from_text
+from airflow_bookmarks.core.timeline import living_runs
 from airflow_bookmarks.sources.kind import SourceKind
 from airflow_bookmarks.sources.seek import upstream_at
 from airflow_bookmarks.sources.source import PlanInput
@@ -104,9 +105,7 @@ def _position_at(store: BookmarkStore, upstream: str, start: Start) -> UpstreamP
         return None  # its source says so, with advice
     living = store.ancestry(upstream, head.epoch)
     last = 0
-    for run in store.runs(upstream, until=head.run_number):
-        if not run.state.is_committed or not living.is_living(run.key.number, run.epoch):
-            continue
+    for run in living_runs(store.runs(upstream, until=head.run_number), living):
         # By the commit: a replay publishes anew.
         is_later = start.time is not None and from_text(run.committed_at or run.planned_at) >= start.time
         if run.state is not RunState.PUBLISHED or is_later:

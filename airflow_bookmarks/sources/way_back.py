@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from airflow_bookmarks.core.timeline import living_runs
 from airflow_bookmarks.store.transitions.collection import collected_until
 
 if TYPE_CHECKING:
@@ -51,7 +52,4 @@ def way_back(store: StateReader, job: str, upstream: str, target: int) -> str:
 
 
 def _living_runs_backwards(store: StateReader, job: str, head: Head) -> Iterator[Run]:
-    living = store.ancestry(job, head.epoch)
-    for run in store.runs(job, until=head.run_number, reverse=True):
-        if run.state.is_committed and living.is_living(run.key.number, run.epoch):
-            yield run
+    return living_runs(store.runs(job, until=head.run_number, reverse=True), store.ancestry(job, head.epoch))

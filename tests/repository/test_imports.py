@@ -235,6 +235,18 @@ def test_end_of_a_lease_is_compared_with_a_clock_in_one_place() -> None:
     }
 
 
+def test_whether_a_run_is_history_is_asked_of_the_run() -> None:
+    package = _ROOT / "airflow_bookmarks"
+    found = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "is_living"
+    }
+
+    assert found == {"core/timeline.py"}
+
+
 def test_error_of_a_job_that_is_held_is_made_in_one_place() -> None:
     package = _ROOT / "airflow_bookmarks"
     makers = {

@@ -165,7 +165,7 @@ UNKNOWN = Verdict(False, "no bookmark of that name yet")
 def newest_published(runs: Iterable[Run], living: Ancestry, *, with_data: bool = False) -> Run | None:
     """Return the first of `runs` (newest first) that is published and living history, and not empty if so wanted."""
     for run in runs:
-        is_visible = run.state is RunState.PUBLISHED and living.is_living(run.key.number, run.epoch)
+        is_visible = run.state is RunState.PUBLISHED and living.has(run)
         if is_visible and not (with_data and run.is_empty):
             return run
     return None
@@ -256,7 +256,7 @@ def dag_run_done(run_id: str, execution: Execution | None, last: Run | None, liv
         return Verdict(False, f"{run_id!r} (attempt {execution.attempt}) has begun and is not finished")
     if last.state is not RunState.PUBLISHED:
         return Verdict(False, f"run {last.key.number} of {run_id!r} is {last.state} and not published")
-    if not living.is_living(last.key.number, last.epoch):
+    if not living.has(last):
         return Verdict(False, f"run {last.key.number} of {run_id!r} was undone by a reset or rewind")
     return Verdict(True, f"published run {last.key.number} of {run_id!r}", last)
 

@@ -31,6 +31,7 @@ from airflow_bookmarks.core.job_state import SET_STATE, STATE_KIND, state_text
 from airflow_bookmarks.core.rules.audit import Terms, check_reason, check_who
 from airflow_bookmarks.core.run import watermarks
 from airflow_bookmarks.core.text.identity import signed
+from airflow_bookmarks.core.timeline import living_runs
 from airflow_bookmarks.lifecycle.history.overwritten import check_made_again
 from airflow_bookmarks.lifecycle.history.read_again import input_of, names_in, targets_written
 from airflow_bookmarks.lifecycle.history.relocation import turn_relocate
@@ -493,10 +494,8 @@ def _read_again(store: BookmarkStore, job: str, head: Head, change: Change, turn
     kept = 0 if change.to_run is None else resolve_run(store, job, head, change.to_run).key.number
     return [
         run
-        for run in store.runs(job, after=kept, until=head.run_number)
-        if run.state.is_committed
-        and living.is_living(run.key.number, run.epoch)
-        and not names_in(run, head, contexts).isdisjoint(run.plans)
+        for run in living_runs(store.runs(job, after=kept, until=head.run_number), living)
+        if not names_in(run, head, contexts).isdisjoint(run.plans)
     ]
 
 

@@ -56,7 +56,7 @@ def _of_living(store: BookmarkStore, job: str, living: Ancestry, paths: Iterable
     """Return those of some published files that belong to history; their names carry the run number."""
     numbers = {path: key[0] for path in paths if (key := published_key(path)) is not None}
     runs = {number: store.committed_run(job, number) for number in sorted(set(numbers.values()))}
-    stay = {number for number, run in runs.items() if run is not None and living.is_living(number, run.epoch)}
+    stay = {number for number, run in runs.items() if run is not None and living.has(run)}
     return [path for path, number in numbers.items() if number in stay]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.errors import OptionError, RunUnknownError
 from airflow_bookmarks.core.order import order_of
 from airflow_bookmarks.core.text.instant import from_text
+from airflow_bookmarks.core.timeline import living_runs
 from airflow_bookmarks.lifecycle.history.rewind import is_number, resolve_run
 from airflow_bookmarks.store.transitions.collection import collected_until
 
@@ -104,8 +105,9 @@ def _context_of(job: str, head: Head, text: str) -> tuple[str, str]:
 
 def _last(store: BookmarkStore, job: str, head: Head, is_reached: Callable[[Run], bool], text: str) -> Run:
     living = store.ancestry(job, head.epoch)
-    for run in store.runs(job, after=collected_until(store, job), until=head.run_number, reverse=True):
-        if run.state.is_committed and living.is_living(run.key.number, run.epoch) and is_reached(run):
+    runs = store.runs(job, after=collected_until(store, job), until=head.run_number, reverse=True)
+    for run in living_runs(runs, living):
+        if is_reached(run):
             return resolve_run(store, job, head, str(run.key.number))
     raise RunUnknownError(
         f"job {job!r} has no living run at or before {text!r}: it lies before the first run that is left. Nothing was "

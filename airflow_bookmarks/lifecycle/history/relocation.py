@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.ledger.segment import bare_name
+from airflow_bookmarks.core.timeline import living_runs
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.lifecycle.history.timeline_switch import turn_set
 from airflow_bookmarks.lifecycle.state.positions import (
@@ -157,11 +158,9 @@ def _sizes(store: BookmarkStore, job: str, head: Head, ctx: str) -> dict[str, in
     living = store.ancestry(job, head.epoch)
     sizes: dict[str, int] = {}
     named = head.contexts[ctx].planned_as(ctx)
-    for run in store.runs(job, until=head.run_number):
+    for run in living_runs(store.runs(job, until=head.run_number), living):
         entry = run.plans.get(ctx) or run.plans.get(named)
-        if entry is None or not has_ledger(entry.kind) or not run.state.is_committed:
-            continue
-        if not living.is_living(run.key.number, run.epoch):
+        if entry is None or not has_ledger(entry.kind):
             continue
         files = files_in(entry.kind, store.blobs.get(entry.body))
         sizes |= {bare_name(file.path): file.size_bytes for file in files or ()}

@@ -16,6 +16,7 @@ from airflow_bookmarks.core.errors import (
     RewindAlongRefusedError,
     RunUnknownError,
 )
+from airflow_bookmarks.core.timeline import living_runs
 from airflow_bookmarks.lifecycle.history.timeline_switch import (
     files_to_clean,
     former_names,
@@ -75,15 +76,14 @@ def resolve_run(store: BookmarkStore, job: str, head: Head, reference: str) -> R
         )
     check_uncollected(store, job, number)
     living = store.ancestry(job, head.epoch)
-    for run in store.runs(job, until=number, reverse=True):
-        if run.state.is_committed and living.is_living(run.key.number, run.epoch):
-            if is_number(reference) and run.key.number != number:
-                raise RunUnknownError(
-                    f"run {number} of job {job!r} was undone by a reset or rewind; the newest living run before it is "
-                    f"{run.key.number}. Nothing was read or changed."
-                )
-            check_uncollected(store, job, run.key.number)
-            return run
+    for run in living_runs(store.runs(job, until=number, reverse=True), living):
+        if is_number(reference) and run.key.number != number:
+            raise RunUnknownError(
+                f"run {number} of job {job!r} was undone by a reset or rewind; the newest living run before it is "
+                f"{run.key.number}. Nothing was read or changed."
+            )
+        check_uncollected(store, job, run.key.number)
+        return run
     raise RunUnknownError(
         f"job {job!r} has no living run at or before {reference!r}: those there were, were undone by a reset or "
         f"rewind. Nothing was read or changed. 'airflow-bookmarks history {job}' lists them."
@@ -106,9 +106,7 @@ def window_runs(store: BookmarkStore, job: str, from_run: str, to_run: str) -> l
         )
     if low < high:
         check_uncollected(store, job, low)
-    living = store.ancestry(job, head.epoch)
-    runs = store.runs(job, after=low, until=high)
-    return [r for r in runs if r.state.is_committed and living.is_living(r.key.number, r.epoch)]
+    return list(living_runs(store.runs(job, after=low, until=high), store.ancestry(job, head.epoch)))
 
 
 def is_number(reference: str) -> bool:

@@ -18,7 +18,7 @@ from airflow_bookmarks.core.job_state import STATE_KIND
 from airflow_bookmarks.core.position import Edge
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.text.script import check_new_name
-from airflow_bookmarks.core.timeline import Ancestry, Line
+from airflow_bookmarks.core.timeline import Ancestry, Line, living_runs
 from airflow_bookmarks.lifecycle.protocol.cleanup import CleanList, check_published, clean_list, left_in_targets
 from airflow_bookmarks.lifecycle.protocol.recover import made_by, unknown_sources
 from airflow_bookmarks.lifecycle.state.positions import stored_position
@@ -281,11 +281,7 @@ def look_at_undone(store: BookmarkStore, job: str, head: Head, turn: Turn) -> Un
     for key, run in store.runs_or_damage(job, after=low, until=head.run_number):
         if isinstance(run, StateCorruptError):
             damage[key] = run
-        elif (
-            run.state.is_committed
-            and before.is_living(key.number, run.epoch)
-            and not after.is_living(key.number, run.epoch)
-        ):
+        elif before.has(run) and after.is_undone(run):
             runs.append(run)
     return Undone(tuple(runs), damage)
 
@@ -305,7 +301,7 @@ def undone_before(store: BookmarkStore, job: str, head: Head, turn: Turn | None 
         for key, run in store.runs_or_damage(job, after=max(low, copied), until=high):
             if isinstance(run, StateCorruptError):
                 damage[key] = run
-            elif run.state.is_committed and not any(each.is_living(key.number, run.epoch) for each in (living, after)):
+            elif living.is_undone(run) and after.is_undone(run):
                 runs.append(run)
     return Undone(tuple(runs), damage)
 
@@ -326,10 +322,8 @@ def last_kept(store: BookmarkStore, job: str, head: Head, turn: Turn) -> int:
     if turn.parent is None or turn.parent == head.epoch:
         return turn.kept
     after = ancestry_after(head, turn.parent, turn.kept, store.lines(job))  # an undo: `kept` limits what may be living
-    for run in store.runs(job, until=turn.kept, reverse=True):
-        if run.state.is_committed and after.is_living(run.key.number, run.epoch):
-            return run.key.number
-    return 0
+    kept = living_runs(store.runs(job, until=turn.kept, reverse=True), after)
+    return next((run.key.number for run in kept), 0)
 
 
 def ancestry_after(head: Head, parent: int | None, kept: int, lines: Sequence[Line]) -> Ancestry:
@@ -376,7 +370,7 @@ def _still_due(store: BookmarkStore, job: str, head: Head, parent: int, kept: in
     if run is None or run.revision > 0:
         return head.publishing
     after = ancestry_after(head, parent, kept, store.lines(job))
-    return run.key if after.is_living(run.key.number, run.epoch) else None
+    return run.key if after.has(run) else None
 
 
 def _edges_after(

@@ -249,9 +249,9 @@ def _history(
     living = store.ancestry(reader.upstream, head.epoch)
     published: list[Run] = []
     for run in store.runs(reader.upstream, after=lowest, until=head.run_number):
-        if run.state is RunState.COMMITTED and living.is_living(run.key.number, run.epoch):
+        if run.state is RunState.COMMITTED and living.has(run):
             break  # a consumer reads no further either
-        if run.state is RunState.PUBLISHED and not run.is_empty and living.is_living(run.key.number, run.epoch):
+        if run.state is RunState.PUBLISHED and not run.is_empty and living.has(run):
             published.append(run)
 
     def left(number: int, at: datetime) -> int:

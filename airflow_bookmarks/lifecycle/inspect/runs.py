@@ -52,8 +52,7 @@ def history(
 
 def state_of(run: Run, living: Ancestry) -> str:
     """Return the state of a run; UNDONE if it committed and the living line leaves it out."""
-    is_undone = run.state.is_committed and not living.is_living(run.key.number, run.epoch)
-    return UNDONE if is_undone else run.state.value
+    return UNDONE if living.is_undone(run) else run.state.value
 
 
 def row(run: Run, living: Ancestry) -> dict[str, Any]:

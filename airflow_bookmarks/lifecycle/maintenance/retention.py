@@ -206,7 +206,7 @@ class _Past:
     def of(cls, run: Run, living: Ancestry) -> _Past:
         return cls(
             seen=SeenRun(run.key, run.state, run.revision),
-            is_living=run.state.is_committed and living.is_living(run.key.number, run.epoch),
+            is_living=living.has(run),
             run_id=run.run_id,
             # Times of this package are text that sorts.
             touched_at=max(run.planned_at, run.committed_at or "", run.published_at or ""),

@@ -39,6 +39,7 @@ from airflow_bookmarks.core.rules.audit import check_reason, check_who
 from airflow_bookmarks.core.text.identity import signed
 from airflow_bookmarks.core.text.instant import from_text, to_text
 from airflow_bookmarks.core.text.redaction import stored_error
+from airflow_bookmarks.core.timeline import living_runs
 from airflow_bookmarks.lifecycle.changes.naming import key_of, names_of
 from airflow_bookmarks.lifecycle.history.rewind import resolve_run
 from airflow_bookmarks.lifecycle.history.state_values import shown_state
@@ -422,10 +423,8 @@ def as_glue_entry(store: BookmarkStore, job: str, run: str | None = None) -> dic
 
 def _last_run(store: BookmarkStore, job: str, head: Head, until: int | None = None) -> Run | None:
     living = store.ancestry(job, head.epoch)
-    for run in store.runs(job, until=head.run_number if until is None else until, reverse=True):
-        if run.state.is_committed and living.is_living(run.key.number, run.epoch):
-            return run
-    return None
+    runs = store.runs(job, until=head.run_number if until is None else until, reverse=True)
+    return next(living_runs(runs, living), None)
 
 
 def _glue_state(store: BookmarkStore, job: str, state: ContextState) -> dict[str, Any]:

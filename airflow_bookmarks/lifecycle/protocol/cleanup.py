@@ -312,7 +312,7 @@ def _undone_by_key(store: BookmarkStore, job: str, epoch: int, listed: CleanList
     for _, run in store.runs_or_damage(job, after=min(numbers) - 1, until=max(numbers)):
         if isinstance(run, StateCorruptError):
             continue  # what only it could speak for is refused
-        if not (run.state.is_committed and living.is_living(run.key.number, run.epoch)):
+        if not living.has(run):
             runs |= {(run.key.number, fence): run for fence in (run.key.fence, *run.fences)}
     return runs
 

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import count
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -27,6 +27,7 @@ from airflow_bookmarks.core.rules.territory import SourceBounds, Territory
 from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.core.selection.partition import placed, root_among
 from airflow_bookmarks.core.text.escaping import in_lines
+from airflow_bookmarks.core.timeline import living_runs
 from airflow_bookmarks.files.input import is_hidden
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.files.real_path import RealRoots, respelled
@@ -241,13 +242,8 @@ def leftovers(store: BookmarkStore, holding: LeaseGrant, ctx: str, known: Listin
 
 def _last_runs(store: BookmarkStore, holding: LeaseGrant) -> list[Run]:
     living = store.ancestry(holding.job, holding.base.epoch)
-    runs: list[Run] = []
-    for run in store.runs(holding.job, until=holding.base.run_number, reverse=True):
-        if run.state.is_committed and living.is_living(run.key.number, run.epoch):
-            runs.append(run)
-        if len(runs) == LOOKED_BACK:
-            break
-    return runs
+    runs = store.runs(holding.job, until=holding.base.run_number, reverse=True)
+    return list(islice(living_runs(runs, living), LOOKED_BACK))
 
 
 # ---- file by file

@@ -144,9 +144,9 @@ def _living_runs(store: BookmarkStore, holding: LeaseGrant, paths: Iterable[str]
         found = store.run_items(holding.job, keys[start : start + _AT_ONCE])
         for key in keys[start : start + _AT_ONCE]:
             run = found.get(key) or store.committed_run(holding.job, key.number)
-            if run is None or living is None or not run.state.is_committed:
+            if run is None or living is None:
                 continue
-            if key.fence in (run.key.fence, *run.fences) and living.is_living(run.key.number, run.epoch):
+            if key.fence in (run.key.fence, *run.fences) and living.has(run):
                 yield key, run
 
 

@@ -28,7 +28,7 @@ from airflow_bookmarks.core.plan import decode_moves, encode_moves, encode_paths
 from airflow_bookmarks.core.position import lowest_replayed
 from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
 from airflow_bookmarks.core.settings import PREFIX
-from airflow_bookmarks.core.timeline import last_common_run
+from airflow_bookmarks.core.timeline import last_common_run, living_runs
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun, Planned
@@ -393,7 +393,7 @@ def _checked(store: BookmarkStore, job: str, head: Head, number: int) -> Run:
         raise RunUnknownError(f"job {job!r} has no committed run {number}. Nothing was changed.")
     check_own(store, job, number, "a replay")
     why = None
-    if not store.ancestry(job, head.epoch).is_living(number, run.epoch):
+    if not store.ancestry(job, head.epoch).has(run):
         why = "it was undone by a reset or rewind"
     elif run.state is not RunState.PUBLISHED:
         why = "it is not published"
@@ -444,7 +444,7 @@ def _left_by_undone(
     """Return the later run, undone since, that still has files in a target; in these of its folders, None: in any."""
     living = store.ancestry(job, epoch)
     for later in store.runs(job, after=run.key.number):
-        if not later.state.is_committed or living.is_living(later.key.number, later.epoch):
+        if not living.is_undone(later):
             continue
         lists = [output.publish for output in later.outputs.values() if output.publish is not None]
         published = (path for body in lists for _, path in decode_moves(store.blobs.get(body)))
@@ -466,6 +466,4 @@ def _left_by_collected(store: BookmarkStore, job: str, run: Run, present: Sequen
 
 
 def _later_runs(store: BookmarkStore, job: str, epoch: int, run: Run) -> list[Run]:
-    living = store.ancestry(job, epoch)
-    later = store.runs(job, after=run.key.number)
-    return [r for r in later if r.state.is_committed and living.is_living(r.key.number, r.epoch)]
+    return list(living_runs(store.runs(job, after=run.key.number), store.ancestry(job, epoch)))

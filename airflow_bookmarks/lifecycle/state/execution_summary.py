@@ -40,7 +40,7 @@ def batches_until(store: BookmarkStore, job: str, last: Run, first_run: int | No
         if run.is_last:
             break  # an earlier series of tries
         living = living or store.ancestry(job, last.epoch)
-        if living.is_living(run.key.number, run.epoch):
+        if living.has(run):
             runs.append(run)
     first, *later = runs[::-1]
     return [first, *map(_with_own_quarantine, later)]

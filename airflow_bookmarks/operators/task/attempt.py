@@ -84,7 +84,7 @@ class Attempt:
             return None, None  # tries that begin anew are those of a DAG run that was deleted and made again
         number = execution.replaying or execution.last_run
         run = self.store.committed_run(self.job, number)
-        if run is None or not self.store.ancestry(self.job, seen.head.epoch).is_living(number, run.epoch):
+        if run is None or not self.store.ancestry(self.job, seen.head.epoch).has(run):
             log.info("bookmark %s: run %d of this task was undone since; it reads what is new", self.job, number)
             return None, None
         if on_clear == "skip":

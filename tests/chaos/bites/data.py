@@ -279,7 +279,7 @@ def edge_passes_a_due_run() -> None:
         seen = [r for r in self._store.runs(self._upstream, after=after, until=head.run_number) if r.state.is_committed]
         living = self._living(seen, head)
         published = [r for r in seen if r.state is RunState.PUBLISHED]
-        return _Selected([r for r in published if living.is_living(r.key.number, r.epoch)], published, [])
+        return _Selected([r for r in published if living.has(r)], published, [])
 
     put(UpstreamSource, "_select", select)
 

@@ -235,7 +235,7 @@ def reset_forgets_due_replay() -> None:
         if run is None:
             return None
         after = turn.ancestry_after(head, parent, kept, store.lines(job))
-        return run.key if after.is_living(run.key.number, run.epoch) else None
+        return run.key if after.has(run) else None
 
     put(turn, "_still_due", still_due)
 

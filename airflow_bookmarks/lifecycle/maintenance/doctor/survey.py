@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import StateCorruptError, StoreAccessError
 from airflow_bookmarks.core.plan import FilePlan, decode_moves, decode_paths, decode_published
-from airflow_bookmarks.core.timeline import Ancestry
+from airflow_bookmarks.core.timeline import Ancestry, living_runs
 from airflow_bookmarks.sources.registry import find_kind
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.transitions import collection
@@ -120,12 +120,7 @@ class Survey:
         ancestry = self.ancestry()
         if ancestry is None:
             return []
-        return [
-            run
-            for number in self.committed
-            for run in self.committed[number]
-            if ancestry.is_living(run.key.number, run.epoch)
-        ]
+        return list(living_runs((run for runs in self.committed.values() for run in runs), ancestry))
 
     def ancestry(self) -> Ancestry | None:
         """Return which runs are living history; None where a line is missing."""
