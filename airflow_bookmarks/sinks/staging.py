@@ -37,7 +37,7 @@ class StagingRequest:
     `target` is canonical; `staging` is where to stage instead of below the target (None: below it); `facts` are kept
     with the output for those who read it: format, partition columns, reading options. `when_empty` is what becomes of
     it in a run without new input (None: see `core.emptiness.Increment.publishes`). `on_unknown_runs` is whether a first
-    run is stopped by files of runs in the target that the store does not know (`lifecycle.run.unknown_run`).
+    run is stopped by files of runs in the target that the store does not know (`lifecycle.run.checks.unknown_run`).
     `overwrites_published`: a pause or disable run may replace files there that runs have published.
     """
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import ContextState
     from airflow_bookmarks.files.access import FileAccess
     from airflow_bookmarks.lifecycle.protocol.acquire import OnConflict
-    from airflow_bookmarks.lifecycle.run.expectation import Condition
+    from airflow_bookmarks.lifecycle.run.checks.expectation import Condition
     from airflow_bookmarks.lifecycle.run.session import RunSession
     from airflow_bookmarks.lifecycle.state.job_state import JobState
     from airflow_bookmarks.lifecycle.state.quarantine import OnCorrupt

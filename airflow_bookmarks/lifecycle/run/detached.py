@@ -14,21 +14,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import (
-    BookmarkError,
     MisuseError,
     OptionError,
-    PublishError,
     SourceChangedError,
     UpstreamRewoundError,
 )
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job import RunIdentity, check_name
 from airflow_bookmarks.core.option import Choice, Option
-from airflow_bookmarks.core.plan import FilePlan, Plan, encode_paths
-from airflow_bookmarks.core.rules.emptiness import WHEN_EMPTY, Increment
 from airflow_bookmarks.core.rules.start import BEGINNING, Start
-from airflow_bookmarks.core.rules.territory import SIDE_FOLDER, OutputBounds, StagingBounds, Territory, staging_root
-from airflow_bookmarks.core.run import FILES_SINK
+from airflow_bookmarks.core.rules.territory import SIDE_FOLDER, staging_root
+from airflow_bookmarks.core.run import FILES_SINK, OutputEntry
 from airflow_bookmarks.core.selection.reason import QUARANTINED
 from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.lifecycle.history.relocation import found_moved
@@ -36,12 +32,12 @@ from airflow_bookmarks.lifecycle.history.rewind import resolve_run, window_runs
 from airflow_bookmarks.lifecycle.history.window import window_entries
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.owner import check_owner
-from airflow_bookmarks.lifecycle.protocol.publish import steps_of
+from airflow_bookmarks.lifecycle.run.checks.expectation import Expects
 from airflow_bookmarks.lifecycle.run.commit_builder import is_over_bound
-from airflow_bookmarks.lifecycle.run.enabled import check_read, check_staged
-from airflow_bookmarks.lifecycle.run.expectation import Expects
-from airflow_bookmarks.lifecycle.run.unfinished_write import TracksWrites
-from airflow_bookmarks.lifecycle.state.discard import discarded_facts, increment_of, is_published, log_discarded
+from airflow_bookmarks.lifecycle.run.detached_publish import DetachedPublish
+from airflow_bookmarks.lifecycle.run.inputs import PlannedContext
+from airflow_bookmarks.lifecycle.run.recording import RecordsUse
+from airflow_bookmarks.lifecycle.state.discard import increment_of
 from airflow_bookmarks.lifecycle.state.guard import guarded
 from airflow_bookmarks.lifecycle.state.job_state import JobStates, KeepsState
 from airflow_bookmarks.lifecycle.state.manifest import WritesManifests
@@ -57,9 +53,7 @@ from airflow_bookmarks.lifecycle.state.verification import (
     recheck_plan,
     without,
 )
-from airflow_bookmarks.sinks.files.changes import FileChanges
-from airflow_bookmarks.sinks.files.publish import Closing, delete_all, move_all
-from airflow_bookmarks.sinks.staging import published_by_runs
+from airflow_bookmarks.sinks.staging import facts_of
 from airflow_bookmarks.sources.registry import kind_of
 from airflow_bookmarks.sources.source import P, PlanInput, Source
 from airflow_bookmarks.sources.upstream import RewindWanted
@@ -71,11 +65,12 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.ledger.file_ledger import Load
     from airflow_bookmarks.core.ledger.segment import Segment
-    from airflow_bookmarks.core.position import Greatest, Position
+    from airflow_bookmarks.core.plan import FilePlan, Plan
+    from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.run import Payload, Run
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
-    from airflow_bookmarks.sinks.staging import Staged, StagingRequest
+    from airflow_bookmarks.sinks.staging import StagingRequest
     from airflow_bookmarks.sources.source import OnSourceChange
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -104,7 +99,7 @@ class _WindowWalk:
         return load
 
 
-class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites):
+class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse):
     """A run under `pause` or `disable`. Made by `DetachedRun.begin`; ends with `commit` or `abort`.
 
     It reads `job.state` (`pause` alone: as it is, or as it was before the window) and stores nothing of it.
@@ -121,7 +116,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
         start: Start = BEGINNING,
         walk: _WindowWalk | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(job)
         self._store, self._job, self._caller, self._choice, self._machine = store, job, caller, choice, machine
         self._head = head or Head()
         self._reader = ContextReader(store, job, self._head, start)
@@ -132,13 +127,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
         self._start, self._walk = start, walk
         self._goes_on = False
         self._batch = 1
-        self._found: dict[str, PlanInput] = {}
-        self._sources: dict[str, tuple[Source[Any], Any, OnMissing]] = {}
-        self._rows: dict[str, int | None] = {}
-        self._greatest: dict[str, Greatest] = {}
-        self._places: dict[str, tuple[StagingRequest, str]] = {}
-        self._staged: dict[str, Staged] = {}
-        self._failures: dict[str, str] = {}
+        self._overwriting: set[str] = set()  # the outputs that may replace what runs have published
         self._is_over = False
         self._record_id: str | None = None
 
@@ -207,11 +196,6 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
         return None
 
     @property
-    def has_input(self) -> bool:
-        """Whether a context that was planned so far has anything to read."""
-        return any(not plan.is_empty for _, plan, _ in self._sources.values())
-
-    @property
     def may_quarantine(self) -> bool:
         """Whether planned files that can't be parsed may be left out: yes, and nothing is recorded."""
         return True
@@ -248,26 +232,27 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
         """
         check_name("context", ctx)
         self._check_running(f"read {ctx!r}")
-        if ctx in self._sources:
-            raise MisuseError(f"job {self._job!r}: context {ctx!r} is read twice in one run. Nothing was changed.")
+        self._inputs.check_new(ctx)
         with self._stopwatch.measure("plan"):
-            plan = (
-                self._window_plan(ctx, source, on_missing)
+            found, plan = (
+                (PlanInput(), self._window_plan(ctx, source, on_missing))
                 if self._window is not None
                 else self._new_plan(ctx, source, on_source_change, moved_from)
             )
             self._write_manifest(ctx, plan)
             self._machine.at(Failpoint.PLANNED)
-        self._sources[ctx] = (source, plan, on_missing)
+        self._inputs.add(ctx, PlannedContext(source, found, plan, on_missing))
         log_planned(log, self._job, ctx, plan)
         return plan
 
-    def _new_plan(self, ctx: str, source: Source[P], on_change: OnSourceChange, moved_from: str | None) -> P:
+    def _new_plan(
+        self, ctx: str, source: Source[P], on_change: OnSourceChange, moved_from: str | None
+    ) -> tuple[PlanInput, P]:
         is_blind = self.option is Option.DISABLE
         walked = None if self._walk is None else self._walk.found.get(ctx)
         moved = None if is_blind else found_moved(self._store, self._job, self._reader, ctx, source, moved_from)
         found = moved or (PlanInput() if is_blind else self._reader.found_for(ctx, source, on_change))
-        self._found[ctx] = found = found if walked is None else walked
+        found = found if walked is None else walked
         if is_blind:
             log.info("bookmark %s, context %s: option disable, the bookmark is not looked at", self._job, ctx)
         elif not self._reader.start.is_beginning:
@@ -275,7 +260,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
         else:
             log_found(log, self._job, ctx, source.kind, self.watermark(ctx), self._head)
         try:
-            return source.plan(found)
+            return found, source.plan(found)
         except RewindWanted as wanted:
             consumed = int(self.watermark(ctx) or 0)
             way = way_back(self._store, self._job, wanted.upstream, wanted.target)
@@ -313,10 +298,9 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
     @guarded
     def quarantine(self, ctx: str, corrupt: Mapping[str, str]) -> FilePlan:
         """Leave files that can't be parsed out of what this run reads, and record nothing of it."""
-        source, plan, on_missing = self._sources[ctx]
-        plan = without(plan_of_files(self._job, ctx, plan, "quarantine"), corrupt, QUARANTINED)
+        plan = without(plan_of_files(self._job, ctx, self._inputs[ctx].plan, "quarantine"), corrupt, QUARANTINED)
         self._write_manifest(ctx, plan)
-        self._sources[ctx] = (source, plan, on_missing)
+        self._inputs[ctx].plan = plan
         log_corrupt(self._job, ctx, corrupt, is_kept=False)
         return plan
 
@@ -333,63 +317,38 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
     def keep_files(self, ctx: str, why: str) -> None:
         """Do nothing: files stay in any case."""
 
-    @guarded
-    def set_greatest(self, ctx: str, greatest: Greatest) -> None:
-        """Keep the greatest value that was read of a column, for the side record."""
-        self._greatest[ctx] = greatest
-
     def schema_before(self, ctx: str) -> str | None:
         """Return the schema (JSON) of the run from which a planned context goes on; None for a window or a disable."""
-        found = self._found.get(ctx)
-        return None if found is None or found.position is None else self.known_schema(ctx)
+        return None if self._inputs[ctx].found.position is None else self.known_schema(ctx)
 
     @guarded
     def start_over(self, ctx: str) -> Any:
         """Plan a context again, from its beginning."""
         self._check_running(f"read {ctx!r} from the beginning")
-        source, _, on_missing = self._sources[ctx]
+        context = self._inputs[ctx]
         with self._stopwatch.measure("plan"):
-            self._found[ctx] = found = PlanInput()
-            plan = source.plan(found)
+            found = PlanInput()
+            plan = context.source.plan(found)
             self._write_manifest(ctx, plan)
-        self._sources[ctx] = (source, plan, on_missing)
+        context.found, context.plan = found, plan
         log_planned(log, self._job, ctx, plan)
         return plan
-
-    def set_schema(self, ctx: str, schema: str, change: Mapping[str, Any] | None = None) -> None:
-        """Keep nothing: no later run reads what a side run left."""
-
-    @guarded
-    def set_failed(self, ctx: str, error: str) -> None:
-        """Record that a planned context could not be read: this run can't publish, even if the error is caught."""
-        self._failures[ctx] = error
-
-    @guarded
-    def set_rows(self, ctx: str, rows: int | None) -> None:
-        """Keep the number of rows that were read from a context (None: not known)."""
-        self._rows[ctx] = rows
 
     @guarded
     def place(self, output: str, place: StagingRequest) -> str:
         """Return the folder in which to stage an output: below a root that enabled runs neither use nor sweep."""
         check_name("output", output)
         self._check_running(f"write {output!r}")
-        if output in self._places:
-            raise MisuseError(f"job {self._job!r}: output {output!r} is written twice in one run. Nothing was changed.")
-        if place.sink != FILES_SINK:
-            self._places[output] = (place, "")
-            return ""
-        root = staging_root(place.target, place.staging, self._store.namespace, self._job)
-        folder = f"{root}{SIDE_FOLDER}/{self._id}/{output}"
-        self._places[output] = (place, folder)
+        self._outputs.check_new(output)
+        is_staged, folder = place.sink == FILES_SINK, ""
+        if is_staged:
+            root = staging_root(place.target, place.staging, self._store.namespace, self._job)
+            folder = f"{root}{SIDE_FOLDER}/{self._id}/{output}"
+        entry = OutputEntry(place.sink, place.target, folder, facts_of(place), commits_by_itself=not is_staged)
+        self._outputs.place(output, entry)
+        if place.overwrites_published:
+            self._overwriting.add(output)
         return folder
-
-    @guarded
-    def staged(self, output: str, staged: Staged) -> None:
-        """Record what is staged for an output."""
-        self._staged[output] = staged
-        self._note_written(output)
-        self._machine.at(Failpoint.STAGED)
 
     @guarded
     def commit(self) -> Summary:
@@ -401,24 +360,25 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
             PublishError: an output can't be moved; what was not moved is gone.
         """
         self._check_running("commit")
-        check_read(self._job, self._failures, "published")
-        self._check_written("published")
-        check_staged(self._job, self._places, self._staged, "published")
+        self._inputs.check_read("published")
+        self._outputs.check_written("published")
+        self._outputs.check_staged("published")
         plans = {
-            ctx: recheck_plan(self._job, ctx, source, plan, on_missing)
-            for ctx, (source, plan, on_missing) in self._sources.items()
+            ctx: recheck_plan(self._job, ctx, context.source, context.plan, context.on_missing)
+            for ctx, context in self._inputs.items()
         }
         increment = increment_of(plans, state_changed=self._states.has_changed)
-        replaced, changes = self._replaced(increment), self._changes(increment)
+        publisher = self._publisher()
+        replaced, changes = publisher.replaced(increment), publisher.changes(increment)
         self._is_over = True
         try:
             self._note_replaced(replaced)
-            outputs = {name: self._publish(name, increment, changes) for name in self._staged}
+            outputs = publisher.publish(increment, changes)
             self._move_on(plans)
             contexts = self._facts_of(plans)
             self._leave_record(contexts, outputs, replaced)
         finally:
-            self._sweep()  # no later run looks for what a side run has staged
+            publisher.sweep()  # no later run looks for what a side run has staged
         return Summary(
             job=self._job,
             namespace=self._store.namespace,
@@ -432,9 +392,10 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
         )
 
     def _facts_of(self, plans: Mapping[str, Plan]) -> dict[str, dict[str, Any]]:
-        contexts = {ctx: {**plan.facts(), "rows": self._rows.get(ctx)} for ctx, plan in plans.items()}
-        for ctx, found in self._greatest.items():
-            contexts[ctx] |= {"watermark_column": found.column, "greatest": found.value}
+        contexts = {ctx: {**plan.facts(), "rows": self._inputs[ctx].rows} for ctx, plan in plans.items()}
+        for ctx, context in self._inputs.items():
+            if context.greatest is not None:
+                contexts[ctx] |= {"watermark_column": context.greatest.column, "greatest": context.greatest.value}
         return contexts
 
     # ---- batches
@@ -469,84 +430,9 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
             return
         self._goes_on = is_over_bound(plans)
         for ctx, plan in plans.items():
-            position = self._sources[ctx][0].advance(plan)
+            position = self._inputs[ctx].source.advance(plan)
             if position is not None:
-                self._walk.move(ctx, self._found[ctx], position)
-
-    def _is_published(self, name: str, increment: Increment) -> bool:
-        place, _ = self._places[name]
-        return is_published(increment, {**place.facts, **_said(place)}, self._staged[name])
-
-    def _changes(self, increment: Increment) -> dict[str, FileChanges]:
-        """Return what publishing changes, all of it checked before the first change.
-
-        Raises:
-            OutOfBoundsError: a link leads out of a target, or a whole file system or bucket is overwritten.
-        """
-        changes: dict[str, FileChanges] = {}
-        for name, staged in self._staged.items():
-            place, folder = self._places[name]
-            if folder and self._is_published(name, increment):
-                item, tokens = f"{self._item}, output {name!r}", frozenset([self.file_token])
-                bounds = OutputBounds(self._territory, item, place.target, folder, tokens)
-                changes[name] = FileChanges.of_output(bounds, staged.moves, staged.deletes)
-        return changes
-
-    @property
-    def _item(self) -> str:
-        return f"{self.option.value} run"
-
-    @property
-    def _territory(self) -> Territory:
-        return Territory(self._store.namespace, self._job)
-
-    def _publish(self, name: str, increment: Increment, changes: Mapping[str, FileChanges]) -> dict[str, Any]:
-        place, _ = self._places[name]
-        staged = self._staged[name]
-        if place.sink != FILES_SINK:
-            return {"rows": staged.rows, "files": None, "bytes": None}
-        if not self._is_published(name, increment):
-            facts = discarded_facts(staged)
-            log_discarded(self._job, name, {**_said(place), **facts})
-            return facts
-        what, closing = f"job {self._job!r}, {self._item}, output {name!r}", self._closing()
-        move_all(changes[name], what, steps_of(self._machine), closing)
-        delete_all(changes[name], what, steps_of(self._machine), closing)
-        return {"rows": staged.rows, "files": len(staged.moves), "bytes": staged.bytes}
-
-    def _closing(self) -> Closing:
-        stays = (
-            "The bookmark is where it was. What of this run was moved before stays in the targets, by names with "
-            f"{self.file_token!r}; the rest of it is removed."
-        )
-        again = "run it again; of an append remove those files first, an overwrite replaces them."
-        return Closing(
-            failed=f"{stays} Mend the cause (disk, rights) and {again}",
-            lost=f"{stays} Somebody else removed staged files: see to that and {again}",
-        )
-
-    def _replaced(self, increment: Increment) -> dict[str, Payload]:
-        """Return the published files that this run replaces, by output.
-
-        Raises:
-            PublishError: there are such files in an output that was not asked to replace them.
-        """
-        replaced: dict[str, Payload] = {}
-        for name, staged in self._staged.items():
-            place, _ = self._places[name]
-            paths = published_by_runs(staged.deletes) if self._is_published(name, increment) else []
-            if paths and not place.overwrites_published:
-                raise PublishError(
-                    f"job {self._job!r}, {self.option.value} run, output {name!r}: to overwrite {place.target!r} would "
-                    f"delete {len(paths)} file(s) that runs have published, the first: {paths[0]!r}. Such a run is "
-                    "part of no history, so nothing brings them back, and consumers that have not read them lose their "
-                    "rows. Nothing was published or deleted, and the bookmark is where it was. Write to another "
-                    f"target, or ask for it: job.write(df, {name!r}, overwrite_published=True); consumers then see "
-                    "those files as replaced."
-                )
-            if paths:
-                replaced[name] = self._store.blobs.payload(encode_paths(paths))
-        return replaced
+                self._walk.move(ctx, self._inputs[ctx].found, position)
 
     def _note_replaced(self, replaced: Mapping[str, Payload]) -> None:
         """Store what is about to be replaced, before the first of it is deleted; without an attempt, do nothing."""
@@ -567,27 +453,15 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
             "contexts": contexts,
             "outputs": outputs,
         }
-        manifests = {ctx: plan.encode() for ctx, (_, plan, _) in self._sources.items()}
+        manifests = {ctx: plan.encode() for ctx, plan in self._inputs.plans.items()}
         for ctx, payload in self._store.payloads(manifests).items():
             record[f"plan:{ctx}"] = payload_value(payload)
         self._store.put_side(self._job, record, ulid=self._record_id, replaced=replaced)
 
-    def _sweep(self) -> None:
-        for _, folder in self._places.values():
-            if not folder:
-                continue  # its sink is not a folder
-            staging = folder.rpartition("/")[0]
-            try:
-                FileChanges.of_staging(StagingBounds(self._territory, self._item), [staging]).remove()
-            except (BookmarkError, OSError) as error:
-                # The user has to see how the run ended, not this.
-                log.warning(
-                    "bookmark %s: what the %s run staged could not be removed: %s. Readers don't see it; remove %s",
-                    self._job,
-                    self.option.value,
-                    error,
-                    staging,
-                )
+    def _publisher(self) -> DetachedPublish:
+        return DetachedPublish(
+            self._store, self._job, self.option, self.file_token, self._machine, self._outputs, self._overwriting
+        )
 
     @guarded
     def abort(self, error: str) -> None:
@@ -596,13 +470,9 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWri
             self._is_over = True
             error = self._with_unmet(error)
             log.info("bookmark %s: %s run ends without publishing: %s", self._job, self.option.value, in_lines(error))
-            self._sweep()
+            self._publisher().sweep()
 
     def _check_running(self, what: str) -> None:
         if self._is_over:
             raise MisuseError(f"job {self._job!r}: can't {what}, this run is over. Nothing moved. Begin another run.")
         self._check_expectations()
-
-
-def _said(place: StagingRequest) -> dict[str, Any]:
-    return {} if place.when_empty is None else {WHEN_EMPTY: place.when_empty}

@@ -10,7 +10,7 @@ In batches the mark takes the next fence in the same transaction, and the next r
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self
 
@@ -49,6 +49,10 @@ from airflow_bookmarks.lifecycle.protocol.source_cleanup import (
     log_kept,
     put_away,
 )
+from airflow_bookmarks.lifecycle.run.checks.expectation import Expects
+from airflow_bookmarks.lifecycle.run.checks.other_use import OtherUse, check_alone, warn_of_readers
+from airflow_bookmarks.lifecycle.run.checks.replacement import Replacement
+from airflow_bookmarks.lifecycle.run.checks.unknown_run import check_known_runs
 from airflow_bookmarks.lifecycle.run.commit_builder import (
     ContextOutcome,
     RunOutcome,
@@ -56,11 +60,8 @@ from airflow_bookmarks.lifecycle.run.commit_builder import (
     build_commit,
     is_over_bound,
 )
-from airflow_bookmarks.lifecycle.run.expectation import Expects
-from airflow_bookmarks.lifecycle.run.other_use import OtherUse, check_alone, warn_of_readers
-from airflow_bookmarks.lifecycle.run.replacement import Replacement
-from airflow_bookmarks.lifecycle.run.unfinished_write import TracksWrites
-from airflow_bookmarks.lifecycle.run.unknown_run import check_known_runs
+from airflow_bookmarks.lifecycle.run.inputs import PlannedContext
+from airflow_bookmarks.lifecycle.run.recording import RecordsUse
 from airflow_bookmarks.lifecycle.state.discard import (
     discarded_facts,
     increment_of,
@@ -91,30 +92,17 @@ from airflow_bookmarks.sources.upstream import RewindWanted
 from airflow_bookmarks.store.bookmark_store import PLAN_INLINE_BYTES, BookmarkStore, Commit, LeaseGrant
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
-    from airflow_bookmarks.core.position import Greatest, Position
+    from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.rules.emptiness import Increment
-    from airflow_bookmarks.sinks.staging import Staged, StagingRequest
+    from airflow_bookmarks.sinks.staging import StagingRequest
     from airflow_bookmarks.sources.source import OnSourceChange, P, Source
 
 log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class Planned:
-    """What the run knows of one context that it reads."""
-
-    source: Source[Any]
-    found: PlanInput
-    plan: Any
-    on_missing: OnMissing
-    schema: str | None = None
-    schema_change: Mapping[str, Any] | None = None
-    failure: str | None = None
-
-
-class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrites):
+class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse):
     """A run that holds the job's lease. Made by `ActiveRun.begin`; ends with `commit` or `abort`.
 
     `skipped` and metrics are kept per context; nothing is left out silently.
@@ -130,7 +118,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         stopwatch: Stopwatch,
         renewer: Renewer | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(holding.job)
         self._store, self._holding, self._machine = store, holding, machine
         self._stopwatch = stopwatch
         self._renewer = renewer or Renewer(store, machine)
@@ -140,14 +128,6 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         self._others = OtherReaders(store, holding.job)
         self._territory = Territory(store.namespace, holding.job)
         self._read_head()
-        self._contexts: dict[str, Planned] = {}
-        self._outputs: dict[str, OutputEntry] = {}
-        self._staged: dict[str, Staged] = {}
-        self._rows: dict[str, int | None] = {}
-        self._greatest: dict[str, Greatest] = {}
-        self._disposals: dict[str, Disposal] = {}
-        self._kept: dict[str, str] = {}
-        self._replacements: dict[str, Replacement] = {}
         self._staging: list[str] = list(holding.base.staging)
         self._entries: Mapping[str, OutputEntry] = {}
         self._landing: Mapping[str, Plan] | None = None
@@ -278,30 +258,25 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         """
         check_name("context", ctx)
         self._check_before_landing(f"read {ctx!r}")
-        if ctx in self._contexts:
-            raise MisuseError(
-                f"job {self.job!r}: context {ctx!r} is read twice in one run. Nothing was read by the second read, "
-                "nothing was committed. Give each source a name of its own."
-            )
+        self._inputs.check_new(ctx)
         self._check_alone(ctx, source)
         check_part_name(self._store, self.job, "context", ctx, self._holding.base)
         with self._stopwatch.measure("plan"):
             found, plan = self._plan_source(ctx, source, on_source_change, moved_from)
-            if ctx in self._disposals:
+            if ctx in self._inputs.disposals:
                 plan_of_files(self.job, ctx, plan, "on_published")
             self._machine.at(Failpoint.LISTED)
             self._store_plan(ctx, source, found, plan)
             self._write_manifest(ctx, plan)
             self._machine.at(Failpoint.PLANNED)
-        self._contexts[ctx] = Planned(source, found, plan, on_missing)
+        self._inputs.add(ctx, PlannedContext(source, found, plan, on_missing))
         log_planned(log, self.job, ctx, plan)
         return plan
 
     def _check_alone(self, ctx: str, source: Source[Any]) -> None:
-        disposing = {name: disposal.on_published for name, disposal in self._disposals.items()}
-        others = {name: context.source for name, context in self._contexts.items()}
+        disposing = {name: disposal.on_published for name, disposal in self._inputs.disposals.items()}
         try:
-            check_alone(self.job, ctx, source, others, disposing)
+            check_alone(self.job, ctx, source, self._inputs.sources, disposing)
         except OptionError:
             for name in disposing:  # the script goes on nevertheless
                 self.keep_files(name, f"context {ctx!r}, which was refused, reads them as well")
@@ -313,19 +288,14 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         facts = {**plan.facts(), STARTS_FROM: starts_from(self._holding.base, ctx)}
         if found.position is None:
             facts[STARTS_OVER] = True
-        if ctx in self._disposals:
-            facts |= self._disposals[ctx].facts()
+        if ctx in self._inputs.disposals:
+            facts |= self._inputs.disposals[ctx].facts()
         if found.moved is not None:
             facts[MOVED_FROM] = dict(found.moved.facts)
         body = self._payloads({ctx: plan.encode()}, PLAN_INLINE_BYTES)[ctx]
         entry = PlanEntry(source.kind, body, facts, str(source.ref()))
         self._store.plan(self._holding, ctx, entry, option=self.option.value, is_last=not self._in_batches)
         self._has_item = True
-
-    @property
-    def has_input(self) -> bool:
-        """Whether a context that was planned so far has anything to read."""
-        return any(not context.plan.is_empty for context in self._contexts.values())
 
     @property
     def may_quarantine(self) -> bool:
@@ -351,7 +321,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
             QuarantineFullError: they are too many. FencedError: the job is not ours any more.
         """
         self._check_running(f"quarantine files of {ctx!r}")
-        context = self._contexts[ctx]
+        context = self._inputs[ctx]
         planned = plan_of_files(self.job, ctx, context.plan, "quarantine")
         plan = without_corrupt(planned, context.found, corrupt, self.run_number)
         self._store_plan(ctx, context.source, context.found, plan)
@@ -363,11 +333,11 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
     @guarded
     def dispose(self, ctx: str, disposal: Disposal) -> None:
         """Set what becomes of the files of a context once this run is published; called before it is planned."""
-        self._disposals[ctx] = disposal
+        self._inputs.disposals[ctx] = disposal
 
     def keep_files(self, ctx: str, why: str) -> None:
         """Let the files of a context stay after all, for good: not all of them are known to have been read."""
-        self._kept[ctx] = why
+        self._inputs.kept[ctx] = why
 
     def _plan_source(
         self, ctx: str, source: Source[P], on_change: OnSourceChange, moved_from: str | None
@@ -388,7 +358,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
                 found = self._reader.found_for(ctx, source, on_change)
 
     def _go_back_along(self, ctx: str, wanted: RewindWanted) -> None:
-        used = [*self._contexts, *self._outputs, *(["job.state"] if self._states.is_used else [])]
+        used = [*self._inputs, *self._outputs.placed, *(["job.state"] if self._states.is_used else [])]
         if used:
             raise MisuseError(
                 f"job {self.job!r}: {wanted}, and to go back along with it has to take all contexts of this job back, "
@@ -401,7 +371,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
 
     def schema_before(self, ctx: str) -> str | None:
         """Return the schema (JSON) of the run from which a planned context goes on; None where it starts anew."""
-        return None if self._contexts[ctx].found.position is None else self.known_schema(ctx)
+        return None if self._inputs[ctx].found.position is None else self.known_schema(ctx)
 
     @guarded
     def start_over(self, ctx: str) -> Any:
@@ -413,7 +383,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
             SourceError: it can't be planned. FencedError: the job is not ours any more.
         """
         self._check_running(f"read {ctx!r} from the beginning")
-        context = self._contexts[ctx]
+        context = self._inputs[ctx]
         with self._stopwatch.measure("plan"):
             found = PlanInput()
             plan = context.source.plan(found)
@@ -422,26 +392,6 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         context.found, context.plan = found, plan
         log_planned(log, self.job, ctx, plan)
         return plan
-
-    @guarded
-    def set_schema(self, ctx: str, schema: str, change: Mapping[str, Any] | None = None) -> None:
-        """Keep the schema (JSON) with which a context was read, for later runs, and how it differs from before."""
-        self._contexts[ctx].schema, self._contexts[ctx].schema_change = schema, change
-
-    @guarded
-    def set_failed(self, ctx: str, error: str) -> None:
-        """Record that a planned context could not be read: this run can't commit, even if the error is caught."""
-        self._contexts[ctx].failure = error
-
-    @guarded
-    def set_rows(self, ctx: str, rows: int | None) -> None:
-        """Keep the number of rows that were read from a context (None: not known)."""
-        self._rows[ctx] = rows
-
-    @guarded
-    def set_greatest(self, ctx: str, greatest: Greatest) -> None:
-        """Keep the greatest value that was read of the column that gives the watermark of a context."""
-        self._greatest[ctx] = greatest
 
     # ---- place, stage
 
@@ -456,11 +406,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         """
         check_name("output", output)
         self._check_running(f"write {output!r}")
-        if output in self._outputs:
-            raise MisuseError(
-                f"job {self.job!r}: output {output!r} is written twice in one run. Nothing was committed. Give each "
-                "output a name of its own."
-            )
+        self._outputs.check_new(output)
         check_part_name(self._store, self.job, "output", output, self._holding.base)
         if place.on_unknown_runs == "error" and is_first_run(self._holding.base) and self._start.is_beginning:
             check_known_runs(self._store, self.job, output, place.target)
@@ -471,7 +417,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         option, is_last = self.option.value, not self._in_batches
         self._store.place(self._holding, placed, staging, option=option, is_last=is_last, state=state)
         self._staging, self._has_item = staging, True
-        self._outputs[output] = entry
+        self._outputs.place(output, entry)
         self._machine.at(Failpoint.PLACED)
         return entry.place
 
@@ -489,7 +435,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
             )
         if self._sinks.find_staged(place.sink) is not None:
             return {}
-        self._check_staged()
+        self._outputs.check_staged("committed")
         self._landing = self._rechecked()
         # Rows are about to land in that sink, so this run moves something, whatever else it has found.
         return self._output_entries(increment_of(self._landing, state_changed=True))
@@ -520,13 +466,6 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
                 "every context, and set job.state, before that write."
             )
 
-    @guarded
-    def staged(self, output: str, staged: Staged) -> None:
-        """Record what is staged for an output: nothing of it is visible before the commit."""
-        self._staged[output] = staged
-        self._note_written(output)
-        self._machine.at(Failpoint.STAGED)
-
     # ---- commit
 
     @guarded
@@ -540,13 +479,13 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
             PublishError: committed; the publish stays due and is finished by whoever begins next.
         """
         self._check_running("commit")
-        self._check_read()
-        self._check_written("committed")
-        self._check_staged()
+        self._inputs.check_read("committed")
+        self._outputs.check_written("committed")
+        self._outputs.check_staged("committed")
         self._stopwatch.measure_since("read_write", "plan")
         with self._stopwatch.measure("commit"):
             plans = self._rechecked() if self._landing is None else self._landing
-            warn_of_repetition(log, self.job, plans, self._outputs)
+            warn_of_repetition(log, self.job, plans, self._outputs.placed)
             commit = self._commit_of(plans)
             self._machine.at(Failpoint.BEFORE_COMMIT)
             run = self._store.commit(self._holding, commit)
@@ -559,21 +498,21 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
             log_committed(log, self.job, ctx, self._holding.run_number, state)
         for name, output in run.outputs.items():
             log_discarded(self.job, name, output.facts, remedy=remedy_for(plans))
-        for name, replacement in self._replacements.items():
+        for name, replacement in self._outputs.replacements.items():
             replacement.log(self.job, name)
         summary = self._publish(run)
         self._put_away(plans)
         return summary
 
     def _put_away(self, plans: Mapping[str, Plan]) -> None:
-        for ctx, disposal in self._disposals.items():
+        for ctx, disposal in self._inputs.disposals.items():
             if ctx not in plans:
                 continue
             plan = plan_of_files(self.job, ctx, plans[ctx], "on_published")
-            if ctx in self._kept:
-                log_kept(self.job, ctx, disposal, len(plan), self._kept[ctx])
+            if ctx in self._inputs.kept:
+                log_kept(self.job, ctx, disposal, len(plan), self._inputs.kept[ctx])
             else:
-                context = self._contexts[ctx]
+                context = self._inputs[ctx]
                 others = OtherUse(self._store, self.job, list(plans), context.source)
                 put_away(self._store, self._holding, ctx, context.plan, plan, disposal, others.still_wanted)
 
@@ -629,16 +568,9 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         log.warning("bookmark %s: the loop was left with input over; the next run of the job reads it", self.job)
         self._give_back()
 
-    def _check_staged(self) -> None:
-        check_staged(self.job, self._outputs, self._staged, "committed")
-
-    def _check_read(self) -> None:
-        failed = {ctx: context.failure for ctx, context in self._contexts.items() if context.failure is not None}
-        check_read(self.job, failed, "committed")
-
     def _rechecked(self) -> dict[str, Plan]:
         plans: dict[str, Plan] = {}
-        for ctx, context in self._contexts.items():
+        for ctx, context in self._inputs.items():
             plan = recheck_plan(self.job, ctx, context.source, context.plan, context.on_missing)
             if plan is not context.plan:
                 # A run that takes this one over, or replays it, must not read what it leaves to the next one.
@@ -647,10 +579,10 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         return plans
 
     def _commit_of(self, plans: Mapping[str, Plan]) -> Commit:
-        warn_renamed(self.job, self._holding.base.contexts, {ctx: p.source for ctx, p in self._contexts.items()})
+        warn_renamed(self.job, self._holding.base.contexts, self._inputs.sources)
         outcome = self._outcome({ctx: self._context_outcome(ctx, plan) for ctx, plan in plans.items()})
         for ctx in plans:
-            self._store_relocated(self._contexts[ctx].found)
+            self._store_relocated(self._inputs[ctx].found)
         stored = StoredBodies(
             positions={**self._store_positions(outcome.moved), **self._store_state()},
             outputs=self._output_entries(outcome.increment),
@@ -671,17 +603,17 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         )
 
     def _context_outcome(self, ctx: str, plan: Plan) -> ContextOutcome:
-        context = self._contexts[ctx]
+        context = self._inputs[ctx]
         return ContextOutcome(
             context.source.kind,
             str(context.source.ref()),
             plan,
             self._advanced(ctx, plan),
             before=None if context.found.position is None else self._reader.state(ctx),
-            greatest=self._greatest.get(ctx),
-            rows=self._rows.get(ctx),
+            greatest=context.greatest,
+            rows=context.rows,
             schema_change=context.schema_change,
-            is_read_whole=ctx not in self._kept,
+            is_read_whole=ctx not in self._inputs.kept,
         )
 
     def _store_state(self) -> Mapping[str, Payload]:
@@ -690,12 +622,12 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
         return {} if states is None else self._payloads({STATE_CONTEXT: states})
 
     def _advanced(self, ctx: str, plan: Plan) -> Position | None:
-        position = self._contexts[ctx].source.advance(plan)
+        position = self._inputs[ctx].source.advance(plan)
         is_new = ctx not in self._holding.base.contexts
-        moved = self._contexts[ctx].found.moved
+        moved = self._inputs[ctx].found.moved
         if position is None and moved is not None:
             return moved.position  # nothing is new, and the place is
-        return position_at_start(self._contexts[ctx].found, plan) if position is None and is_new else position
+        return position_at_start(self._inputs[ctx].found, plan) if position is None and is_new else position
 
     def _store_relocated(self, found: PlanInput) -> None:
         """Store what a position refers to after a move of files; the commit's position does not hold it as its own."""
@@ -710,11 +642,11 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
 
     def _output_entries(self, increment: Increment) -> dict[str, OutputEntry]:
         entries: dict[str, OutputEntry] = {}
-        for name, entry in self._outputs.items():
+        for name, entry in self._outputs.placed.items():
             if name in self._entries:
                 entries[name] = self._entries[name]
                 continue
-            staged = self._staged[name]
+            staged = self._outputs.staged[name]
             if not entry.is_staged:
                 entries[name] = replace(entry, facts={**entry.facts, "rows": staged.rows})
                 continue
@@ -733,9 +665,9 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
                 lists["delete"] = encode_paths(staged.deletes)
             payloads = self._payloads(lists)
             facts["deleted_files"] = len(staged.deletes)
-            plans = {ctx: (context.source.kind, context.plan) for ctx, context in self._contexts.items()}
-            self._replacements[name] = Replacement.of(self._store, self._holding, entry, staged, plans)
-            facts |= self._replacements[name].facts()
+            plans = {ctx: (context.source.kind, context.plan) for ctx, context in self._inputs.items()}
+            self._outputs.replacements[name] = Replacement.of(self._store, self._holding, entry, staged, plans)
+            facts |= self._outputs.replacements[name].facts()
             entries[name] = replace(
                 entry,
                 facts=facts,
@@ -748,9 +680,9 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
 
     def _schemas_after(self, moved: Mapping[str, Position]) -> dict[str, bytes]:
         """Return the schemas with which contexts were read; for a context that moved unread, the one before."""
-        schemas = {ctx: context.schema for ctx, context in self._contexts.items()}
+        schemas = {ctx: context.schema for ctx, context in self._inputs.items()}
         for ctx in moved:
-            if schemas[ctx] is None and self._contexts[ctx].found.position is not None:
+            if schemas[ctx] is None and self._inputs[ctx].found.position is not None:
                 schemas[ctx] = self._reader.known_schema(ctx)
         return {ctx: schema.encode() for ctx, schema in schemas.items() if schema is not None}
 
@@ -833,28 +765,3 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, TracksWrite
                 "another run."
             )
         self._check_expectations()
-
-
-def check_staged(job: str, placed: Collection[str], staged: Collection[str], done: str) -> None:
-    """Make sure that each placed output was written; `done` is what else the run would be: "committed".
-
-    Raises:
-        MisuseError: one was not.
-    """
-    unfinished = sorted(set(placed) - set(staged))
-    if unfinished:
-        raise MisuseError(f"job {job!r}: outputs {unfinished} were placed and not written. Nothing was {done}.")
-
-
-def check_read(job: str, failed: Mapping[str, str], done: str) -> None:
-    """Make sure that each planned context was read; `failed` has the errors of those that were not.
-
-    Raises:
-        MisuseError: one was not, also where the script caught its error.
-    """
-    if failed:
-        told = "; ".join(f"{ctx!r} was planned and not read: {error}" for ctx, error in failed.items())
-        raise MisuseError(
-            f"job {job!r}: {told}. "
-            f"Nothing was {done}: what was planned would count as read. Let the error end the run, and mend it."
-        )

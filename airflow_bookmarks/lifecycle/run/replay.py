@@ -31,7 +31,8 @@ from airflow_bookmarks.core.settings import PREFIX
 from airflow_bookmarks.core.timeline import last_common_run, living_runs
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
-from airflow_bookmarks.lifecycle.run.enabled import ActiveRun, Planned
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.run.inputs import PlannedContext
 from airflow_bookmarks.lifecycle.state.discard import discarded_facts, increment_of, is_published, log_discarded
 from airflow_bookmarks.lifecycle.state.guard import guarded
 from airflow_bookmarks.lifecycle.state.job_state import JobStates
@@ -163,7 +164,7 @@ class ReplayRun(ActiveRun):
         check_name("context", ctx)
         self._check_running(f"read {ctx!r}")
         entry = self._run.plans.get(ctx)
-        if entry is None or ctx in self._contexts:
+        if entry is None or ctx in self._inputs:
             raise MisuseError(
                 f"job {self.job!r}: run {self.run_number} read the contexts {sorted(self._run.plans)}, each once; its "
                 f"replay can't read {ctx!r} {'again' if entry else ''}. Nothing was changed."
@@ -178,7 +179,7 @@ class ReplayRun(ActiveRun):
             self._check_again(ctx, kind.why_not_again(plan))
             self._check_unchanged(ctx, source, plan)
             self._write_manifest(ctx, plan)
-        self._contexts[ctx] = Planned(source, PlanInput(), plan, "error")
+        self._inputs.add(ctx, PlannedContext(source, PlanInput(), plan))
         self._machine.at(Failpoint.PLANNED)
         log_planned(log, self.job, ctx, plan)
         return plan
@@ -215,7 +216,12 @@ class ReplayRun(ActiveRun):
         check_name("output", output)
         self._check_running(f"write {output!r}")
         former = self._run.outputs.get(output)
-        if former is None or former.target != place.target or former.sink != place.sink or output in self._outputs:
+        if (
+            former is None
+            or former.target != place.target
+            or former.sink != place.sink
+            or output in self._outputs.placed
+        ):
             wrote = {name: entry.target for name, entry in self._run.outputs.items()}
             raise MisuseError(
                 f"job {self.job!r}: run {self.run_number} wrote {wrote}, each once; its replay can't write {output!r} "
@@ -225,7 +231,7 @@ class ReplayRun(ActiveRun):
         if root is not None and root not in self._staging:
             self._staging = [*self._staging, root]
         self._store.add_staging(self._holding, self._staging)
-        self._outputs[output] = entry
+        self._outputs.place(output, entry)
         self._machine.at(Failpoint.PLACED)
         return entry.place
 
@@ -242,10 +248,10 @@ class ReplayRun(ActiveRun):
             PublishError: committed; the publish stays due and is finished by whoever begins next.
         """
         self._check_running("commit")
-        self._check_read()
-        self._check_written("committed")
+        self._inputs.check_read("committed")
+        self._outputs.check_written("committed")
         self._check_whole()
-        for ctx, context in self._contexts.items():
+        for ctx, context in self._inputs.items():
             self._check_unchanged(ctx, context.source, context.plan)
         if self._states.changed() is not None:
             log.warning("bookmark %s: a replay leaves job.state as it is; what it has set is not stored", self.job)
@@ -253,7 +259,7 @@ class ReplayRun(ActiveRun):
             return self._end_empty()
         self._stopwatch.measure_since("read_write", "plan")
         with self._stopwatch.measure("commit"):
-            outputs = {name: self._entry(name) for name in self._outputs}
+            outputs = {name: self._entry(name) for name in self._outputs.placed}
             self._machine.at(Failpoint.BEFORE_COMMIT)
             run = self._store.commit_replay(self._holding, self._run, outputs)
         self._is_over = True
@@ -262,8 +268,8 @@ class ReplayRun(ActiveRun):
         return self._publish(run)
 
     def _check_whole(self) -> None:
-        unread = sorted(set(self._run.plans) - set(self._contexts))
-        unwritten = sorted(set(self._run.outputs) - set(self._staged))
+        unread = sorted(set(self._run.plans) - set(self._inputs))
+        unwritten = sorted(set(self._run.outputs) - set(self._outputs.staged))
         if unread or unwritten:
             raise MisuseError(
                 f"job {self.job!r}: the replay of run {self.run_number} did not read {unread} or write {unwritten}, "
@@ -272,7 +278,7 @@ class ReplayRun(ActiveRun):
 
     def _end_empty(self) -> Summary:
         """Give the job back: an empty run has published nothing, so there is nothing to replace."""
-        for name, staged in self._staged.items():
+        for name, staged in self._outputs.staged.items():
             log_discarded(self.job, name, discarded_facts(staged), remedy=_AS_THEN)
         self._is_over = True
         self._renewer.stop()
@@ -282,7 +288,7 @@ class ReplayRun(ActiveRun):
         return Summary.of(self._run, self._store.namespace, self.job)
 
     def _entry(self, name: str) -> OutputEntry:
-        entry, staged, former = self._outputs[name], self._staged[name], self._run.outputs[name]
+        entry, staged, former = self._outputs.placed[name], self._outputs.staged[name], self._run.outputs[name]
         if not self._replaces(former, staged):
             facts = {**entry.facts, **discarded_facts(staged)}
             log_discarded(self.job, name, facts, remedy=_AS_THEN)
@@ -316,14 +322,13 @@ class ReplayRun(ActiveRun):
         """
         if former.publish is not None:
             return True
-        plans = {ctx: context.plan for ctx, context in self._contexts.items()}
-        increment = increment_of(plans, state_changed=STATE_CONTEXT in self._run.positions)
+        increment = increment_of(self._inputs.plans, state_changed=STATE_CONTEXT in self._run.positions)
         is_append = former.facts.get("mode", Mode.APPEND) == Mode.APPEND
         return is_append and is_published(increment, former.facts, staged)
 
     def _check_partitions(self, name: str, staged: Staged) -> None:
         """Refuse a new revision of an overwrite that writes where a later run wrote: that run has replaced it there."""
-        target = self._outputs[name].target
+        target = self._outputs.placed[name].target
         mine = {path.rpartition("/")[0] for _, path in staged.moves}
         epoch = self._holding.base.epoch
         left = _left_by_undone(self._store, self.job, epoch, self._run, target, mine)

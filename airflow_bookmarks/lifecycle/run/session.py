@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.position import Greatest
     from airflow_bookmarks.core.run import ContextState
     from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
-    from airflow_bookmarks.lifecycle.run.expectation import Condition
+    from airflow_bookmarks.lifecycle.run.checks.expectation import Condition
     from airflow_bookmarks.lifecycle.state.job_state import JobState
     from airflow_bookmarks.lifecycle.state.manifest import Manifests
     from airflow_bookmarks.lifecycle.state.summary import Summary

@@ -62,6 +62,7 @@ def die_after_the_commit_of(going: Loop, number: int) -> None:
         raise UnpublishedError
 
     following = going.run.following()
+    assert isinstance(following, ActiveRun)
     following._publish = no_publish  # type: ignore[assignment, method-assign]
     with pytest.raises(UnpublishedError):
         next(Loop(going.shop, following, going.options, backlog=going.backlog).batches())

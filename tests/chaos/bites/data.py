@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_bookmarks.core.plan import decode_moves, decode_paths
+from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import RunKey, RunState
 from airflow_bookmarks.files.opener import open_to_change
 from airflow_bookmarks.lifecycle.history import timeline_switch as turn
@@ -78,8 +79,8 @@ def pause_under_normal_token() -> None:
     def place(self: Any, output: str, given: Any) -> Any:
         head = self._store.look(self._job).head
         key = RunKey(1, 1) if head is None else RunKey(head.run_number + 1, head.fence + 1)
-        entry, _ = SINKS.stage(self._territory, key, output, given)
-        self._places[output] = (given, entry.place)
+        entry, _ = SINKS.stage(Territory(self._store.namespace, self._job), key, output, given)
+        self._outputs.place(output, entry)
         return entry.place
 
     put(DetachedRun, "place", place)

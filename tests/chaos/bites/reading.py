@@ -119,7 +119,7 @@ def plan_keeps_what_was_left() -> None:
     put(
         ActiveRun,
         "_store_plan",
-        lambda self, ctx, *given: None if ctx in self._contexts else store_plan(self, ctx, *given),
+        lambda self, ctx, *given: None if ctx in self._inputs else store_plan(self, ctx, *given),
     )
 
 

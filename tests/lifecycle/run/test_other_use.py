@@ -14,7 +14,7 @@ from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.files.filesystem import paths_and_patterns
 from airflow_bookmarks.lifecycle.changes.change import relocate, rename_context, reset
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
-from airflow_bookmarks.lifecycle.run.other_use import Region
+from airflow_bookmarks.lifecycle.run.checks.other_use import Region
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
