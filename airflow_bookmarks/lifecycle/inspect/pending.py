@@ -59,9 +59,9 @@ class PendingContext:
     waiting: Waiting | None = None
 
     @property
-    def files(self) -> int:
-        """How many files would be read."""
-        return len(self._files)
+    def files(self) -> int | None:
+        """How many files would be read; None where that is not known, or what would be read is no files."""
+        return None if self.amount is None or self.amount.unit != FILES else self.amount.count
 
     @property
     def has_input(self) -> bool:
@@ -76,7 +76,7 @@ class PendingContext:
     @property
     def amount_in_words(self) -> str:
         """How much would be read, in its unit."""
-        return "0 files" if self.amount is None else self.amount.in_words()
+        return "not known" if self.amount is None else self.amount.in_words()
 
     @property
     def _files(self) -> Listing:
@@ -110,7 +110,7 @@ class PendingContext:
             "ctx": self.ctx,
             "kind": self.kind,
             "source": self.source,
-            "files": None if amount is None or amount.unit != FILES else amount.count,
+            "files": self.files,
             "bytes": None if amount is None else amount.bytes,
             "oldest": None if self.oldest is None else to_text(self.oldest),
             "newest": None if self.newest is None else to_text(self.newest),
@@ -287,6 +287,8 @@ def _unknown(head: Head, recent: Sequence[Run], entries: Mapping[str, PlanEntry 
         named = f" beside {', '.join(sorted(entries))}" if entries else ""
         why = "none has committed yet" if head.run_number == 0 else f"run {head.run_number} is not there any more"
         return f"what the job reads{named} only a committed run can say, and {why}"
+    if not entries and STATE_CONTEXT in head.contexts:
+        return "the job keeps job.state alone, and what there is to read behind it, its script knows"
     return None if entries else "the last run read nothing under a bookmark"
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from airflow_bookmarks.core.errors import RunUnknownError, SourceError
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position, undo, unlock
-from airflow_bookmarks.lifecycle.inspect.pending import PendingInput, pending
+from airflow_bookmarks.lifecycle.inspect.pending import PendingContext, PendingInput, pending
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.run.empty import commit_empty
 from airflow_bookmarks.sinks.staging import Mode
@@ -535,3 +535,22 @@ def test_job_whose_filter_is_made_from_the_day_reads_each_day(shop: Shop) -> Non
         plan = run.plan("raw", FileSource(FILES, [str(shop.raw)], options))
         run.commit()
         assert [Path(path).parent.name for path in plan.files.paths] == [f"dt={day}"]
+
+
+# ---- what is not known
+
+
+def test_amount_that_is_not_known_is_not_said_to_be_nothing(shop: Shop) -> None:
+    context = PendingContext("raw", "files", f"files:{shop.raw}", unknown="no run is left that says how it was read")
+    assert (context.files, context.amount, context.amount_in_words) == (None, None, "not known")
+
+
+def test_job_that_keeps_state_alone_is_said_to_do_so(shop: Shop) -> None:
+    run = shop.begin("poll")
+    run.state("cursor").set("7")
+    run.commit()
+
+    found = pending(shop.store, "poll")
+
+    assert (found.is_known, found.is_empty, found.contexts) == (False, False, ())
+    assert found.unknown == "the job keeps job.state alone, and what there is to read behind it, its script knows"
