@@ -1,17 +1,22 @@
 """The registry of the kinds of source. A new kind is an object here, a planner, and a reader under `spark/readers`.
 
-A kind of a user's own is added by `register`, and read by `job.read(ctx).source(source, reader)`.
+A kind of a user's own is added by `register`, or by an entry point of an installed package, and read by
+`job.read(ctx).source(source, reader)`.
 """
 
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
 from airflow_bookmarks.core.run import SourceRef
 from airflow_bookmarks.sources.files.kind import FileKind
+from airflow_bookmarks.sources.kind import SourceKind
 from airflow_bookmarks.sources.upstream_kind import UpstreamKind
 
 if TYPE_CHECKING:
@@ -20,10 +25,13 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.run import ContextState, PlanEntry
     from airflow_bookmarks.core.selection.listing import Listing
-    from airflow_bookmarks.sources.kind import SourceKind
     from airflow_bookmarks.sources.source import PlanInput, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
+
+log = logging.getLogger(__name__)
+
+GROUP = "airflow_bookmarks.sources"  # of entry points: the name of a kind, and the class that it is made of
 
 # The records of pause and disable runs do not name the kind of a plan: one without a unit is of files.
 UNNAMED = FileKind.name
@@ -37,7 +45,8 @@ KINDS: dict[str, SourceKind[Any]] = {
 def register(kind: SourceKind[Any]) -> None:
     """Make a kind of your own known to this process; a second call with the same kind has no effect.
 
-    Call it in the script before the job begins. A process that does not know a kind (an Airflow worker, the page, the
+    Call it in the script before the job begins. A kind that an installed package names by an entry point of the group
+    `airflow_bookmarks.sources` needs no call. A process that does not know a kind (an Airflow worker, the page, the
     command line) shows its contexts with what is stored of them, and refuses what it would need the kind for.
 
     Raises:
@@ -68,8 +77,38 @@ def registered(kind: SourceKind[Any]) -> Iterator[None]:
 
 
 def find_kind(name: str) -> SourceKind[Any] | None:
-    """Return the kind of that name; None where this version does not know it."""
-    return KINDS.get(name)
+    """Return the kind of that name; None where this process does not know it, for the reason of `why_unknown`.
+
+    Of installed packages, the entry point of that name is loaded when it is first asked for.
+    """
+    return KINDS.get(name) or _installed(name)[0]
+
+
+def why_unknown(name: str) -> str:
+    """Say why a kind is not known here, to stand behind the error that it is not; empty if no package names it."""
+    why = None if name in KINDS else _installed(name)[1]
+    return "" if why is None else f" {why}"
+
+
+@cache
+def _installed(name: str) -> tuple[SourceKind[Any] | None, str | None]:
+    """Return the kind that an installed package names, and why it can't be had; both None where none names it."""
+    points = {point.value: point for point in entry_points(group=GROUP, name=name)}
+    if not points:
+        return None, None
+    named = f"The entry point {name!r} of the group {GROUP!r} ({', '.join(sorted(points))})"
+    if len(points) > 1:
+        return None, f"{named} is that of several packages: remove all but one."
+    try:
+        (point,) = points.values()
+        kind = point.load()()
+    except Exception as error:  # noqa: BLE001 (whatever a user's module raises: only its own kind is refused for it)
+        why = f"{named} can't be loaded: {type(error).__name__}: {error}."
+        log.warning("%s Contexts of this kind are not known in this process.", why)
+        return None, why
+    if not isinstance(kind, SourceKind) or kind.name != name:
+        return None, f"{named} is no class of a kind with that name."
+    return kind, None
 
 
 def kind_of(name: str) -> SourceKind[Any]:
@@ -80,7 +119,9 @@ def kind_of(name: str) -> SourceKind[Any]:
     """
     kind = find_kind(name)
     if kind is None:
-        raise StateCorruptError(f"a stored plan is of kind {name!r}, and this version knows {sorted(KINDS)}; upgrade")
+        raise StateCorruptError(
+            f"a stored plan is of kind {name!r}, and this version knows {sorted(KINDS)}; upgrade.{why_unknown(name)}"
+        )
     return kind
 
 
@@ -129,7 +170,7 @@ def recorded_source(store: BookmarkStore, job: str, entry: PlanEntry) -> Source[
     if kind is None:
         raise OptionError(
             f"a context of kind {entry.kind!r} can't be looked at without its script; {sorted(KINDS)} can. "
-            "Nothing was read or changed."
+            f"Nothing was read or changed.{why_unknown(entry.kind)}"
         )
     return kind.source_of(store, job, entry)
 
@@ -142,7 +183,9 @@ def position_at(name: str, store: StateReader, found: PlanInput, plan: Any, valu
     """
     kind = find_kind(name)
     if kind is None:
-        raise OptionError(f"a context of kind {name!r} can't be set to a value; {sorted(KINDS)} can.")
+        raise OptionError(
+            f"a context of kind {name!r} can't be set to a value; {sorted(KINDS)} can.{why_unknown(name)}"
+        )
     return with_order(name, kind.seek(store, found, plan, value))
 
 

@@ -26,7 +26,7 @@ from airflow_bookmarks.lifecycle.changes.naming import key_of
 from airflow_bookmarks.lifecycle.history.shards import is_sharded, upstream_of_shard
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal, danger_of
 from airflow_bookmarks.sources.files.planner import FileSource, left_out
-from airflow_bookmarks.sources.registry import find_kind
+from airflow_bookmarks.sources.registry import find_kind, why_unknown
 from airflow_bookmarks.sources.shard import ShardedUpstream
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from airflow_bookmarks.spark.readers.avro import as_read, as_written
@@ -464,7 +464,8 @@ class BookmarkedReader(ByFormat):
         if find_kind(source.kind) is None:
             raise self._refused(
                 f"kind {source.kind!r} is not known in this process. Call register(...) of "
-                "airflow_bookmarks.sources.registry with the kind before the job begins"
+                "airflow_bookmarks.sources.registry with the kind before the job begins, or let an installed package "
+                + f"name it by an entry point.{why_unknown(source.kind)}".rstrip(".")
             )
         if self._share.shard is not None:
             raise self._refused(

@@ -13,7 +13,7 @@ from airflow_bookmarks.lifecycle.protocol.cleanup import finish_clean
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.publish import publish_run, stored_output
 from airflow_bookmarks.sinks.registry import SINKS
-from airflow_bookmarks.sources.registry import find_kind
+from airflow_bookmarks.sources.registry import find_kind, why_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -103,6 +103,7 @@ def check_known_sources(job: str, run: Run) -> None:
             f"job {job!r}: run {run.key} was left open, and its context {ctx!r} reads a source of kind {kind!r}, which "
             "is not known here. Nothing was read, written or changed: the run is neither given up nor committed. Run "
             f"the job once with the version of this package that made it{made_by(run)}; then with this one."
+            f"{why_unknown(kind)}"
         )
 
 

@@ -23,7 +23,7 @@ from airflow_bookmarks.lifecycle.maintenance.doctor.finding import RESTORE, Find
 from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM, STARTS_OVER, made_by, unknown_sources
 from airflow_bookmarks.lifecycle.state.last_plan import last_plans_among
 from airflow_bookmarks.sources.files.planner import OPTIONS, recorded_files
-from airflow_bookmarks.sources.registry import KINDS, find_kind, kind_of, upstream_of
+from airflow_bookmarks.sources.registry import find_kind, kind_of, upstream_of, why_unknown
 from airflow_bookmarks.sources.source import PlanInput
 
 if TYPE_CHECKING:
@@ -349,8 +349,9 @@ def examine_kinds(survey: Survey) -> Iterator[Finding]:
     head = survey.head
     kinds = {} if head is None else {ctx: state.kind for ctx, state in head.contexts.items()}
     for ctx, kind in sorted(kinds.items()):
-        if kind not in (*KINDS, STATE_KIND):
+        if kind != STATE_KIND and find_kind(kind) is None:
             what = f"context {ctx!r} is of kind {kind!r}, which is not known here: its position was not looked at"
+            what += why_unknown(kind) and f".{why_unknown(kind)}"
             yield Finding("kind-unknown", survey.job, Severity.NOTICE, what, f"HEAD, context {ctx!r}", _MEND)
     sinks = {
         (name, output.sink, output.target)
