@@ -36,6 +36,7 @@ from airflow_bookmarks.lifecycle.history.overwritten import check_made_again
 from airflow_bookmarks.lifecycle.history.read_again import input_of, names_in, targets_written
 from airflow_bookmarks.lifecycle.history.relocation import turn_relocate
 from airflow_bookmarks.lifecycle.history.rewind import resolve_run
+from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
 from airflow_bookmarks.lifecycle.history.state_values import state_moved_by, turn_state
 from airflow_bookmarks.lifecycle.history.timeline_switch import (
     files_left_over,
@@ -56,7 +57,7 @@ from airflow_bookmarks.lifecycle.state.positions import ContextReader
 from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
 from airflow_bookmarks.sources.registry import position_at
 from airflow_bookmarks.sources.seek import RETRY, is_retried, reads_again
-from airflow_bookmarks.store.transitions.collection import collected_until, collection_check
+from airflow_bookmarks.store.transitions.collection import collection_check
 from airflow_bookmarks.store.transitions.importing import check_unclaimed
 from airflow_bookmarks.store.transitions.naming import resolve_name
 
@@ -198,25 +199,26 @@ class Change:
     dag: str | None = None
     renamed: bool = False
 
-    def turn(self, store: BookmarkStore, job: str, head: Head, event: Attributes) -> Turn:
-        """Return what the change makes of the job as `head` has it.
+    def turn(self, history: HistorySnapshot, event: Attributes) -> Turn:
+        """Return what the change makes of the job as `history` has it.
 
         Raises:
             RunUnknownError, ChangeRefusedError, OptionError: it can't be done; nothing was changed.
         """
+        store, job, head = history.store, history.job, history.head
         if self.kind == "undo":
-            return _undo_turn(store, job, head, event)
+            return _undo_turn(history, event)
         if self.kind == "set":
-            return _set_turn(store, job, head, self.ctx or "", self.value or "", event)
+            return _set_turn(history, self.ctx or "", self.value or "", event)
         if self.kind == SET_STATE:
-            return turn_state(store, job, head, self.state or "", self.value or "", event)
+            return turn_state(history, self.state or "", self.value or "", event)
         if self.kind == "rename-context":
             _check_contexts(job, head, None, [self.ctx or ""])
-            return turn_rename(store, job, head, self.ctx or "", self.to_ctx or "", event)
+            return turn_rename(history, self.ctx or "", self.to_ctx or "", event)
         if self.kind == "relocate":
             ctx, roots = self.ctx or "", (self.from_root or "", self.to_root or "")
             _check_contexts(job, head, None, [ctx])
-            return turn_relocate(store, job, head, ctx, roots, self.unverified, event)
+            return turn_relocate(history, ctx, roots, self.unverified, event)
         if self.kind not in ("reset", "rewind", "delete"):
             raise OptionError(f"{self.kind!r} is no change of a position. Nothing was changed.")
         if (self.kind == "rewind") != (self.to_run is not None):
@@ -234,9 +236,9 @@ class Change:
                     ctx,
                     f"{job} {former} {ctx}",
                 )
-            turn = turn_to(store, job, head, kept, self.kind, event)
-            check_made_again(store, job, head, turn)
-            return with_clean(store, job, head, turn) if self.clean else turn
+            turn = turn_to(history, kept, self.kind, event)
+            check_made_again(history, turn)
+            return with_clean(history, turn) if self.clean else turn
         _check_contexts(job, head, kept, self.contexts)
         _check_names(job, head, kept, self.contexts)
         if self.clean:
@@ -244,7 +246,7 @@ class Change:
                 f"job {job!r}: a {self.kind} of some contexts undoes no run, so there is nothing to clean. Nothing was "
                 "changed. Leave out either clean or the contexts."
             )
-        return turn_contexts(store, job, head, kept, self.contexts, self.kind, event)
+        return turn_contexts(history, kept, self.contexts, self.kind, event)
 
 
 def reset(
@@ -407,8 +409,8 @@ def apply(
     check_who(who)
     job = resolve_name(store, job)
     for _ in range(_RACES):
-        gone = collected_until(store, job)
-        head = store.head(job)
+        history = HistorySnapshot.load(store, job)
+        head, gone = history.head, history.collected
         check_unclaimed(job, head)
         check_free(store, job, head, force)
         _check_version(job, head, expected_version)
@@ -419,18 +421,19 @@ def apply(
             )
         if change.clean and head.lease is not None:
             # The holder of an expired lease could still plan or stage after the list of what to clean is made.
-            change.turn(store, job, head, {})  # refuse before anyone is fenced
+            change.turn(history, {})  # refuse before anyone is fenced
             event: Attributes = {"kind": "unlock", **signed(who), "why": f"{change.kind} with clean: {reason}"}
             event["held_by"] = head.lease.run_id
             fenced = store.break_lease(job, head, event)
             if fenced is None:
                 continue
             head = fenced
-        turn = change.turn(store, job, head, {**signed(who), "why": reason, "forced": force})
-        kept = last_kept(store, job, head, turn)
+            history = HistorySnapshot(store, job, head)  # the holder may have planned until it was fenced
+        turn = change.turn(history, {**signed(who), "why": reason, "forced": force})
+        kept = last_kept(history, turn)
         # Keep the collection from removing what the job goes back to.
         turn = replace(turn, check=collection_check(store, job, gone), event={**turn.event, "last_kept": kept})
-        undone = look_at_undone(store, job, head, turn)
+        undone = look_at_undone(history, turn)
         after = store.begin_line(job, head, turn)
         if after is not None:
             numbers = tuple(run.key.number for run in undone.runs)
@@ -446,8 +449,9 @@ def preview(store: BookmarkStore, job: str, change: Change) -> ChangePreview:
     """
     job = resolve_name(store, job)
     head = store.head(job)
-    turn = change.turn(store, job, head, {})
-    undone = look_at_undone(store, job, head, turn)
+    history = HistorySnapshot(store, job, head)
+    turn = change.turn(history, {})
+    undone = look_at_undone(history, turn)
     again = undone.runs or _read_again(store, job, head, change, turn)
     contexts = _contexts_read_again(change)
     named = None if contexts is None else partial(names_in, head=head, contexts=contexts)
@@ -461,7 +465,7 @@ def preview(store: BookmarkStore, job: str, change: Change) -> ChangePreview:
         job=job,
         kind=change.kind,
         version=head.version,
-        kept=last_kept(store, job, head, turn),
+        kept=last_kept(history, turn),
         undone=tuple(run.key.number for run in undone.runs),
         files=None if is_unknown else total(facts, "files"),
         bytes=None if is_unknown else total(facts, "bytes"),
@@ -473,7 +477,7 @@ def preview(store: BookmarkStore, job: str, change: Change) -> ChangePreview:
         holder=None if head.lease is None else head.lease.run_id,
         unreadable=undone.unreadable,
         state=state_moved_by(store, job, head, turn),
-        left_over=files_left_over(store, job, head, turn),
+        left_over=files_left_over(history, turn),
         never_read=_never_read(store, job, head, change, turn),
         moved=moved if isinstance(moved := turn.event.get("moved"), dict) else None,
     )
@@ -516,7 +520,8 @@ def _retried(store: BookmarkStore, job: str, change: Change) -> list[Mapping[str
     return [{"files": 1, "bytes": file["bytes"], "rows": None} for file in wanted]
 
 
-def _undo_turn(store: BookmarkStore, job: str, head: Head, event: Attributes) -> Turn:
+def _undo_turn(history: HistorySnapshot, event: Attributes) -> Turn:
+    store, job, head = history.store, history.job, history.head
     turning = store.turning(job, head.epoch)
     if turning is None:
         raise ChangeRefusedError(
@@ -529,8 +534,8 @@ def _undo_turn(store: BookmarkStore, job: str, head: Head, event: Attributes) ->
             f"{what} {which} made with clean: what the undone runs published is removed, so it can't be taken back. "
             "Nothing was changed. The next run reads that input again."
         )
-    turn = turn_back(store, job, head, turning.line, turning.contexts, turning.data_run_number, event)
-    check_made_again(store, job, head, turn)
+    turn = turn_back(history, turning.line, turning.contexts, turning.data_run_number, event)
+    check_made_again(history, turn)
     if turning.dropped is None:
         return turn
     if head.fence != turning.fence:
@@ -541,7 +546,8 @@ def _undo_turn(store: BookmarkStore, job: str, head: Head, event: Attributes) ->
     return replace(turn, publishing=turning.dropped)
 
 
-def _set_turn(store: BookmarkStore, job: str, head: Head, ctx: str, value: str, event: Attributes) -> Turn:
+def _set_turn(history: HistorySnapshot, ctx: str, value: str, event: Attributes) -> Turn:
+    store, job, head = history.store, history.job, history.head
     _check_contexts(job, head, None, [ctx])
     state = head.contexts[ctx]
     if state.kind == STATE_KIND:
@@ -551,7 +557,7 @@ def _set_turn(store: BookmarkStore, job: str, head: Head, ctx: str, value: str, 
         )
     reader = ContextReader(store, job, head)
     position = position_at(state.kind, store, reader.found(ctx), reader.stored_plan(ctx), value)
-    return turn_set(store, job, head, ctx, state, position, {**event, "ctx": ctx, "value": value})
+    return turn_set(history, ctx, state, position, {**event, "ctx": ctx, "value": value})
 
 
 # ---- what is refused

@@ -27,6 +27,7 @@ from airflow_bookmarks.core.rules.audit import Terms, check_reason, check_who
 from airflow_bookmarks.lifecycle.changes.change import Change, ChangeOutcome, ChangePreview, apply, check_free, preview
 from airflow_bookmarks.lifecycle.history.sharded_point import changes_of_shards
 from airflow_bookmarks.lifecycle.history.shards import shards_of
+from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
 from airflow_bookmarks.lifecycle.inspect.runs import total
 from airflow_bookmarks.store.transitions.importing import check_unclaimed
 from airflow_bookmarks.store.transitions.naming import resolve_name
@@ -246,7 +247,7 @@ def _stands(store: BookmarkStore, shard: str, head: Head, change: Change, seen: 
     """Whether a shard already stands where the change would take it."""
     if head.lease is not None or seen.undone or seen.unreadable or seen.to_clean or seen.version != head.version:
         return False
-    return replace(change, clean=False).turn(store, shard, head, {}).contexts == head.contexts
+    return replace(change, clean=False).turn(HistorySnapshot(store, shard, head), {}).contexts == head.contexts
 
 
 # ---- what is refused, before anything is changed

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import ChangeRefusedError
 from airflow_bookmarks.core.rules.territory import published_key
-from airflow_bookmarks.lifecycle.history.timeline_switch import ancestry_after, look_at_undone
+from airflow_bookmarks.lifecycle.history.timeline_switch import look_at_undone
 from airflow_bookmarks.lifecycle.state.positions import ContextReader
 from airflow_bookmarks.sources.registry import find_kind
 from airflow_bookmarks.store.outputs import numbers_replacing
@@ -22,26 +22,26 @@ from airflow_bookmarks.store.outputs import numbers_replacing
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.core.timeline import Ancestry
+    from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.transitions.timeline import Turn
 
 
-def check_made_again(store: BookmarkStore, job: str, head: Head, turn: Turn) -> None:
+def check_made_again(history: HistorySnapshot, turn: Turn) -> None:
     """Make sure that whatever undone runs have overwritten of runs that stay is read, and so written, again.
 
     Raises:
         ChangeRefusedError: it counts as read after the turn.
     """
-    undone = look_at_undone(store, job, head, turn).runs
+    store, job = history.store, history.job
+    undone = look_at_undone(history, turn).runs
     replaced = numbers_replacing(store.blobs, undone, ())
     if not replaced:
         return
-    living = ancestry_after(head, turn.parent, turn.kept, store.lines(job))
-    counts = Counter(replaced[path] for path in _of_living(store, job, living, replaced))
-    reader = ContextReader(store, job, replace(head, contexts=turn.contexts))
+    counts = Counter(replaced[path] for path in _of_living(store, job, history.after_turn(turn), replaced))
+    reader = ContextReader(store, job, replace(history.head, contexts=turn.contexts))
     for run in undone:
         if counts[run.key.number] and _is_known(store, reader, run):
             raise ChangeRefusedError(

@@ -23,6 +23,7 @@ from airflow_bookmarks.sources.relocation import check_moved, moved_path, reloca
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
     from airflow_bookmarks.sources.relocation import Unverified
     from airflow_bookmarks.sources.source import PlanInput, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -35,9 +36,7 @@ log = logging.getLogger(__name__)
 
 
 def turn_relocate(
-    store: BookmarkStore,
-    job: str,
-    head: Head,
+    history: HistorySnapshot,
     ctx: str,
     roots: tuple[str, str],
     unverified: Unverified | None,
@@ -53,6 +52,7 @@ def turn_relocate(
         OptionError: the context reads no files, or none there, or files can't be compared and `unverified` is None.
         SourceError: the new root can't be listed.
     """
+    store, job, head = history.store, history.job, history.head
     state = head.contexts[ctx]
     _check_kind(job, ctx, state.kind)
     old, new = (open_filesystem(root).canonical(root) for root in roots)
@@ -76,7 +76,7 @@ def turn_relocate(
     relocation = relocated(reader.found(ctx), moved, old, new, lambda: _sizes(store, job, head, ctx), unverified)
     state = replace(state, fingerprint=str(after.ref()), moves=(*state.moves, (old, new)))
     told: Attributes = {**event, "ctx": ctx, "moved": dict(relocation.facts)}
-    return turn_set(store, job, head, ctx, state, relocation.position, told, kind="relocate")
+    return turn_set(history, ctx, state, relocation.position, told, kind="relocate")
 
 
 def found_moved(

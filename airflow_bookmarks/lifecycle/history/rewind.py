@@ -17,6 +17,7 @@ from airflow_bookmarks.core.errors import (
     RunUnknownError,
 )
 from airflow_bookmarks.core.timeline import living_runs
+from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
 from airflow_bookmarks.lifecycle.history.timeline_switch import (
     files_to_clean,
     former_names,
@@ -149,9 +150,10 @@ def rewind_along(store: BookmarkStore, holding: LeaseGrant, wanted: RewindWanted
     current = store.head(job)
     if current.fence != holding.fence:
         raise FencedError(f"job {job!r} was taken over while it was to be rewound along; nothing was changed.")
-    turn = turn_to(store, job, current, kept, "rewind", event)
+    history = HistorySnapshot(store, job, current)
+    turn = turn_to(history, kept, "rewind", event)
     if not wanted.keeps:
-        turn = _with_clean_along(store, job, current, turn, wanted)
+        turn = _with_clean_along(history, turn, wanted)
     turn = replace(turn, check=collection_check(store, job, gone))
     after = store.begin_line(job, current, turn, keep=holding)
     if after is None:
@@ -172,21 +174,22 @@ def _check_names(job: str, head: Head, kept: Run | None, wanted: RewindWanted) -
         )
 
 
-def _with_clean_along(store: BookmarkStore, job: str, head: Head, turn: Turn, wanted: RewindWanted) -> Turn:
+def _with_clean_along(history: HistorySnapshot, turn: Turn, wanted: RewindWanted) -> Turn:
     """Return the turn with what to clean: the files of the undone runs, except those that replaced others for good.
 
     Raises:
         RewindAlongRefusedError: it can't be cleaned, its input is gone, or others have read it.
     """
-    undone = look_at_undone(store, job, head, turn).all_readable()
+    store, job = history.store, history.job
+    undone = look_at_undone(history, turn).all_readable()
     if not undone:
         return turn
     disposed = _disposed(undone)
     if disposed:
         raise RewindAlongRefusedError(job, wanted.upstream, wanted.target, disposed)
     try:
-        stays = overwritten_for_good(store, job, [*undone_before(store, job, head).runs, *undone])
-        turn = with_clean(store, job, head, turn, stays=stays)
+        stays = overwritten_for_good(store, job, [*undone_before(history).runs, *undone])
+        turn = with_clean(history, turn, stays=stays)
     except ChangeRefusedError as error:
         why = error.why if isinstance(error, CleanRefusedError) else str(error)
         raise RewindAlongRefusedError(job, wanted.upstream, wanted.target, why) from error

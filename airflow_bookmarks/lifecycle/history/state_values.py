@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.table import Attributes
     from airflow_bookmarks.store.transitions.timeline import Turn
@@ -79,7 +80,7 @@ def _shown_after(store: BookmarkStore, job: str, turn: Turn) -> dict[str, str]:
     return shown_states(decode_states(body))
 
 
-def turn_state(store: BookmarkStore, job: str, head: Head, name: str, text: str, event: Attributes) -> Turn:
+def turn_state(history: HistorySnapshot, name: str, text: str, event: Attributes) -> Turn:
     """Return the turn that sets one value of `job.state` from a JSON text; it undoes no run.
 
     The event has only the name, because the value may be a secret; the line that the turn starts has the value.
@@ -89,8 +90,9 @@ def turn_state(store: BookmarkStore, job: str, head: Head, name: str, text: str,
     """
     if not name:
         raise OptionError("a set-state needs the name of a value. Nothing was changed.")
+    head = history.head
     value = parse_state(check_name("state", name), text)
-    values = with_state(state_values(store, job, head.contexts), name, value)
+    values = with_state(state_values(history.store, history.job, head.contexts), name, value)
     state = head.contexts.get(STATE_CONTEXT) or ContextState(STATE_KIND, STATE_KIND, _NO_RUN)
     position = Position(encode_states(values))
-    return turn_set(store, job, head, STATE_CONTEXT, state, position, {**event, "name": name}, kind=SET_STATE)
+    return turn_set(history, STATE_CONTEXT, state, position, {**event, "name": name}, kind=SET_STATE)

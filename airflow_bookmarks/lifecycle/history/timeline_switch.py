@@ -18,12 +18,12 @@ from airflow_bookmarks.core.job_state import STATE_KIND
 from airflow_bookmarks.core.position import Edge
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.text.script import check_new_name
-from airflow_bookmarks.core.timeline import Ancestry, Line, living_runs
+from airflow_bookmarks.core.timeline import living_runs
 from airflow_bookmarks.lifecycle.protocol.cleanup import CleanList, check_published, clean_list, left_in_targets
 from airflow_bookmarks.lifecycle.protocol.recover import made_by, unknown_sources
 from airflow_bookmarks.lifecycle.state.positions import stored_position
 from airflow_bookmarks.sources.registry import kind_of, upstream_of
-from airflow_bookmarks.store.transitions.collection import check_own, collected_until, copied_until
+from airflow_bookmarks.store.transitions.collection import check_own
 from airflow_bookmarks.store.transitions.timeline import Turn
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.position import Position, UpstreamPosition
     from airflow_bookmarks.core.run import ContextState, Run, RunKey
+    from airflow_bookmarks.core.timeline import Line
+    from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.table import Attributes
 
@@ -39,17 +41,18 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def turn_to(store: BookmarkStore, job: str, head: Head, kept: Run | None, kind: str, event: Attributes) -> Turn:
+def turn_to(history: HistorySnapshot, kept: Run | None, kind: str, event: Attributes) -> Turn:
     """Return the turn that takes all contexts back to as they were after `kept` (None: before the first run)."""
     contexts = {} if kept is None else dict(kept.contexts)
     number, data_run = (0, 0) if kept is None else (kept.key.number, kept.data_run_number)
-    return _turn(store, job, head, kind, event, contexts, number, data_run, head.epoch)
+    return _turn(history, kind, event, contexts, number, data_run, history.head.epoch)
 
 
 def turn_contexts(
-    store: BookmarkStore, job: str, head: Head, kept: Run | None, names: Sequence[str], kind: str, event: Attributes
+    history: HistorySnapshot, kept: Run | None, names: Sequence[str], kind: str, event: Attributes
 ) -> Turn:
     """Return the turn that takes some contexts back; it undoes no run."""
+    head = history.head
     contexts = dict(head.contexts)
     for ctx in names:
         state = None if kept is None else kept.contexts.get(ctx)
@@ -57,7 +60,7 @@ def turn_contexts(
             contexts.pop(ctx, None)
         else:
             contexts[ctx] = state
-    return _turn(store, job, head, kind, event, contexts, head.run_number, head.data_run_number, head.epoch)
+    return _turn(history, kind, event, contexts, head.run_number, head.data_run_number, head.epoch)
 
 
 def former_names(head: Head, kept: Run | None) -> dict[str, str]:
@@ -74,9 +77,7 @@ def former_names(head: Head, kept: Run | None) -> dict[str, str]:
 
 
 def turn_set(
-    store: BookmarkStore,
-    job: str,
-    head: Head,
+    history: HistorySnapshot,
     ctx: str,
     state: ContextState,
     position: Position,
@@ -85,24 +86,26 @@ def turn_set(
     kind: str = "set",
 ) -> Turn:
     """Return the turn that puts one context to a given position; it undoes no run."""
+    head = history.head
     after = replace(state, set_in=head.epoch + 1)
     if not position.keeps_watermark:
         order = None if position.order is None else position.order.name
         after = replace(after, watermark=position.watermark, watermark_column=None, order=order)
     contexts = {**head.contexts, ctx: after}
     number, data_run = head.run_number, head.data_run_number
-    turn = _turn(store, job, head, kind, event, contexts, number, data_run, head.epoch, {ctx: position.body})
-    payload = store.blobs.refer(position.body)
+    turn = _turn(history, kind, event, contexts, number, data_run, head.epoch, {ctx: position.body})
+    payload = history.store.blobs.refer(position.body)
     bodies = [*position.blobs.values(), *([] if payload.inline is not None else [position.body])]
     return replace(turn, positions={ctx: payload}, bodies=bodies)
 
 
-def turn_rename(store: BookmarkStore, job: str, head: Head, ctx: str, to_ctx: str, event: Attributes) -> Turn:
+def turn_rename(history: HistorySnapshot, ctx: str, to_ctx: str, event: Attributes) -> Turn:
     """Return the turn that moves the position of a context to another name; it undoes no run.
 
     Raises:
         NameInvalidError: it can't be a name. ChangeRefusedError: the job has a context of that name.
     """
+    store, job, head = history.store, history.job, history.head
     state = head.contexts[ctx]
     if state.kind == STATE_KIND:
         raise OptionError(f"job {job!r}: {ctx!r} is its job.state, and keeps its name. Nothing was changed.")
@@ -126,7 +129,7 @@ def turn_rename(store: BookmarkStore, job: str, head: Head, ctx: str, to_ctx: st
     body = store.blobs.get(payload)
     told: Attributes = {**event, "ctx": ctx, "name": to_ctx}
     number, data_run = head.run_number, head.data_run_number
-    turn = _turn(store, job, head, "rename-context", told, contexts, number, data_run, head.epoch, {to_ctx: body})
+    turn = _turn(history, "rename-context", told, contexts, number, data_run, head.epoch, {to_ctx: body})
     # The old name no longer reads anything, so it holds no edge back.
     edges = _edges_after(store, job, replace(head, contexts=contexts), contexts, {to_ctx: body})
     bodies = () if payload.inline is not None else (body,)
@@ -134,9 +137,7 @@ def turn_rename(store: BookmarkStore, job: str, head: Head, ctx: str, to_ctx: st
 
 
 def turn_back(
-    store: BookmarkStore,
-    job: str,
-    head: Head,
+    history: HistorySnapshot,
     line: Line,
     contexts: Mapping[str, ContextState],
     data_run: int,
@@ -146,10 +147,10 @@ def turn_back(
 
     That epoch is not the parent of `line` if the change was itself an undo: an undo branches off an earlier line.
     """
-    return _turn(store, job, head, "undo", event, contexts, line.start, data_run, line.epoch - 1)
+    return _turn(history, "undo", event, contexts, line.start, data_run, line.epoch - 1)
 
 
-def with_clean(store: BookmarkStore, job: str, head: Head, turn: Turn, *, stays: Collection[str] = ()) -> Turn:
+def with_clean(history: HistorySnapshot, turn: Turn, *, stays: Collection[str] = ()) -> Turn:
     """Return the turn with the list of what the undone runs staged and published.
 
     The list includes open runs, and what earlier undone runs left in their targets because they were undone without a
@@ -160,7 +161,7 @@ def with_clean(store: BookmarkStore, job: str, head: Head, turn: Turn, *, stays:
         OutOfBoundsError: a run that it undoes lists files that it can't have published.
         ChangeRefusedError: something of it can't be cleaned.
     """
-    gone = collected_until(store, job)
+    store, job, head, gone = history.store, history.job, history.head, history.collected
     if gone > turn.kept:
         raise CleanRefusedError(
             job,
@@ -168,13 +169,13 @@ def with_clean(store: BookmarkStore, job: str, head: Head, turn: Turn, *, stays:
             f"{turn.kept} would leave their rows and read their input again",
             "Reset or rewind without clean, and empty the target by hand.",
         )
-    undone = look_at_undone(store, job, head, turn).all_readable()
+    undone = look_at_undone(history, turn).all_readable()
     if undone:
         check_own(store, job, undone[0].key.number, "a clean")
-    opened = store.open_runs(job, head)
+    opened = history.open_runs()
     _check_may_give_up(job, opened)
-    later = store.runs(job, after=undone[0].key.number - 1) if undone else ()
-    before = undone_before(store, job, head).runs
+    later = history.runs(undone[0].key.number - 1, head.run_number) if undone else ()
+    before = undone_before(history).runs
     # A driver whose publish was dropped may still be moving files: list its staging, and whatever it may have moved.
     dropped = [run for run in before if run.state is RunState.COMMITTED]
     check_published(store, job, [*undone, *opened, *before], stays=stays)
@@ -225,17 +226,17 @@ def files_to_clean(turn: Turn) -> int:
     return len(CleanList.decode(turn.bodies[0] if body is None else body).files)
 
 
-def files_left_over(store: BookmarkStore, job: str, head: Head, turn: Turn) -> int | None:
+def files_left_over(history: HistorySnapshot, turn: Turn) -> int | None:
     """Return the number of files of runs undone before `turn` that still lie in their targets; None: not known."""
-    before = undone_before(store, job, head, turn)
+    before = undone_before(history, turn)
     if before.damage or any(not o.is_staged for run in before.runs for o in run.outputs.values()):
         return None
     try:
-        return len(left_in_targets(store, before.runs).files)
+        return len(left_in_targets(history.store, before.runs).files)
     except LookRefusedError:
         return None
     except (SourceError, OptionError, OSError, StateCorruptError) as error:
-        log.warning("bookmark %s: what undone runs left in their targets can't be looked at: %s", job, error)
+        log.warning("bookmark %s: what undone runs left in their targets can't be looked at: %s", history.job, error)
         return None
 
 
@@ -271,14 +272,13 @@ class Undone:
         return self.runs
 
 
-def look_at_undone(store: BookmarkStore, job: str, head: Head, turn: Turn) -> Undone:
+def look_at_undone(history: HistorySnapshot, turn: Turn) -> Undone:
     """Return the runs that a turn undoes."""
-    lines = store.lines(job)
-    before, after = Ancestry.of(head.epoch, lines), ancestry_after(head, turn.parent, turn.kept, lines)
+    before, after = history.living, history.after_turn(turn)
     low = min((bound for bound in after.bounds.values() if bound is not None), default=0)
     runs: list[Run] = []
     damage: dict[RunKey, StateCorruptError] = {}
-    for key, run in store.runs_or_damage(job, after=low, until=head.run_number):
+    for key, run in history.runs_or_damage(low, history.head.run_number):
         if isinstance(run, StateCorruptError):
             damage[key] = run
         elif before.has(run) and after.is_undone(run):
@@ -286,19 +286,18 @@ def look_at_undone(store: BookmarkStore, job: str, head: Head, turn: Turn) -> Un
     return Undone(tuple(runs), damage)
 
 
-def undone_before(store: BookmarkStore, job: str, head: Head, turn: Turn | None = None) -> Undone:
+def undone_before(history: HistorySnapshot, turn: Turn | None = None) -> Undone:
     """Return the committed runs of a job that earlier turns undid, oldest first, without those that `turn` brings back.
 
     Runs that came with an import are left out: what they published belongs to another job. `damage` has every item in
     their range that can't be read, whether its run was undone or not.
     """
-    lines = store.lines(job)
-    living, copied = Ancestry.of(head.epoch, lines), copied_until(store, job)
-    after = living if turn is None else ancestry_after(head, turn.parent, turn.kept, lines)
+    living = history.living
+    after = living if turn is None else history.after_turn(turn)
     runs: list[Run] = []
     damage: dict[RunKey, StateCorruptError] = {}
-    for low, high in _spans_undone(lines):
-        for key, run in store.runs_or_damage(job, after=max(low, copied), until=high):
+    for low, high in _spans_undone(history.lines):
+        for key, run in history.runs_or_damage(max(low, history.copied), high):
             if isinstance(run, StateCorruptError):
                 damage[key] = run
             elif living.is_undone(run) and after.is_undone(run):
@@ -317,25 +316,18 @@ def _spans_undone(lines: Sequence[Line]) -> list[tuple[int, int]]:
     return spans
 
 
-def last_kept(store: BookmarkStore, job: str, head: Head, turn: Turn) -> int:
+def last_kept(history: HistorySnapshot, turn: Turn) -> int:
     """Return the number of the last committed run that is history after the turn; 0 where there is none."""
-    if turn.parent is None or turn.parent == head.epoch:
+    if turn.parent is None or turn.parent == history.head.epoch:
         return turn.kept
-    after = ancestry_after(head, turn.parent, turn.kept, store.lines(job))  # an undo: `kept` limits what may be living
-    kept = living_runs(store.runs(job, until=turn.kept, reverse=True), after)
+    after = history.after_turn(turn)  # an undo: `kept` limits what may be living
+    # Newest first, and not beyond the first that is living: all runs of a long history are many.
+    kept = living_runs(history.store.runs(history.job, until=turn.kept, reverse=True), after)
     return next((run.key.number for run in kept), 0)
 
 
-def ancestry_after(head: Head, parent: int | None, kept: int, lines: Sequence[Line]) -> Ancestry:
-    """Return which runs are history after a turn to `kept` of the line `parent` (None: of the present one)."""
-    line = Line(head.epoch + 1, parent or head.epoch, kept, head.run_number)
-    return Ancestry.of(line.epoch, [*lines, line])
-
-
 def _turn(
-    store: BookmarkStore,
-    job: str,
-    head: Head,
+    history: HistorySnapshot,
     kind: str,
     event: Attributes,
     contexts: Mapping[str, ContextState],
@@ -344,13 +336,14 @@ def _turn(
     parent: int,
     positions: Mapping[str, bytes] | None = None,
 ) -> Turn:
+    head = history.head
     return Turn(
         kind=kind,
         kept=kept,
         contexts=contexts,
         data_run_number=data_run,
-        publishing=_still_due(store, job, head, parent, kept),
-        edges=_edges_after(store, job, head, contexts, positions or {}),
+        publishing=_still_due(history, parent, kept),
+        edges=_edges_after(history.store, history.job, head, contexts, positions or {}),
         parent=parent,
         event={
             **event,
@@ -364,13 +357,13 @@ def _turn(
     )
 
 
-def _still_due(store: BookmarkStore, job: str, head: Head, parent: int, kept: int) -> RunKey | None:
+def _still_due(history: HistorySnapshot, parent: int, kept: int) -> RunKey | None:
     """Drop the due first publish of an undone run; a due replay stays due, and is finished though undone."""
-    run = store.run(job, head.publishing) if head.publishing is not None else None
+    due = history.head.publishing
+    run = history.store.run(history.job, due) if due is not None else None
     if run is None or run.revision > 0:
-        return head.publishing
-    after = ancestry_after(head, parent, kept, store.lines(job))
-    return run.key if after.has(run) else None
+        return due
+    return run.key if history.after(parent, kept).has(run) else None
 
 
 def _edges_after(

@@ -14,6 +14,7 @@ from airflow_bookmarks.lifecycle.changes.approval import approve, find_request, 
 from airflow_bookmarks.lifecycle.changes.change import Change, apply, preview
 from airflow_bookmarks.lifecycle.changes.naming import delete
 from airflow_bookmarks.lifecycle.changes.sharded_change import change_shards, preview_shards
+from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
 from airflow_bookmarks.lifecycle.inspect.lag import lag
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.inspect.runs import page_of
@@ -89,7 +90,7 @@ def _check_look(store: BookmarkStore, job: str, request_id: str) -> None:
     """
     asked = find_request(store, job, request_id).change
     try:
-        asked.turn(store, job, store.head(job), {})
+        asked.turn(HistorySnapshot(store, job, store.head(job)), {})
     except (LookRefusedError, TooLargeHereError):
         raise
     except BookmarkError:

@@ -230,12 +230,12 @@ def changes_not_counted() -> None:
 
 @bite("a reset keeps a due replay publish; it is finished, though undone", theme="cleans")
 def reset_forgets_due_replay() -> None:
-    def still_due(store: Any, job: str, head: Any, parent: int, kept: int) -> Any:
-        run = store.run(job, head.publishing) if head.publishing is not None else None
+    def still_due(history: Any, parent: int, kept: int) -> Any:
+        due = history.head.publishing
+        run = history.store.run(history.job, due) if due is not None else None
         if run is None:
             return None
-        after = turn.ancestry_after(head, parent, kept, store.lines(job))
-        return run.key if after.has(run) else None
+        return run.key if history.after(parent, kept).has(run) else None
 
     put(turn, "_still_due", still_due)
 

@@ -24,6 +24,7 @@ from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.lifecycle.changes.approval import Request, approve, protect, reject, request, requests
 from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset, rewind, set_position, undo
 from airflow_bookmarks.lifecycle.changes.naming import delete
+from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.table import Attributes, Update
 from airflow_bookmarks.store.transitions import approval as transition
@@ -59,7 +60,7 @@ def test_change_that_looked_before_the_protection_does_not_go_through(shop: Shop
     shop.put("a.txt", "a")
     shop.run()
     seen = shop.store.head("copy")
-    turn = Change("reset").turn(shop.store, "copy", seen, {"who": "ann", "why": "r"})
+    turn = Change("reset").turn(HistorySnapshot(shop.store, "copy", seen), {"who": "ann", "why": "r"})
 
     protect(shop.store, "copy", reason="money", who=BOB)
 

@@ -26,6 +26,7 @@ from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind
+from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.finish import ExecutionOutcome, finish, outcome
@@ -633,7 +634,7 @@ def test_change_that_looked_before_a_replay_committed_does_not_drop_its_publish(
     run = begin_replay(shop, 1)
     shop.copy(run)
     seen = shop.store.head("copy")
-    turn = Change("rewind", to_run="1").turn(shop.store, "copy", seen, {"who": "test", "why": "test"})
+    turn = Change("rewind", to_run="1").turn(HistorySnapshot(shop.store, "copy", seen), {"who": "test", "why": "test"})
     run._machine = replace(run._machine, at=_die_when_committed)
     with pytest.raises(KeyboardInterrupt):
         run.commit()

@@ -24,6 +24,7 @@ from airflow_bookmarks.core.text.count import MAYBE_PARTLY_READ, PARTLY_READ, ru
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.files.real_path import real_paths
+from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
 from airflow_bookmarks.lifecycle.history.timeline_switch import undone_before
 from airflow_bookmarks.lifecycle.maintenance.blobs import ulid_time
 from airflow_bookmarks.lifecycle.maintenance.doctor.finding import RESTORE_ALONE, Finding, Severity
@@ -163,7 +164,7 @@ def _left_over(survey: Survey) -> Iterator[Finding]:
     head = survey.head
     if head is None or head.cleaning is not None:
         return
-    runs = undone_before(survey.store, survey.job, head).runs
+    runs = undone_before(HistorySnapshot(survey.store, survey.job, head)).runs
     left = {run.key.number: left_in_targets(survey.store, [run]).files for run in runs}
     numbers = [str(number) for number, files in left.items() if files]
     if not numbers:

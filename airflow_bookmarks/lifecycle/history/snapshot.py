@@ -1,0 +1,101 @@
+"""Load the history of a job once, for all that a change decides on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.timeline import Ancestry, Line
+from airflow_bookmarks.store.transitions.collection import collected_until, copied_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.run import Run, RunKey
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.transitions.timeline import Turn
+
+
+@dataclass(frozen=True, eq=False)
+class HistorySnapshot:
+    """The history of a job that belongs to one head. What it is asked for is read when first needed, and then kept.
+
+    What a change decides on it holds only while nothing moves; the transaction of the change proves that.
+    """
+
+    store: BookmarkStore
+    job: str
+    head: Head
+    _collected: int | None = None
+    _runs: dict[tuple[int, int], list[tuple[RunKey, Run | StateCorruptError]]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    @classmethod
+    def load(cls, store: BookmarkStore, job: str) -> HistorySnapshot:
+        """Read the head of a job, and before it up to where runs are collected, so that a change can prove the latter.
+
+        Raises:
+            JobUnknownError: this namespace has no bookmark of that name.
+        """
+        gone = collected_until(store, job)
+        return cls(store, job, store.head(job), gone)
+
+    @cached_property
+    def collected(self) -> int:
+        """The number up to which runs may be gone; 0 if all are there."""
+        return collected_until(self.store, self.job) if self._collected is None else self._collected
+
+    @cached_property
+    def copied(self) -> int:
+        """The number up to which runs came with an import; 0 if all were made here."""
+        return copied_until(self.store, self.job)
+
+    @cached_property
+    def lines(self) -> tuple[Line, ...]:
+        """The lines of the job, oldest first; the first one (epoch 1) has no item."""
+        return tuple(self.store.lines(self.job)) if self.head.epoch > 1 else ()
+
+    @cached_property
+    def living(self) -> Ancestry:
+        """The history that is present now."""
+        return Ancestry.of(self.head.epoch, self.lines)
+
+    def after(self, parent: int | None, kept: int) -> Ancestry:
+        """Return which runs are history after a turn to `kept` of the line `parent` (None: of the present one)."""
+        line = Line(self.head.epoch + 1, parent or self.head.epoch, kept, self.head.run_number)
+        return Ancestry.of(line.epoch, [*self.lines, line])
+
+    def after_turn(self, turn: Turn) -> Ancestry:
+        """Return which runs are history after a turn."""
+        return self.after(turn.parent, turn.kept)
+
+    def runs_or_damage(self, after: int, until: int) -> list[tuple[RunKey, Run | StateCorruptError]]:
+        """Return the run items with a number in (after, until], oldest first; the error of one that can't be read."""
+        if after >= until:
+            return []
+        for (low, high), rows in self._runs.items():
+            if low <= after and until <= high:
+                return [(key, run) for key, run in rows if after < key.number <= until]
+        rows = list(self.store.runs_or_damage(self.job, after=after, until=until))
+        self._runs[after, until] = rows
+        return rows
+
+    def runs(self, after: int, until: int) -> Iterator[Run]:
+        """Yield the runs with a number in (after, until], oldest first.
+
+        Raises:
+            StateCorruptError: one of them can't be read.
+        """
+        for _, run in self.runs_or_damage(after, until):
+            if isinstance(run, StateCorruptError):
+                raise run
+            yield run
+
+    def open_runs(self) -> list[Run]:
+        """Return the runs that were planned and neither committed nor given up; all carry the next number."""
+        number = self.head.run_number
+        return [run for run in self.runs(number, number + 1) if run.state.is_open]
