@@ -192,6 +192,11 @@ def watermarks(contexts: Mapping[str, ContextState]) -> dict[str, str | None]:
     return {ctx: state.watermark for ctx, state in contexts.items() if state.kind != STATE_KIND}
 
 
+def orders(contexts: Mapping[str, ContextState]) -> dict[str, str | None]:
+    """Return the name of the order of each watermark that `watermarks` returns; None: none is stored."""
+    return {ctx: state.order for ctx, state in contexts.items() if state.kind != STATE_KIND}
+
+
 def names_now(contexts: Mapping[str, ContextState]) -> dict[str, str]:
     """Return the present names of contexts by those under which runs have planned them, where these are others."""
     names = {state.named: ctx for ctx, state in contexts.items() if state.named is not None}

@@ -208,6 +208,38 @@ def test_job_is_told_in_full(site: Site, world: World, dags: object) -> None:
     assert [(side["option"], side["contexts"]["raw"]["files"]) for side in told["side_runs"]] == [("pause", 0)]
 
 
+@pytest.mark.parametrize(("rule", "order"), [(None, "time"), (r"part-(?P<seq>\d+)", "number"), ("path", "path")])
+def test_order_of_watermarks_is_told_with_them(
+    site: Site, world: World, dags: object, rule: str | None, order: str
+) -> None:
+    job = "flights.clean"
+    world.shop.put("part-1.csv", "a")
+    run = ActiveRun.begin(
+        world.store, job, RunIdentity("flights/manual__1/clean", 1, dag_id="flights"), world.shop.machine
+    )
+    run.plan("raw", FileSource(FILES, [str(world.shop.raw)], FileOptions(sequence=rule)))
+    run.commit()
+
+    (listed,), told = get(site, "/jobs")["jobs"], get(site, f"/jobs/{job}")
+    (made,) = get(site, f"/jobs/{job}/runs")["runs"]
+
+    assert listed["order"] == told["order"] == made["order"] == {"raw": order}
+    assert told["contexts"][0]["order"] == order
+
+
+def test_order_that_is_not_stored_is_told_as_not_known(site: Site, world: World) -> None:
+    job = three_runs(world)
+    head = world.store.keys(job).head
+    context: Any = world.store.table.get([head])[head]["contexts"]
+    stored = {name: value for name, value in context["raw"].items() if name != "order"}
+    world.store.table.transact([Update(head, set={"contexts": {"raw": stored}})])
+
+    told = get(site, f"/jobs/{job}")
+
+    assert told["contexts"][0]["order"] is None
+    assert told["order"] == {"raw": None}
+
+
 def test_who_holds_a_job_is_told(site: Site, world: World) -> None:
     world.shop.begin("copy", run_id="copy/manual__1/clean", attempt=2)
 

@@ -62,6 +62,30 @@ def test_what_is_missing_in_a_sequence_stands_below_its_context_and_at_the_run(
     expect(page.get_by_role("dialog")).to_contain_text("2 of 1 to 4 missing: 2 to 3")
 
 
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        (None, "Watermarks are times."),
+        (r"(?P<seq>\d{4})-\d{2}-\d{2}", "Watermarks are numbers"),
+        ("path", "Watermarks are neither times nor numbers"),
+    ],
+)
+def test_timeline_measures_watermarks_by_their_order(
+    visitors: Visitors, world: World, rule: str | None, says: str
+) -> None:
+    job = f"trials.order-{'number' if rule else 'time'}" if rule != "path" else "trials.order-path"
+    for number in (1, 2):
+        # By its looks each of these names is a time.
+        (world.folder(job) / f"201{number}-01-31T00:00:00Z").touch()
+        options = FileOptions(sequence=rule)
+        world.run(job, {"raw": FileSource(LocalFileSystem(), [str(world.folder(job))], options)})
+
+    page = visitors().open(job=job)
+    panel = open_tab(page, "Runs")
+
+    expect(panel.get_by_text(says)).to_be_visible()
+
+
 def test_next_run_and_lag_are_looked_up_when_one_asks(visitors: Visitors) -> None:
     page = visitors().open(job=past.LAGGING)
     expect(table(page, "What the next run would read")).to_have_count(0)

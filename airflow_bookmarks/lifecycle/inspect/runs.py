@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.run import RunState, watermarks
+from airflow_bookmarks.core.run import RunState, orders, watermarks
 from airflow_bookmarks.core.text.count import READ_AGAIN
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.lifecycle.history.rewind import is_number, resolve_run
@@ -75,6 +75,7 @@ def row(run: Run, living: Ancestry) -> dict[str, Any]:
         "rows": _sum([facts.get("rows") for facts in contexts.values()]),
         "rows_written": _sum([output.facts.get("rows") for output in run.outputs.values()]),
         "watermark": watermarks(run.contexts),
+        "order": orders(run.contexts),
         "version": run.version,
         "planned_at": run.planned_at,
         "committed_at": run.committed_at,

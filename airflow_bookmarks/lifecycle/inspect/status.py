@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.errors import NameInvalidError, StateCorruptError
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.rules.owner import former_in
-from airflow_bookmarks.core.run import watermarks
+from airflow_bookmarks.core.run import orders, watermarks
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.lifecycle.history.shards import head_of_whole
@@ -42,6 +42,7 @@ def bookmark(store: BookmarkStore, job: str) -> dict[str, Any]:
         ctx: {
             "kind": state.kind,
             "watermark": state.watermark,
+            "order": state.order,
             "run_number": state.run.number,
             "source": state.fingerprint,
             "set_in_epoch": state.set_in,
@@ -124,6 +125,7 @@ def _row(namespace: str, job: str, head: Head, index: Mapping[str, Any]) -> dict
         "epoch": head.epoch,
         "version": head.version,
         "watermark": watermarks(head.contexts),
+        "order": orders(head.contexts),
         "lease": None if head.lease is None else _lease(head.lease),
         **{name: index.get(name) for name in _INDEX},
         "former_owners": former_in(index),
@@ -133,7 +135,7 @@ def _row(namespace: str, job: str, head: Head, index: Mapping[str, Any]) -> dict
 
 
 _SHOWN = ("run_number", "published", "data_run_number", "due_run_number", "cleaning", "protected", "epoch", "version",
-          "watermark", "lease", "shared_with", "former_owners", *_INDEX)  # fmt: skip
+          "watermark", "order", "lease", "shared_with", "former_owners", *_INDEX)  # fmt: skip
 
 
 def _damaged_row(namespace: str, job: str, error: BookmarkError) -> dict[str, Any]:

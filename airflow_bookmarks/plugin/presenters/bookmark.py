@@ -8,7 +8,7 @@ from airflow_bookmarks.core.job import airflow_run_id
 from airflow_bookmarks.core.job_state import STATE_KIND, hidden
 from airflow_bookmarks.core.ledger.gap import gaps_in_words
 from airflow_bookmarks.core.rules.owner import FORMER_OWNERS, former_in
-from airflow_bookmarks.core.run import watermarks
+from airflow_bookmarks.core.run import orders, watermarks
 from airflow_bookmarks.core.selection.partition_time import NEWEST_PARTITION
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.text.redaction import redacted
@@ -62,6 +62,7 @@ def job_row(namespace: str, job: str, head: Head, entry: Mapping[str, Any], now:
         epoch=head.epoch,
         version=head.version,
         watermark=watermarks(head.contexts),
+        order=orders(head.contexts),
         holder=None if head.lease is None else _holder(head.lease),
         **index_facts(entry),
     )
@@ -125,6 +126,7 @@ def context_rows(contexts: Mapping[str, ContextState], planned: Mapping[str, Map
             kind=state.kind,
             source=state.fingerprint,
             watermark=state.watermark,
+            order=state.order,
             run_number=state.run.number,
             set_in_epoch=state.set_in,
             position=in_words(state),

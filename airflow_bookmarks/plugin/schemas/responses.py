@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 Watermarks = dict[str, str | None]
+Orders = dict[str, str | None]  # names of core.order by context; None: how its watermarks compare is not known
 JobState = Literal["NEW", "IDLE", "RUNNING", "EXPIRED", "DUE", "DAMAGED"]
 
 
@@ -48,8 +49,9 @@ class JobRow(Answer):
 
     A sharded job is one row, with counts of the virtual shards that there are, that a run holds, that have something to
     publish or to remove, and that can't be read; these are null for any other job. A number or name that its shards do
-    not share is null; `version` is the sum, `watermark` the highest, `last_commit_at` the last. `state` is the first of
-    DAMAGED, RUNNING, EXPIRED, DUE, IDLE, NEW that a shard is in; `damaged` and `holder` are those of one shard.
+    not share is null; `version` is the sum, `watermark` the highest by its `order`, `last_commit_at` the last. `state`
+    is the first of DAMAGED, RUNNING, EXPIRED, DUE, IDLE, NEW that a shard is in; `damaged` and `holder` are those of
+    one shard.
     """
 
     job: str
@@ -70,6 +72,7 @@ class JobRow(Answer):
     epoch: int | None = None
     version: int | None = None
     watermark: Watermarks = {}
+    order: Orders = {}
     holder: Holder | None = None
     first_seen_at: str | None = None
     last_commit_at: str | None = None
@@ -118,6 +121,7 @@ class ContextRow(Answer):
     kind: str
     source: str
     watermark: str | None
+    order: str | None = None
     run_number: int
     set_in_epoch: int | None
     position: str
@@ -226,6 +230,7 @@ class RunRow(Answer):
     rows: int | None = None
     rows_written: int | None = None
     watermark: Watermarks = {}
+    order: Orders = {}
     window: dict[str, Window] = {}
     version: int | None = None
     planned_at: str | None = None

@@ -1,5 +1,6 @@
 import { Table, Text } from "@chakra-ui/react";
 import { Mark } from "../parts/Mark";
+import { useOrders } from "../parts/orders";
 import { ScrollTable } from "../parts/ScrollTable";
 
 /** Two watermarks of a context, none where it has read nothing. */
@@ -14,6 +15,7 @@ interface MarksProps {
 
 /** Where contexts stood, and where they stand then. */
 export function Marks({ caption, heads, rows }: MarksProps) {
+  const orders = useOrders();
   const entries = Object.entries(rows);
   if (entries.length === 0) return <Text color="fg.muted">No context has a watermark.</Text>;
   return (
@@ -22,10 +24,10 @@ export function Marks({ caption, heads, rows }: MarksProps) {
         <Table.Row key={ctx}>
           <Table.Cell>{ctx}</Table.Cell>
           <Table.Cell>
-            <Mark mark={one} none="nothing read" />
+            <Mark mark={one} order={orders[ctx]} none="nothing read" />
           </Table.Cell>
           <Table.Cell fontWeight={one === other ? undefined : "semibold"}>
-            <Mark mark={other} none="nothing read" />
+            <Mark mark={other} order={orders[ctx]} none="nothing read" />
             {one === other && (
               <Text as="span" color="fg.muted">
                 {" (as before)"}

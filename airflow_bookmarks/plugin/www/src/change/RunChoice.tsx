@@ -2,6 +2,7 @@ import { Button, Field, NativeSelect } from "@chakra-ui/react";
 import type { RunRow } from "../api/model";
 import { useRuns } from "../api/queries";
 import { Problem } from "../parts/Problem";
+import { markWords } from "../words/mark";
 import { inZone, timeOf } from "../words/time";
 import { isRewindable } from "./wish";
 
@@ -62,13 +63,10 @@ function withPicked(runs: RunRow[], picked: RunRow | undefined): RunRow[] {
   return [...runs, picked].sort((one, other) => other.number - one.number);
 }
 
-function markInWords(mark: string | null): string {
-  const at = timeOf(mark);
-  return at === undefined ? (mark ?? "nothing read") : inZone(at);
-}
-
 function runInWords(run: RunRow): string {
   const at = timeOf(run.committed_at);
-  const marks = Object.entries(run.watermark).map(([ctx, mark]) => `${ctx} ${markInWords(mark)}`);
+  const marks = Object.entries(run.watermark).map(
+    ([ctx, mark]) => `${ctx} ${mark === null ? "nothing read" : markWords(mark, run.order[ctx])}`,
+  );
   return [`Run ${run.number}`, ...(at === undefined ? [] : [inZone(at)]), ...marks].join(" \u00b7 ");
 }

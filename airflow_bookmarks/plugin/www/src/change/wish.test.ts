@@ -15,11 +15,11 @@ import {
 } from "./wish";
 
 function context(ctx: string, kind: string, source = `${kind}:/raw`): ContextRow {
-  return { ctx, kind, source, watermark: null, run_number: 1, set_in_epoch: null, position: "" };
+  return { ctx, kind, source, watermark: null, order: null, run_number: 1, set_in_epoch: null, position: "" };
 }
 
 function run(number: number, state: string): RunRow {
-  return { number, fence: number, state, contexts: {}, outputs: {}, seconds: {}, watermark: {}, window: {} };
+  return { number, fence: number, state, contexts: {}, outputs: {}, seconds: {}, watermark: {}, order: {}, window: {} };
 }
 
 const FILES = context("flights", "files");

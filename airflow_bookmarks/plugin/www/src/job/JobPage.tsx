@@ -5,6 +5,7 @@ import type { Job, RunRow } from "../api/model";
 import { useJob } from "../api/queries";
 import { Changes } from "../change/Changes";
 import { Requests } from "../change/Requests";
+import { JobOrders } from "../parts/orders";
 import { Problem } from "../parts/Problem";
 import { BackToList } from "./BackToList";
 import { JobHead } from "./JobHead";
@@ -18,7 +19,11 @@ export function JobPage({ job }: { job: string }) {
     <Stack gap={4} minW={0}>
       <BackToList />
       {asked.error && <Trouble job={job} error={asked.error} onRetry={() => asked.refetch()} />}
-      {asked.data && !isDamage(asked.error) && <Known job={asked.data} />}
+      {asked.data && !isDamage(asked.error) && (
+        <JobOrders value={asked.data.order}>
+          <Known job={asked.data} />
+        </JobOrders>
+      )}
       {asked.isPending && <Waiting />}
     </Stack>
   );

@@ -39,7 +39,7 @@ export function Shards({ job }: { job: Job }) {
               <Ago at={row.last_commit_at} />
             </Table.Cell>
             <Table.Cell>
-              <Watermark of={row.watermark} />
+              <Watermark of={row.watermark} orders={row.order} />
             </Table.Cell>
           </Table.Row>
         ))}

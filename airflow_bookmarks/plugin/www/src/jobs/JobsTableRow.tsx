@@ -34,7 +34,7 @@ export function JobsTableRow({ row }: { row: JobRow }) {
         <Ago at={row.last_commit_at} />
       </Table.Cell>
       <Table.Cell>
-        <Watermark of={row.watermark} />
+        <Watermark of={row.watermark} orders={row.order} />
       </Table.Cell>
       <Table.Cell>
         {row.lag ? (

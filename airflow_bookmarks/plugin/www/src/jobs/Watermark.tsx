@@ -1,11 +1,11 @@
 import { Flex, Stack, Text } from "@chakra-ui/react";
 import { Ago } from "../parts/Ago";
 import { Hint } from "../parts/Hint";
-import { timeOf } from "../words/time";
-import { knownWatermarks, watermarkInFull } from "./watermark";
+import { markWords, type Orders, timeOfMark } from "../words/mark";
+import { knownWatermarks } from "./watermark";
 
 /** Where a job stands, in one line: the first of its contexts, and how many more there are. */
-export function Watermark({ of }: { of: Readonly<Record<string, string | null>> }) {
+export function Watermark({ of, orders }: { of: Readonly<Record<string, string | null>>; orders: Orders }) {
   const [first, ...others] = knownWatermarks(of);
   if (first === undefined) return <Text color="fg.muted">–</Text>;
   const [ctx, value] = first;
@@ -14,7 +14,7 @@ export function Watermark({ of }: { of: Readonly<Record<string, string | null>> 
       <Text color="fg.muted" truncate maxW="8rem" title={ctx}>
         {ctx}
       </Text>
-      {timeOf(value) === undefined ? (
+      {timeOfMark(value, orders[ctx]) === undefined ? (
         <Text truncate maxW="10rem" title={value}>
           {value}
         </Text>
@@ -26,7 +26,7 @@ export function Watermark({ of }: { of: Readonly<Record<string, string | null>> 
           <Stack gap={1}>
             {[first, ...others].map(([name, each]) => (
               <Text key={name} wordBreak="break-all">
-                {name}: {watermarkInFull(each)}
+                {name}: {markWords(each, orders[name])}
               </Text>
             ))}
           </Stack>

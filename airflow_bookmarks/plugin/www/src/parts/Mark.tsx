@@ -1,17 +1,20 @@
 import { chakra } from "@chakra-ui/react";
-import { inZone, timeOf } from "../words/time";
+import { timeOfMark } from "../words/mark";
+import { inZone } from "../words/time";
 
 interface MarkProps {
   /** A watermark; null and undefined: there is none. */
   mark: string | null | undefined;
+  /** The order by which it compares; null and undefined: it is not known. */
+  order?: string | null | undefined;
   /** What is said where there is none. */
   none?: string;
 }
 
 /** A watermark: a time in the zone of whoever looks, anything else as it is. */
-export function Mark({ mark, none = "none" }: MarkProps) {
+export function Mark({ mark, order, none = "none" }: MarkProps) {
   if (mark === null || mark === undefined) return <chakra.span color="fg.muted">{none}</chakra.span>;
-  const time = timeOf(mark);
+  const time = timeOfMark(mark, order);
   if (time === undefined) return <chakra.span wordBreak="break-word">{mark}</chakra.span>;
   return (
     <chakra.time dateTime={mark} title={mark} whiteSpace="nowrap">
@@ -20,15 +23,21 @@ export function Mark({ mark, none = "none" }: MarkProps) {
   );
 }
 
+interface MarkMoveProps {
+  before: string | null;
+  after: string | null;
+  order: string | null | undefined;
+}
+
 /** From one watermark to another, as a run or a change moved it. */
-export function MarkMove({ before, after }: { before: string | null; after: string | null }) {
+export function MarkMove({ before, after, order }: MarkMoveProps) {
   return (
     <>
-      <Mark mark={before} none="the beginning" />
+      <Mark mark={before} order={order} none="the beginning" />
       <chakra.span color="fg.muted" px={1}>
         {" to "}
       </chakra.span>
-      <Mark mark={after} none="the beginning" />
+      <Mark mark={after} order={order} none="the beginning" />
     </>
   );
 }

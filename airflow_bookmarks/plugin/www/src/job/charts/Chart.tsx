@@ -35,7 +35,9 @@ export function Chart({ measure, points }: ChartProps) {
       </Flex>
       {!isKnown && (
         <Text fontSize="sm" py={8} color="fg.muted">
-          {measure.isTime ? "The watermark is no time, so nobody can tell." : "No run has counted these."}
+          {measure.isTime
+            ? "The watermark is not known to be a time, so nobody can tell."
+            : "No run has counted these."}
         </Text>
       )}
       {isKnown && asTable && <ChartTable measure={measure} points={points} />}

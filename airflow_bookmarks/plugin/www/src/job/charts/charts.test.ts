@@ -21,8 +21,10 @@ describe("the points of a chart", () => {
 
 describe("lag", () => {
   it("is how old the newest data was at the commit", () => expect(lagOf(sample(1), "flights")).toBe(3 * 3600));
-  it("is not known where the watermark is no time", () => {
-    expect(lagOf(sample(1, { window: { flights: { before: "1", after: "2" } } }), "flights")).toBeNull();
+  it("is not known where the watermark is no time by its order", () => {
+    expect(lagOf(sample(1, { order: { flights: "path" } }), "flights")).toBeNull();
+    expect(lagOf(sample(1, { order: { flights: null } }), "flights")).toBeNull();
+    expect(lagOf(sample(1, { order: {} }), "flights")).toBeNull();
     expect(lagOf(sample(1, { committed_at: null }), "flights")).toBeNull();
   });
   it("is charted for a context alone", () => {

@@ -40,10 +40,10 @@ export function measuresOf(ctx: string | undefined): Measure[] {
   return [...measures, lag];
 }
 
-/** Return how old the newest data of a context was when a run committed, in seconds; null where that is no time. */
-export function lagOf(run: Pick<RunRow, "committed_at" | "window">, ctx: string): number | null {
+/** Return how old the newest data of a context was when a run committed, in seconds; null where that is not known to be a time. */
+export function lagOf(run: Pick<RunRow, "committed_at" | "order" | "window">, ctx: string): number | null {
   const committed = timeOf(run.committed_at);
-  const newest = timeOf(run.window[ctx]?.after);
+  const newest = run.order[ctx] === "time" ? timeOf(run.window[ctx]?.after) : undefined;
   if (committed === undefined || newest === undefined) return null;
   return Math.max(0, (committed.getTime() - newest.getTime()) / 1000);
 }

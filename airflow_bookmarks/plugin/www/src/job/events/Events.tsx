@@ -5,6 +5,7 @@ import { useEvents } from "../../api/queries";
 import { Ago } from "../../parts/Ago";
 import { Empty } from "../../parts/Empty";
 import { MarkMove } from "../../parts/Mark";
+import { useOrders } from "../../parts/orders";
 import { Pages } from "../../parts/Pages";
 import { Problem } from "../../parts/Problem";
 import { ScrollTable } from "../../parts/ScrollTable";
@@ -53,6 +54,7 @@ export function Events({ job }: { job: string }) {
 }
 
 function EventLine({ event }: { event: EventRow }) {
+  const orders = useOrders();
   return (
     <Table.Row verticalAlign="top">
       <Table.Cell whiteSpace="nowrap">
@@ -83,7 +85,7 @@ function EventLine({ event }: { event: EventRow }) {
       <Table.Cell fontSize="xs">
         {movesOf(event).map((move) => (
           <Text key={move.ctx} whiteSpace="nowrap">
-            {move.ctx}: <MarkMove before={move.before} after={move.after} />
+            {move.ctx}: <MarkMove before={move.before} after={move.after} order={orders[move.ctx]} />
           </Text>
         ))}
       </Table.Cell>

@@ -26,7 +26,7 @@ export function Contexts({ contexts }: { contexts: Job["contexts"] }) {
             <Table.Row key={context.ctx}>
               <Table.Cell fontWeight="medium">{context.ctx}</Table.Cell>
               <Table.Cell>
-                <Mark mark={context.watermark} />
+                <Mark mark={context.watermark} order={context.order} />
               </Table.Cell>
               <Table.Cell textAlign="end">{context.run_number}</Table.Cell>
               <Table.Cell minW="16rem">

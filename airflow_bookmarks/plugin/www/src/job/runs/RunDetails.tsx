@@ -126,7 +126,7 @@ function Context({ run, ctx }: { run: RunRow; ctx: string }) {
     <Stack gap={2}>
       {window && (
         <Text fontSize="sm">
-          <WindowWords window={window} isLost={!(isLiving(run) || run.state === "UNDONE")} />
+          <WindowWords window={window} order={run.order[ctx]} isLost={!(isLiving(run) || run.state === "UNDONE")} />
         </Text>
       )}
       <Facts facts={run.contexts[ctx] ?? {}} />
@@ -134,10 +134,16 @@ function Context({ run, ctx }: { run: RunRow; ctx: string }) {
   );
 }
 
-function WindowWords({ window, isLost }: { window: Window; isLost: boolean }) {
+interface WindowWordsProps {
+  window: Window;
+  order: string | null | undefined;
+  isLost: boolean;
+}
+
+function WindowWords({ window, order, isLost }: WindowWordsProps) {
   if (isLost && window.after === null) return "It did not come to a new watermark.";
   if (isUnmoved(window)) return "nothing new";
-  return <MarkMove before={window.before} after={window.after} />;
+  return <MarkMove before={window.before} after={window.after} order={order} />;
 }
 
 function Facts({ facts }: { facts: Readonly<Record<string, unknown>> }) {

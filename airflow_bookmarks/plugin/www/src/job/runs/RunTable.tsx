@@ -99,7 +99,11 @@ function Windows({ run }: { run: RunRow }) {
       {windows.map(([ctx, window]) => (
         <Text key={ctx} whiteSpace="nowrap">
           {windows.length > 1 && `${ctx}: `}
-          {isUnmoved(window) ? "nothing new" : <MarkMove before={window.before} after={window.after} />}
+          {isUnmoved(window) ? (
+            "nothing new"
+          ) : (
+            <MarkMove before={window.before} after={window.after} order={run.order[ctx]} />
+          )}
         </Text>
       ))}
     </Table.Cell>

@@ -16,8 +16,10 @@ interface TimelineProps {
 
 const AXES: Record<Axis["kind"], string> = {
   time: "Watermarks are times.",
-  number: "Watermarks are numbers: runs of the job that it reads, or places in a sequence of files.",
+  local_time: "Watermarks are times without a zone.",
+  number: "Watermarks are numbers, such as runs of the job that it reads, or places in a sequence of files.",
   order: "Watermarks are neither times nor numbers: they stand in the order in which they were read.",
+  unknown: "How the watermarks compare is not known: they stand in the order in which they were read.",
 };
 
 /** A row for each run: a bar is the window that it read, the small bar at the right how long it took. */

@@ -21,6 +21,7 @@ export function sample(number: number, told: Partial<RunRow> = {}): RunRow {
     published_at: hour(number + 3),
     window: { flights: { before: hour(number - 1), after: hour(number) } },
     watermark: { flights: hour(number) },
+    order: { flights: "time" },
     seconds: {},
     contexts: {},
     outputs: {},

@@ -3,10 +3,15 @@ import { sample } from "./sample";
 import { axisOf, barsOf, rowAfter, sentence, timeLabel } from "./timeline";
 
 const upstream = (number: number, before: string | null, after: string | null) =>
-  sample(number, { window: { up: { before, after } } });
+  sample(number, { window: { up: { before, after } }, order: { up: "number" } });
+
+const of = (order: string | null, ...marks: string[]) =>
+  marks
+    .map((after, number) => sample(number, { window: { in: { before: null, after } }, order: { in: order } }))
+    .reverse();
 
 describe("the axis", () => {
-  it("is one of time where watermarks are times", () => {
+  it("is one of time where the order is that of times", () => {
     const axis = axisOf([sample(4), sample(2)], "flights");
     expect(axis?.kind).toBe("time");
     expect(axis?.at("2026-05-03T01:00:00.000Z")).toBe(0);
@@ -32,10 +37,39 @@ describe("the axis", () => {
     expect(axis?.at("2")).toBe(0.5);
     expect(axis?.ticks.map((tick) => tick.label)).toEqual(["1", "2", "3"]);
   });
-  it("keeps the order of the runs where they are neither", () => {
-    const axis = axisOf([upstream(2, "b|7", "a|9"), upstream(1, null, "b|7")], "up");
+  it("compares numbers as numbers, with a fraction or without", () => {
+    const axis = axisOf(of("number", "9", "10", "9.25"), "in");
+    expect(axis?.kind).toBe("number");
+    expect([axis?.at("9"), axis?.at("9.25"), axis?.at("10")]).toEqual([0, 0.25, 1]);
+    expect(axis?.ticks.map((tick) => tick.label)).toContain("9.2");
+  });
+  it("says times without a zone as they are", () => {
+    const axis = axisOf(of("local_time", "2026-05-01", "2026-05-02T12:00:00.000000", "2026-05-04"), "in");
+    expect(axis?.kind).toBe("local_time");
+    expect(axis?.at("2026-05-02T12:00:00.000000")).toBe(0.5);
+    expect(axis?.ticks.map((tick) => tick.label)).toContain("12:00");
+  });
+  it.each([
+    ["path", ["10", "9"]],
+    ["path", ["2026-05-03T01:00:00Z", "2026-05-03T00:00:00Z"]],
+    ["text", ["b|7", "a|9"]],
+    ["offsets", ["0:7,1:9", "0:8,1:9"]],
+  ])("keeps the order of the runs where it is that of a %s", (order, [first = "", last = ""]) => {
+    const axis = axisOf(of(order, first, last), "in");
     expect(axis?.kind).toBe("order");
-    expect([axis?.at("b|7"), axis?.at("a|9")]).toEqual([0, 1]);
+    expect([axis?.at(first), axis?.at(last)]).toEqual([0, 1]);
+  });
+  it("keeps the order of the runs where a column changed its type", () => {
+    const runs = [...of("time", "2026-05-03T00:00:00Z"), ...of("number", "7")];
+    expect(axisOf(runs, "in")?.kind).toBe("order");
+  });
+  it.each(["7", "2026-05-03T00:00:00Z"])("does not guess from %s where no order is known", (mark) =>
+    expect(axisOf(of(null, mark), "in")?.kind).toBe("unknown"),
+  );
+  it("measures runs of before orders were stored by the order that later ones have", () => {
+    const runs = [...of("number", "10"), ...of(null, "9")];
+    expect(axisOf(runs, "in")?.kind).toBe("number");
+    expect(axisOf([...runs, ...of(null, "part-a")], "in")?.kind).toBe("order");
   });
   it("puts a watermark that is alone in the middle", () =>
     expect(axisOf([upstream(1, null, "4")], "up")?.at("4")).toBe(0.5));

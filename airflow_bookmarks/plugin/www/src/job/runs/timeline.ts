@@ -1,11 +1,15 @@
-import { scaleLinear, scaleTime } from "d3-scale";
+import { scaleLinear, scaleTime, scaleUtc } from "d3-scale";
 import type { RunRow } from "../../api/model";
+import { markWords } from "../../words/mark";
 import { inFull } from "../../words/number";
-import { duration, inZone, timeOf } from "../../words/time";
+import { duration, inZone } from "../../words/time";
 import { isLiving, keyOf, remarks, secondsOf } from "./run";
 
-/** What the watermarks of a context are: times, numbers (runs of an upstream, a sequence of files), or names that have an order alone. */
-export type AxisKind = "time" | "number" | "order";
+/**
+ * What the watermarks of a context are by their stored order: times, times without a zone, numbers (runs of an upstream,
+ * a sequence of files), what has no measure (text, paths, offsets), or "unknown" where no order is stored.
+ */
+export type AxisKind = "time" | "local_time" | "number" | "order" | "unknown";
 
 /** Where watermarks lie between 0 and 1, and what stands at the axis. */
 export interface Axis {
@@ -51,17 +55,41 @@ export function axisOf(runs: readonly RunRow[], ctx: string): Axis | undefined {
     .flatMap((run) => [run.window[ctx]?.before, run.window[ctx]?.after])
     .filter((mark) => mark != null);
   if (marks.length === 0) return undefined;
-  if (marks.every((mark) => timeOf(mark) !== undefined)) return timeAxis(marks);
-  if (marks.every((mark) => /^-?\d{1,15}$/.test(mark))) return numberAxis(marks);
-  return orderAxis(marks);
+  const orders = new Set(runs.map((run) => run.order[ctx]).filter((order) => order != null));
+  if (orders.size === 0) return orderAxis(marks, "unknown");
+  const [order] = orders;
+  // A column whose type changed has watermarks of two orders, which have no measure in common.
+  if (orders.size > 1 || order === undefined || !isMeasured(order)) return orderAxis(marks, "order");
+  if (!marks.every((mark) => Number.isFinite(MEASURES[order](mark)))) return orderAxis(marks, "order");
+  return order === "number" ? numberAxis(marks) : timeAxis(marks, order);
 }
 
-function timeAxis(marks: readonly string[]): Axis {
-  const times = marks.map((mark) => Date.parse(mark));
-  const [low, high] = extent(times, 1000);
-  const scale = scaleTime([low, high], [0, 1]);
-  const ticks = scale.ticks(TICKS).map((tick) => ({ at: scale(tick), label: timeLabel(tick, high - low) }));
-  return { kind: "time", at: (mark) => scale(Date.parse(mark)), ticks: eachOnce(ticks) };
+type Measured = "time" | "local_time" | "number";
+
+// What a watermark measures by its order: milliseconds, or the number itself.
+const MEASURES: Record<Measured, (mark: string) => number> = {
+  time: (mark) => Date.parse(mark),
+  local_time: (mark) => Date.parse(mark.includes("T") ? `${mark}Z` : mark),
+  number: (mark) => (/^-?\d+(\.\d+)?$/.test(mark) ? Number(mark) : Number.NaN),
+};
+
+function isMeasured(order: string): order is Measured {
+  return order in MEASURES;
+}
+
+function timeAxis(marks: readonly string[], kind: "time" | "local_time"): Axis {
+  const measure = MEASURES[kind];
+  const [low, high] = extent(marks.map(measure), 1000);
+  const isLocal = kind === "local_time";
+  const scale = (isLocal ? scaleUtc : scaleTime)([low, high], [0, 1]);
+  const say = isLocal ? withoutZone : inZone;
+  const ticks = scale.ticks(TICKS).map((tick) => ({ at: scale(tick), label: timeLabel(tick, high - low, say) }));
+  return { kind, at: (mark) => scale(measure(mark)), ticks: eachOnce(ticks) };
+}
+
+// A time without a zone is measured as if it were UTC, and said as it is.
+function withoutZone(at: Date): string {
+  return at.toISOString().slice(0, 19).replace("T", " ");
 }
 
 // Marks within one day may all say that day.
@@ -70,36 +98,40 @@ function eachOnce(ticks: Axis["ticks"]): Axis["ticks"] {
 }
 
 /** Say a mark of a time axis that spans so many milliseconds: the day, or the time of day where days are too coarse. */
-export function timeLabel(at: Date, span: number): string {
-  const [day = "", time = ""] = inZone(at).split(" ");
+export function timeLabel(at: Date, span: number, say = inZone): string {
+  const [day = "", time = ""] = say(at).split(" ");
   if (span > 3 * DAY_MS) return day;
   if (time === "00:00:00") return day;
   return span > 10 * MINUTE_MS ? time.slice(0, 5) : time;
 }
 
 function numberAxis(marks: readonly string[]): Axis {
-  const scale = scaleLinear(extent(marks.map(Number), 1), [0, 1]);
-  const ticks = scale.ticks(TICKS).filter(Number.isInteger);
+  const numbers = marks.map(Number);
+  const scale = scaleLinear(extent(numbers, 1), [0, 1]);
+  const isWhole = numbers.every(Number.isInteger);
+  const ticks = scale.ticks(TICKS).filter((tick) => !isWhole || Number.isInteger(tick));
+  const say = isWhole ? inFull : scale.tickFormat(TICKS);
   return {
     kind: "number",
     at: (mark) => scale(Number(mark)),
-    ticks: ticks.map((tick) => ({ at: scale(tick), label: inFull(tick) })),
+    ticks: ticks.map((tick) => ({ at: scale(tick), label: say(tick) })),
   };
 }
 
-// Keys of several columns can't be measured, but runs read them in their order.
-function orderAxis(marks: readonly string[]): Axis {
+// Text, keys of several columns and offsets can't be measured, but runs read them in their order.
+function orderAxis(marks: readonly string[], kind: "order" | "unknown"): Axis {
   const ranks = new Map<string, number>();
   for (const mark of marks) if (!ranks.has(mark)) ranks.set(mark, ranks.size);
   const last = Math.max(1, ranks.size - 1);
-  return { kind: "order", at: (mark) => (ranks.get(mark) ?? 0) / last, ticks: [] };
+  return { kind, at: (mark) => (ranks.get(mark) ?? 0) / last, ticks: [] };
 }
 
 // One mark alone lies in the middle.
 function extent(values: readonly number[], around: number): [number, number] {
   const low = values.reduce((least, value) => Math.min(least, value));
   const high = values.reduce((most, value) => Math.max(most, value));
-  return low === high ? [low - around, high + around] : [low, high];
+  const margin = Math.max(around, Math.abs(low) * 1e-9); // one beside 10^18 is that number still
+  return low === high ? [low - margin, high + margin] : [low, high];
 }
 
 /** Return the rows of the timeline, in the order of the runs. */
@@ -144,21 +176,16 @@ export function sentence(run: RunRow, ctx: string): string {
   const said = [`Run ${run.number}: ${run.state.toLowerCase()}`, ...remarks(run), windowWords(run, ctx)];
   const seconds = secondsOf(run);
   if (seconds !== undefined) said.push(`took ${duration(seconds)}`);
-  if (run.committed_at) said.push(`committed ${markWords(run.committed_at)}`);
+  if (run.committed_at) said.push(`committed ${markWords(run.committed_at, "time")}`);
   return `${said.join(", ")}.`;
 }
 
 function windowWords(run: RunRow, ctx: string): string {
   const window = run.window[ctx];
   if (window === undefined) return `read nothing of ${ctx}`;
-  const from = window.before === null ? "the beginning" : markWords(window.before);
-  return window.after === null ? `from ${from}` : `from ${from} to ${markWords(window.after)}`;
-}
-
-/** Say a watermark: a time in the zone of whoever looks, anything else as it is. */
-export function markWords(mark: string): string {
-  const time = timeOf(mark);
-  return time === undefined ? mark : inZone(time);
+  const order = run.order[ctx];
+  const from = window.before === null ? "the beginning" : markWords(window.before, order);
+  return window.after === null ? `from ${from}` : `from ${from} to ${markWords(window.after, order)}`;
 }
 
 /** Return the row that a key of the keyboard leads to; undefined for a key that leads nowhere. */
