@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.cli.table_facts import table_facts
 from airflow_bookmarks.cli.verb import HIDE_STATE, JOB, Argument, Desk, Verb, positive, print_facts, print_rows
-from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.errors import OptionError, StateCorruptError
 
 if TYPE_CHECKING:
     import argparse
@@ -131,10 +131,13 @@ def _shortened(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _requests(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.changes.approval import requests
+    from airflow_bookmarks.lifecycle.changes.approval import requests_or_damage
 
-    found = requests(desk.store, given.job, with_closed=given.all)
-    print_rows([desk.shown(one.as_dict(), given) for one in found], _REQUEST_COLUMNS, given)
+    found, damaged = requests_or_damage(desk.store, given.job, with_closed=given.all)
+    if found or not damaged:
+        print_rows([desk.shown(one.as_dict(), given) for one in found], _REQUEST_COLUMNS, given)
+    if damaged:
+        raise StateCorruptError(" ".join(str(error) for error in damaged.values()))
 
 
 _SHARDS = Argument(("--shards",), {"action": "store_true", "help": "each virtual shard of a sharded job by itself"})

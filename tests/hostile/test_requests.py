@@ -196,3 +196,19 @@ def test_request_of_an_older_version_is_shown_and_approved(guarded: Shop) -> Non
     rewrite(guarded, asked, preview=preview)
     assert requests(guarded.store, "copy")[0].preview == preview
     assert approve(guarded.store, "copy", asked.id, who=BOB)["change"] == "reset"
+
+
+def test_command_line_shows_the_other_requests_beside_a_damaged_one(
+    guarded: Shop, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad, good = ask(guarded, RESET), ask(guarded)
+    rewrite(guarded, bad, preview=FORGED)
+
+    assert main(["--store", uri, "requests", "copy"]) == 1
+
+    said = capsys.readouterr()
+    assert good.id in said.out
+    assert bad.id not in said.out
+    assert bad.id in said.err
+    assert "can delete the item" in said.err
+    assert good.id not in said.err

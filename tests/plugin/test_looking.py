@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.job import RunIdentity
+from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
+from airflow_bookmarks.lifecycle.changes.approval import protect, request
+from airflow_bookmarks.lifecycle.changes.change import Change
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.plugin.presenters.job_list import AllHeads
 from airflow_bookmarks.sources.files.options import FileOptions
@@ -238,6 +241,23 @@ def test_order_that_is_not_stored_is_told_as_not_known(site: Site, world: World)
 
     assert told["contexts"][0]["order"] is None
     assert told["order"] == {"raw": None}
+
+
+@pytest.mark.parametrize(("user", "sees_the_item"), [("ada", True), ("vera", False)])
+def test_damaged_request_is_named_beside_the_others(
+    site: Site, world: World, dags: object, user: str, sees_the_item: bool
+) -> None:
+    job, who = three_runs(world), Identity("ann", True, "os")
+    protect(world.store, job, reason="money", who=who)
+    bad, good = (request(world.store, job, Change("reset"), reason="wrong", who=who) for _ in range(2))
+    world.store.table.transact([Update(world.store.keys(job).event(bad.id), set={"preview": "x"})])
+
+    told = get(site, f"/jobs/{job}", user)
+
+    assert [each["id"] for each in told["requests"]] == [good.id]
+    (damaged,) = told["damaged_requests"]
+    assert damaged["id"] == bad.id
+    assert ("EVENT" in damaged["why"]) is sees_the_item
 
 
 def test_who_holds_a_job_is_told(site: Site, world: World) -> None:

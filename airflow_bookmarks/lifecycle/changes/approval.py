@@ -26,6 +26,7 @@ from airflow_bookmarks.core.errors import (
     OptionError,
     ProtectedError,
     RequestUnknownError,
+    StateCorruptError,
 )
 from airflow_bookmarks.core.rules.audit import check_reason, check_who
 from airflow_bookmarks.core.text.escaping import escaped
@@ -69,7 +70,10 @@ EXPIRES_IN = timedelta(days=7)
 OPEN, APPROVED, DONE, REJECTED, EXPIRED, VOID = "open", "approved", "done", "rejected", "expired", "void"
 
 _RACES = 10
-_ASK_ANEW = "Ask for the change anew; this request can be neither approved nor rejected."
+_ASK_ANEW = (
+    "Ask for the change anew; this request can be neither approved nor rejected. Who administers the state table can "
+    "delete the item, and nothing else depends on it."
+)
 _SHOWN_RUNS = 100  # of a preview; a job may have a hundred thousand, and an item has 400 KB
 
 
@@ -215,15 +219,34 @@ def requests(store: BookmarkStore, job: str, *, with_closed: bool = False) -> li
         with_closed: also those that are done, rejected, expired or void.
 
     Raises:
+        JobUnknownError: no such bookmark. StateCorruptError: one of them can't be read.
+    """
+    found, damaged = requests_or_damage(store, job, with_closed=with_closed)
+    for error in damaged.values():
+        raise error
+    return found
+
+
+def requests_or_damage(
+    store: BookmarkStore, job: str, *, with_closed: bool = False
+) -> tuple[list[Request], dict[str, StateCorruptError]]:
+    """Return the requests of a job as `requests` does, and why others can't be read, by id.
+
+    Raises:
         JobUnknownError: no such bookmark.
     """
     job = key_of(store, job)
     head, now = store.head(job), store.now()
-    items = transition.request_items(store, job)
-    found = [_request_of(job, request_id, item, head, now) for request_id, item in items.items()]
+    found: list[Request] = []
+    damaged: dict[str, StateCorruptError] = {}
+    for request_id, item in transition.request_items(store, job).items():
+        try:
+            found.append(_request_of(job, request_id, item, head, now))
+        except StateCorruptError as error:
+            damaged[request_id] = error
     # Identifiers of one millisecond have no order.
     found.sort(key=lambda one: one.made_at)
-    return [one for one in found if with_closed or one.state in (OPEN, APPROVED)]
+    return [one for one in found if with_closed or one.state in (OPEN, APPROVED)], damaged
 
 
 def find_request(store: BookmarkStore, job: str, request_id: str) -> Request:

@@ -10,7 +10,7 @@ from airflow_bookmarks.core.job_state import HIDDEN, STATE_CONTEXT, shown_states
 from airflow_bookmarks.core.run import Run, RunKey
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
-from airflow_bookmarks.lifecycle.changes.approval import APPROVED, OPEN, Request, requests
+from airflow_bookmarks.lifecycle.changes.approval import APPROVED, OPEN, Request, requests_or_damage
 from airflow_bookmarks.lifecycle.history.state_values import state_values
 from airflow_bookmarks.lifecycle.inspect.lag import Neighbours
 from airflow_bookmarks.lifecycle.inspect.runs import row
@@ -34,6 +34,7 @@ from airflow_bookmarks.plugin.redaction import hidden_from, veiled
 from airflow_bookmarks.plugin.scan.child import may_look
 from airflow_bookmarks.plugin.schemas.responses import (
     ConsumerRow,
+    DamagedRequest,
     EventList,
     FileList,
     FileRow,
@@ -202,6 +203,7 @@ def _job(hook: BookmarkHook, found: Owned, visit: Visiting, sight: Sight, may_ch
                    may_look=may_look())  # fmt: skip
     edges = store.edges(key)
     seen = hidden_from(store, sight, [edge.consumer for edge in edges])
+    asked, damaged = _asked(store, key)
     base = job_row(store.namespace, key, head, entry, store.now())
     more = {"lag": lag_states(store, {key: head}).get(key), "is_deleted": is_deleted(entry, head)}
     told = Job(
@@ -215,9 +217,9 @@ def _job(hook: BookmarkHook, found: Owned, visit: Visiting, sight: Sight, may_ch
         job_state=_state(hook, key, head, sight),
         hidden_consumers=len(seen),
         requests=[
-            request_row(each, visit.person, may_change=may_change, hides_state=hook.hides_state)
-            for each in _asked(store, key)
+            request_row(each, visit.person, may_change=may_change, hides_state=hook.hides_state) for each in asked
         ],
+        damaged_requests=[DamagedRequest(id=name, why=damage(error, sight)) for name, error in damaged.items()],
         side_runs=[side_row(record) for record in store.sides(key)[: -_SIDE_RUNS - 1 : -1]],
         default_option=hook.default_option,
         may_change=may_change,
@@ -243,11 +245,11 @@ def _state(hook: BookmarkHook, job: str, head: Head, sight: Sight) -> dict[str, 
     return dict.fromkeys(state, HIDDEN) if hook.hides_state else state
 
 
-def _asked(store: BookmarkStore, job: str) -> list[Request]:
-    """Return the requests that wait for somebody, and the last of those that do not any more."""
-    asked = requests(store, job, with_closed=True)
+def _asked(store: BookmarkStore, job: str) -> tuple[list[Request], dict[str, StateCorruptError]]:
+    """Return the requests that wait for somebody and the last of those that do not any more, and the damaged ones."""
+    asked, damaged = requests_or_damage(store, job, with_closed=True)
     closed = [each for each in asked if each.state not in (OPEN, APPROVED)][-_CLOSED_REQUESTS:]
-    return [each for each in asked if each.state in (OPEN, APPROVED) or each in closed]
+    return [each for each in asked if each.state in (OPEN, APPROVED) or each in closed], damaged
 
 
 def _of_sources(hook: BookmarkHook, job: str, sight: Sight, told: _Told) -> _Told:

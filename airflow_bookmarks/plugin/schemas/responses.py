@@ -167,6 +167,13 @@ class RequestRow(Answer):
     may_approve: bool
 
 
+class DamagedRequest(Answer):
+    """A request that can't be read, and so neither approved nor rejected; `why` says also what to do."""
+
+    id: str
+    why: str
+
+
 class Job(JobRow):
     """All that is to be known of a job at one look.
 
@@ -184,6 +191,7 @@ class Job(JobRow):
     consumers: list[ConsumerRow]
     hidden_consumers: int
     requests: list[RequestRow]
+    damaged_requests: list[DamagedRequest] = []
     side_runs: list[SideRow]
     default_option: str | None
     may_change: bool

@@ -1,4 +1,4 @@
-import { Button, Collapsible, Stack } from "@chakra-ui/react";
+import { Alert, Button, Collapsible, Stack } from "@chakra-ui/react";
 import { useRef, useState } from "react";
 import type { Job, RequestRow } from "../api/model";
 import { Section } from "../parts/Section";
@@ -25,12 +25,16 @@ export function Requests({ job }: { job: Job }) {
       }}
     />
   );
+  const hasSome = job.requests.length > 0 || job.damaged_requests.length > 0;
   const dialog = { job, opener, onClosed: () => setDeciding(undefined) };
   return (
     <>
-      {job.requests.length > 0 && (
+      {hasSome && (
         <Section title="Requests for approval" hint="This job is protected: a change takes a second person.">
           <Stack gap={4}>
+            {job.damaged_requests.map((request) => (
+              <DamagedRequest key={request.id} request={request} />
+            ))}
             {waiting.map(card)}
             {closed.length > 0 && (
               <Collapsible.Root lazyMount>
@@ -52,5 +56,20 @@ export function Requests({ job }: { job: Job }) {
       {deciding?.how === "approve" && <ApproveDialog {...dialog} request={deciding.request} />}
       {deciding?.how === "reject" && <RejectDialog {...dialog} request={deciding.request} name={deciding.name} />}
     </>
+  );
+}
+
+function DamagedRequest({ request }: { request: Job["damaged_requests"][number] }) {
+  return (
+    <Alert.Root status="error" data-testid="damaged-request">
+      <Alert.Indicator />
+      <Alert.Content minW={0}>
+        <Alert.Title wordBreak="break-all">Request {request.id} is damaged</Alert.Title>
+        <Alert.Description wordBreak="break-word">
+          {request.why} It can be neither approved nor rejected. If the change is still wanted, ask for it anew. Who
+          administers the state table can delete the item of the request.
+        </Alert.Description>
+      </Alert.Content>
+    </Alert.Root>
   );
 }
