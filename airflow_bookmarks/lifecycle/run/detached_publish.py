@@ -13,7 +13,8 @@ from airflow_bookmarks.core.errors import BookmarkError, PublishError
 from airflow_bookmarks.core.plan import encode_paths
 from airflow_bookmarks.core.rules.territory import OutputBounds, StagingBounds, Territory
 from airflow_bookmarks.lifecycle.protocol.publish import steps_of
-from airflow_bookmarks.lifecycle.state.discard import discarded_facts, is_published, log_discarded
+from airflow_bookmarks.lifecycle.state.discard import is_published, log_discarded
+from airflow_bookmarks.sinks.entry import discarded_facts
 from airflow_bookmarks.sinks.files.changes import FileChanges
 from airflow_bookmarks.sinks.files.publish import Closing, delete_all, move_all
 from airflow_bookmarks.sinks.staging import published_by_runs

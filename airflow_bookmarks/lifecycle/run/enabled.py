@@ -18,17 +18,9 @@ from airflow_bookmarks.core.errors import BookmarkError, MisuseError, OptionErro
 from airflow_bookmarks.core.job import RunIdentity, check_name
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.option import Option
-from airflow_bookmarks.core.plan import FilePlan, Plan, encode_moves, encode_paths
 from airflow_bookmarks.core.rules.start import BEGINNING, Start, is_first_run
 from airflow_bookmarks.core.rules.territory import Territory
-from airflow_bookmarks.core.run import (
-    OutputEntry,
-    Payload,
-    PlanEntry,
-    Run,
-    RunKey,
-    StateEntry,
-)
+from airflow_bookmarks.core.run import OutputEntry, PlanEntry, Run, RunKey, StateEntry
 from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.lifecycle.history.relocation import MOVED_FROM, found_moved
 from airflow_bookmarks.lifecycle.history.rewind import rewind_along
@@ -37,44 +29,23 @@ from airflow_bookmarks.lifecycle.protocol.cleanup import finish_clean
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import Renewer, RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.new_name import check_part_name
-from airflow_bookmarks.lifecycle.protocol.publish import (
-    publish_run,
-    sweep_after_mark,
-    sweep_before_plan,
-)
+from airflow_bookmarks.lifecycle.protocol.publish import publish_run, sweep_after_mark, sweep_before_plan
 from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM, STARTS_OVER, recover, starts_from
-from airflow_bookmarks.lifecycle.protocol.source_cleanup import (
-    ON_PUBLISHED,
-    Disposal,
-    log_kept,
-    put_away,
-)
 from airflow_bookmarks.lifecycle.run.checks.expectation import Expects
-from airflow_bookmarks.lifecycle.run.checks.other_use import OtherUse, check_alone, warn_of_readers
+from airflow_bookmarks.lifecycle.run.checks.other_use import check_alone, put_away_read, warn_of_readers
 from airflow_bookmarks.lifecycle.run.checks.replacement import Replacement
 from airflow_bookmarks.lifecycle.run.checks.unknown_run import check_known_runs
-from airflow_bookmarks.lifecycle.run.commit_builder import (
-    ContextOutcome,
-    RunOutcome,
-    StoredBodies,
-    build_commit,
-    is_over_bound,
-)
+from airflow_bookmarks.lifecycle.run.commit_builder import StoredBodies, build_commit, is_over_bound
+from airflow_bookmarks.lifecycle.run.commit_preparation import CommitPreparation, ItemBodies
 from airflow_bookmarks.lifecycle.run.inputs import PlannedContext
 from airflow_bookmarks.lifecycle.run.recording import RecordsUse
-from airflow_bookmarks.lifecycle.state.discard import (
-    discarded_facts,
-    increment_of,
-    is_published,
-    log_discarded,
-    remedy_for,
-)
+from airflow_bookmarks.lifecycle.state.discard import increment_of, is_published, log_discarded, remedy_for
 from airflow_bookmarks.lifecycle.state.guard import guarded
 from airflow_bookmarks.lifecycle.state.job_state import JobStates, KeepsState
 from airflow_bookmarks.lifecycle.state.manifest import WritesManifests
 from airflow_bookmarks.lifecycle.state.positions import ContextReader, ReadsContexts
 from airflow_bookmarks.lifecycle.state.quarantine import log_corrupt, without_corrupt
-from airflow_bookmarks.lifecycle.state.start import OtherReaders, log_start, position_at_start, warn_renamed
+from airflow_bookmarks.lifecycle.state.start import OtherReaders, log_start, warn_renamed
 from airflow_bookmarks.lifecycle.state.summary import (
     Summary,
     log_committed,
@@ -84,9 +55,9 @@ from airflow_bookmarks.lifecycle.state.summary import (
 )
 from airflow_bookmarks.lifecycle.state.timing import Stopwatch
 from airflow_bookmarks.lifecycle.state.verification import OnMissing, plan_of_files, recheck_plan
+from airflow_bookmarks.sinks.entry import discarded_entry, landed_entry, published_entry
 from airflow_bookmarks.sinks.files.publish import check_publishable
 from airflow_bookmarks.sinks.registry import SINKS, SinkRegistry
-from airflow_bookmarks.sources.registry import kind_of
 from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.sources.upstream import RewindWanted
 from airflow_bookmarks.store.bookmark_store import PLAN_INLINE_BYTES, BookmarkStore, Commit, LeaseGrant
@@ -94,8 +65,9 @@ from airflow_bookmarks.store.bookmark_store import PLAN_INLINE_BYTES, BookmarkSt
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from airflow_bookmarks.core.position import Position
+    from airflow_bookmarks.core.plan import FilePlan, Plan
     from airflow_bookmarks.core.rules.emptiness import Increment
+    from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
     from airflow_bookmarks.sinks.staging import StagingRequest
     from airflow_bookmarks.sources.source import OnSourceChange, P, Source
 
@@ -132,7 +104,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
         self._entries: Mapping[str, OutputEntry] = {}
         self._landing: Mapping[str, Plan] | None = None
         self._has_item = False
-        self._inline_bytes = 0
+        self._bodies = ItemBodies(store)
         self._is_over = False
         self._is_marked = False
 
@@ -221,12 +193,6 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
         """The name under which this run stages and publishes."""
         return self._holding.key
 
-    def _payloads(self, bodies: Mapping[str, bytes], most_bytes: int | None = None) -> dict[str, Payload]:
-        """Return references for bodies of the run item, inline while all of the item's fit together."""
-        payloads = self._store.payloads(bodies, self._inline_bytes, most_bytes=most_bytes)
-        self._inline_bytes += sum(p.size_bytes for p in payloads.values() if p.inline is not None)
-        return payloads
-
     def _hold(self, holding: LeaseGrant) -> None:
         """Go on with another holding of the job, and with what its head says."""
         self._holding = holding
@@ -292,7 +258,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
             facts |= self._inputs.disposals[ctx].facts()
         if found.moved is not None:
             facts[MOVED_FROM] = dict(found.moved.facts)
-        body = self._payloads({ctx: plan.encode()}, PLAN_INLINE_BYTES)[ctx]
+        body = self._bodies.payloads({ctx: plan.encode()}, PLAN_INLINE_BYTES)[ctx]
         entry = PlanEntry(source.kind, body, facts, str(source.ref()))
         self._store.plan(self._holding, ctx, entry, option=self.option.value, is_last=not self._in_batches)
         self._has_item = True
@@ -445,7 +411,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
         values = self._states.encoded()
         if values is None:
             return None
-        payload = self._payloads({STATE_CONTEXT: values})[STATE_CONTEXT]
+        payload = self._bodies.payloads({STATE_CONTEXT: values})[STATE_CONTEXT]
         return StateEntry(starts_from(self._holding.base, STATE_CONTEXT), payload)
 
     def _check_may_set(self, what: str) -> None:
@@ -501,20 +467,8 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
         for name, replacement in self._outputs.replacements.items():
             replacement.log(self.job, name)
         summary = self._publish(run)
-        self._put_away(plans)
+        put_away_read(self._store, self._holding, self._inputs, plans)
         return summary
-
-    def _put_away(self, plans: Mapping[str, Plan]) -> None:
-        for ctx, disposal in self._inputs.disposals.items():
-            if ctx not in plans:
-                continue
-            plan = plan_of_files(self.job, ctx, plans[ctx], "on_published")
-            if ctx in self._inputs.kept:
-                log_kept(self.job, ctx, disposal, len(plan), self._inputs.kept[ctx])
-            else:
-                context = self._inputs[ctx]
-                others = OtherUse(self._store, self.job, list(plans), context.source)
-                put_away(self._store, self._holding, ctx, context.plan, plan, disposal, others.still_wanted)
 
     def _publish(self, run: Run) -> Summary:
         with self._stopwatch.measure("publish"):
@@ -580,147 +534,45 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
 
     def _commit_of(self, plans: Mapping[str, Plan]) -> Commit:
         warn_renamed(self.job, self._holding.base.contexts, self._inputs.sources)
-        outcome = self._outcome({ctx: self._context_outcome(ctx, plan) for ctx, plan in plans.items()})
-        for ctx in plans:
-            self._store_relocated(self._inputs[ctx].found)
+        prepared = self._preparation()
+        outcome = prepared.outcome(self._inputs, plans)
         stored = StoredBodies(
-            positions={**self._store_positions(outcome.moved), **self._store_state()},
+            positions=prepared.store_positions(outcome, self._inputs),
             outputs=self._output_entries(outcome.increment),
-            schemas=self._payloads(self._schemas_after(outcome.moved)),
+            schemas=prepared.store_schemas(outcome, self._inputs),
         )
         is_last = not (self._in_batches and is_over_bound(plans))
         return build_commit(outcome, stored, is_last=is_last, has_item=self._has_item)
 
-    def _outcome(self, contexts: Mapping[str, ContextOutcome]) -> RunOutcome:
-        return RunOutcome(
-            self.job,
-            self._holding.key,
-            self._holding.base.contexts,
-            contexts,
-            state_changed=self._states.has_changed,
-            state_facts=self._states.facts(),
-            seconds=self._stopwatch.seconds(),
-        )
+    def _preparation(self) -> CommitPreparation:
+        return CommitPreparation(self._holding, self._reader, self._states, self._bodies, self._stopwatch)
 
-    def _context_outcome(self, ctx: str, plan: Plan) -> ContextOutcome:
-        context = self._inputs[ctx]
-        return ContextOutcome(
-            context.source.kind,
-            str(context.source.ref()),
-            plan,
-            self._advanced(ctx, plan),
-            before=None if context.found.position is None else self._reader.state(ctx),
-            greatest=context.greatest,
-            rows=context.rows,
-            schema_change=context.schema_change,
-            is_read_whole=ctx not in self._inputs.kept,
-        )
+    def _output_entries(self, increment: Increment) -> Mapping[str, OutputEntry]:
+        """Return the outputs as the commit stores them; those that were stored with a landing stay as they were."""
+        built = {name: self._entries.get(name) for name in self._outputs.placed}
+        self._entries = {name: self._output_entry(name, increment) if e is None else e for name, e in built.items()}
+        return self._entries
 
-    def _store_state(self) -> Mapping[str, Payload]:
-        """Store `job.state`, if it has changed; return what the commit refers to."""
-        states = self._states.changed()
-        return {} if states is None else self._payloads({STATE_CONTEXT: states})
-
-    def _advanced(self, ctx: str, plan: Plan) -> Position | None:
-        position = self._inputs[ctx].source.advance(plan)
-        is_new = ctx not in self._holding.base.contexts
-        moved = self._inputs[ctx].found.moved
-        if position is None and moved is not None:
-            return moved.position  # nothing is new, and the place is
-        return position_at_start(self._inputs[ctx].found, plan) if position is None and is_new else position
-
-    def _store_relocated(self, found: PlanInput) -> None:
-        """Store what a position refers to after a move of files; the commit's position does not hold it as its own."""
-        for data in () if found.moved is None else found.moved.position.blobs.values():
-            self._store.blobs.put(data)
-
-    def _store_positions(self, moved: Mapping[str, Position]) -> dict[str, Payload]:
-        for position in moved.values():
-            for data in position.blobs.values():
-                self._store.blobs.put(data)
-        return self._payloads({ctx: position.body for ctx, position in moved.items()})
-
-    def _output_entries(self, increment: Increment) -> dict[str, OutputEntry]:
-        entries: dict[str, OutputEntry] = {}
-        for name, entry in self._outputs.placed.items():
-            if name in self._entries:
-                entries[name] = self._entries[name]
-                continue
-            staged = self._outputs.staged[name]
-            if not entry.is_staged:
-                entries[name] = replace(entry, facts={**entry.facts, "rows": staged.rows})
-                continue
-            facts: dict[str, Any] = {
-                **entry.facts,
-                "rows": staged.rows,
-                "files": len(staged.moves),
-                "bytes": staged.bytes,
-            }
-            if not is_published(increment, entry.facts, staged):  # what was staged is swept
-                entries[name] = replace(entry, facts={**entry.facts, **discarded_facts(staged)})
-                continue
-            check_publishable(self._territory, self._run_key, name, entry, staged.moves, staged.deletes)
-            lists = {"publish": encode_moves(staged.moves, staged.files), "schema": (staged.schema or "").encode()}
-            if staged.deletes:
-                lists["delete"] = encode_paths(staged.deletes)
-            payloads = self._payloads(lists)
-            facts["deleted_files"] = len(staged.deletes)
-            plans = {ctx: (context.source.kind, context.plan) for ctx, context in self._inputs.items()}
-            self._outputs.replacements[name] = Replacement.of(self._store, self._holding, entry, staged, plans)
-            facts |= self._outputs.replacements[name].facts()
-            entries[name] = replace(
-                entry,
-                facts=facts,
-                publish=payloads["publish"],
-                schema=payloads["schema"],
-                delete=payloads.get("delete"),
-            )
-        self._entries = entries
-        return entries
-
-    def _schemas_after(self, moved: Mapping[str, Position]) -> dict[str, bytes]:
-        """Return the schemas with which contexts were read; for a context that moved unread, the one before."""
-        schemas = {ctx: context.schema for ctx, context in self._inputs.items()}
-        for ctx in moved:
-            if schemas[ctx] is None and self._inputs[ctx].found.position is not None:
-                schemas[ctx] = self._reader.known_schema(ctx)
-        return {ctx: schema.encode() for ctx, schema in schemas.items() if schema is not None}
+    def _output_entry(self, name: str, increment: Increment) -> OutputEntry:
+        entry, staged = self._outputs.placed[name], self._outputs.staged[name]
+        if not entry.is_staged:
+            return landed_entry(entry, staged)
+        if not is_published(increment, entry.facts, staged):
+            return discarded_entry(entry, staged)
+        check_publishable(self._territory, self._run_key, name, entry, staged.moves, staged.deletes)
+        plans = {ctx: (context.source.kind, context.plan) for ctx, context in self._inputs.items()}
+        replacement = Replacement.of(self._store, self._holding, entry, staged, plans)
+        self._outputs.replacements[name] = replacement
+        return published_entry(entry, staged, staged.deletes or None, self._bodies.payloads, replacement.facts())
 
     def _commit_adopted(self, adopted: Run) -> None:
         """Commit and publish a run that was taken over, as it was planned; then go on under the next fence."""
-        if adopted.job_state is not None:
-            self._states.restore(self._store.blobs.get(adopted.job_state.values))
-        outcome = self._outcome({ctx: self._adopted_outcome(ctx, entry) for ctx, entry in adopted.plans.items()})
-        stored = StoredBodies(
-            positions={**self._store_positions(outcome.moved), **self._store_state()},
-            outputs=adopted.outputs,
-            schemas=self._payloads(self._schemas_before(adopted)),
-        )
-        commit = build_commit(outcome, stored, is_last=False)
+        commit = self._preparation().commit_adopted(adopted)
         run = replace(self._store.commit(self._holding, commit), fences=adopted.fences)  # under which it has staged
-        for ctx in outcome.contexts.keys() & commit.contexts.keys():
+        for ctx in adopted.plans.keys() & commit.contexts.keys():
             log_committed(log, self.job, ctx, self._holding.run_number, commit.contexts[ctx])
-        publish_run(self._store, self._holding, run, self._machine)
+        publish_run(self._store, self._holding, run, self._machine, self._sinks)
         self._hold(self._mark_and_take(run))
-
-    def _adopted_outcome(self, ctx: str, entry: PlanEntry) -> ContextOutcome:
-        kind, starts_over = kind_of(entry.kind), bool(entry.facts.get(STARTS_OVER))
-        plan = kind.decode(self._store.blobs.get(entry.body))
-        return ContextOutcome(
-            entry.kind,
-            entry.fingerprint,
-            plan,
-            kind.advance(plan, PlanInput() if starts_over else self._reader.found(ctx)),
-            before=None if starts_over else self._reader.state(ctx),
-            keeps_column=True,  # the content of its rows died with its driver
-            is_read_whole=ON_PUBLISHED not in entry.facts,
-        )
-
-    def _schemas_before(self, adopted: Run) -> dict[str, bytes]:
-        """Return the schemas that a taken-over run goes on with: those with which it read died with its driver."""
-        goes_on = [ctx for ctx, entry in adopted.plans.items() if not entry.facts.get(STARTS_OVER)]
-        known = {ctx: self._reader.known_schema(ctx) for ctx in goes_on}
-        return {ctx: schema.encode() for ctx, schema in known.items() if schema is not None}
 
     # ---- abort
 

@@ -24,7 +24,7 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
-from airflow_bookmarks.core.plan import decode_moves, encode_moves, encode_paths
+from airflow_bookmarks.core.plan import decode_moves
 from airflow_bookmarks.core.position import lowest_replayed
 from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
 from airflow_bookmarks.core.settings import PREFIX
@@ -33,12 +33,13 @@ from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.inputs import PlannedContext
-from airflow_bookmarks.lifecycle.state.discard import discarded_facts, increment_of, is_published, log_discarded
+from airflow_bookmarks.lifecycle.state.discard import increment_of, is_published, log_discarded
 from airflow_bookmarks.lifecycle.state.guard import guarded
 from airflow_bookmarks.lifecycle.state.job_state import JobStates
 from airflow_bookmarks.lifecycle.state.positions import is_of_another_format, switched_format
 from airflow_bookmarks.lifecycle.state.summary import Summary, log_planned
 from airflow_bookmarks.lifecycle.state.verification import gone_in_words
+from airflow_bookmarks.sinks.entry import discarded_entry, discarded_facts, published_entry
 from airflow_bookmarks.sinks.files.publish import check_publishable
 from airflow_bookmarks.sinks.registry import SINKS, SinkRegistry
 from airflow_bookmarks.sinks.staging import Mode
@@ -290,9 +291,9 @@ class ReplayRun(ActiveRun):
     def _entry(self, name: str) -> OutputEntry:
         entry, staged, former = self._outputs.placed[name], self._outputs.staged[name], self._run.outputs[name]
         if not self._replaces(former, staged):
-            facts = {**entry.facts, **discarded_facts(staged)}
-            log_discarded(self.job, name, facts, remedy=_AS_THEN)
-            return replace(entry, facts=facts)
+            discarded = discarded_entry(entry, staged)
+            log_discarded(self.job, name, discarded.facts, remedy=_AS_THEN)
+            return discarded
         if entry.facts.get("mode", Mode.APPEND) != Mode.APPEND:
             self._check_partitions(name, staged)
         fresh = {target for _, target in staged.moves}
@@ -300,19 +301,8 @@ class ReplayRun(ActiveRun):
         deletes = [target for _, target in own if target not in fresh]
         fences = (self._run.key.fence, *self._run.fences)
         check_publishable(self._territory, self._run_key, name, entry, staged.moves, deletes, replayed=fences)
-        lists = {"publish": encode_moves(staged.moves, staged.files), "schema": (staged.schema or "").encode()}
-        lists["delete"] = encode_paths(deletes)
-        payloads = self._payloads(lists)
-        facts = {**entry.facts, "rows": staged.rows, "files": len(staged.moves), "bytes": staged.bytes}
-        facts["deleted_files"] = len(deletes)
-        return replace(
-            entry,
-            facts=facts,
-            publish=payloads["publish"],
-            delete=payloads["delete"],
-            schema=payloads["schema"],
-            replaced=former.delete if self._run.revision == 0 else former.replaced,
-        )
+        published = published_entry(entry, staged, deletes, self._bodies.payloads)
+        return replace(published, replaced=former.delete if self._run.revision == 0 else former.replaced)
 
     def _replaces(self, former: OutputEntry, staged: Staged) -> bool:
         """Whether an output of the run is made visible again, or for the first time.

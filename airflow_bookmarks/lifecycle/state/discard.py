@@ -44,21 +44,11 @@ def is_published(increment: Increment, facts: Mapping[str, Any], staged: Staged)
     )
 
 
-def discarded_facts(staged: Staged) -> dict[str, Any]:
-    """Return the counts of an output that is not published: those of what is visible, and of what is not."""
-    facts: dict[str, Any] = {"rows": 0, "files": 0, "bytes": 0}
-    if staged.moves:
-        facts["discarded_files"] = len(staged.moves)
-    if staged.moves and staged.rows != 0:
-        facts |= {"discarded": True, "discarded_rows": staged.rows}
-    return facts
-
-
 def log_discarded(job: str, output: str, facts: Mapping[str, Any], *, remedy: str = _CHOOSE) -> None:
     """Log that rows of an output are not published; nothing if none were staged.
 
     Args:
-        facts: those of the output, with what `discarded_facts` says.
+        facts: those of the output, with what `sinks.entry.discarded_facts` says.
         remedy: what to do about it.
     """
     if facts.get("discarded"):

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -18,7 +19,7 @@ from airflow_bookmarks.lifecycle.protocol.finish import finish as finish_executi
 from airflow_bookmarks.lifecycle.protocol.recover import recover
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.state.job_state import JobStates
-from airflow_bookmarks.sinks.registry import SINKS
+from airflow_bookmarks.sinks.registry import SINKS, SinkRegistry
 from airflow_bookmarks.sinks.sink import CommittingSink, StoredOutput
 from airflow_bookmarks.sinks.staging import Staged, StagingRequest
 from airflow_bookmarks.sources.files.planner import FileSource
@@ -160,6 +161,25 @@ def test_staged_output_is_taken_over_with_the_rows_that_landed(shop: Shop, rows:
     assert rows.lines() == ["a"]
     assert shop.target_lines() == {"a": 1}
     assert shop.store.head("copy").published == 1
+
+
+def test_run_that_is_taken_over_is_published_with_the_sinks_of_the_job(
+    shop: Shop, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published: list[SinkRegistry] = []
+
+    def publish(*given: object) -> int:
+        published.append(cast(SinkRegistry, given[4]))
+        return 0
+
+    shop.put("a.txt", "a")
+    dead = begin(shop, rows, 1)
+    rows.write(fence_of(dead), plan_and_place(shop, dead))
+    monkeypatch.setattr("airflow_bookmarks.lifecycle.run.enabled.publish_run", publish)
+
+    begin(shop, rows, 2).abort("only to recover")
+
+    assert [sinks.find(Rows.kind) for sinks in published] == [rows]
 
 
 def test_sink_that_commits_by_itself_comes_last_and_alone(shop: Shop, rows: Rows) -> None:

@@ -21,7 +21,9 @@ from airflow_bookmarks.core.selection.glob import Exclusions, NamePattern
 from airflow_bookmarks.core.selection.partition import is_partition, placed, roots_above
 from airflow_bookmarks.files.input import is_hidden
 from airflow_bookmarks.files.real_path import real_path, real_paths
+from airflow_bookmarks.lifecycle.protocol.source_cleanup import log_kept, put_away
 from airflow_bookmarks.lifecycle.state.positions import ContextReader, entry_now
+from airflow_bookmarks.lifecycle.state.verification import plan_of_files
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import OPTIONS, FileSource
 from airflow_bookmarks.sources.files.scan_filter import Names, ScanRoot
@@ -36,11 +38,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.core.plan import FilePlan, Plan
     from airflow_bookmarks.core.run import ContextState, PlanEntry
     from airflow_bookmarks.core.selection.listing import Listing
+    from airflow_bookmarks.lifecycle.run.inputs import RunInputs
     from airflow_bookmarks.sources.source import Source
-    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
 
 log = logging.getLogger(__name__)
 
@@ -292,6 +295,19 @@ class OtherUse:
         for waiting in unread.values():
             wanted |= waiting
         return wanted, sorted(unread)
+
+
+def put_away_read(store: BookmarkStore, holding: LeaseGrant, inputs: RunInputs, plans: Mapping[str, Plan]) -> None:
+    """Delete or archive what a published run has read (`plans`, of its commit), except what others have yet to read."""
+    for ctx, disposal in inputs.disposals.items():
+        if ctx not in plans:
+            continue
+        plan = plan_of_files(holding.job, ctx, plans[ctx], "on_published")
+        if ctx in inputs.kept:
+            log_kept(holding.job, ctx, disposal, len(plan), inputs.kept[ctx])
+        else:
+            others = OtherUse(store, holding.job, list(plans), inputs[ctx].source)
+            put_away(store, holding, ctx, inputs[ctx].plan, plan, disposal, others.still_wanted)
 
 
 def unread_elsewhere(readers: Sequence[OtherReader], listing: Listing) -> dict[str, npt.NDArray[np.bool_]]:

@@ -1,0 +1,159 @@
+"""Gather what a commit is built from: of the run itself, or of one that it has taken over.
+
+    outcome -> store positions, outputs, schemas -> build_commit
+
+What is stored here is referred to by the commit, and by nothing before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.job_state import STATE_CONTEXT
+from airflow_bookmarks.lifecycle.protocol.recover import STARTS_OVER
+from airflow_bookmarks.lifecycle.protocol.source_cleanup import ON_PUBLISHED
+from airflow_bookmarks.lifecycle.run.commit_builder import ContextOutcome, RunOutcome, StoredBodies, build_commit
+from airflow_bookmarks.lifecycle.state.start import position_at_start
+from airflow_bookmarks.sources.registry import kind_of
+from airflow_bookmarks.sources.source import PlanInput
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow_bookmarks.core.plan import Plan
+    from airflow_bookmarks.core.position import Position
+    from airflow_bookmarks.core.run import Payload, PlanEntry, Run
+    from airflow_bookmarks.lifecycle.run.inputs import PlannedContext, RunInputs
+    from airflow_bookmarks.lifecycle.state.job_state import JobStates
+    from airflow_bookmarks.lifecycle.state.positions import ContextReader
+    from airflow_bookmarks.lifecycle.state.timing import Stopwatch
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore, Commit, LeaseGrant
+
+
+@dataclass(slots=True)
+class ItemBodies:
+    """The bodies of one run item: inline while all of them fit together, else blobs."""
+
+    store: BookmarkStore
+    used_bytes: int = 0
+
+    def payloads(self, bodies: Mapping[str, bytes], most_bytes: int | None = None) -> dict[str, Payload]:
+        """Return references for more bodies of the item; one above `most_bytes` is a blob in any case."""
+        payloads = self.store.payloads(bodies, self.used_bytes, most_bytes=most_bytes)
+        self.used_bytes += sum(p.size_bytes for p in payloads.values() if p.inline is not None)
+        return payloads
+
+
+@dataclass(frozen=True, slots=True)
+class CommitPreparation:
+    """What a run that holds the job knows when it commits: its head, `job.state`, its item and its time."""
+
+    holding: LeaseGrant
+    reader: ContextReader
+    states: JobStates
+    bodies: ItemBodies
+    stopwatch: Stopwatch
+
+    # ---- the run itself
+
+    def outcome(self, inputs: RunInputs, plans: Mapping[str, Plan]) -> RunOutcome:
+        """Return what the run found; `plans` are those of its contexts without what was left out at the last look."""
+        contexts = {
+            ctx: self._context_outcome(ctx, inputs[ctx], plan, is_read_whole=ctx not in inputs.kept)
+            for ctx, plan in plans.items()
+        }
+        return self._outcome(contexts)
+
+    def store_positions(self, outcome: RunOutcome, inputs: RunInputs) -> dict[str, Payload]:
+        """Store the new positions, with that of `job.state`; return what the commit refers to."""
+        blobs = self.bodies.store.blobs
+        for ctx in outcome.contexts:
+            relocated = inputs[ctx].found.moved
+            # The commit's position does not hold as its own what a position refers to after a move of files.
+            for data in () if relocated is None else relocated.position.blobs.values():
+                blobs.put(data)
+        return self._store_positions(outcome.moved)
+
+    def store_schemas(self, outcome: RunOutcome, inputs: RunInputs) -> dict[str, Payload]:
+        """Store the schemas with which contexts were read; for a context that moved unread, the one before."""
+        schemas = {ctx: context.schema for ctx, context in inputs.items()}
+        for ctx in outcome.moved:
+            if schemas[ctx] is None and inputs[ctx].found.position is not None:
+                schemas[ctx] = self.reader.known_schema(ctx)
+        return self._store_schemas(schemas)
+
+    def _context_outcome(self, ctx: str, context: PlannedContext, plan: Plan, *, is_read_whole: bool) -> ContextOutcome:
+        return ContextOutcome(
+            context.source.kind,
+            str(context.source.ref()),
+            plan,
+            self._advanced(ctx, context, plan),
+            before=None if context.found.position is None else self.reader.state(ctx),
+            greatest=context.greatest,
+            rows=context.rows,
+            schema_change=context.schema_change,
+            is_read_whole=is_read_whole,
+        )
+
+    def _advanced(self, ctx: str, context: PlannedContext, plan: Plan) -> Position | None:
+        position = context.source.advance(plan)
+        if position is not None:
+            return position
+        if context.found.moved is not None:
+            return context.found.moved.position  # nothing is new, and the place is
+        is_new = ctx not in self.holding.base.contexts
+        return position_at_start(context.found, plan) if is_new else None
+
+    # ---- a run that was taken over
+
+    def commit_adopted(self, adopted: Run) -> Commit:
+        """Return the commit of a run that was taken over, as it was planned; its bodies are stored."""
+        if adopted.job_state is not None:
+            self.states.restore(self.bodies.store.blobs.get(adopted.job_state.values))
+        outcome = self._outcome({ctx: self._adopted_outcome(ctx, entry) for ctx, entry in adopted.plans.items()})
+        goes_on = [ctx for ctx, entry in adopted.plans.items() if not entry.facts.get(STARTS_OVER)]
+        stored = StoredBodies(
+            positions=self._store_positions(outcome.moved),
+            outputs=adopted.outputs,
+            # The schemas with which it read died with its driver: those of the run before stay.
+            schemas=self._store_schemas({ctx: self.reader.known_schema(ctx) for ctx in goes_on}),
+        )
+        return build_commit(outcome, stored, is_last=False)
+
+    def _adopted_outcome(self, ctx: str, entry: PlanEntry) -> ContextOutcome:
+        kind, starts_over = kind_of(entry.kind), bool(entry.facts.get(STARTS_OVER))
+        plan = kind.decode(self.bodies.store.blobs.get(entry.body))
+        return ContextOutcome(
+            entry.kind,
+            entry.fingerprint,
+            plan,
+            kind.advance(plan, PlanInput() if starts_over else self.reader.found(ctx)),
+            before=None if starts_over else self.reader.state(ctx),
+            keeps_column=True,  # the content of its rows died with its driver
+            is_read_whole=ON_PUBLISHED not in entry.facts,
+        )
+
+    # ---- both
+
+    def _outcome(self, contexts: Mapping[str, ContextOutcome]) -> RunOutcome:
+        return RunOutcome(
+            self.holding.job,
+            self.holding.key,
+            self.holding.base.contexts,
+            contexts,
+            state_changed=self.states.has_changed,
+            state_facts=self.states.facts(),
+            seconds=self.stopwatch.seconds(),
+        )
+
+    def _store_positions(self, moved: Mapping[str, Position]) -> dict[str, Payload]:
+        for position in moved.values():
+            for data in position.blobs.values():
+                self.bodies.store.blobs.put(data)
+        stored = self.bodies.payloads({ctx: position.body for ctx, position in moved.items()})
+        states = self.states.changed()
+        return stored if states is None else stored | self.bodies.payloads({STATE_CONTEXT: states})
+
+    def _store_schemas(self, schemas: Mapping[str, str | None]) -> dict[str, Payload]:
+        return self.bodies.payloads({ctx: schema.encode() for ctx, schema in schemas.items() if schema is not None})

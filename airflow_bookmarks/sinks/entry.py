@@ -1,0 +1,66 @@
+"""Build output entries as a commit stores them, from what was staged: published, discarded, or landed by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.plan import encode_moves, encode_paths
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airflow_bookmarks.core.run import OutputEntry, Payload
+    from airflow_bookmarks.sinks.staging import Staged
+
+StoreBodies = Callable[[Mapping[str, bytes]], Mapping[str, "Payload"]]
+
+
+def landed_entry(entry: OutputEntry, staged: Staged) -> OutputEntry:
+    """Return the entry of an output whose sink commits by itself: its rows are visible, and nothing is listed."""
+    return replace(entry, facts={**entry.facts, "rows": staged.rows})
+
+
+def discarded_entry(entry: OutputEntry, staged: Staged) -> OutputEntry:
+    """Return the entry of an output that is not published: what was staged is swept."""
+    return replace(entry, facts={**entry.facts, **discarded_facts(staged)})
+
+
+def published_entry(
+    entry: OutputEntry,
+    staged: Staged,
+    deletes: Sequence[str] | None,
+    store: StoreBodies,
+    facts: Mapping[str, Any] | None = None,
+) -> OutputEntry:
+    """Return the entry of an output that is published once its commit is done; its lists are stored.
+
+    Args:
+        deletes: what the publish removes; None: it has no such list.
+        store: stores the lists, and returns what the entry refers to.
+        facts: what else is recorded of it.
+    """
+    lists = {"publish": encode_moves(staged.moves, staged.files), "schema": (staged.schema or "").encode()}
+    if deletes is not None:
+        lists["delete"] = encode_paths(deletes)
+    stored = store(lists)
+    counts = {"rows": staged.rows, "files": len(staged.moves), "bytes": staged.bytes}
+    counts["deleted_files"] = len(deletes or ())
+    return replace(
+        entry,
+        facts={**entry.facts, **counts, **(facts or {})},
+        publish=stored["publish"],
+        schema=stored["schema"],
+        delete=stored.get("delete"),
+    )
+
+
+def discarded_facts(staged: Staged) -> dict[str, Any]:
+    """Return the counts of an output that is not published: those of what is visible, and of what is not."""
+    facts: dict[str, Any] = {"rows": 0, "files": 0, "bytes": 0}
+    if staged.moves:
+        facts["discarded_files"] = len(staged.moves)
+    if staged.moves and staged.rows != 0:
+        facts |= {"discarded": True, "discarded_rows": staged.rows}
+    return facts
