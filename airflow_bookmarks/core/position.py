@@ -24,7 +24,9 @@ class Position:
 
     `blobs` are bytes by content hash that `body` refers to and that are not stored yet. `keeps_watermark` tells that
     the watermark of the context stays as it is, whatever that is. `order` is how the watermark compares; None: as that
-    of its kind, or as it looks.
+    of its kind, or as it looks. `artifacts` are the folders that belong to the position (a snapshot, a spool), by URI,
+    each made by `PlanInput.new_artifact`: they stay as long as anything refers to the position, and then `gc` removes
+    them.
     """
 
     body: bytes
@@ -32,6 +34,7 @@ class Position:
     blobs: Mapping[str, bytes] = field(default_factory=dict)
     keeps_watermark: bool = False
     order: Order | None = None
+    artifacts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ def state_after(
     A watermark of another column, or of no column, says nothing of this one: the first value of the column replaces it.
     Until then there is none: a sensor that waits for a value of the column must not be released by the time of a file.
     """
+    state = replace(state, artifacts=position.artifacts)
     if greatest is None:
         return replace(state, watermark=position.watermark, order=_name(position.order))
     is_same = before is not None and before.watermark_column == greatest.column

@@ -164,7 +164,8 @@ class ContextState:
     The watermark is the greatest value of `watermark_column`; None: the one that its kind of source tells. `moves` are
     the roots that moved since `run` planned the context, each from where to where; `named` is the name under which it
     did, where the context has another one since (None: the same). `order` is the name of the order of the watermark, as
-    `core.order.order_of` reads it; None: it was stored before contexts had one, or no watermark was known.
+    `core.order.order_of` reads it; None: it was stored before contexts had one, or no watermark was known. `artifacts`
+    are the URIs of the folders that belong to the position.
     """
 
     kind: str
@@ -176,6 +177,7 @@ class ContextState:
     moves: tuple[tuple[str, str], ...] = ()
     named: str | None = None
     order: str | None = None
+    artifacts: tuple[str, ...] = ()
 
     @property
     def source(self) -> SourceRef:

@@ -71,6 +71,16 @@ class FileObjects:
             return []
         return [path.rpartition("/")[2] for path in found.files.paths]
 
+    def folders(self, folder: str) -> Sequence[str]:
+        """Return the names of the folders in a folder; none when it is not there."""
+        files = self._files(folder)
+        return files.folders(files.canonical(folder))
+
+    def remove(self, folder: str) -> None:
+        """Remove a folder with everything in it. That it is an artifact of the table its caller has shown."""
+        files = self._files(folder)
+        files.remove(files.canonical(folder))
+
     def _files(self, uri: str) -> ChangeableFileSystem:
         scheme = uri.partition("://")[0]
         if self._session is None or scheme not in S3_SCHEMES:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
+from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.rules.start import BEGINNING, Start
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from airflow_bookmarks.core.ledger.file_ledger import Load
@@ -32,6 +33,13 @@ class Relocation:
     facts: Mapping[str, Any]
 
 
+def _no_place() -> str:
+    raise OptionError(
+        "this plan may keep no files beside its position: nothing is stored of it, or there is no store. Nothing was "
+        "read or changed."
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class PlanInput:
     """What a source is planned from: the stored position of its context (None: none yet), and what belongs to it.
@@ -41,7 +49,8 @@ class PlanInput:
     position, `facts` what the run that moved it last recorded with its plan, and `read_at` when by its clock that
     run began. `moved` says that it is the position after a move of its files, which the run that commits stores.
     `is_set` tells that the position is none that a run has left: what counts as read is more, or less, than the
-    facts tell.
+    facts tell. `new_artifact` returns the URI of a new folder below the store's `state_uri`, for what has to be kept
+    with the position that the plan leads to (`Position.artifacts`).
     """
 
     position: bytes | None = None
@@ -53,6 +62,7 @@ class PlanInput:
     read_at: datetime | None = None
     moved: Relocation | None = None
     is_set: bool = False
+    new_artifact: Callable[[], str] = _no_place
 
 
 @dataclass(frozen=True, slots=True)

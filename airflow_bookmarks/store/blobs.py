@@ -134,7 +134,7 @@ class BlobStore:
                 return
         uri = f"{folder}/{object_name(sha256, new_ulid(self._clock(), SystemRandom()))}"
         try:
-            self._objects.put(uri, data)
+            self.files.put(uri, data)
         except (OSError, SourceError) as error:
             self._refuse(f"blob {sha256} can't be written to {uri}", "s3:PutObject", error)
         self._table.transact([Put(key, {URI: uri, "bytes": len(data), "chunks": 1, "stamped_at": stamp})])
@@ -235,7 +235,7 @@ class BlobStore:
         if folder is None:
             return []
         try:
-            return [f"{folder}/{name}" for name in self._objects.names(folder)]
+            return [f"{folder}/{name}" for name in self.files.names(folder)]
         except (OSError, SourceError) as error:
             self._refuse(f"the blobs in {folder} can't be listed", "s3:ListBucket", error)
 
@@ -246,12 +246,18 @@ class BlobStore:
             StoreAccessError: it can't be deleted from here.
         """
         try:
-            self._objects.delete(uri)
+            self.files.delete(uri)
         except (OSError, SourceError) as error:
             self._refuse(f"the object {uri}, which nothing names any more, can't be deleted", "s3:DeleteObject", error)
 
     @property
-    def _objects(self) -> ObjectStore:
+    def artifacts_folder(self) -> str | None:
+        """The folder with a folder for each job, for what belongs to its positions; None without a `state_uri`."""
+        return None if self.state_uri is None else f"{self.state_uri}{self._folders.artifacts_tail}"
+
+    @property
+    def files(self) -> ObjectStore:
+        """What reaches the files below `state_uri`."""
         if self._given_objects is None:
             # Imported where it is needed: most stores have no objects.
             from airflow_bookmarks.files.objects import FileObjects
@@ -285,7 +291,7 @@ class BlobStore:
 
     def _object(self, sha256: str, uri: str, size: int) -> bytes:
         try:
-            return _checked(self._objects.get(uri, size), sha256)
+            return _checked(self.files.get(uri, size), sha256)
         except FileNotFoundError as error:
             raise BlobMissingError(
                 sha256,
@@ -297,7 +303,7 @@ class BlobStore:
 
     def _size(self, uri: str) -> int | None:
         try:
-            return self._objects.size(uri)
+            return self.files.size(uri)
         except (OSError, SourceError) as error:
             self._refuse(f"the object {uri} can't be looked at", "s3:GetObject", error)
 

@@ -223,13 +223,14 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
 
         Raises:
             FencedError: the job is not ours any more. ChangedMeanwhileError: its version moved. Nothing was written.
-            MisuseError: more upstreams than a transaction holds.
+            MisuseError: more upstreams than a transaction holds, or a position names an artifact of others.
         """
         if len(commit.edges) > MAX_UPSTREAMS:
             raise MisuseError(
                 f"job {holding.job!r} reads {len(commit.edges)} upstream jobs in one run; {MAX_UPSTREAMS} is the "
                 "most that one DynamoDB transaction can commit. Nothing was committed. Split the job."
             )
+        self.artifacts.check(holding.job, commit.contexts, holding.base.contexts)
         try:
             self.table.transact(self._commit_operations(holding, commit), token=self._token())
         except ConditionFailedError as error:

@@ -72,6 +72,14 @@ class ObjectStore(Protocol):
         """Return the names of the files in a folder; none if it is not there."""
         ...
 
+    def folders(self, folder: str) -> Sequence[str]:
+        """Return the names of the folders in a folder; none if it is not there."""
+        ...
+
+    def remove(self, folder: str) -> None:
+        """Remove a folder with everything in it; no error when it is gone."""
+        ...
+
 
 def check_state_uri(state_uri: str) -> str:
     """Return a `state_uri` without a trailing slash, if objects can lie there.
@@ -143,6 +151,11 @@ class ObjectFolders:
         mark = hashlib.sha256("\n".join(known).encode()).hexdigest()[:12]
         tail = f"/{namespace}/blobs/{facts.get('table', facts['kind'])}-{mark}"
         return cls(namespace, tail, (*([] if state_uri is None else [state_uri]), *recorded_uris(schema)))
+
+    @property
+    def artifacts_tail(self) -> str:
+        """The path below a `state_uri` of the folders that belong to positions of this table and namespace."""
+        return f"/{self.namespace}/artifacts/{self.tail.rpartition('/')[2]}"
 
     def own(self, uri: str, sha256: str) -> bool:
         """Whether an object is one of this table and namespace, with this content."""

@@ -87,7 +87,7 @@ def turn_set(
 ) -> Turn:
     """Return the turn that puts one context to a given position; it undoes no run."""
     head = history.head
-    after = replace(state, set_in=head.epoch + 1)
+    after = replace(state, set_in=head.epoch + 1, artifacts=position.artifacts)
     if not position.keeps_watermark:
         order = None if position.order is None else position.order.name
         after = replace(after, watermark=position.watermark, watermark_column=None, order=order)

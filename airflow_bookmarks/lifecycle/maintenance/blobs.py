@@ -62,7 +62,7 @@ def collect_blobs(store: BookmarkStore, now: datetime, *, dry_run: bool, without
     # the item that names it: so objects are looked for before items.
     objects = store.blobs.objects()
     found = collection.stored_blobs(store)
-    young = min([now, *_held_since(store)]) - BLOB_GRACE
+    young = min([now, *held_since(store)]) - BLOB_GRACE
     named_objects = {object_name_in(blob.uri) for blob in found if blob.uri is not None}
     orphans = [uri for uri in objects if object_name_in(uri) not in named_objects and _is_put_before(uri, young)]
     if not dry_run:
@@ -94,7 +94,7 @@ def _is_put_before(uri: str, moment: datetime) -> bool:
     return put_at is not None and put_at < moment
 
 
-def _held_since(store: StateReader) -> list[datetime]:
+def held_since(store: StateReader) -> list[datetime]:
     """Return since when each held job has been held, by the clock of its driver.
 
     The same clock stamps what that driver puts: however wrong it or ours is, what a run puts stays until it ends.

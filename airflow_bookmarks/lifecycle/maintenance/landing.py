@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import ChangeRefusedError, OutOfBoundsError
 from airflow_bookmarks.core.rules.territory import Territory
+from airflow_bookmarks.core.text.redaction import redacted
+from airflow_bookmarks.lifecycle.maintenance.artifacts import artifact_uris
 from airflow_bookmarks.sinks.files.changes import HEAD_STAGING
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.reader import IMPORTED_FROM
@@ -66,6 +68,21 @@ class Origin:
                 f"job {job!r} was exported while {due} was due, with files in the staging of namespace "
                 f"{self.namespace!r}, which namespace {self.home!r} may not touch. Nothing was imported. Let that job "
                 f"run once, and export it again; or import it into a namespace {self.namespace!r}."
+            )
+
+    def check_artifacts(self, job: str, items: Mapping[str, Attributes]) -> None:
+        """Make sure that a copy has no position with artifacts: they go when the job that was exported leaves them.
+
+        Raises:
+            ChangeRefusedError: it has one.
+        """
+        uris = sorted({uri for each in items.values() for uri in artifact_uris(each)}) if self.is_copy else []
+        if uris:
+            raise ChangeRefusedError(
+                f"job {job!r}: {len(uris)} folder(s) belong to its positions, the first: {redacted(uris[0])!r}, and a "
+                "copy would lose them when the job that was exported needs them no longer. Nothing was imported. If "
+                "this store takes its place for good, import with move (--move), and keep those folders; else begin "
+                "anew here."
             )
 
     def landing(self, job: str, items: Mapping[str, Attributes], head: Head, index: Attributes) -> Landing:

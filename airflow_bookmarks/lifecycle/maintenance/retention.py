@@ -11,7 +11,8 @@ newest run with each output (an empty increment takes its schema), and those tha
 above C or the last change (for undo) names. While a clean is due C does not grow. Lines, edges and events stay:
 they are small, and tell who changed what.
 
-Then blobs that nothing refers to go: see `lifecycle.maintenance.blobs`. It can run beside jobs.
+Then blobs that nothing refers to go: see `lifecycle.maintenance.blobs`; and so do the folders of positions: see
+`lifecycle.maintenance.artifacts`. It can run beside jobs.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from airflow_bookmarks.core.text.instant import from_text, to_text, utc_now
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.lifecycle.inspect.status import readable_keys
+from airflow_bookmarks.lifecycle.maintenance.artifacts import collect_artifacts
 from airflow_bookmarks.lifecycle.maintenance.blobs import BLOB_GRACE, BlobsGone, collect_blobs, ulid_time
 from airflow_bookmarks.sinks.files.changes import HEAD_STAGING, FileChanges
 from airflow_bookmarks.store.bookmark_store import SIDE_RETENTION
@@ -87,7 +89,7 @@ class Collected:
     `left_alone` says of each job that can't be read why. While there is one, no blob goes: nobody can tell which of
     them it needs. `objects` are those under `state_uri` that no blob named, of drivers that died between two writes;
     `foreign_objects` those of blobs that went, left where they are because they belong to the table of which this one
-    is a copy.
+    is a copy; `artifacts` the folders that belonged to positions which are gone.
     """
 
     retention: timedelta
@@ -97,6 +99,7 @@ class Collected:
     left_alone: Mapping[str, str] = field(default_factory=dict)
     objects: tuple[str, ...] = ()
     foreign_objects: tuple[str, ...] = ()
+    artifacts: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -110,6 +113,7 @@ class Collected:
             "blobs": len(self.blobs),
             "objects": len(self.objects),
             "foreign_objects": list(self.foreign_objects),
+            "artifacts": list(self.artifacts),
             "left_alone": dict(self.left_alone),
             "jobs": [{name: _plain(value) for name, value in asdict(job).items()} for job in self.jobs],
         }
@@ -162,7 +166,10 @@ def collect(
         log.warning("bookmark %s: its history is not collected, and no blob of the namespace: %s", job, why)
     would_go = _keys_gone(store, done) if dry_run else frozenset()
     gone = BlobsGone() if left_alone else collect_blobs(store, now, dry_run=dry_run, without=would_go)
-    return Collected(retention, dry_run, tuple(done), gone.blobs, left_alone, gone.objects, gone.foreign_objects)
+    artifacts = () if left_alone else collect_artifacts(store, now, dry_run=dry_run, without=would_go)
+    return Collected(
+        retention, dry_run, tuple(done), gone.blobs, left_alone, gone.objects, gone.foreign_objects, artifacts
+    )
 
 
 def _readable_jobs(store: BookmarkStore) -> tuple[list[str], dict[str, str]]:

@@ -4,12 +4,14 @@ The document, format 1:
 
     {"format": 1, "exported_at": ..., "namespace": ..., "package_version": ..., "table_made_at": ...,
      "jobs": {"<job>": {"index": {...}, "aliases": [...], "items": {"HEAD": {...}, "RUN#...": {...}}, "sha256": ...}},
-     "blobs": {"<sha256>": "<base64>"}, "states": {"<job>": {"<name>": "<JSON text>"}}}
+     "blobs": {"<sha256>": "<base64>"}, "artifacts": {"<job>": ["<URI>", ...]},
+     "states": {"<job>": {"<name>": "<JSON text>"}}}
 
 Items stand under their sort keys, with their attributes by name, as in the table. Bytes are `{"$base64": "..."}`; a map
 of which a name begins with `$` is `{"$map": {...}}`. `sha256` of a job is that of the JSON of its index, aliases and
-items, names in alphabetical order, without blanks, ASCII; a blob is named by the sha256 of its bytes. `states` is what
-people see of `job.state`, and an import does not read it. Side records stay where they are: no run reads them.
+items, names in alphabetical order, without blanks, ASCII; a blob is named by the sha256 of its bytes. `artifacts`
+names the folders that belong to positions, which stay where they are; `states` is what people see of `job.state`. An
+import reads neither. Side records stay where they are: no run reads them.
 """
 
 from __future__ import annotations
@@ -43,6 +45,7 @@ from airflow_bookmarks.core.timeline import living_runs
 from airflow_bookmarks.lifecycle.changes.naming import key_of, names_of
 from airflow_bookmarks.lifecycle.history.rewind import resolve_run
 from airflow_bookmarks.lifecycle.history.state_values import shown_state
+from airflow_bookmarks.lifecycle.maintenance.artifacts import artifact_uris
 from airflow_bookmarks.lifecycle.maintenance.blobs import position_hashes
 from airflow_bookmarks.lifecycle.maintenance.landing import Origin
 from airflow_bookmarks.lifecycle.protocol.owner import owner_of_kin
@@ -109,8 +112,14 @@ def export(store: BookmarkStore, jobs: Sequence[str] | None = None, *, hide_stat
         "namespace": store.namespace,
         "jobs": parts,
         "blobs": dict(sorted(blobs.items())),
+        "artifacts": {job: found for job, part in parts.items() if (found := _artifacts(part["items"]))},
         **(hidden(states) if hide_state else states),
     }
+
+
+def _artifacts(items: Attributes) -> list[str]:
+    """Return the folders that belong to positions of an exported job: a document names them, and does not hold them."""
+    return sorted(set(artifact_uris(items)))
 
 
 def _exported_job(store: BookmarkStore, job: str, blobs: dict[str, str]) -> dict[str, Any]:
@@ -250,6 +259,7 @@ def import_(
     for job, part in jobs.items():
         _check_free(store, job, part, seen[job], overwrite)
         origin.check_due(job, part.head)
+        origin.check_artifacts(job, part.items)
         check_may_delete(store, job)
     for body in blobs.values():
         store.blobs.put(body)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from airflow_bookmarks.core.errors import BookmarkError, MisuseError, OptionError
@@ -318,10 +319,14 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
             log_start(log, self.job, ctx, source.kind, self._reader.start)
         while True:  # the upstream may go back once more while this job goes back along with it
             try:
-                return found, source.plan(found)
+                return found, source.plan(self._with_place(found))
             except RewindWanted as wanted:
                 self._go_back_along(ctx, wanted)
                 found = self._reader.found_for(ctx, source, on_change)
+
+    def _with_place(self, found: PlanInput) -> PlanInput:
+        """Let the source keep folders with its position: this run commits it, other looks at the source do not."""
+        return replace(found, new_artifact=partial(self._store.new_artifact, self.job))
 
     def _go_back_along(self, ctx: str, wanted: RewindWanted) -> None:
         used = [*self._inputs, *self._outputs.placed, *(["job.state"] if self._states.is_used else [])]
@@ -352,7 +357,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
         context = self._inputs[ctx]
         with self._stopwatch.measure("plan"):
             found = PlanInput()
-            plan = context.source.plan(found)
+            plan = context.source.plan(self._with_place(found))
             self._store_plan(ctx, context.source, found, plan)
             self._write_manifest(ctx, plan)
         context.found, context.plan = found, plan

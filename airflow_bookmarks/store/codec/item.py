@@ -43,6 +43,7 @@ SCHEMA = Key("SCHEMA", "SCHEMA")
 
 LEASE_ATTRIBUTES = ("lease_run_id", "lease_attempt", "lease_since", "lease_until", "lease_nonce")
 _PLAN, _OUTPUT, _POSITION, _SCHEMA = "plan:", "output:", "position:", "schema:"
+ARTIFACTS = "artifacts"  # of a context in head, run and line items: the folders that belong to its position
 _JOB_STATE = "job_state"
 
 _RUN_SORT_KEY = re.compile(rf"{RUN_PREFIX}([0-9]{{{NUMBER_DIGITS}}})#([0-9]{{{NUMBER_DIGITS}}})")
@@ -222,6 +223,8 @@ def _context_value(state: ContextState) -> Attributes:
         value["moves"] = [list(move) for move in state.moves]
     if state.named is not None:
         value["named"] = state.named
+    if state.artifacts:
+        value[ARTIFACTS] = list(state.artifacts)
     return value
 
 
@@ -242,7 +245,11 @@ def _context_of(fields: Fields) -> ContextState:
     moves = tuple((str(old), str(new)) for old, new in fields.values.get("moves", ()))
     named = fields.text("named") if "named" in fields else None
     order = fields.text("order") if "order" in fields else None
-    return ContextState(kind, fingerprint, fields.run_key("run"), watermark, set_in, column, moves, named, order)
+    if ARTIFACTS in fields:
+        fields.check(ARTIFACTS, _is_texts, "no list of URIs")
+    artifacts = tuple(map(str, fields.values.get(ARTIFACTS, ())))
+    key = fields.run_key("run")
+    return ContextState(kind, fingerprint, key, watermark, set_in, column, moves, named, order, artifacts)
 
 
 def _check_fingerprint(fields: Fields) -> None:
@@ -251,6 +258,10 @@ def _check_fingerprint(fields: Fields) -> None:
     source = SourceRef.parse(found)
     if fields.text("kind") == "upstream" and (source is None or source.kind != "upstream" or not source.name):
         fields.refuse("fingerprint", "names no upstream job")
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
 def _is_moves(value: object) -> bool:

@@ -11,6 +11,7 @@ from airflow_bookmarks.core.errors import BookmarkError, ChangedMeanwhileError, 
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.text.instant import to_text, utc_now
 from airflow_bookmarks.core.text.ulid import new_ulid
+from airflow_bookmarks.store.artifacts import ArtifactStore
 from airflow_bookmarks.store.blobs import BlobStore
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.reader import StateReader
@@ -85,6 +86,7 @@ class Transitions(StateReader):
         super().__init__(table, namespace)
         self.ascii_names = ascii_names
         self.blobs = BlobStore(table, namespace, clock, state_uri=state_uri, objects=objects)
+        self.artifacts = ArtifactStore(self.blobs)
         self.segments = SegmentShelf(self.blobs.get_named)
         self._clock = clock
         self._random = random or SystemRandom()
@@ -96,6 +98,14 @@ class Transitions(StateReader):
     def new_id(self) -> str:
         """Return a new identifier that sorts by time."""
         return new_ulid(self._clock(), self._random)
+
+    def new_artifact(self, job: str) -> str:
+        """Return the URI of a new folder for what belongs to a position of a job.
+
+        Raises:
+            OptionError: the store has no `state_uri`.
+        """
+        return self.artifacts.new(job, self.new_id())
 
     # ---- within
 
