@@ -21,7 +21,7 @@ from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.sources.registry import registered
-from airflow_bookmarks.sources.source import PlanInput, Source
+from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.lifecycle.shop import Shop
@@ -98,8 +98,8 @@ def database(tmp_path: Path) -> str:
     return database
 
 
-def source(database: str, folder: str | None = None) -> Source:
-    return cast("Source", SnapshotSource(database, folder))
+def source(database: str, folder: str | None = None) -> SnapshotSource:
+    return SnapshotSource(database, folder)
 
 
 def in_days(days: int) -> Callable[[], datetime]:
@@ -113,7 +113,7 @@ def read(shop: Shop, database: str, *keys: int, folder: str | None = None) -> Pa
     run = shop.begin(JOB)
     plan = run.plan(CTX, source(database, folder))
     run.commit()
-    return Path(cast("SnapshotPlan", plan).folder)
+    return Path(plan.folder)
 
 
 def test_artifact_lies_under_state_uri_and_is_named_by_head_and_run(shop: Shop, database: str, tmp_path: Path) -> None:
@@ -161,8 +161,8 @@ def test_set_keeps_what_its_position_says(shop: Shop, database: str) -> None:
 
 def test_what_a_crashed_driver_made_goes_when_no_run_can_name_it_any_more(shop: Shop, database: str) -> None:
     put(database, 1)
-    left = Path(cast("SnapshotPlan", shop.begin(JOB, "night").plan(CTX, source(database))).folder)
-    kept = Path(cast("SnapshotPlan", (again := shop.begin(JOB, "night", 2)).plan(CTX, source(database))).folder)
+    left = Path(shop.begin(JOB, "night").plan(CTX, source(database)).folder)
+    kept = Path((again := shop.begin(JOB, "night", 2)).plan(CTX, source(database)).folder)
     again.commit()
 
     collect(shop.store, clock=in_days(6))
