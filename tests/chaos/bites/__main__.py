@@ -7,9 +7,11 @@ import json
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Lock
 
 from tests.chaos.bites import data, reading, state
@@ -76,8 +78,16 @@ def _seeds(bite: Bite, start: int, seeds: int) -> Iterator[int]:
 def _violations(seed: int) -> Sequence[str]:
     try:
         return play(Settings.of(seed)).violations
-    except Exception as error:  # noqa: BLE001 - a bite may break anything, and that is a way to be found
+    except Exception as error:  # a bite may break anything, and that is a way to be found
+        if is_of_the_bite(error):
+            raise
         return [f"{type(error).__name__}: {error}"]
+
+
+def is_of_the_bite(error: BaseException) -> bool:
+    """Whether an error came up in the code of a bite: then the bite is broken, and shows nothing of the protocol."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return Path(last.filename).parent == Path(__file__).parent
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

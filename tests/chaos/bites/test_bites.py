@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.chaos.bites.__main__ import hunt
+from tests.chaos.bites import data
+from tests.chaos.bites.__main__ import hunt, is_of_the_bite
 from tests.chaos.bites.bite import BITES
+from tests.chaos.sim import play
 
 QUICK = [
     "plan_stored_after_read",
@@ -23,3 +25,11 @@ QUICK = [
 def test_deliberate_fault_is_found(name: str) -> None:
     caught = hunt(BITES[name], seeds=600)
     assert caught.seed is not None, caught.bite.rule
+
+
+@pytest.mark.parametrize(("file", "is_own"), [(data.__file__, True), (play.__file__, False)])
+def test_error_in_the_code_of_a_bite_is_told_from_one_that_it_causes(file: str, is_own: bool) -> None:
+    with pytest.raises(ZeroDivisionError) as raised:
+        exec(compile("1 / 0", file, "exec"))  # noqa: S102 - an error that came up in that file
+
+    assert is_of_the_bite(raised.value) is is_own
