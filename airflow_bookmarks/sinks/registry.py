@@ -1,13 +1,19 @@
-"""The registry of the kinds of sink. A new kind is an object here, and a writer under `spark/sinks`."""
+"""The registry of the kinds of sink. A new kind is an object here, and a writer under `spark/sinks`.
+
+A kind of a user's own is given to the run by its script (`extended`), or named by an entry point of an installed
+package: then each process where that is installed knows it, and can settle without the script what a run left open.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import SinkUnknownError
 from airflow_bookmarks.core.run import OutputEntry
+from airflow_bookmarks.entry_point import load_kind
 from airflow_bookmarks.sinks.files.sink import FilesSink
 from airflow_bookmarks.sinks.sink import NOT_TAKEN_BACK, CommittingSink, StagedSink
 from airflow_bookmarks.sinks.staging import facts_of
@@ -19,6 +25,8 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import RunKey
     from airflow_bookmarks.sinks.sink import Sink
     from airflow_bookmarks.sinks.staging import StagingRequest
+
+GROUP = "airflow_bookmarks.sinks"  # of entry points: the name of a kind, and the class that it is made of
 
 _ROOT_OF_A_KIND = re.compile(r"([a-z0-9_-]+):(?!//)(.+)", re.DOTALL)
 
@@ -39,8 +47,16 @@ class SinkRegistry:
         return SinkRegistry({**self.sinks, **SinkRegistry.of(*sinks).sinks})
 
     def find(self, kind: str) -> Sink | None:
-        """Return the kind of that name; None where it is not known here."""
-        return self.sinks.get(kind)
+        """Return the kind of that name; None where it is not known here, for the reason of `why_unknown`.
+
+        Of installed packages, the entry point of that name is loaded when it is first asked for.
+        """
+        return self.sinks.get(kind) or _installed(kind)[0]
+
+    def why_unknown(self, kind: str) -> str:
+        """Say why a kind is not known here, to stand behind the error that it is not; empty if no package names it."""
+        why = None if kind in self.sinks else _installed(kind)[1]
+        return "" if why is None else f" {why}"
 
     def knows(self, entry: OutputEntry) -> bool:
         """Whether an output can be settled here: its kind is known, and makes rows visible in the way that it stores.
@@ -66,9 +82,19 @@ class SinkRegistry:
         """Return the output as stored before the write, and the staging root as the head lists it (None: none).
 
         A sink that is not known here commits by itself: the script does all that it needs, and a later run of the job
-        has to know it before it settles this one.
+        has to know it before it settles this one. One whose entry point can't be loaded is refused: a process that
+        can load it might take what is stored here for another way to commit.
+
+        Raises:
+            SinkUnknownError: an installed package names its kind, and does not give it.
         """
         sink = self.find_staged(request.sink)
+        broken = self.why_unknown(request.sink)
+        if broken:
+            raise SinkUnknownError(
+                f"job {territory.job!r}: output {output!r} goes to a sink of kind {request.sink!r}, which is not known "
+                f"here. Nothing of it was written.{broken}"
+            )
         if sink is None:
             return OutputEntry(request.sink, request.target, "", facts_of(request), commits_by_itself=True), None
         entry, root = sink.stage(territory, key, output, request)
@@ -87,14 +113,17 @@ class SinkRegistry:
             raise SinkUnknownError(
                 f"job {job!r}: earlier runs have staged in {root!r}, in a sink of kind {kind!r}, which is not known "
                 "here. Nothing was swept, read or written. Run the job where the sink is known: with the version of "
-                "this package, and the script, that made those runs."
+                f"this package, and the script, that made those runs.{self.why_unknown(kind)}"
             )
         return sink, root
 
     def why_not_clean(self, entry: OutputEntry) -> str | None:
         """Return why a clean can't remove what an output has made visible; None if it can."""
         sink = self.find(entry.sink)
-        return NOT_TAKEN_BACK.format(entry.sink) if sink is None else sink.why_not_clean(entry)
+        if sink is not None:
+            return sink.why_not_clean(entry)
+        why = self.why_unknown(entry.sink).strip(" .")
+        return NOT_TAKEN_BACK.format(f"{entry.sink}: {why}" if why else entry.sink)
 
     def check_roots(self, territory: Territory, roots: list[str]) -> None:
         """Check all staging roots that the head lists, before any of them is swept.
@@ -110,6 +139,16 @@ class SinkRegistry:
         """Sweep one staging root that the head lists: see `StagedSink.sweep`."""
         sink, root = self.of_root(territory.job, stored)
         sink.sweep(territory, root, fence)
+
+
+@cache
+def _installed(kind: str) -> tuple[Sink | None, str | None]:
+    """Return the kind that an installed package names, and why it can't be had; both None where none names it."""
+    return load_kind(GROUP, kind, _named)
+
+
+def _named(made: object) -> dict[str, Sink]:
+    return {made.kind: made} if isinstance(made, StagedSink | CommittingSink) else {}
 
 
 def stored_root(kind: str, root: str) -> str:

@@ -6,15 +6,14 @@ A kind of a user's own is added by `register`, or by an entry point of an instal
 
 from __future__ import annotations
 
-import logging
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
 from airflow_bookmarks.core.run import SourceRef
+from airflow_bookmarks.entry_point import load_kind
 from airflow_bookmarks.sources.files.kind import FileKind
 from airflow_bookmarks.sources.kind import SourceKind
 from airflow_bookmarks.sources.upstream_kind import UpstreamKind
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sources.source import PlanInput, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
-
-log = logging.getLogger(__name__)
 
 GROUP = "airflow_bookmarks.sources"  # of entry points: the name of a kind, and the class that it is made of
 
@@ -93,22 +90,11 @@ def why_unknown(name: str) -> str:
 @cache
 def _installed(name: str) -> tuple[SourceKind[Any] | None, str | None]:
     """Return the kind that an installed package names, and why it can't be had; both None where none names it."""
-    points = {point.value: point for point in entry_points(group=GROUP, name=name)}
-    if not points:
-        return None, None
-    named = f"The entry point {name!r} of the group {GROUP!r} ({', '.join(sorted(points))})"
-    if len(points) > 1:
-        return None, f"{named} is that of several packages: remove all but one."
-    try:
-        (point,) = points.values()
-        kind = point.load()()
-    except Exception as error:  # noqa: BLE001 (whatever a user's module raises: only its own kind is refused for it)
-        why = f"{named} can't be loaded: {type(error).__name__}: {error}."
-        log.warning("%s Contexts of this kind are not known in this process.", why)
-        return None, why
-    if not isinstance(kind, SourceKind) or kind.name != name:
-        return None, f"{named} is no class of a kind with that name."
-    return kind, None
+    return load_kind(GROUP, name, _named)
+
+
+def _named(made: object) -> dict[str, SourceKind[Any]]:
+    return {made.name: made} if isinstance(made, SourceKind) else {}
 
 
 def kind_of(name: str) -> SourceKind[Any]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from airflow_bookmarks.sources.registry import GROUP
+from tests.installed import install, printed
+
 MODULE = """
 from tests.sources.test_kind import Counts
 
@@ -25,27 +24,14 @@ class Files(Counts):
 def site(tmp_path: Path) -> Path:
     """Return a folder with two installed packages."""
     (tmp_path / "their_kinds.py").write_text(MODULE)
-    install(tmp_path, "theirs", keys="their_kinds:Keys", files="their_kinds:Files", other="their_kinds:Keys")
-    install(tmp_path, "broken", broken="no_such_module:Kind", twice="their_kinds:Keys")
-    install(tmp_path, "again", twice="their_kinds:Files")
+    install(tmp_path, GROUP, "theirs", keys="their_kinds:Keys", files="their_kinds:Files", other="their_kinds:Keys")
+    install(tmp_path, GROUP, "broken", broken="no_such_module:Kind", twice="their_kinds:Keys")
+    install(tmp_path, GROUP, "again", twice="their_kinds:Files")
     return tmp_path
 
 
-def install(site: Path, package: str, **kinds: str) -> None:
-    info = site / f"{package}-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
-    lines = [f"{name} = {value}\n" for name, value in kinds.items()]
-    (info / "entry_points.txt").write_text("[airflow_bookmarks.sources]\n" + "".join(lines))
-
-
 def told(site: Path, code: str) -> list[str]:
-    """Run code in a process where the packages are installed; return what it prints."""
-    path = os.pathsep.join([str(site), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    code = f"import sys\nfrom airflow_bookmarks.sources.registry import *\n{code}"
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()
+    return printed(site, f"import sys\nfrom airflow_bookmarks.sources.registry import *\n{code}")
 
 
 def test_kind_of_an_installed_package_is_known_once_it_is_asked_for(site: Path) -> None:

@@ -86,6 +86,7 @@ def check_known_sinks(job: str, run: Run, sinks: SinkRegistry = SINKS) -> None:
             f"job {job!r}: run {run.key} wrote output {name!r} to a sink of kind {output.sink!r} ({output.target}), "
             f"which is not known here. Nothing was read, written or changed: {stays}. Run the job where the sink is "
             "known: with the version of this package, and the script, that made that run."
+            f"{sinks.why_unknown(output.sink)}"
         )
 
 

@@ -1,0 +1,37 @@
+"""Kinds of a user's own, by the entry points of installed packages: an object of each is made when it is asked for."""
+
+from __future__ import annotations
+
+import logging
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+log = logging.getLogger(__name__)
+
+K = TypeVar("K")
+
+
+def load_kind(group: str, name: str, named: Callable[[object], dict[str, K]]) -> tuple[K | None, str | None]:
+    """Return the kind that an installed package names, and why it can't be had; both None where none names it.
+
+    The value of an entry point is a class that is made without arguments. `named` returns an object by its own name,
+    and nothing for what is no kind of this group. Whoever calls this keeps the answer: each call imports again what
+    could not be imported.
+    """
+    points = {point.value: point for point in entry_points(group=group, name=name)}
+    if not points:
+        return None, None
+    called = f"The entry point {name!r} of the group {group!r} ({', '.join(sorted(points))})"
+    if len(points) > 1:
+        return None, f"{called} is that of several packages: remove all but one."
+    try:
+        (point,) = points.values()
+        kind = named(point.load()()).get(name)
+    except Exception as error:  # noqa: BLE001 (whatever a user's module raises: only its own kind is refused for it)
+        why = f"{called} can't be loaded: {type(error).__name__}: {error}."
+        log.warning("%s What is stored of this kind is not known in this process.", why)
+        return None, why
+    return (None, f"{called} is no class of a kind with that name.") if kind is None else (kind, None)
