@@ -168,7 +168,7 @@ class Ground:
     def _stage(self, run: ActiveRun, target: str, count: int) -> None:
         if count == 0:  # a run that found nothing writes nothing
             return
-        folder = run.place("out", StagingRequest("files", target, facts={"format": "parquet"}))
+        folder = run.place("out", StagingRequest("files", target, stats={"format": "parquet"}))
         for number in range(count):
             key = f"{folder.removeprefix(f's3a://{_TARGETS}/')}/part-{number:05d}.parquet"
             self.target.put_object(Bucket=_TARGETS, Key=key, Body=b"rows")

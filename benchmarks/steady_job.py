@@ -77,7 +77,7 @@ class SteadyJob:
         for ctx in range(self.contexts):
             run.plan(f"raw{ctx}", FileSource(files, [str(self.root / f"raw{ctx}")]))
         target = str(self.root / "target")
-        folder = Path(run.place("out", StagingRequest("files", target, facts={"format": "text"})))
+        folder = Path(run.place("out", StagingRequest("files", target, stats={"format": "text"})))
         folder.mkdir(parents=True)
         (folder / "part-0.txt").write_text(f"{number:06d}\n")
         token, schema = run.file_token, '{"fields":[]}'

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.job_state import STATE_KIND
+from airflow_bookmarks.core.metadata.output import OutputMetadata
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,12 +102,13 @@ class SourceRef:
 class PlanEntry:
     """The stored plan of one context: the kind of source, what it will read (`body`), and what a person sees of it.
 
-    `facts` holds counts and text for people and metrics: files, bytes, listed, skipped by reason, partition types.
+    `stats` are stored as the attribute `facts`, byte for byte: counts and text for people and metrics (files, bytes,
+    listed, skipped by reason).
     """
 
     kind: str
     body: Payload
-    facts: Mapping[str, Any]
+    stats: Mapping[str, Any]
     fingerprint: str
 
     @property
@@ -122,7 +124,9 @@ FILES_SINK = "files"  # the kind of sink whose outputs are lists of files: what 
 class OutputEntry:
     """One output of a run: where it is staged and what becomes of it.
 
-    `place` is empty for a sink that is not a folder. `commits_by_itself` means that there is nothing to publish.
+    `stats` are stored as the attribute `facts`, byte for byte. What code decides on among them is `metadata`; the rest
+    is for people. `place` is empty for a sink that is not a folder. `commits_by_itself` means that there is nothing to
+    publish.
 
     `publish`, `delete` and `schema` are known from the commit on: encoded lists of (staged file, published file), and
     of files that the publish removes after that; the JSON of the Spark schema that was written. After a replay,
@@ -132,12 +136,17 @@ class OutputEntry:
     sink: str
     target: str
     place: str
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    stats: Mapping[str, Any] = field(default_factory=dict)
     publish: Payload | None = None
     delete: Payload | None = None
     schema: Payload | None = None
     replaced: Payload | None = None
     commits_by_itself: bool = False
+
+    @property
+    def metadata(self) -> OutputMetadata:
+        """What code decides on among what is stored with it."""
+        return OutputMetadata.of_stats(self.stats)
 
     @property
     def is_staged(self) -> bool:

@@ -19,12 +19,12 @@ StoreBodies = Callable[[Mapping[str, bytes]], Mapping[str, "Payload"]]
 
 def landed_entry(entry: OutputEntry, staged: Staged) -> OutputEntry:
     """Return the entry of an output whose sink commits by itself: its rows are visible, and nothing is listed."""
-    return replace(entry, facts={**entry.facts, "rows": staged.rows})
+    return replace(entry, stats={**entry.stats, "rows": staged.rows})
 
 
 def discarded_entry(entry: OutputEntry, staged: Staged) -> OutputEntry:
     """Return the entry of an output that is not published: what was staged is swept."""
-    return replace(entry, facts={**entry.facts, **discarded_facts(staged)})
+    return replace(entry, stats={**entry.stats, **discarded_stats(staged)})
 
 
 def published_entry(
@@ -32,14 +32,14 @@ def published_entry(
     staged: Staged,
     deletes: Sequence[str] | None,
     store: StoreBodies,
-    facts: Mapping[str, Any] | None = None,
+    stats: Mapping[str, Any] | None = None,
 ) -> OutputEntry:
     """Return the entry of an output that is published once its commit is done; its lists are stored.
 
     Args:
         deletes: what the publish removes; None: it has no such list.
         store: stores the lists, and returns what the entry refers to.
-        facts: what else is recorded of it.
+        stats: what else is recorded of it.
     """
     lists = {"publish": encode_moves(staged.moves, staged.files), "schema": (staged.schema or "").encode()}
     if deletes is not None:
@@ -49,18 +49,18 @@ def published_entry(
     counts["deleted_files"] = len(deletes or ())
     return replace(
         entry,
-        facts={**entry.facts, **counts, **(facts or {})},
+        stats={**entry.stats, **counts, **(stats or {})},
         publish=stored["publish"],
         schema=stored["schema"],
         delete=stored.get("delete"),
     )
 
 
-def discarded_facts(staged: Staged) -> dict[str, Any]:
+def discarded_stats(staged: Staged) -> dict[str, Any]:
     """Return the counts of an output that is not published: those of what is visible, and of what is not."""
-    facts: dict[str, Any] = {"rows": 0, "files": 0, "bytes": 0}
+    stats: dict[str, Any] = {"rows": 0, "files": 0, "bytes": 0}
     if staged.moves:
-        facts["discarded_files"] = len(staged.moves)
+        stats["discarded_files"] = len(staged.moves)
     if staged.moves and staged.rows != 0:
-        facts |= {"discarded": True, "discarded_rows": staged.rows}
-    return facts
+        stats |= {"discarded": True, "discarded_rows": staged.rows}
+    return stats

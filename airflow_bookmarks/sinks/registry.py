@@ -16,7 +16,7 @@ from airflow_bookmarks.core.run import OutputEntry
 from airflow_bookmarks.entry_point import load_kind
 from airflow_bookmarks.sinks.files.sink import FilesSink
 from airflow_bookmarks.sinks.sink import NOT_TAKEN_BACK, CommittingSink, StagedSink
-from airflow_bookmarks.sinks.staging import facts_of
+from airflow_bookmarks.sinks.staging import stats_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,7 +96,7 @@ class SinkRegistry:
                 f"here. Nothing of it was written.{broken}"
             )
         if sink is None:
-            return OutputEntry(request.sink, request.target, "", facts_of(request), commits_by_itself=True), None
+            return OutputEntry(request.sink, request.target, "", stats_of(request), commits_by_itself=True), None
         entry, root = sink.stage(territory, key, output, request)
         return entry, None if root is None else stored_root(sink.kind, root)
 

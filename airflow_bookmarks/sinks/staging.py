@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_bookmarks.core.errors import PublishError, SourceMissingError
+from airflow_bookmarks.core.metadata.output import OutputMetadata
 from airflow_bookmarks.core.rules.emptiness import WHEN_EMPTY
 from airflow_bookmarks.core.rules.mode import Mode as Mode
 from airflow_bookmarks.core.selection.listing import Listing
@@ -34,7 +35,7 @@ def published_by_runs(paths: Iterable[str]) -> list[str]:
 class StagingRequest:
     """What a sink asks to be stored before it writes.
 
-    `target` is canonical; `staging` is where to stage instead of below the target (None: below it); `facts` are kept
+    `target` is canonical; `staging` is where to stage instead of below the target (None: below it); `stats` are kept
     with the output for those who read it: format, partition columns, reading options. `when_empty` is what becomes of
     it in a run without new input (None: see `core.emptiness.Increment.publishes`). `on_unknown_runs` is whether a first
     run is stopped by files of runs in the target that the store does not know (`lifecycle.run.checks.unknown_run`).
@@ -44,10 +45,15 @@ class StagingRequest:
     sink: str
     target: str
     staging: str | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    stats: Mapping[str, Any] = field(default_factory=dict)
     when_empty: WhenEmpty | None = None
     on_unknown_runs: OnUnknownRuns = "keep"
     overwrites_published: bool = False
+
+    @property
+    def metadata(self) -> OutputMetadata:
+        """What code decides on among what is stored with the output."""
+        return OutputMetadata.of_stats(stats_of(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +74,10 @@ class Staged:
     without_input: bool = False
 
 
-def facts_of(request: StagingRequest) -> dict[str, Any]:
-    """Return the facts that are stored with an output before its write."""
+def stats_of(request: StagingRequest) -> dict[str, Any]:
+    """Return the stats that are stored with an output before its write."""
     said = {} if request.when_empty is None else {WHEN_EMPTY: request.when_empty}
-    return {**request.facts, **said}
+    return {**request.stats, **said}
 
 
 def collect_staged(

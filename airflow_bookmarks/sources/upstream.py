@@ -24,6 +24,7 @@ from airflow_bookmarks.core.errors import (
     UpstreamReplayedError,
     UpstreamRewoundError,
 )
+from airflow_bookmarks.core.metadata.output import OutputMetadata
 from airflow_bookmarks.core.plan import FilePlan, UpstreamPlan, UpstreamWindow, decode_moves, decode_published
 from airflow_bookmarks.core.position import Position, UpstreamPosition, lowest_replayed
 from airflow_bookmarks.core.rules.schema import compare
@@ -446,6 +447,21 @@ class UpstreamSource:
             return self._planned[1]
         return self._entry_of_stored(plan, window)
 
+    def format_of(self, entry: OutputEntry) -> str:
+        """Return the format in which an output of the upstream was written.
+
+        Raises:
+            SourceError: none is stored with it, as where a script has staged the output by itself.
+        """
+        written = entry.metadata.format
+        if written is None:
+            raise SourceError(
+                f"job {self._consumer!r}: upstream {self._upstream!r} has stored no format with its output in "
+                f"{entry.target}, so how to read it is not known. Nothing was read or changed: it does not count as "
+                "consumed. Give .format(...) of its files."
+            )
+        return written
+
     def _entry_of_stored(self, plan: FilePlan, window: UpstreamWindow) -> OutputEntry | None:
         written = self._written_of(plan, window)
         broken = self._break(written)
@@ -510,9 +526,9 @@ def _newest(written: Sequence[_Written]) -> OutputEntry:
 
 
 def _layout(entry: OutputEntry) -> Mapping[str, Any]:
-    facts = entry.facts
-    options = {key.lower(): value for key, value in dict(facts.get("options", {})).items()}
-    return {"format": facts.get("format"), "partitionBy": list(facts.get("partition_by", ())), "options": options}
+    written = entry.metadata
+    options = {key.lower(): value for key, value in written.options.items()}
+    return {"format": written.format, "partitionBy": list(written.partition_by), "options": options}
 
 
 def advance_upstream(plan: FilePlan, found: PlanInput) -> Position | None:
@@ -531,11 +547,10 @@ def _advance(before: UpstreamPosition | None, plan: FilePlan) -> Position | None
 
 def _amount(run: Run, output: str) -> RunSize:
     entry = run.outputs.get(output)
-    facts: Mapping[str, Any] = {} if entry is None else entry.facts
-    rows = facts.get("rows")
+    written = OutputMetadata() if entry is None else entry.metadata
     return RunSize(
-        files=int(facts.get("files") or 0),
-        size_bytes=int(facts.get("bytes") or 0),
-        rows=None if rows is None else int(rows),
+        files=written.files or 0,
+        size_bytes=written.bytes or 0,
+        rows=written.rows,
         committed_ms=None if run.committed_at is None else int(from_text(run.committed_at).timestamp() * 1000),
     )

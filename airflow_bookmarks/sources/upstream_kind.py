@@ -66,7 +66,7 @@ class UpstreamKind(SourceKind[FilePlan]):
 
     def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> Source[FilePlan]:
         """Return the source of the recorded job and output; see `SourceKind.source_of`."""
-        window = entry.facts["upstream"]
+        window = entry.stats["upstream"]
         return UpstreamSource(store, job, window["job"], output=window["output"] or None)
 
     def upstream_of(self, source: SourceRef) -> str:

@@ -11,6 +11,7 @@ from pyspark.errors import ParseException
 from pyspark.sql.types import StructType
 
 from airflow_bookmarks.core.errors import OptionError, SchemaUnknownError, SourceError, SourceMissingError
+from airflow_bookmarks.core.metadata.output import OutputMetadata
 from airflow_bookmarks.core.option import check_choice
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.rules.schema import with_unseen
@@ -405,17 +406,18 @@ class BookmarkedReader(ByFormat):
         self._job.inputs.note_upstream([*plan.roots, *([entry.target] if entry else [])])
         written = self._written_schema(entry)
         known = None if written is not None else self._job.active_run.known_schema(self._ctx)
-        partitions = tuple(entry.facts.get("partition_by", ())) if entry else ()
+        made = entry.metadata if entry else OutputMetadata()
+        partitions = made.partition_by
         schema = written if self._schema is None else _with_missing(self._schema, written, partitions)
         if plan.is_empty and schema is None and known is None:
             raise SchemaUnknownError(
                 f"{self._label}: upstream {job!r} has published no output yet, so the columns are not known. Nothing "
                 "was read or changed. Wait for it with a BookmarkSensor, or give .schema(...)."
             )
-        options = dict(entry.facts.get("options", {})) if entry else {}
+        options = dict(made.options)
         for key, value in self._options.items():
             set_option(options, key, value)
-        name = self._format or (entry.facts["format"] if entry else "parquet")
+        name = self._format or (source.format_of(entry) if entry else "parquet")
         check_format(self._job.spark, name, self._label)
         # The types are in the schema; names alone only say that the paths carry partitions.
         plan_of_names = plan.with_partition_types(dict.fromkeys(partitions, "string"))

@@ -70,7 +70,7 @@ def _overwritten(blobs: BlobStore, runs: Sequence[Run]) -> Mapping[str, int]:
 
 
 def _folders_overwritten(blobs: BlobStore, output: OutputEntry) -> set[str]:
-    mode = output.facts.get("mode")
+    mode = output.metadata.mode
     if output.publish is None:
         return set()
     if mode == Mode.OVERWRITE:

@@ -144,7 +144,7 @@ def _measured(driver: DriverStore) -> tuple[_Measured, _Measured]:
     outputs: _Measured = []
     for _, run in driver.committed:
         contexts += run.metrics.get("contexts", {}).items()
-        outputs += [(name, output.facts) for name, output in run.outputs.items()]
+        outputs += [(name, output.stats) for name, output in run.outputs.items()]
     for _, record in driver.side_records.values():
         contexts += _facts_in(record, "contexts")
         outputs += _facts_in(record, "outputs")
@@ -184,7 +184,7 @@ def names_planned(store: BookmarkStore, body: Payload, base: str) -> tuple[str, 
 
 
 def _skipped(driver: DriverStore) -> dict[str, dict[str, int]]:
-    facts = [(ctx, entry.facts) for (_, _, ctx), entry in driver.plans.items()]
+    facts = [(ctx, entry.stats) for (_, _, ctx), entry in driver.plans.items()]
     facts += [found for _, record in driver.side_records.values() for found in _facts_in(record, "contexts")]
     skipped: dict[str, dict[str, int]] = {}
     for ctx, found in facts:

@@ -373,8 +373,8 @@ class SourceConformance(ABC):
     def _copy(self, run: ActiveRun) -> list[int]:
         """Read what is planned and stage it: one file for each item."""
         found = sorted(self.items(run.plan(CTX, self.source())))
-        facts = {"format": "text", "mode": Mode.APPEND.value}
-        staging = run.place(OUTPUT, StagingRequest("files", str(self._target), facts=facts))
+        stats = {"format": "text", "mode": Mode.APPEND.value}
+        staging = run.place(OUTPUT, StagingRequest("files", str(self._target), stats=stats))
         Path(staging).mkdir(parents=True, exist_ok=True)
         for number in found:
             (Path(staging) / f"{number}.txt").write_text(f"{number}\n")

@@ -65,7 +65,7 @@ class Loop:
         source = FileSource(self.files, [str(self.shop.raw)], self.options, backlog=self.backlog)
         plan = run.plan("raw", source, on_missing="skip")
         folder = Path(
-            run.place("out", StagingRequest("files", str(target), facts={"format": "text", "mode": Mode.APPEND.value}))
+            run.place("out", StagingRequest("files", str(target), stats={"format": "text", "mode": Mode.APPEND.value}))
         )
         lines: list[str] = []
         for i, path in enumerate(plan.files.paths):

@@ -83,7 +83,7 @@ class Shop:
         lines: list[str] = []
         target = self.root / run.job
         facts = {"format": "text", "mode": self.mode.value}
-        place = StagingRequest("files", str(target), facts=facts, overwrites_published=self.overwrites_published)
+        place = StagingRequest("files", str(target), stats=facts, overwrites_published=self.overwrites_published)
         folder = Path(run.place("out", place))
         for i, path in enumerate(plan.files.paths):
             text = Path(path).read_text()

@@ -84,7 +84,7 @@ class TestFilesSink(OverwritingSinkConformance):
 
 
 def test_output_of_files_is_stored_as_it_always_was() -> None:
-    request = StagingRequest("files", "s3a://lake/clean", facts={"format": "csv"}, when_empty="discard")
+    request = StagingRequest("files", "s3a://lake/clean", stats={"format": "csv"}, when_empty="discard")
     entry, root = FilesSink().stage(JOB, RunKey(3, 7), "out", request)
 
     assert root == "s3a://lake/clean/_bookmarks/test/job"

@@ -29,7 +29,7 @@ def test_published_output_refers_to_its_lists_and_counts_what_is_visible() -> No
     assert list(decode_moves(body_of(entry.publish))) == list(STAGED.moves)
     assert list(decode_paths(body_of(entry.delete))) == list(STAGED.deletes)
     assert body_of(entry.schema) == b"{}"
-    assert entry.facts == {"mode": "append", "rows": 2, "files": 1, "bytes": 7, "deleted_files": 1, "replaced_files": 1}
+    assert entry.stats == {"mode": "append", "rows": 2, "files": 1, "bytes": 7, "deleted_files": 1, "replaced_files": 1}
 
 
 def test_output_that_deletes_nothing_has_no_such_list_and_that_of_a_replay_an_empty_one() -> None:
@@ -37,18 +37,18 @@ def test_output_that_deletes_nothing_has_no_such_list_and_that_of_a_replay_an_em
 
     assert without.delete is None
     assert list(decode_paths(body_of(empty.delete))) == []
-    assert without.facts == empty.facts
+    assert without.stats == empty.stats
 
 
 def test_discarded_output_has_no_lists_and_counts_what_is_not_visible() -> None:
     entry = discarded_entry(ENTRY, STAGED)
 
     assert (entry.publish, entry.delete, entry.schema) == (None, None, None)
-    assert (entry.facts["rows"], entry.facts["discarded_rows"], entry.facts["discarded_files"]) == (0, 2, 1)
+    assert (entry.stats["rows"], entry.stats["discarded_rows"], entry.stats["discarded_files"]) == (0, 2, 1)
 
 
 def test_output_of_a_sink_that_commits_by_itself_has_its_rows_alone() -> None:
     entry = landed_entry(OutputEntry("rows", "/db", "", commits_by_itself=True), Staged((), rows=3))
 
-    assert entry.facts == {"rows": 3}
+    assert entry.stats == {"rows": 3}
     assert entry.publish is None

@@ -277,7 +277,7 @@ def test_stored_plan_is_the_one_that_is_read(lake: Lake) -> None:
         plan = FilePlan.decode(lake.store.blobs.get(item.plans["raw"].body))
         assert [Path(path).name for path in plan.files.paths] == ["a.csv"]
         assert [Path(file.path).name for file in plan.quarantined] == ["b.csv"]
-        assert item.plans["raw"].facts["skipped"] == {"quarantined": 1}
+        assert item.plans["raw"].stats["skipped"] == {"quarantined": 1}
         assert rows_of(frame) == [(1, "a")]
 
 

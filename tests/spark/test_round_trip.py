@@ -69,7 +69,7 @@ def test_options_of_the_user_are_obeyed_by_writer_and_reader(lake: Lake, options
         assert rows(job.read("raw").upstream("first")) == rows(written)
     entry = lake.store.committed_run("first", 1)
     assert entry is not None
-    kept = {key.lower(): value for key, value in entry.outputs["out"].facts["options"].items()}
+    kept = {key.lower(): value for key, value in entry.outputs["out"].stats["options"].items()}
     said = {key.lower(): str(value).lower() if value is True else value for key, value in options.items()}
     assert {key: kept[key] for key in said if key != "quoteall"} == {k: v for k, v in said.items() if k != "quoteall"}
 

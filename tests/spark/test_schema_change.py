@@ -182,7 +182,7 @@ def test_reset_reads_all_from_the_beginning_with_the_new_columns(lake: Lake) -> 
     assert change(lake) == {"changed": ["a: bigint -> string"]}
     (last,) = lake.store.runs("copy", after=1)
     entry = last.plans["raw"]
-    assert (entry.facts["files"], entry.facts["starts_over"]) == (2, True)
+    assert (entry.stats["files"], entry.stats["starts_over"]) == (2, True)
     assert run(lake, on_schema_change="reset") == ([("a", "string")], [])
     put(lake, "c", {"a": 3})
     assert run(lake, on_schema_change="reset") == ([("a", "string")], [("3",)])

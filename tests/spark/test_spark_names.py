@@ -33,7 +33,7 @@ def test_positional_arguments_of_writers_are_those_of_spark(lake: Lake) -> None:
     assert {name.split("/")[0] for name in lake.visible("parquet")} == {"p=x", "p=y"}
     run = lake.store.committed_run("copy", 1)
     assert run is not None
-    assert run.outputs["parquet"].facts["mode"] == "overwrite"
+    assert run.outputs["parquet"].stats["mode"] == "overwrite"
 
 
 def test_positional_arguments_of_readers_are_those_of_spark(lake: Lake) -> None:

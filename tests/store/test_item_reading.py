@@ -12,12 +12,13 @@ import pytest
 
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.head import Head, Lease
+from airflow_bookmarks.core.metadata.known import is_moment
 from airflow_bookmarks.core.position import Edge
 from airflow_bookmarks.core.run import ContextState, OutputEntry, Payload, PlanEntry, Run, RunKey, RunState
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.timeline import Line, Turning
 from airflow_bookmarks.store.codec import item
-from airflow_bookmarks.store.codec.attribute import is_moment, run_key_of
+from airflow_bookmarks.store.codec.attribute import run_key_of
 from airflow_bookmarks.store.table import Attributes
 
 AT = datetime(2013, 1, 31, 23, 59, 58, tzinfo=UTC)

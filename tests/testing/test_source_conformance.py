@@ -76,7 +76,7 @@ class TestUpstream(SourceConformance):
         machine = RunEnvironment(start_thread=lambda renew: None)
         run = ActiveRun.begin(self.store, self.upstream, RunIdentity(f"upstream-{number}", 1), machine)
         facts = {"format": "text", "mode": Mode.APPEND.value}
-        staging = Path(run.place("out", StagingRequest("files", str(self.folder), facts=facts)))
+        staging = Path(run.place("out", StagingRequest("files", str(self.folder), stats=facts)))
         staging.mkdir(parents=True)
         (staging / "part.txt").write_text(f"{number}\n")
         run.staged(

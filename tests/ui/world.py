@@ -163,7 +163,7 @@ class World:
             self.wait(seconds=self.random.uniform(1, 9))
         target = str(self.root / "lake" / run.job / "out")
         folder = Path(
-            run.place("out", StagingRequest("files", target, facts={"format": "parquet", "mode": Mode.APPEND.value}))
+            run.place("out", StagingRequest("files", target, stats={"format": "parquet", "mode": Mode.APPEND.value}))
         )
         self.wait(minutes=minutes * self.random.uniform(0.6, 1.8))
         if read:

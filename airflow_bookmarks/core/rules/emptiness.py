@@ -7,7 +7,7 @@ from typing import Literal
 
 WhenEmpty = Literal["publish", "discard"]
 
-WHEN_EMPTY = "when_empty"  # among the facts of an output: the choice of its script
+WHEN_EMPTY = "when_empty"  # among what is stored with an output: the choice of its script
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Increment:
         rows: int | None,
         files: int,
         overwrites: bool,
-        when_empty: WhenEmpty | None,
+        when_empty: str | None,
         without_input: bool = False,
     ) -> bool:
         """Decide whether what is staged for an output is published.

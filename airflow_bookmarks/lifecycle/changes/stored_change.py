@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import fields as fields_of
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.metadata.known import is_size
 from airflow_bookmarks.lifecycle.changes.change import Change
 from airflow_bookmarks.lifecycle.changes.sharing import OWNER_KINDS, Ownership
-from airflow_bookmarks.store.codec.attribute import is_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

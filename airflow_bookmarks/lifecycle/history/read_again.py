@@ -68,5 +68,5 @@ def targets_written(runs: Iterable[Run]) -> tuple[str, ...]:
 
 def _has_written(run: Run, output: OutputEntry) -> bool:
     if output.is_staged:
-        return output.publish is not None and output.facts.get("files") != 0
+        return output.publish is not None and output.metadata.files != 0
     return not run.is_empty

@@ -214,8 +214,8 @@ def _disposed(undone: Sequence[Run]) -> str:
         measured = run.metrics.get("contexts", {})
         for ctx, entry in run.plans.items():
             is_kept = measured.get(ctx, {}).get(IS_READ_WHOLE) is False
-            if ON_PUBLISHED in entry.facts and entry.facts.get("files") != 0 and not is_kept:
-                how = f"on_published={entry.facts[ON_PUBLISHED]!r}"
+            if ON_PUBLISHED in entry.stats and entry.stats.get("files") != 0 and not is_kept:
+                how = f"on_published={entry.stats[ON_PUBLISHED]!r}"
                 return (
                     f"run {run.key.number} has put away the files that it read in context {ctx!r} ({how}), so their "
                     "rows would be removed and could not be made again"

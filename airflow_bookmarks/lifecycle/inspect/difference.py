@@ -125,7 +125,7 @@ def _mark(state: ContextState | None) -> str | None:
 
 def _output(run: Run, name: str) -> Mapping[str, Any] | None:
     output = run.outputs.get(name)
-    return None if output is None else {"sink": output.sink, "target": output.target, **output.facts}
+    return None if output is None else {"sink": output.sink, "target": output.target, **output.stats}
 
 
 def _state_diff(

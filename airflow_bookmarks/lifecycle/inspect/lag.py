@@ -298,8 +298,8 @@ def _outputs(reader: JobConsumer, window: Sequence[Run]) -> frozenset[str]:
 
 
 def _written(runs: Iterable[Run], outputs: frozenset[str]) -> tuple[int | None, int | None]:
-    facts = [entry.facts for run in runs for name, entry in run.outputs.items() if not outputs or name in outputs]
-    return total(facts, "files"), total(facts, "bytes")
+    stats = [entry.stats for run in runs for name, entry in run.outputs.items() if not outputs or name in outputs]
+    return total(stats, "files"), total(stats, "bytes")
 
 
 def _in_words(state: LagState, points: Sequence[LagPoint]) -> str | None:

@@ -64,7 +64,7 @@ def lineage(store: BookmarkStore, job: str, number: int) -> Lineage | None:
         return None
     reads = tuple(_read(store, run, ctx, entry) for ctx, entry in sorted(run.plans.items()))
     writes = tuple(
-        Written(name, o.target, o.facts.get("files"), o.facts.get("bytes"), o.facts.get("rows"))
+        Written(name, o.target, o.metadata.files, o.metadata.bytes, o.metadata.rows)
         for name, o in sorted(run.outputs.items())
     )
     return Lineage(job, number, reads, writes)
@@ -72,13 +72,13 @@ def lineage(store: BookmarkStore, job: str, number: int) -> Lineage | None:
 
 def _read(store: BookmarkStore, run: Run, ctx: str, entry: PlanEntry) -> ReadDataset:
     measured: dict[str, Any] = run.metrics.get("contexts", {}).get(ctx, {})
-    upstream = entry.facts.get("upstream", {})
+    upstream = entry.stats.get("upstream", {})
     state = run.contexts.get(ctx)
     return ReadDataset(
         ctx=ctx,
         locations=_locations(store, entry),
-        files=entry.facts.get("files"),
-        bytes=entry.facts.get("bytes"),
+        files=entry.stats.get("files"),
+        bytes=entry.stats.get("bytes"),
         rows=measured.get("rows"),
         watermark_from=measured.get("watermark_before"),
         watermark_to=None if state is None else state.watermark,

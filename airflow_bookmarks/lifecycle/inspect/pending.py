@@ -14,7 +14,6 @@ from airflow_bookmarks.core.amount import COUNT, FILES, UNIT, Amount
 from airflow_bookmarks.core.errors import LookRefusedError, OptionError, SourceError
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.plan import FilePlan
-from airflow_bookmarks.core.rules.emptiness import WHEN_EMPTY
 from airflow_bookmarks.core.run import RunState, names_now
 from airflow_bookmarks.core.selection.listing import Listing, instant
 from airflow_bookmarks.core.selection.reason import EXCLUDED, UNMATCHED
@@ -268,7 +267,7 @@ def made_without_input(head: Head, recent: Sequence[Run]) -> str | None:
     if STATE_CONTEXT in head.contexts:
         return "the job keeps job.state, behind which the script may find more"
     for run in recent:
-        outputs = sorted(name for name, entry in run.outputs.items() if entry.facts.get(WHEN_EMPTY) == "publish")
+        outputs = sorted(name for name, entry in run.outputs.items() if entry.metadata.when_empty == "publish")
         if outputs:
             return f"outputs {outputs} are published without new input too (when_empty='publish')"
         read = run.metrics.get("contexts", {}).values()
@@ -334,7 +333,7 @@ def up_to_script(plan: Plan, entry: PlanEntry) -> str | None:
     """
     if not isinstance(plan, FilePlan):
         return None
-    options = entry.facts.get(OPTIONS, {})
+    options = entry.stats.get(OPTIONS, {})
     pruned = 0 if plan.partitions is None else plan.partitions.pruned
     counts = {reason: plan.skipped.get(reason, 0) for reason in (EXCLUDED, UNMATCHED)}
     left = [f"{count} files are {reason}" for reason, count in counts.items() if count]
@@ -347,9 +346,9 @@ def up_to_script(plan: Plan, entry: PlanEntry) -> str | None:
 
 def recorded_on_change(entry: PlanEntry) -> OnSourceChange:
     """Return what the script does where a position is of another source, judging by its last plan."""
-    if not entry.facts.get(STARTS_OVER):
+    if not entry.stats.get(STARTS_OVER):
         return "keep"
-    return "error" if entry.facts.get(STARTS_FROM) is None else "reset"
+    return "error" if entry.stats.get(STARTS_FROM) is None else "reset"
 
 
 def _rows(store: BookmarkStore, plan: Plan) -> int | None:
@@ -359,11 +358,11 @@ def _rows(store: BookmarkStore, plan: Plan) -> int | None:
         return None
     numbers = {number for number, _ in window.runs}
     rows = [
-        entry.facts.get("rows")
+        entry.metadata.rows
         for run in (store.runs(window.job, after=window.after, until=window.until) if numbers else ())
         if run.key.number in numbers and run.state is RunState.PUBLISHED
         for name, entry in run.outputs.items()
         if name == window.output
     ]
-    known = [count for count in rows if isinstance(count, int)]
+    known = [count for count in rows if count is not None]
     return sum(known) if len(known) == len(rows) else None

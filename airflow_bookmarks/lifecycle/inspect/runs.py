@@ -73,7 +73,7 @@ def row(run: Run, living: Ancestry) -> dict[str, Any]:
         "bytes": total(contexts.values(), "bytes") if is_measured else None,
         READ_AGAIN: _sum([facts.get(READ_AGAIN) for facts in contexts.values()]),
         "rows": _sum([facts.get("rows") for facts in contexts.values()]),
-        "rows_written": _sum([output.facts.get("rows") for output in run.outputs.values()]),
+        "rows_written": _sum([output.metadata.rows for output in run.outputs.values()]),
         "watermark": watermarks(run.contexts),
         "order": orders(run.contexts),
         "version": run.version,
@@ -82,7 +82,7 @@ def row(run: Run, living: Ancestry) -> dict[str, Any]:
         "published_at": run.published_at,
         "seconds": dict(run.metrics.get("seconds", {})),
         "contexts": {ctx: dict(facts) for ctx, facts in contexts.items()},
-        "outputs": {name: dict(output.facts) for name, output in run.outputs.items()},
+        "outputs": {name: dict(output.stats) for name, output in run.outputs.items()},
         "error": run.error,
     }
 

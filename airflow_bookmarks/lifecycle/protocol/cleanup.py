@@ -20,7 +20,6 @@ from airflow_bookmarks.files.filesystem import store_of
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sinks.files.changes import FileChanges
 from airflow_bookmarks.sinks.registry import SINKS
-from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.store.outputs import paths_replaced
 
 if TYPE_CHECKING:
@@ -217,7 +216,7 @@ def overwritten_for_good(store: BookmarkStore, job: str, undone: Sequence[Run]) 
             if output.publish is None:
                 continue
             written.setdefault(name, set()).update(_published(store, run, output).files)
-            if output.facts.get("mode", Mode.APPEND) == Mode.APPEND:
+            if output.metadata.is_append:
                 appended[name] = run.key.number
                 continue
             own = f"run-{run.key.number}."  # files of its own earlier revisions, which a replay has replaced

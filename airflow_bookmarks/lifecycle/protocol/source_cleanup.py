@@ -226,7 +226,7 @@ def leftovers(store: BookmarkStore, holding: LeaseGrant, ctx: str, known: Listin
     found: list[FileInfo] = []
     for run in _last_runs(store, holding) if waiting else ():
         entry = run.plans.get(ctx)
-        if entry is None or not has_ledger(entry.kind) or ON_PUBLISHED not in entry.facts:
+        if entry is None or not has_ledger(entry.kind) or ON_PUBLISHED not in entry.stats:
             continue
         is_kept = run.metrics.get("contexts", {}).get(ctx, {}).get(IS_READ_WHOLE) is False
         for file in files_in(entry.kind, store.blobs.get(entry.body)) or ():

@@ -112,7 +112,7 @@ class CommitPreparation:
         if adopted.job_state is not None:
             self.states.restore(self.bodies.store.blobs.get(adopted.job_state.values))
         outcome = self._outcome({ctx: self._adopted_outcome(ctx, entry) for ctx, entry in adopted.plans.items()})
-        goes_on = [ctx for ctx, entry in adopted.plans.items() if not entry.facts.get(STARTS_OVER)]
+        goes_on = [ctx for ctx, entry in adopted.plans.items() if not entry.stats.get(STARTS_OVER)]
         stored = StoredBodies(
             positions=self._store_positions(outcome.moved),
             outputs=adopted.outputs,
@@ -122,7 +122,7 @@ class CommitPreparation:
         return build_commit(outcome, stored, is_last=False)
 
     def _adopted_outcome(self, ctx: str, entry: PlanEntry) -> ContextOutcome:
-        kind, starts_over = kind_of(entry.kind), bool(entry.facts.get(STARTS_OVER))
+        kind, starts_over = kind_of(entry.kind), bool(entry.stats.get(STARTS_OVER))
         plan = kind.decode(self.bodies.store.blobs.get(entry.body))
         return ContextOutcome(
             entry.kind,
@@ -131,7 +131,7 @@ class CommitPreparation:
             kind.advance(plan, PlanInput() if starts_over else self.reader.found(ctx)),
             before=None if starts_over else self.reader.state(ctx),
             keeps_column=True,  # the content of its rows died with its driver
-            is_read_whole=ON_PUBLISHED not in entry.facts,
+            is_read_whole=ON_PUBLISHED not in entry.stats,
         )
 
     # ---- both

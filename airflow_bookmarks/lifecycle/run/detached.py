@@ -53,7 +53,7 @@ from airflow_bookmarks.lifecycle.state.verification import (
     recheck_plan,
     without,
 )
-from airflow_bookmarks.sinks.staging import facts_of
+from airflow_bookmarks.sinks.staging import stats_of
 from airflow_bookmarks.sources.registry import kind_of
 from airflow_bookmarks.sources.source import P, PlanInput, Source
 from airflow_bookmarks.sources.upstream import RewindWanted
@@ -344,7 +344,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         if is_staged:
             root = staging_root(place.target, place.staging, self._store.namespace, self._job)
             folder = f"{root}{SIDE_FOLDER}/{self._id}/{output}"
-        entry = OutputEntry(place.sink, place.target, folder, facts_of(place), commits_by_itself=not is_staged)
+        entry = OutputEntry(place.sink, place.target, folder, stats_of(place), commits_by_itself=not is_staged)
         self._outputs.place(output, entry)
         if place.overwrites_published:
             self._overwriting.add(output)

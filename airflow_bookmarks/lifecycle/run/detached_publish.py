@@ -14,7 +14,7 @@ from airflow_bookmarks.core.plan import encode_paths
 from airflow_bookmarks.core.rules.territory import OutputBounds, StagingBounds, Territory
 from airflow_bookmarks.lifecycle.protocol.publish import steps_of
 from airflow_bookmarks.lifecycle.state.discard import is_published, log_discarded
-from airflow_bookmarks.sinks.entry import discarded_facts
+from airflow_bookmarks.sinks.entry import discarded_stats
 from airflow_bookmarks.sinks.files.changes import FileChanges
 from airflow_bookmarks.sinks.files.publish import Closing, delete_all, move_all
 from airflow_bookmarks.sinks.staging import published_by_runs
@@ -115,16 +115,16 @@ class DetachedPublish:
         if not entry.is_staged:
             return {"rows": staged.rows, "files": None, "bytes": None}
         if not self._is_published(name, increment):
-            facts = discarded_facts(staged)
-            log_discarded(self.job, name, {**entry.facts, **facts})
-            return facts
+            stats = discarded_stats(staged)
+            log_discarded(self.job, name, stats, when_empty=entry.metadata.when_empty)
+            return stats
         what, closing = f"job {self.job!r}, {self._item}, output {name!r}", self._closing()
         move_all(changes[name], what, steps_of(self.machine), closing)
         delete_all(changes[name], what, steps_of(self.machine), closing)
         return {"rows": staged.rows, "files": len(staged.moves), "bytes": staged.bytes}
 
     def _is_published(self, name: str, increment: Increment) -> bool:
-        return is_published(increment, self.outputs.placed[name].facts, self.outputs.staged[name])
+        return is_published(increment, self.outputs.placed[name].metadata, self.outputs.staged[name])
 
     @property
     def _item(self) -> str:

@@ -468,7 +468,8 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
                 continue
             log_committed(log, self.job, ctx, self._holding.run_number, state)
         for name, output in run.outputs.items():
-            log_discarded(self.job, name, output.facts, remedy=remedy_for(plans))
+            when_empty, remedy = output.metadata.when_empty, remedy_for(plans)
+            log_discarded(self.job, name, output.stats, when_empty=when_empty, remedy=remedy)
         for name, replacement in self._outputs.replacements.items():
             replacement.log(self.job, name)
         summary = self._publish(run)
@@ -562,13 +563,13 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
         entry, staged = self._outputs.placed[name], self._outputs.staged[name]
         if not entry.is_staged:
             return landed_entry(entry, staged)
-        if not is_published(increment, entry.facts, staged):
+        if not is_published(increment, entry.metadata, staged):
             return discarded_entry(entry, staged)
         check_publishable(self._territory, self._run_key, name, entry, staged.moves, staged.deletes)
         plans = {ctx: (context.source.kind, context.plan) for ctx, context in self._inputs.items()}
         replacement = Replacement.of(self._store, self._holding, entry, staged, plans)
         self._outputs.replacements[name] = replacement
-        return published_entry(entry, staged, staged.deletes or None, self._bodies.payloads, replacement.facts())
+        return published_entry(entry, staged, staged.deletes or None, self._bodies.payloads, replacement.stats())
 
     def _commit_adopted(self, adopted: Run) -> None:
         """Commit and publish a run that was taken over, as it was planned; then go on under the next fence."""

@@ -39,7 +39,7 @@ from airflow_bookmarks.lifecycle.state.job_state import JobStates
 from airflow_bookmarks.lifecycle.state.positions import is_of_another_format, switched_format
 from airflow_bookmarks.lifecycle.state.summary import Summary, log_planned
 from airflow_bookmarks.lifecycle.state.verification import gone_in_words
-from airflow_bookmarks.sinks.entry import discarded_entry, discarded_facts, published_entry
+from airflow_bookmarks.sinks.entry import discarded_entry, discarded_stats, published_entry
 from airflow_bookmarks.sinks.files.publish import check_publishable
 from airflow_bookmarks.sinks.registry import SINKS, SinkRegistry
 from airflow_bookmarks.sinks.staging import Mode
@@ -172,8 +172,8 @@ class ReplayRun(ActiveRun):
             )
         if entry.fingerprint != str(source.ref()):
             raise SourceSwitchedError(self.job, ctx, entry.fingerprint, str(source.ref()))
-        if is_of_another_format(source, entry.facts):
-            raise switched_format(self.job, ctx, source, entry.facts)
+        if is_of_another_format(source, entry.stats):
+            raise switched_format(self.job, ctx, source, entry.stats)
         with self._stopwatch.measure("plan"):
             kind = kind_of(entry.kind)
             plan: P = kind.decode(self._store.blobs.get(entry.body))
@@ -280,7 +280,7 @@ class ReplayRun(ActiveRun):
     def _end_empty(self) -> Summary:
         """Give the job back: an empty run has published nothing, so there is nothing to replace."""
         for name, staged in self._outputs.staged.items():
-            log_discarded(self.job, name, discarded_facts(staged), remedy=_AS_THEN)
+            log_discarded(self.job, name, discarded_stats(staged), remedy=_AS_THEN)
         self._is_over = True
         self._renewer.stop()
         self._store.end_replay(self._holding, self._run)
@@ -292,9 +292,9 @@ class ReplayRun(ActiveRun):
         entry, staged, former = self._outputs.placed[name], self._outputs.staged[name], self._run.outputs[name]
         if not self._replaces(former, staged):
             discarded = discarded_entry(entry, staged)
-            log_discarded(self.job, name, discarded.facts, remedy=_AS_THEN)
+            log_discarded(self.job, name, discarded.stats, when_empty=entry.metadata.when_empty, remedy=_AS_THEN)
             return discarded
-        if entry.facts.get("mode", Mode.APPEND) != Mode.APPEND:
+        if not entry.metadata.is_append:
             self._check_partitions(name, staged)
         fresh = {target for _, target in staged.moves}
         own = [] if former.publish is None else decode_moves(self._store.blobs.get(former.publish))
@@ -313,8 +313,7 @@ class ReplayRun(ActiveRun):
         if former.publish is not None:
             return True
         increment = increment_of(self._inputs.plans, state_changed=STATE_CONTEXT in self._run.positions)
-        is_append = former.facts.get("mode", Mode.APPEND) == Mode.APPEND
-        return is_append and is_published(increment, former.facts, staged)
+        return former.metadata.is_append and is_published(increment, former.metadata, staged)
 
     def _check_partitions(self, name: str, staged: Staged) -> None:
         """Refuse a new revision of an overwrite that writes where a later run wrote: that run has replaced it there."""
@@ -361,7 +360,7 @@ def changed_upstream(store: BookmarkStore, run: Run) -> str | None:
 
     The stored plan of such a run names files that are replaced by now, or about to be removed.
     """
-    windows = [entry.facts["upstream"] for entry in run.plans.values() if "upstream" in entry.facts]
+    windows = [entry.stats["upstream"] for entry in run.plans.values() if "upstream" in entry.stats]
     heads = store.heads([window["job"] for window in windows])
     for window in windows:
         upstream, after, until = window["job"], window["after"], window["until"]
@@ -394,7 +393,7 @@ def _checked(store: BookmarkStore, job: str, head: Head, number: int) -> Run:
         why = "it is not published"
     elif any(not output.is_staged for output in run.outputs.values()):
         why = "it wrote to a sink that commits by itself and can't take rows back"
-    elif any(output.facts.get("mode") == Mode.OVERWRITE for output in run.outputs.values()):
+    elif any(output.metadata.mode == Mode.OVERWRITE for output in run.outputs.values()):
         why = None if head.data_run_number == number or run.is_empty else "a later run has overwritten its output"
     if why is None:
         why = _replaced_by(store, job, head.epoch, run) or _covered_by(store, job, head.epoch, run)
@@ -422,11 +421,10 @@ def _replaced_by(store: BookmarkStore, job: str, epoch: int, run: Run) -> str | 
 def _covered_by(store: BookmarkStore, job: str, epoch: int, run: Run) -> str | None:
     """Return the undone run that has written where this one overwrites: both would lie there after the replay."""
     for output in run.outputs.values():
-        mode = output.facts.get("mode", Mode.APPEND)
-        if mode == Mode.APPEND or output.publish is None:
+        if output.metadata.is_append or output.publish is None:
             continue
         published = decode_moves(store.blobs.get(output.publish))
-        folders = None if mode == Mode.OVERWRITE else {path.rpartition("/")[0] for _, path in published}
+        folders = None if output.metadata.mode == Mode.OVERWRITE else {path.rpartition("/")[0] for _, path in published}
         left = _left_by_undone(store, job, epoch, run, output.target, folders)
         if left is not None:
             return left

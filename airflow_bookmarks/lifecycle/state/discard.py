@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.rules.emptiness import WHEN_EMPTY, Increment
-from airflow_bookmarks.core.rules.mode import Mode
+from airflow_bookmarks.core.rules.emptiness import Increment
 from airflow_bookmarks.core.selection.reason import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from airflow_bookmarks.core.metadata.output import OutputMetadata
     from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.sinks.staging import Staged
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 _CHOOSE = (
     "With job.write(..., when_empty='publish') it is published in such runs too; with 'discard' this is no warning."
 )
-DISCARDED = ("discarded", "discarded_rows", "discarded_files")  # among the facts of an output
+DISCARDED = ("discarded", "discarded_rows", "discarded_files")  # among the stats of an output
 
 
 def increment_of(plans: Mapping[str, Plan], *, state_changed: bool | None) -> Increment:
@@ -33,31 +33,34 @@ def increment_of(plans: Mapping[str, Plan], *, state_changed: bool | None) -> In
     )
 
 
-def is_published(increment: Increment, facts: Mapping[str, Any], staged: Staged) -> bool:
-    """Whether what is staged for an output with these facts becomes visible."""
+def is_published(increment: Increment, output: OutputMetadata, staged: Staged) -> bool:
+    """Whether what is staged for an output becomes visible."""
     return increment.publishes(
         rows=staged.rows,
         files=len(staged.moves),
-        overwrites=facts.get("mode", Mode.APPEND) != Mode.APPEND,
-        when_empty=facts.get(WHEN_EMPTY),
+        overwrites=not output.is_append,
+        when_empty=output.when_empty,
         without_input=staged.without_input,
     )
 
 
-def log_discarded(job: str, output: str, facts: Mapping[str, Any], *, remedy: str = _CHOOSE) -> None:
+def log_discarded(
+    job: str, output: str, stats: Mapping[str, Any], *, when_empty: str | None = None, remedy: str = _CHOOSE
+) -> None:
     """Log that rows of an output are not published; nothing if none were staged.
 
     Args:
-        facts: those of the output, with what `sinks.entry.discarded_facts` says.
+        stats: those of the output, with what `sinks.entry.discarded_stats` says.
+        when_empty: the choice of its script; None: it has made none.
         remedy: what to do about it.
     """
-    if facts.get("discarded"):
+    if stats.get("discarded"):
         log.log(
-            logging.INFO if facts.get(WHEN_EMPTY) == "discard" else logging.WARNING,
+            logging.INFO if when_empty == "discard" else logging.WARNING,
             "bookmark %s: %s not published, because no context of this run has anything new. The target is as it was. "
             "%s",
             job,
-            discarded_in_words(output, facts),
+            discarded_in_words(output, stats),
             remedy,
         )
 
@@ -68,14 +71,14 @@ def remedy_for(plans: Mapping[str, Plan]) -> str:
     return "Its input changed while it was read: the next run makes it anew." if left else _CHOOSE
 
 
-def discarded_in_words(output: str, facts: Mapping[str, Any]) -> str:
+def discarded_in_words(output: str, stats: Mapping[str, Any]) -> str:
     """Return how much of an output is not published, as text.
 
     Example:
         >>> discarded_in_words("clean", {"discarded_rows": 2, "discarded_files": 1})
         "2 rows of output 'clean' (1 file) are"
     """
-    rows, files = facts.get("discarded_rows"), facts["discarded_files"]
+    rows, files = stats.get("discarded_rows"), stats["discarded_files"]
     in_files = f"{files} file{'' if files == 1 else 's'}"
     if rows is None:
         return f"{in_files} of output {output!r}, whose rows were not counted, are"

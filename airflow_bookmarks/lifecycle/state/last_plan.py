@@ -72,7 +72,7 @@ def left_waiting(store: BookmarkStore, job: str, head: Head, ctx: str, recent: S
     for run in (*last, *([] if holder is None else [holder])):
         name = ctx if ctx in run.plans or state is None else state.planned_as(ctx)
         if run.epoch == head.epoch and name in run.plans:
-            return Waiting.of(run, run.plans[name].facts)
+            return Waiting.of(run, run.plans[name].stats)
     return None
 
 
@@ -100,7 +100,7 @@ def last_plans_among(head: Head, runs: Mapping[RunKey, Run]) -> LastPlans:
         for run in (*newest, *([] if holder is None else [holder])):
             name = ctx if ctx in run.plans else state.planned_as(ctx)
             if name in run.plans:
-                told[ctx] = run.plans[name].facts
+                told[ctx] = run.plans[name].stats
                 break
     return told
 

@@ -63,7 +63,7 @@ def switched_format(job: str, ctx: str, source: Source[Any], facts: Mapping[str,
 
 def moved_entry(entry: PlanEntry, moves: Sequence[tuple[str, str]]) -> PlanEntry:
     """Return a stored plan as if made after some roots had moved: what is known of its source then."""
-    return replace(entry, facts={**entry.facts, MOVES: [*entry.facts.get(MOVES, ()), *moves]})
+    return replace(entry, stats={**entry.stats, MOVES: [*entry.stats.get(MOVES, ()), *moves]})
 
 
 def entry_now(entry: PlanEntry, state: ContextState | None) -> PlanEntry:
@@ -137,7 +137,7 @@ class ContextReader:
         run, state = self._run(ctx), self._head.contexts[ctx]
         payload = stored_position(self._store, self._job, ctx, state, run)
         plan = self.planned_entry(ctx)
-        facts = {} if plan is None else plan.facts
+        facts = {} if plan is None else plan.stats
         if payload is None:
             return PlanInput()
         if state.set_in is not None:
@@ -173,7 +173,7 @@ class ContextReader:
                 "was changed."
             )
         plan = kind_of(entry.kind).decode(self._store.blobs.get(entry.body))
-        moves = entry.facts.get(MOVES, ())
+        moves = entry.stats.get(MOVES, ())
         return replace(plan, roots=tuple(moved_path(root, moves) for root in plan.roots)) if moves else plan
 
     def known_schema(self, ctx: str) -> str | None:

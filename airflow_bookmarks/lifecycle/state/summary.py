@@ -59,7 +59,7 @@ class Summary:
             is_published=True,
             contexts={ctx: _context_facts(facts, run.contexts.get(ctx)) for ctx, facts in measured.items()},
             outputs={
-                name: {key: output.facts.get(key) for key in ("rows", "files", "bytes")} | _where_any(output.facts)
+                name: {key: output.stats.get(key) for key in ("rows", "files", "bytes")} | _where_any(output.stats)
                 for name, output in run.outputs.items()
             },
             seconds=run.metrics.get("seconds", {}),
@@ -224,7 +224,7 @@ def warn_of_repetition(
     The script decides which output a context goes into, so each output that appends is named.
     """
     again = {ctx: count for ctx, plan in plans.items() if (count := plan.read_again)}
-    appended = sorted(name for name, entry in outputs.items() if entry.facts.get("mode") == Mode.APPEND)
+    appended = sorted(name for name, entry in outputs.items() if entry.metadata.mode == Mode.APPEND)
     if not again or not appended:
         return
     told = ", ".join(f"{count} of context {ctx!r}" for ctx, count in sorted(again.items()))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.job import airflow_run_id
 from airflow_bookmarks.core.job_state import STATE_KIND, hidden
 from airflow_bookmarks.core.ledger.gap import gaps_in_words
+from airflow_bookmarks.core.metadata.known import is_moment
 from airflow_bookmarks.core.rules.owner import FORMER_OWNERS, former_in
 from airflow_bookmarks.core.run import orders, watermarks
 from airflow_bookmarks.core.selection.partition_time import NEWEST_PARTITION
@@ -27,7 +28,6 @@ from airflow_bookmarks.plugin.schemas.responses import (
     Window,
 )
 from airflow_bookmarks.sources.registry import has_ledger, upstream_of
-from airflow_bookmarks.store.codec.attribute import is_moment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

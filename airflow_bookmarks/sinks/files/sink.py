@@ -11,7 +11,7 @@ from airflow_bookmarks.core.run import FILES_SINK, OutputEntry
 from airflow_bookmarks.sinks.files.changes import HEAD_STAGING, FileChanges, staged_folders
 from airflow_bookmarks.sinks.files.publish import delete_all, move_all
 from airflow_bookmarks.sinks.sink import StagedSink
-from airflow_bookmarks.sinks.staging import facts_of
+from airflow_bookmarks.sinks.staging import stats_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +52,7 @@ class FilesSink(StagedSink):
     ) -> tuple[OutputEntry, str | None]:
         """See `StagedSink.stage`: a folder for each run item and output, below one root for each target."""
         root = staging_root(request.target, request.staging, territory.namespace, territory.job)
-        return OutputEntry(self.kind, request.target, f"{root}/{key}/{output}", facts_of(request)), root
+        return OutputEntry(self.kind, request.target, f"{root}/{key}/{output}", stats_of(request)), root
 
     def prepare(self, output: StoredOutput) -> FilesPublication | None:
         """See `StagedSink.prepare`: the lists are those of the run item as the publisher first saw it."""

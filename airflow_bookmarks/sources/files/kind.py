@@ -57,13 +57,13 @@ class FileKind(SourceKind[FilePlan]):
 
     def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> Source[FilePlan]:
         """Return the source with its recorded folders and options; see `SourceKind.source_of`."""
-        if OPTIONS not in entry.facts:
+        if OPTIONS not in entry.stats:
             raise OptionError(
                 "the last run was made by a version that did not record how it read these files. Nothing was read or "
                 "changed. From the next run on it is known."
             )
-        roots, options = self.decode(store.blobs.get(entry.body)).roots, entry.facts[OPTIONS]
-        moves = entry.facts.get(MOVES, ())
+        roots, options = self.decode(store.blobs.get(entry.body)).roots, entry.stats[OPTIONS]
+        moves = entry.stats.get(MOVES, ())
         if moves:
             options = options | {
                 name: [moved_path(path, moves) for path in options[name]]

@@ -41,7 +41,7 @@ class FileSink:
 
     def place(self, schema: StructType) -> StagingRequest:
         """Return what is stored before the first byte of a frame with these columns is written."""
-        facts: dict[str, Any] = {
+        stats: dict[str, Any] = {
             "format": self.format,
             "mode": self.mode.value,
             "partition_by": list(self.partition_by),
@@ -50,7 +50,7 @@ class FileSink:
         # An overwrite from the beginning makes anew what lost runs have written.
         on_unknown_runs = self.on_unknown_runs if self.mode is Mode.APPEND else "keep"
         return StagingRequest(
-            KIND, self.target, self.staging, facts, self.when_empty, on_unknown_runs, self.overwrites_published
+            KIND, self.target, self.staging, stats, self.when_empty, on_unknown_runs, self.overwrites_published
         )
 
     def losses(self, schema: StructType) -> Sequence[str]:

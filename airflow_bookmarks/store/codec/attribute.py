@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.metadata.known import is_moment, is_size, is_text, is_texts
 from airflow_bookmarks.core.run import RunKey
-from airflow_bookmarks.core.text.instant import from_text, to_text
+from airflow_bookmarks.core.text.instant import from_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -32,21 +33,6 @@ _MISSING: Any = object()
 def is_number(value: object) -> bool:
     """Whether a value is a number in the range of keys and counts: from 0, of ten digits at most."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < NUMBER_END
-
-
-def is_size(value: object) -> bool:
-    """Whether a value is a number of bytes or rows: from 0."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def is_moment(value: object) -> bool:
-    """Whether a value is a time in exactly the spelling that `to_text` writes."""
-    if not isinstance(value, str):
-        return False
-    try:
-        return to_text(from_text(value)) == value
-    except (ValueError, OverflowError):
-        return False
 
 
 def run_key_of(text: object) -> RunKey | None:
@@ -102,7 +88,7 @@ class Fields:
         return int(self._read(name, is_size, "no number from 0 on"))
 
     def text(self, name: str) -> str:
-        return str(self._read(name, _is_text, "no text"))
+        return str(self._read(name, is_text, "no text"))
 
     def flag(self, name: str) -> bool:
         return bool(self._read(name, _is_flag, "neither true nor false"))
@@ -121,7 +107,7 @@ class Fields:
 
     def run_key(self, name: str) -> RunKey:
         """Return a run key, written as `number.fence`."""
-        found = run_key_of(self._read(name, _is_text, "no run as number.fence"))
+        found = run_key_of(self._read(name, is_text, "no run as number.fence"))
         if found is None:
             self.refuse(name, "is no run as number.fence")
         return found
@@ -146,7 +132,7 @@ class Fields:
         return tuple(self._read(name, _is_places, "no list of places"))
 
     def texts(self, name: str) -> tuple[str, ...]:
-        return tuple(self._read(name, _is_texts, "no list of texts"))
+        return tuple(self._read(name, is_texts, "no list of texts"))
 
     def numbers(self, name: str) -> tuple[int, ...]:
         return tuple(self._read(name, _is_numbers, "no list of numbers"))
@@ -182,10 +168,6 @@ class Fields:
         return value
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
 def _is_flag(value: object) -> bool:
     return isinstance(value, bool)
 
@@ -204,10 +186,6 @@ def _is_place(value: object) -> bool:
 
 def _is_places(value: object) -> bool:
     return isinstance(value, list) and all(_is_place(each) for each in value)
-
-
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(_is_text(each) for each in value)
 
 
 def _is_numbers(value: object) -> bool:

@@ -30,7 +30,7 @@ from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.text.redaction import stored_error
 from airflow_bookmarks.core.timeline import Line, Turning
 from airflow_bookmarks.store.codec.attribute import NUMBER_DIGITS, Fields, is_number
-from airflow_bookmarks.store.codec.stats import facts_of, is_map_of_numbers, metrics_of
+from airflow_bookmarks.store.codec.stats import is_map_of_numbers, metrics_of, stats_of
 from airflow_bookmarks.store.table import Attributes, Key
 
 if TYPE_CHECKING:
@@ -312,7 +312,7 @@ def plan_attribute(ctx: str, plan: PlanEntry) -> Attributes:
     value: Attributes = {
         "kind": plan.kind,
         "body": payload_value(plan.body),
-        "facts": dict(plan.facts),
+        "facts": dict(plan.stats),
         "fingerprint": plan.fingerprint,
     }
     return {_PLAN + ctx: value}
@@ -324,7 +324,7 @@ def output_attribute(name: str, output: OutputEntry) -> Attributes:
         "sink": output.sink,
         "target": output.target,
         "place": output.place,
-        "facts": dict(output.facts),
+        "facts": dict(output.stats),
     }
     if output.publish is not None:
         value["publish"] = payload_value(output.publish)
@@ -446,22 +446,22 @@ def _state_of(fields: Fields) -> RunState:
 
 
 def _plan_of(fields: Fields) -> PlanEntry:
-    body, facts = _payload_of(fields.map("body")), facts_of(fields.map("facts"))
+    body, stats = _payload_of(fields.map("body")), stats_of(fields.map("facts"))
     _check_fingerprint(fields)
-    return PlanEntry(fields.text("kind"), body, facts, fields.text("fingerprint"))
+    return PlanEntry(fields.text("kind"), body, stats, fields.text("fingerprint"))
 
 
 def _output_of(fields: Fields) -> OutputEntry:
     lists = {
         name: _payload_of(fields.map(name)) for name in ("publish", "delete", "schema", "replaced") if name in fields
     }
-    facts = facts_of(fields.map("facts"))
+    stats = stats_of(fields.map("facts"))
     by_itself = fields.flag("commits_by_itself") if "commits_by_itself" in fields else False
     return OutputEntry(
         fields.text("sink"),
         fields.place("target"),
         fields.place("place"),
-        facts,
+        stats,
         commits_by_itself=by_itself,
         publish=lists.get("publish"),
         delete=lists.get("delete"),

@@ -95,7 +95,7 @@ def write_rows(order: Order, run: ActiveRun, lines: list[str]) -> None:
 def stage_files(order: Order, run: ActiveRun, planned: FilePlan) -> None:
     """Stage a copy of each planned file, in a partition of its name."""
     target = f"{order.root}/{JOB}"
-    folder = run.place(OUTPUT, StagingRequest("files", target, order.staging, facts={"format": "text"}))
+    folder = run.place(OUTPUT, StagingRequest("files", target, order.staging, stats={"format": "text"}))
     for path in map(Path, planned.files.paths):
         part = Path(folder) / f"file={path.stem}" / "part-0.txt"
         part.parent.mkdir(parents=True, exist_ok=True)

@@ -134,7 +134,7 @@ def _stage(
     rows: Counter[str],
 ) -> None:  # fmt: skip
     target = spec.target(output)
-    folder = run.place(output, StagingRequest("files", target, facts={"mode": spec.mode.value}))
+    folder = run.place(output, StagingRequest("files", target, stats={"mode": spec.mode.value}))
     place = None if isinstance(run, ReplayRun) else folder
     world.witness.writes(spec.name, run.run_number, _fence(run), output, Counter(rows), place)
     for index, (path, got) in enumerate(parts):

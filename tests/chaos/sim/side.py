@@ -83,7 +83,7 @@ def _reading(world: World, process: Process, spec: JobSpec, ctx: str, plan: File
 
 def _stage(world: World, spec: JobSpec, run: DetachedRun, output: str, parts: Sequence[Part]) -> None:
     target = spec.target(output)
-    folder = run.place(output, StagingRequest("files", target, facts={"mode": spec.mode.value}))
+    folder = run.place(output, StagingRequest("files", target, stats={"mode": spec.mode.value}))
     for index, (_, rows) in enumerate(parts):
         file = SimFile(rows, 10 * len(rows), world.now_ms)
         world.faulty_files.put(f"{folder}/p=0/part-{index}", file)

@@ -19,7 +19,7 @@ from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.core.selection.sequence import SequenceRule, SequenceStart, dense_ranks, highest, rank_of
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.store.codec.attribute import Fields
-from airflow_bookmarks.store.codec.stats import facts_of
+from airflow_bookmarks.store.codec.stats import stats_of
 
 PARTS = r"part-(?P<seq>\w+)"
 
@@ -236,9 +236,9 @@ def test_people_are_shown_what_is_missing_and_not_all_that_was_seen() -> None:
 @pytest.mark.parametrize("damage", [{"missing": -1}, {"ranges": "2"}, {"seen": None}, {"unit": 7}, {"lost": "0"}])
 def test_damaged_record_of_gaps_is_damage_and_not_guessed_at(damage: dict[str, Any]) -> None:
     whole = seen(1, 3).facts()
-    assert facts_of(Fields("RUN 1.1", "", {"gaps": whole}))["gaps"] == whole
+    assert stats_of(Fields("RUN 1.1", "", {"gaps": whole}))["gaps"] == whole
     with pytest.raises(StateCorruptError, match="gaps"):
-        facts_of(Fields("RUN 1.1", "", {"gaps": whole | damage}))
+        stats_of(Fields("RUN 1.1", "", {"gaps": whole | damage}))
 
 
 @pytest.mark.parametrize("text", ["1..x", "", "2013-01-31", "1,,3"])

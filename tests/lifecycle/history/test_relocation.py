@@ -170,7 +170,7 @@ def test_run_with_the_keyword_says_what_it_took_for_read(shop: Shop) -> None:
     read(shop, moved, moved_from=str(shop.raw))
     run = shop.store.committed_run("copy", 2)
     assert run is not None
-    assert run.plans["raw"].facts["moved_from"]["same"] == 3
+    assert run.plans["raw"].stats["moved_from"]["same"] == 3
 
 
 def test_failed_and_paused_runs_with_the_keyword_move_nothing(shop: Shop) -> None:

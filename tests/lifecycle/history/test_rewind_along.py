@@ -188,7 +188,7 @@ def append(shop: Shop, run: ActiveRun, paths: Sequence[str]) -> None:
     """Stage the lines of some files as one output that appends."""
     target = str(shop.root / run.job)
     facts = {"format": "text", "mode": Mode.APPEND.value}
-    folder = Path(run.place("out", StagingRequest("files", target, facts=facts)))
+    folder = Path(run.place("out", StagingRequest("files", target, stats=facts)))
     folder.mkdir(parents=True)
     text = "".join(Path(path).read_text() for path in paths)
     (folder / "part.txt").write_text(text)

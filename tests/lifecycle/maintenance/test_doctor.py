@@ -257,7 +257,7 @@ def test_side_run_that_replaced_a_partition_with_deeper_folders_is_sound(shop: S
     def publish(run: ActiveRun | DetachedRun, partition: str) -> None:
         target, mode = str(shop.root / "copy"), Mode.OVERWRITE_PARTITIONS
         folder = run.place(
-            "out", StagingRequest("files", target, facts={"mode": mode.value}, overwrites_published=True)
+            "out", StagingRequest("files", target, stats={"mode": mode.value}, overwrites_published=True)
         )
         Path(folder, partition).mkdir(parents=True)
         Path(folder, partition, "part").write_text("a\n")

@@ -116,7 +116,7 @@ def test_output_that_is_no_folder_is_neither_staged_nor_moved_nor_swept(shop: Sh
     assert (head.run_number, head.published, head.staging) == (3, 3, ())
     for run in shop.store.runs("copy"):
         assert (run.outputs["out"].publish, run.outputs["out"].place) == (None, "")
-        assert run.outputs["out"].facts["rows"] == 1
+        assert run.outputs["out"].stats["rows"] == 1
     assert {each.code for each in examine(shop.store)} == {"kind-unknown"}
 
 
@@ -168,7 +168,7 @@ def other_kind(shop: Shop) -> Shop:
         kind="kafka",
         fingerprint="kafka:clicks",
         body=shop.store.payloads({"raw": b"offsets"})["raw"],
-        facts={"records": 5},
+        stats={"records": 5},
     )
     states = {"raw": replace(run.contexts["raw"], kind="kafka", fingerprint="kafka:clicks")}
     told = {**run.metrics, "contexts": {"raw": {"records": 5}}}
@@ -234,7 +234,7 @@ def leave_open(shop: Shop) -> None:
     dead._give_back()
     *_, run = shop.store.runs("copy")
     body = shop.store.payloads({"raw": b"offsets"})["raw"]
-    plan = replace(run.plans["raw"], kind="kafka", fingerprint="kafka:clicks", body=body, facts={"records": 5})
+    plan = replace(run.plans["raw"], kind="kafka", fingerprint="kafka:clicks", body=body, stats={"records": 5})
     key = shop.store.keys("copy").run(run.key)
     shop.store.table.transact([Update(key, set=plan_attribute("raw", plan) | {"runtime_version": "99.0"})])
 

@@ -156,7 +156,7 @@ def test_plan_does_not_name_what_is_over_and_pending_does(shop: Shop) -> None:
     ]
     run = shop.store.committed_run("copy", 1)
     assert run is not None
-    assert run.plans["raw"].facts["skipped"] == {OVER_BOUND: 2}
+    assert run.plans["raw"].stats["skipped"] == {OVER_BOUND: 2}
 
 
 def test_bound_of_rows_is_refused_for_files() -> None:

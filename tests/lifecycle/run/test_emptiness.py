@@ -36,7 +36,7 @@ def stage(
 ) -> None:
     """Stage lines that come from somewhere else: one file, also where there is no line."""
     target = str(shop.root / output)
-    place = StagingRequest("files", target, facts={"format": "text", "mode": mode.value}, when_empty=when_empty)
+    place = StagingRequest("files", target, stats={"format": "text", "mode": mode.value}, when_empty=when_empty)
     folder = Path(run.place(output, place))
     folder.mkdir(parents=True)
     (folder / "part.txt").write_text("".join(f"{line}\n" for line in lines))

@@ -260,7 +260,7 @@ def test_output_that_later_runs_did_not_write_stays_until_its_consumers_have_it(
         for name in outputs:
             target = str(shop.root / name)
             folder = Path(
-                maker.place(name, StagingRequest("files", target, facts={"format": "text", "mode": "append"}))
+                maker.place(name, StagingRequest("files", target, stats={"format": "text", "mode": "append"}))
             )
             folder.mkdir(parents=True)
             (folder / "part.txt").write_text("x\n")

@@ -196,7 +196,7 @@ def test_partitions_that_were_not_listed_may_be_part_of_a_coarser_one_that_is_re
         source = FileSource(FILES, [str(shop.raw)], FileOptions(reread=reread, **options))
         plan, target = run.plan("raw", source), str(shop.root / "copy")
         facts = {"format": "text", "mode": shop.mode.value}
-        folder = Path(run.place("out", StagingRequest("files", target, facts=facts)))
+        folder = Path(run.place("out", StagingRequest("files", target, stats=facts)))
         for number, path in enumerate(plan.files.paths):
             part = folder / columns.format(day=Path(path).parent.name[4:]) / f"part-{number}.txt"
             part.parent.mkdir(parents=True, exist_ok=True)

@@ -626,7 +626,7 @@ def test_consumer_still_knows_what_a_replayed_overwrite_had_replaced(shop: Shop)
     assert consume(shop) == ["b1"]
     run = shop.store.committed_run("report", 1)
     assert run is not None
-    assert run.plans["raw"].facts["skipped"] == {"replaced": 1}
+    assert run.plans["raw"].stats["skipped"] == {"replaced": 1}
 
 
 def test_change_that_looked_before_a_replay_committed_does_not_drop_its_publish(shop: Shop) -> None:
@@ -664,7 +664,7 @@ def test_replay_reads_no_file_that_was_left_to_a_later_run(shop: Shop) -> None:
     assert stored is not None
     plan = FilePlan.decode(shop.store.blobs.get(stored.plans["raw"].body))
     assert [path.rpartition("/")[2] for path in plan.files.paths] == ["a.txt"]
-    assert stored.plans["raw"].facts["skipped"] == {"missing": 1}
+    assert stored.plans["raw"].stats["skipped"] == {"missing": 1}
 
 
 def test_time_on_the_record_of_a_replayed_run_is_that_of_its_replay(shop: Shop) -> None:

@@ -124,7 +124,7 @@ def test_run_tells_partitions_listed_pruned_and_skipped(shop: Shop, caplog: pyte
     counts = {"listed": 4, "pruned": 1, "skipped": 1}
     assert summary["contexts"]["raw"]["partitions"] == counts
     *_, newest = shop.store.runs("copy")
-    assert newest.plans["raw"].facts["partitions"] == counts
+    assert newest.plans["raw"].stats["partitions"] == counts
     assert "bookmark copy, context raw: 4 partitions listed, 1 pruned before they were listed" in caplog.text
 
 

@@ -80,7 +80,7 @@ class Task:
     def copy(self, run: ActiveRun, number: int, plan: FilePlan) -> list[str]:
         target = self.shop.root / JOB
         folder = Path(
-            run.place("out", StagingRequest("files", str(target), facts={"format": "text", "mode": "append"}))
+            run.place("out", StagingRequest("files", str(target), stats={"format": "text", "mode": "append"}))
         )
         lines: list[str] = []
         for i, path in enumerate(plan.files.paths):

@@ -34,7 +34,7 @@ def overwrite(shop: Shop, option: str, *, is_asked_for: bool, mode: Mode = Mode.
     run.plan("raw", FileSource(FILES, [str(shop.raw)]))
     target = str(shop.root / "up")
     place = StagingRequest(
-        "files", target, facts={"mode": mode.value}, when_empty="publish", overwrites_published=is_asked_for
+        "files", target, stats={"mode": mode.value}, when_empty="publish", overwrites_published=is_asked_for
     )
     part = Path(run.place("out", place)) / "file=b" / "part-0.txt"
     part.parent.mkdir(parents=True)

@@ -303,7 +303,7 @@ def written(shop: Shop, name: str, *columns: str, form: str = "text", by: tuple[
     run = shop.begin("up")
     run.plan("raw", FileSource(FILES, [str(shop.raw)]))
     facts = {"format": form, "partition_by": list(by), "options": options}
-    folder = Path(run.place("out", StagingRequest("files", str(shop.root / "up"), facts=facts)))
+    folder = Path(run.place("out", StagingRequest("files", str(shop.root / "up"), stats=facts)))
     part = folder / f"file={name}" / "part-0.txt"
     part.parent.mkdir(parents=True)
     part.write_text(name)
@@ -406,4 +406,4 @@ def test_stored_plans_that_were_not_written_alike_are_not_read_together_again(sh
         source.entry_of(shop.side("down", "pause", "0", "2").plan("up", source))
     entry = source.entry_of(shop.side("down", "pause", "0", "1").plan("up", source))
     assert entry is not None
-    assert entry.facts["format"] == "text"
+    assert entry.stats["format"] == "text"

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from airflow_bookmarks.core.errors import OptionError, SourceSwitchedError
+from airflow_bookmarks.core.errors import OptionError, SourceError, SourceSwitchedError
 from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from tests.lifecycle.shop import FILES, Shop
 
@@ -78,3 +79,12 @@ def test_output_that_was_renamed_under_an_unnamed_consumer_is_still_an_error(sho
     published(shop, "b", "cleaned")
     with pytest.raises(SourceSwitchedError):
         consumed(shop, None)
+
+
+def test_output_stored_without_a_format_is_refused_by_name_and_not_taken_for_another_format(shop: Shop) -> None:
+    published(shop, "a", "clean")
+    source = UpstreamSource(shop.store, "down", "up")
+    entry = source.entry_of(source.plan(PlanInput()))
+    assert entry is not None
+    with pytest.raises(SourceError, match=r"'up' has stored no format with its output in .*clean.* Give \.format"):
+        source.format_of(entry)

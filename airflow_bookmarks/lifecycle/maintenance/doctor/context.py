@@ -93,7 +93,7 @@ def _watermark(survey: Survey, ctx: str, state: ContextState) -> str | None:
 def _has_sequence(survey: Survey, ctx: str, state: ContextState) -> bool:
     run = survey.runs.get(state.run)
     entry = None if run is None else run.plans.get(state.planned_as(ctx))
-    return entry is not None and "sequence" in entry.facts.get("options", {})
+    return entry is not None and "sequence" in entry.stats.get("options", {})
 
 
 def _watermark_of_sequence(survey: Survey, ctx: str, state: ContextState) -> str | None:
@@ -132,7 +132,7 @@ def _behind(survey: Survey, ctx: str, state: ContextState) -> Iterator[Run]:
     while run is not None and ctx in run.plans and run.key not in seen:
         yield run
         seen.add(run.key)
-        facts = run.plans[ctx].facts
+        facts = run.plans[ctx].stats
         origin = facts.get(STARTS_FROM)
         if facts.get(STARTS_OVER) or not isinstance(origin, str) or not _RUN_KEY.fullmatch(origin):
             return
@@ -197,14 +197,14 @@ def _difference(now: ContextState, left: ContextState) -> str:
 
 def _moved_without_reading(survey: Survey, run: Run) -> Iterator[Finding]:
     for ctx, entry in run.plans.items():
-        facts = run.metrics.get("contexts", {}).get(ctx, entry.facts)
+        facts = run.metrics.get("contexts", {}).get(ctx, entry.stats)
         state = run.contexts.get(ctx)
         if state is None or state.run != run.key or state.set_in is not None or facts.get("files") != 0:
             continue
         window = facts.get("upstream") or {}
         is_moved = window.get("after") != window.get("until") and not window.get("runs") if window else True
-        is_started = bool(entry.facts.get("skipped", {}).get("before_start"))  # start= marks files as read, unread
-        is_started = is_started or MOVED_FROM in entry.facts  # a relocation marks files as read, too
+        is_started = bool(entry.stats.get("skipped", {}).get("before_start"))  # start= marks files as read, unread
+        is_started = is_started or MOVED_FROM in entry.stats  # a relocation marks files as read, too
         is_started = is_started or bool(facts.get("quarantined"))  # so is what it could not parse, unread
         if find_kind(entry.kind) is not None and is_moved and not is_started:
             what = f"run {run.key} read nothing from {ctx!r}, and its position moved to {state.watermark!r}"
@@ -306,7 +306,7 @@ def examine_partitions(survey: Survey) -> Iterator[Finding]:
         return
     for ctx, state in survey.head.contexts.items():
         entry = _last_plan(survey, ctx)
-        if entry is not None and "partition_time" in entry.facts.get(OPTIONS, {}):
+        if entry is not None and "partition_time" in entry.stats.get(OPTIONS, {}):
             yield from _overlooked(survey, ctx, state, entry)
 
 
@@ -317,9 +317,9 @@ def _overlooked(survey: Survey, ctx: str, state: ContextState, entry: PlanEntry)
     if body is None or position is None:
         return  # the checks of payloads and positions have named these
     found = PlanInput(
-        position, survey.store.blobs.get_named, entry.facts.get("partition_types", {}), facts=dict(entry.facts)
+        position, survey.store.blobs.get_named, entry.stats.get("partition_types", {}), facts=dict(entry.stats)
     )
-    source = recorded_files(kind_of(entry.kind).decode(body).roots, entry.facts[OPTIONS], lambda: survey.now)
+    source = recorded_files(kind_of(entry.kind).decode(body).roots, entry.stats[OPTIONS], lambda: survey.now)
     files = source.overlooked(found)
     if not len(files):
         return

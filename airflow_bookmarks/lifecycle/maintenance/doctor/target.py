@@ -20,7 +20,7 @@ from airflow_bookmarks.core.rules.territory import OutputBounds, Territory
 from airflow_bookmarks.core.run import RunKey, RunState
 from airflow_bookmarks.core.selection.listing import FileInfo
 from airflow_bookmarks.core.selection.partition import folders_above
-from airflow_bookmarks.core.text.count import MAYBE_PARTLY_READ, PARTLY_READ, runs_in_words, runs_named
+from airflow_bookmarks.core.text.count import runs_in_words, runs_named
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.files.real_path import real_paths
@@ -94,7 +94,7 @@ def _due(survey: Survey) -> Iterator[Finding]:
 
 def _published(survey: Survey, run: Run, output: OutputEntry, where: str, replaced: set[str]) -> Iterator[Finding]:
     listed = survey.published_of(output)
-    said = output.facts.get("files")
+    said = output.metadata.files
     if output.publish is not None and said is not None and said != len(listed):
         what = f"{where} says that it published {said} file(s), and its list has {len(listed)}"
         mend = "Restore the table from a backup, or rewind the job to before this run."
@@ -300,17 +300,18 @@ class _Target:
     def note(self, survey: Survey, target: str, number: int, output: OutputEntry) -> None:
         """Note what a run has published there, and what it has replaced."""
         gone = {path: self.there.pop(path) for path in survey.deletes_of(output) if path in self.there}
-        mode = output.facts.get("mode")
+        metadata = output.metadata
+        mode = metadata.mode
         if mode == Mode.OVERWRITE:
             self.partly.clear()
             self.gone |= {path: run for path, (run, was_appended) in gone.items() if was_appended}
         elif mode == Mode.OVERWRITE_PARTITIONS:
-            told = {f"{target}/{folder}".rstrip("/") for folder in output.facts.get(PARTLY_READ, ())}
+            told = {f"{target}/{folder}".rstrip("/") for folder in metadata.partly_read}
             for folder in {path.rpartition("/")[0] for path in gone}:
                 self.partly.pop(folder, None)  # what was missing there has been written anew, or is missing again
                 if folder in told:
                     self.partly[folder] = number
-            if output.facts.get(MAYBE_PARTLY_READ):
+            if metadata.maybe_partly_read:
                 self.gone |= {path: run for path, (run, _) in gone.items()}
         was_appended = mode == Mode.APPEND
         for file in survey.published_of(output):

@@ -66,7 +66,7 @@ class Region:
     @classmethod
     def of_plan(cls, plan: FilePlan, entry: PlanEntry) -> Region:
         """Return the region of a stored plan, as its roots lie now; everything below these if it tells no more."""
-        told, moves = entry.facts.get(OPTIONS), entry.facts.get(MOVES, ())
+        told, moves = entry.stats.get(OPTIONS), entry.stats.get(MOVES, ())
 
         def now(paths: Sequence[str]) -> tuple[str, ...]:
             return tuple(moved_path(path, moves) for path in paths)

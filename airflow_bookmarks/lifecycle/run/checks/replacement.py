@@ -88,13 +88,13 @@ class Replacement:
         rows = [_rows_of(run, entry.target, counts, found) for run in {run.key: run for run in found.values()}.values()]
         numbers = tuple(sorted({run.key.number for run in found.values()}))
         whole = cls(len(gone), None if None in rows else sum(row or 0 for row in rows), numbers)
-        if entry.facts.get("mode") != Mode.OVERWRITE_PARTITIONS:
+        if entry.metadata.mode != Mode.OVERWRITE_PARTITIONS:
             return whole
         folders = tuple(dict.fromkeys(path.rpartition("/")[0] for path in gone))
         return _held_against(whole, entry.target, folders, plans)
 
-    def facts(self) -> dict[str, Any]:
-        """Return it as facts of the output; empty if nothing is removed."""
+    def stats(self) -> dict[str, Any]:
+        """Return it as stats of the output; empty if nothing is removed."""
         if not self.files:
             return {}
         told: dict[str, Any] = {
@@ -110,7 +110,7 @@ class Replacement:
         """Log what is removed, and warn if rows of it may be missing then."""
         if not self.files:
             return
-        log.info("bookmark %s, output %s: %s", job, output, replaced_in_words(self.facts()))
+        log.info("bookmark %s, output %s: %s", job, output, replaced_in_words(self.stats()))
         if self.partly_read or self.is_uncertain:
             folders = self.partly_read or self.folders
             more = f" and {len(folders) - _SHOWN} more" if len(folders) > _SHOWN else ""
@@ -152,11 +152,11 @@ def _living_runs(store: BookmarkStore, holding: LeaseGrant, paths: Iterable[str]
 
 def _rows_of(run: Run, target: str, counts: Mapping[RunKey | None, int], found: Mapping[RunKey, Run]) -> int | None:
     """Return the removed rows of a run; None if that is a part of what it wrote, or was not counted."""
-    outputs = [output.facts for output in run.outputs.values() if output.target == target]
+    outputs = [output.metadata for output in run.outputs.values() if output.target == target]
     removed = sum(counts[key] for key, owner in found.items() if owner.key == run.key)
-    if removed != sum(facts.get("files") or 0 for facts in outputs):
+    if removed != sum(output.files or 0 for output in outputs):
         return None
-    rows = [facts.get("rows") for facts in outputs]
+    rows = [output.rows for output in outputs]
     return None if None in rows else sum(row or 0 for row in rows)
 
 

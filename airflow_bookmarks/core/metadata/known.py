@@ -1,0 +1,135 @@
+"""The names that code relies on among what is stored with plans, outputs and the contexts of a run, by their types.
+
+A name that is not here is for people only: it is kept as it is, and nothing reads it to decide.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.text.instant import from_text, to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    Check: TypeAlias = Callable[[Any], bool]
+
+
+def is_size(value: object) -> bool:
+    """Whether a value is a number of bytes or rows: from 0."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def is_moment(value: object) -> bool:
+    """Whether a value is a time in exactly the spelling that `to_text` writes."""
+    if not isinstance(value, str):
+        return False
+    try:
+        return to_text(from_text(value)) == value
+    except (ValueError, OverflowError):
+        return False
+
+
+def is_text(value: object) -> bool:
+    """Whether a value is text."""
+    return isinstance(value, str)
+
+
+def is_texts(value: object) -> bool:
+    """Whether a value is a list of texts; before it is stored, that may be a tuple."""
+    return isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value)
+
+
+def is_map_of(is_valid: Check) -> Check:
+    """Return the check for a map whose values are all valid."""
+    return lambda value: isinstance(value, dict) and all(is_valid(each) for each in value.values())
+
+
+def value_of(stored: Mapping[str, Any], name: str, default: Any = None) -> Any:
+    """Return what is stored under one of the known names; `default` where it is not there.
+
+    Raises:
+        StateCorruptError: it is not what its readers rely on.
+    """
+    if name not in stored:
+        return default
+    is_valid, what = KNOWN[name]
+    value = stored[name]
+    if not is_valid(value):
+        raise StateCorruptError(
+            f"{name!r} of what is stored with a plan or an output is {what}. Nothing was read or changed. Restore the "
+            "table from a backup, or reset the job."
+        )
+    return value
+
+
+def _is_text_or_none(value: object) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_size_or_none(value: object) -> bool:
+    return value is None or is_size(value)
+
+
+def _is_whole_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_map(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_gaps(value: object) -> bool:
+    return isinstance(value, dict) and all(
+        is_valid(value.get(name)) for names, is_valid in _GAPS for name in names.split()
+    )
+
+
+_GAPS: tuple[tuple[str, Check], ...] = (
+    ("unit of first last seen", is_text),
+    ("missing more_ranges lost", is_size),
+    ("ranges", is_texts),
+)
+_SIZE, _TEXT, _TEXT_OR_NONE = (is_size, "no count"), (is_text, "no text"), (_is_text_or_none, "no text")
+_SIZE_OR_NONE, _FLAG = (_is_size_or_none, "no count"), (_is_flag, "neither true nor false")
+KNOWN: Mapping[str, tuple[Check, str]] = {
+    "files": _SIZE,
+    "bytes": _SIZE,
+    "listed": _SIZE,
+    "known": _SIZE,
+    "read_again": _SIZE,
+    "replaced_files": _SIZE,
+    "replaced_rows": _SIZE_OR_NONE,
+    "replaced_runs": _TEXT,
+    "partly_read": (is_texts, "no list of texts"),
+    "maybe_partly_read": _FLAG,
+    "deleted_files": _SIZE,
+    "quarantined": _SIZE,
+    "watermark_column": _TEXT,
+    "greatest": _TEXT_OR_NONE,
+    "on_published": _TEXT,
+    "is_read_whole": _FLAG,
+    "rows": _SIZE_OR_NONE,
+    "skipped": (is_map_of(is_size), "no map of counts"),
+    "partitions": (is_map_of(is_size), "no map of counts"),
+    "partition_types": (is_map_of(is_text), "no map of texts"),
+    "partition_by": (is_texts, "no list of texts"),
+    "options": (_is_map, "no map"),
+    "gaps": (_is_gaps, "no gaps"),
+    "newest_partition": _TEXT,
+    "waiting_from_ms": (_is_whole_number, "no whole number"),
+    "waiting_bytes": _SIZE,
+    "waiting_oldest_ms": (_is_whole_number, "no whole number"),
+    "looked_at": (is_moment, "no time"),
+    "mode": _TEXT,
+    "format": _TEXT,
+    "when_empty": _TEXT,
+    "starts_from": _TEXT_OR_NONE,
+    "starts_over": _FLAG,
+    "watermark_before": _TEXT_OR_NONE,
+}
