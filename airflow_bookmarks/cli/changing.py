@@ -6,8 +6,8 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.cli.output import amount, counted, files_and_bytes, in_words
-from airflow_bookmarks.cli.shards import in_short, sharded_lines
+from airflow_bookmarks.cli.output import amount, as_json, counted, files_and_bytes, in_words
+from airflow_bookmarks.cli.shards import sharded_lines
 from airflow_bookmarks.cli.verb import (
     FORCE,
     HIDE_STATE,
@@ -20,6 +20,7 @@ from airflow_bookmarks.cli.verb import (
     hint,
     positive,
     print_facts,
+    say,
 )
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job_state import SET_STATE
@@ -116,10 +117,11 @@ def _change(desk: Desk, given: argparse.Namespace, job: str, change: Change) -> 
     elif not given.request and not given.dry_run:
         check_unprotected(job, head_of_whole(desk.store, job), change.kind)
     seen = desk.shown(preview_job(desk.store, job, change).as_dict(), given)
+    lines = in_lines(desk.store.namespace, seen, change)
     if given.dry_run:
-        print_facts(seen if given.output == "json" else in_short(seen), given)
+        say(as_json(seen) if given.output == "json" else "\n".join(lines))
         return
-    _say(*in_lines(desk.store.namespace, seen, change))
+    _say(*lines)
     if change.kind == "delete":
         _confirm_name(given)
     elif not given.request:

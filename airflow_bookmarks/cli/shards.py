@@ -67,13 +67,6 @@ def _told(each: Mapping[str, Any]) -> str:
     return f"{kept}, {_runs(undone)} undone, read again: {amount(each['read_again'])}"
 
 
-def in_short(seen: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a preview for a table: of a sharded job each shard as one line; any other as it is."""
-    if "by_shard" not in seen:
-        return dict(seen)
-    return {**seen, "by_shard": {shard: _told(each) for shard, each in seen["by_shard"].items()}}
-
-
 def _named(shards: list[str]) -> str:
     more = f" and {len(shards) - _SHOWN} more" if len(shards) > _SHOWN else ""
     return ", ".join(shards[:_SHOWN]) + more

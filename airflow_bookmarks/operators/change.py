@@ -540,7 +540,7 @@ def _made(store: BookmarkStore, job: str, series: _Series) -> dict[str, Any] | N
         "job": job,
         "change": found["kind"],
         "to_run": found["to_run"],
-        "undone_runs": None,
+        "undone_run_count": None,
         "files_to_clean": None,
         "epoch": {"before": found["epoch_before"], "after": found["epoch_after"]},
         "version": {"before": found["version_before"], "after": found["version_before"] + 1},

@@ -139,7 +139,7 @@ def test_rewind_says_what_it_undoes_and_keeps_who_and_why(
     printed = capsys.readouterr()
     assert "goes back to run 1: 2 runs are undone (2, 3)" in printed.err
     assert "watermark 2023-11-14T22:14:59" in printed.err
-    assert json.loads(printed.out)["undone_runs"] == 2
+    assert json.loads(printed.out)["undone_run_count"] == 2
     (event,) = shop.store.events("flights_clean.clean")
     assert (event["kind"], event["who"], event["why"]) == ("rewind", getpass.getuser(), "wrong rows")
 

@@ -70,7 +70,7 @@ def test_rewind_takes_a_time_or_a_watermark(shop: Shop, uri: str, capsys: pytest
 
 def test_single_context_is_reset(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
     done = answer(uri, capsys, "reset", JOB, "--ctx", "raw", *WHY)
-    assert done["undone_runs"] == 0
+    assert done["undone_run_count"] == 0
     assert shop.store.head(JOB).contexts == {}
     call(uri, "reset", JOB, "--ctx", "rwa", *WHY, code=1)
     assert "has no context 'rwa'" in capsys.readouterr().err
@@ -195,6 +195,20 @@ def test_dry_run_says_what_it_would_do_and_does_nothing(
     told = answer(uri, capsys, "rewind", JOB, "--to", "1", "--reason", "a test", "--dry-run")
     assert (told["undone_runs"], told["version"]) == ([2, 3], before.version)
     assert shop.store.head(JOB) == before
+
+
+def test_dry_run_prints_the_sentences_of_the_change_itself(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rewind = ["--store", uri, "rewind", JOB, "--to", "1", "--reason", "a test"]
+    assert main([*rewind, "--dry-run"]) == 0
+    preview = capsys.readouterr().out
+    assert "goes back to run 1: 2 runs are undone (2, 3). Written data stays." in preview
+
+    assert main([*rewind, "--yes", "--output", "json"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err.startswith(preview)
+    assert json.loads(printed.out)["undone_run_count"] == 2
 
 
 # ---- protection

@@ -101,7 +101,7 @@ def test_reset_of_a_sharded_job_asks_once_and_changes_each_shard(
 
     printed = capsys.readouterr()
     done = json.loads(printed.out)
-    assert (done["job"], done["shards"], done["undone_runs"]) == ("copy", BEGUN, BEGUN)
+    assert (done["job"], done["shards"], done["undone_run_count"]) == ("copy", BEGUN, BEGUN)
     assert "sharded job 'copy'" in printed.err
     assert f"before its first run, in {BEGUN} virtual shards: {BEGUN} runs are undone" in printed.err
     assert "    copy~0" in printed.err  # shards that differ
@@ -113,14 +113,19 @@ def test_reset_of_a_sharded_job_asks_once_and_changes_each_shard(
     assert json.loads(printed.out)["shards"] == 0
 
 
-def test_dry_run_of_a_sharded_job_says_each_shard_in_one_line(
+def test_dry_run_of_a_sharded_job_prints_the_sentences_of_the_change_itself(
     shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["--store", uri, "reset", "copy", "--reason", "why", "--dry-run"]) == 0
+    reset = ["--store", uri, "reset", "copy", "--reason", "why"]
+    assert main([*reset, "--dry-run"]) == 0
 
-    lines = capsys.readouterr().out.splitlines()
-    assert sum("copy~0" in line and "1 run is undone" in line for line in lines) == BEGUN
+    preview = capsys.readouterr().out
+    assert f"before its first run, in {BEGUN} virtual shards: {BEGUN} runs are undone" in preview
+    assert sum(line.count("copy~0") for line in preview.splitlines()[1:] if "1 run is undone" in line) == BEGUN
     assert shop.store.events("copy~00") == []
+
+    assert main([*reset, "--yes"]) == 0
+    assert capsys.readouterr().err.startswith(preview)
 
 
 def test_shard_that_is_held_ends_with_1_and_nothing_changed(

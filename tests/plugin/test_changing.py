@@ -93,7 +93,7 @@ def test_preview_is_that_of_the_hook_and_changes_nothing(
         ("reset", {}, {}),
         ("reset", {"clean": True}, {"clean": True, "files_to_clean": 3}),
         ("reset", {"contexts": ["raw"]}, {"contexts": ["raw"]}),
-        ("rewind", {"to_run": 2}, {"to_run": "2", "undone_runs": 1}),
+        ("rewind", {"to_run": 2}, {"to_run": "2", "undone_run_count": 1}),
         ("set-state", {"state": "cursor", "value": {"page": 3}}, {"state": "cursor"}),
         ("set", {"ctx": "raw", "value": "2023-11-14T22:13:20Z"}, {"ctx": "raw", "value": "2023-11-14T22:13:20Z"}),
     ],
@@ -150,7 +150,7 @@ def test_undo_takes_the_last_change_back(site: Site, world: World, job: str) -> 
 def test_deleted_bookmark_leaves_the_list_and_an_undo_brings_it_back(site: Site, world: World, job: str) -> None:
     told = post(site, "uma", f"{job}/changes", meant(world, job, "delete"))
 
-    assert (told["change"], told["to_run"], told["undone_runs"]) == ("delete", 0, 3)
+    assert (told["change"], told["to_run"], told["undone_run_count"]) == ("delete", 0, 3)
     assert job not in [row["job"] for row in site.as_user("uma").get(f"{API}/jobs").json()["jobs"]]
     (event, *_) = site.as_user("uma").get(f"{API}/jobs/{job}/events").json()["events"]
     assert (event["kind"], event["why"]) == ("delete", "asked for")

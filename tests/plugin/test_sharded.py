@@ -291,13 +291,13 @@ def test_reset_takes_all_shards_back_each_with_its_event_and_one_row_in_the_log(
 ) -> None:
     told = post(site, "flo", f"{JOB}/shards/changes", meant(site, JOB, RESET))
 
-    assert (told["change"], told["shards"], told["undone_runs"], told["audited"]) == ("reset", 4, 5, True)
+    assert (told["change"], told["shards"], told["undone_run_count"], told["audited"]) == ("reset", 4, 5, True)
     assert told["said"] == f"reset of sharded job '{JOB}' is made in 4 of its virtual shards: 5 runs undone"
     assert kinds(world) == [["reset"]] * 4
     assert {event["who"] for shard in SHARDS for event in world.store.events(shard)} == {"flo"}
     name, owner, dag_id, _, facts = audited()[-1]
     assert (name, owner, dag_id) == ("bookmark.reset", "flo", "flights")
-    assert facts.items() >= {"job": JOB, "reason": "asked for", "shards": 4, "undone_runs": 5}.items()
+    assert facts.items() >= {"job": JOB, "reason": "asked for", "shards": 4, "undone_run_count": 5}.items()
 
 
 def test_rewind_goes_to_a_time_and_leaves_alone_what_stands_there(site: Site, world: World, sharded: str) -> None:
@@ -306,7 +306,7 @@ def test_rewind_goes_to_a_time_and_leaves_alone_what_stands_there(site: Site, wo
 
     told = post(site, "uma", f"{JOB}/shards/changes", meant(site, JOB, wish))
 
-    assert (told["shards"], told["unchanged_shards"], told["undone_runs"]) == (1, 3, 1)
+    assert (told["shards"], told["unchanged_shards"], told["undone_run_count"]) == (1, 3, 1)
     assert kinds(world) == [["rewind"], [], [], []]
     assert world.store.head(SHARDS[0]).contexts["raw"].run.number == 1
 

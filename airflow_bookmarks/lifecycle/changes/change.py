@@ -101,7 +101,7 @@ class ChangeOutcome:
             "job": self.job,
             "change": self.kind,
             "to_run": self.kept,
-            "undone_runs": len(self.undone),
+            "undone_run_count": len(self.undone),
             "unreadable_runs": list(self.unreadable),
             "files_to_clean": self.to_clean,
             "epoch": {"before": self.before.epoch, "after": self.after.epoch},

@@ -101,11 +101,11 @@ class ShardedChanged:
             "change": self.kind,
             "shards": len(done),
             "unchanged_shards": len(self.unchanged),
-            "undone_runs": sum(each["undone_runs"] for each in done.values()),
+            "undone_run_count": sum(each["undone_run_count"] for each in done.values()),
             "unreadable_runs": [f"{shard}: {key}" for shard, each in done.items() for key in each["unreadable_runs"]],
             "files_to_clean": sum(each["files_to_clean"] for each in done.values()),
             "by_shard": {
-                shard: {name: each[name] for name in ("to_run", "undone_runs", "epoch", "version")}
+                shard: {name: each[name] for name in ("to_run", "undone_run_count", "epoch", "version")}
                 for shard, each in done.items()
             },
         }

@@ -478,7 +478,7 @@ class ShardPreview(Answer):
 
     version: int
     to_run: int
-    undone_runs: int
+    undone_run_count: int
     read_again: ReadAgain
 
 
@@ -557,7 +557,7 @@ class Changed(Answer):
     said: str
     audited: bool
     to_run: int | None = None
-    undone_runs: int | None = None
+    undone_run_count: int | None = None
     unreadable_runs: list[str] = []
     files_to_clean: int | None = None
     epoch: Moved | None = None

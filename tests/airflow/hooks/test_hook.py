@@ -169,7 +169,7 @@ def test_rewind_and_reset_say_what_they_did_and_who_did_it(world: World) -> None
     world.shop.run("copy")
     hook = BookmarkHook()
 
-    assert (hook.rewind("copy", to_run=1, reason="wrong rows")["undone_runs"]) == 1
+    assert (hook.rewind("copy", to_run=1, reason="wrong rows")["undone_run_count"]) == 1
     assert hook.reset("copy", reason="all over", who="ops@example")["epoch"] == {"before": 2, "after": 3}
 
     events = [(event["kind"], event["who"], event["why"]) for event in world.store.events("copy")]
@@ -213,7 +213,7 @@ def test_hook_changes_and_undoes_with_the_rules_of_the_command_line(world: World
     assert (seen["undone_runs"], seen["files_to_clean"], seen["read_again"]["files"]) == ([1], 1, 1)
     with pytest.raises(ChangedMeanwhileError):
         hook.reset("copy", reason="all over", expected_version=seen["version"] + 1)
-    assert hook.reset("copy", reason="all over", expected_version=seen["version"])["undone_runs"] == 1
+    assert hook.reset("copy", reason="all over", expected_version=seen["version"])["undone_run_count"] == 1
     assert hook.undo("copy", reason="a mistake")["epoch"] == {"before": 2, "after": 3}
     assert hook.set_position("copy", "raw", "now", reason="skip")["change"] == "set"
     world.shop.begin("copy", run_id="dead")
@@ -238,7 +238,7 @@ def test_folder_that_moved_is_told_by_the_hook(world: World) -> None:
     moved = world.shop.root / "moved"
     world.shop.raw.rename(moved)
     done = BookmarkHook().relocate("copy", "raw", from_root=str(world.shop.raw), to_root=str(moved), reason="a test")
-    assert (done["change"], done["undone_runs"]) == ("relocate", 0)
+    assert (done["change"], done["undone_run_count"]) == ("relocate", 0)
     assert BookmarkHook().rename_context("copy", "raw", "flights", reason="a test")["change"] == "rename-context"
 
 

@@ -70,7 +70,7 @@ def test_reset_lets_the_next_run_read_everything(world: World) -> None:
 
     done = BookmarkResetOperator(**WHY).execute(told())
 
-    assert (done["changed"], done["change"], done["undone_runs"]) == (True, "reset", 3)
+    assert (done["changed"], done["change"], done["undone_run_count"]) == (True, "reset", 3)
     assert world.shop.run("copy")[0] == ["line 1", "line 2", "line 3"]
 
 
@@ -80,7 +80,7 @@ def test_rewind_to_a_run_lets_the_next_run_read_what_came_after_it(world: World,
 
     done = BookmarkRewindOperator(**WHY, **point).execute(told())
 
-    assert (done["to_run"], done["undone_runs"]) == (1, 2)
+    assert (done["to_run"], done["undone_run_count"]) == (1, 2)
     assert world.shop.run("copy")[0] == ["line 2", "line 3"]
 
 
@@ -166,7 +166,7 @@ def test_some_contexts_go_back_alone(world: World) -> None:
 
     done = BookmarkResetOperator(**WHY, contexts=["raw"]).execute(told())
 
-    assert (done["undone_runs"], done["watermarks"]["raw"]["after"]) == (0, None)
+    assert (done["undone_run_count"], done["watermarks"]["raw"]["after"]) == (0, None)
 
 
 def test_who_and_why_are_kept(world: World) -> None:
@@ -315,7 +315,7 @@ def test_job_that_moves_between_look_and_change_is_looked_at_again(
 
     monkeypatch.setattr(PREVIEW, while_it_runs)
 
-    assert BookmarkResetOperator(**WHY).execute(told())["undone_runs"] == 4
+    assert BookmarkResetOperator(**WHY).execute(told())["undone_run_count"] == 4
     assert epochs(world) == ["reset"]
 
 

@@ -112,7 +112,7 @@ def test_rewind_takes_a_sharded_job_back_to_a_time(world: World) -> None:
 
     done = BookmarkRewindOperator(**WHY, to_time=at).execute(told())
 
-    assert (done["shards"], done["undone_runs"]) == (BEGUN, BEGUN)
+    assert (done["shards"], done["undone_run_count"]) == (BEGUN, BEGUN)
     assert BookmarkHook().rewind("copy", to_run=at, reason="again")["shards"] == 0
     with pytest.raises(AirflowFailException, match="run 1 is another one in each"):
         BookmarkRewindOperator(**WHY, to_run=1).execute(told())

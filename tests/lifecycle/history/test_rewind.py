@@ -34,7 +34,7 @@ def test_after_a_reset_everything_is_read_again_and_history_stays(shop: Shop) ->
     before = shop.target_lines()
     changed = reset(shop.store, "copy", reason="schema changed", who="ada")
     assert shop.target_lines() == before
-    assert changed.as_dict()["undone_runs"] == 3
+    assert changed.as_dict()["undone_run_count"] == 3
     assert [row["state"] for row in history(shop.store, "copy")] == ["UNDONE"] * 3
     lines, summary = shop.run()
     assert sorted(lines) == ["a", "b", "c"]

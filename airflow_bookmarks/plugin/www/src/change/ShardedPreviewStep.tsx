@@ -59,7 +59,7 @@ function Content({ preview, lacks, onLookAgain }: ShardedPreviewStepProps) {
               <Table.Row key={shard}>
                 <Table.Cell wordBreak="break-all">{shard}</Table.Cell>
                 <Table.Cell textAlign="end">{each.to_run === 0 ? "none" : each.to_run}</Table.Cell>
-                <Table.Cell textAlign="end">{each.undone_runs}</Table.Cell>
+                <Table.Cell textAlign="end">{each.undone_run_count}</Table.Cell>
                 <Table.Cell>{againInWords(each.read_again)}</Table.Cell>
               </Table.Row>
             ))}
