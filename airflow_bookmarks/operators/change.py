@@ -43,8 +43,9 @@ from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
 from airflow_bookmarks.lifecycle.changes.approval import Request, request, requests
-from airflow_bookmarks.lifecycle.changes.change import Change, apply, preview
+from airflow_bookmarks.lifecycle.changes.change import Change, apply
 from airflow_bookmarks.lifecycle.changes.naming import key_of
+from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.changes.sharded_change import (
     change_shards,
     check_not_requested,

@@ -20,8 +20,9 @@ from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.core.text.redaction import CUT, MAX_ERROR
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.lifecycle.changes.approval import protect
-from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset
+from airflow_bookmarks.lifecycle.changes.change import Change, reset
 from airflow_bookmarks.lifecycle.changes.naming import adopt, rename
+from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.inspect import never_read
 from airflow_bookmarks.lifecycle.inspect.graph import graph
 from airflow_bookmarks.lifecycle.inspect.runs import history

@@ -32,8 +32,9 @@ from airflow_bookmarks.core.rules.audit import check_reason, check_who
 from airflow_bookmarks.core.text.escaping import escaped
 from airflow_bookmarks.core.text.identity import Identity, Signature, signed
 from airflow_bookmarks.core.text.instant import from_text, to_text
-from airflow_bookmarks.lifecycle.changes.change import Change, apply, check_free, preview
+from airflow_bookmarks.lifecycle.changes.change import Change, apply, check_free
 from airflow_bookmarks.lifecycle.changes.naming import key_of, make_deletion
+from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.changes.sharing import (
     OWNER_KINDS,
     Ownership,

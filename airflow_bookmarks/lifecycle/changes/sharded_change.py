@@ -24,7 +24,8 @@ from airflow_bookmarks.core.errors import (
     StoreError,
 )
 from airflow_bookmarks.core.rules.audit import Terms, check_reason, check_who
-from airflow_bookmarks.lifecycle.changes.change import Change, ChangeOutcome, ChangePreview, apply, check_free, preview
+from airflow_bookmarks.lifecycle.changes.change import Change, ChangeOutcome, apply, check_free
+from airflow_bookmarks.lifecycle.changes.preview import ChangePreview, preview
 from airflow_bookmarks.lifecycle.history.sharded_point import changes_of_shards
 from airflow_bookmarks.lifecycle.history.shards import shards_of
 from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot

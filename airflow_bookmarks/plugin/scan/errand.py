@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.errors import BookmarkError, LookRefusedError, TooLargeHereError
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.lifecycle.changes.approval import approve, find_request, request
-from airflow_bookmarks.lifecycle.changes.change import Change, apply, preview
+from airflow_bookmarks.lifecycle.changes.change import Change, apply
 from airflow_bookmarks.lifecycle.changes.naming import delete
+from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.changes.sharded_change import change_shards, preview_shards
 from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
 from airflow_bookmarks.lifecycle.inspect.lag import lag

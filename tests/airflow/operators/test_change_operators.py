@@ -18,7 +18,8 @@ from airflow_bookmarks.core.errors import ChangedMeanwhileError, JobBusyError, O
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.approval import approve, protect, requests
-from airflow_bookmarks.lifecycle.changes.change import apply, preview, reset
+from airflow_bookmarks.lifecycle.changes.change import apply, reset
+from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.operators.change import (
     BookmarkRelocateOperator,
     BookmarkRenameContextOperator,

@@ -21,7 +21,8 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.rules.start import Start
 from airflow_bookmarks.core.run import RunState
-from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset, rewind, set_position, undo, unlock
+from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind, set_position, undo, unlock
+from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.inspect.status import changes
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from airflow_bookmarks.sinks.staging import Mode

@@ -18,8 +18,9 @@ from airflow_bookmarks.core.errors import (
     StateCorruptError,
     UpstreamRewoundError,
 )
-from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset, undo, unlock
+from airflow_bookmarks.lifecycle.changes.change import Change, reset, undo, unlock
 from airflow_bookmarks.lifecycle.changes.naming import adopt, delete, key_of, names_of, rename
+from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.inspect.status import bookmarks
 from airflow_bookmarks.store.table import Update
 from airflow_bookmarks.store.transitions.naming import EmptyJob, add_alias

@@ -22,8 +22,9 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.lifecycle.changes.approval import Request, approve, protect, reject, request, requests
-from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset, rewind, set_position, undo
+from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind, set_position, undo
 from airflow_bookmarks.lifecycle.changes.naming import delete
+from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.table import Attributes, Update

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset, rewind, set_position, undo
+from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind, set_position, undo
+from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore

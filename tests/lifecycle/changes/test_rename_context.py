@@ -10,7 +10,6 @@ import pytest
 from airflow_bookmarks.core.errors import ChangeRefusedError, JobBusyError, NameInvalidError, OptionError
 from airflow_bookmarks.lifecycle.changes.change import (
     Change,
-    preview,
     relocate,
     rename_context,
     reset,
@@ -19,6 +18,7 @@ from airflow_bookmarks.lifecycle.changes.change import (
     set_state,
     undo,
 )
+from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.inspect.lag import lag
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from airflow_bookmarks.core.selection.bound import Bound
-from airflow_bookmarks.lifecycle.changes.change import Change, preview, set_position
+from airflow_bookmarks.lifecycle.changes.change import Change, set_position
+from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.inspect.never_read import NeverReadInput
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource

@@ -8,15 +8,8 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import ChangeRefusedError
-from airflow_bookmarks.lifecycle.changes.change import (
-    Change,
-    preview,
-    rename_context,
-    reset,
-    rewind,
-    set_position,
-    undo,
-)
+from airflow_bookmarks.lifecycle.changes.change import Change, rename_context, reset, rewind, set_position, undo
+from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.sources.files.options import FileOptions
 from tests.lifecycle.shop import Shop

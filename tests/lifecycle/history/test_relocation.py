@@ -12,7 +12,8 @@ import pytest
 from airflow_bookmarks.core.errors import JobBusyError, OptionError, OverwrittenError, SourceSwitchedError
 from airflow_bookmarks.core.ledger.file_ledger import Ledger
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
-from airflow_bookmarks.lifecycle.changes.change import Change, preview, relocate, rewind, set_position, undo
+from airflow_bookmarks.lifecycle.changes.change import Change, relocate, rewind, set_position, undo
+from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun

@@ -10,7 +10,8 @@ from airflow_bookmarks.core.errors import ChangedMeanwhileError, JobBusyError, O
 from airflow_bookmarks.core.job_state import HIDDEN, MAX_STATE_BYTES, hidden
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.lifecycle.changes.approval import approve, protect, request
-from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset, rewind, set_position, set_state, undo
+from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind, set_position, set_state, undo
+from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.inspect.difference import diff, diff_stores
 from airflow_bookmarks.lifecycle.inspect.status import bookmark, changes
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine

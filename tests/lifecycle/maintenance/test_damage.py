@@ -16,8 +16,9 @@ import pytest
 from airflow_bookmarks.cli.command import run as run_command
 from airflow_bookmarks.core.errors import BookmarkError, StateCorruptError
 from airflow_bookmarks.core.run import Run
-from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset, rewind, set_position
+from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind, set_position
 from airflow_bookmarks.lifecycle.changes.naming import delete, rename
+from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.inspect.difference import diff
 from airflow_bookmarks.lifecycle.inspect.graph import graph
 from airflow_bookmarks.lifecycle.inspect.runs import files_of, history

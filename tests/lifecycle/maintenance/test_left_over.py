@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset, rewind, undo
+from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind, undo
+from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.maintenance.doctor.examination import examine
 from tests.lifecycle.shop import Shop
 

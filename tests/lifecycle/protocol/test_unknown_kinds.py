@@ -17,7 +17,8 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.rules.lag import LagState
 from airflow_bookmarks.core.run import RunState
-from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset
+from airflow_bookmarks.lifecycle.changes.change import Change, reset
+from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.inspect.lag import lag
 from airflow_bookmarks.lifecycle.inspect.lineage import lineage
 from airflow_bookmarks.lifecycle.inspect.pending import pending

@@ -15,7 +15,8 @@ from airflow_bookmarks.cli import main
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.option import Choice
 from airflow_bookmarks.core.rules.condition import WatermarkReached
-from airflow_bookmarks.lifecycle.changes.change import Change, preview, rewind, set_position, undo
+from airflow_bookmarks.lifecycle.changes.change import Change, rewind, set_position, undo
+from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.inspect.difference import diff
 from airflow_bookmarks.lifecycle.inspect.lag import lag
 from airflow_bookmarks.lifecycle.inspect.lineage import lineage

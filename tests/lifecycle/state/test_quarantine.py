@@ -16,7 +16,8 @@ from airflow_bookmarks.core.ledger import quarantine
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.position import Greatest
 from airflow_bookmarks.core.selection.bound import Bound
-from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset, rewind, set_position, undo
+from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind, set_position, undo
+from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_

@@ -13,7 +13,8 @@ import pytest
 from airflow_bookmarks.core.errors import ExpectationError, MisuseError, NameInvalidError, OptionError
 from airflow_bookmarks.core.job_state import MAX_STATE_BYTES
 from airflow_bookmarks.core.run import RunState
-from airflow_bookmarks.lifecycle.changes.change import Change, preview, reset, rewind, undo
+from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind, undo
+from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.inspect.runs import history
 from airflow_bookmarks.lifecycle.inspect.status import bookmark
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
