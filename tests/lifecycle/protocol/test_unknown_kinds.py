@@ -121,6 +121,15 @@ def test_output_that_is_no_folder_is_neither_staged_nor_moved_nor_swept(shop: Sh
     assert {each.code for each in examine(shop.store)} == {"kind-unknown"}
 
 
+def test_doctor_looks_at_a_job_that_has_staged_in_an_unknown_sink(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    head = shop.store.keys("copy").head
+    shop.store.table.transact([Update(head, set={"staging": ["jdbc:dw/copy"]})])
+    (found,) = (each for each in examine(shop.store) if each.code == "kind-unknown")
+    assert (found.severity.value, "'jdbc'" in found.what) == ("warning", True)
+
+
 def test_paused_run_leaves_what_is_no_folder_to_its_sink(shop: Shop) -> None:
     run = shop.side()
     run.plan("raw", FileSource(FILES, [str(shop.raw)]))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import OptionError, OutOfBoundsError, SourceError
+from airflow_bookmarks.core.errors import OptionError, OutOfBoundsError, SinkUnknownError, SourceError
 from airflow_bookmarks.core.plan import decode_paths
 from airflow_bookmarks.core.rules.territory import OutputBounds, Territory
 from airflow_bookmarks.core.run import RunKey, RunState
@@ -395,3 +395,6 @@ def _refused(survey: Survey, check: Callable[[], object]) -> Iterator[Finding]:
         is_root = error.item == HEAD_STAGING
         mend = "Take such folders off the list; no file is touched." if is_root else RESTORE_ALONE
         yield Finding(CODE, survey.job, Severity.ERROR, what, error.item, mend, is_root)
+    except SinkUnknownError as error:
+        mend = "Look again where the sink is known. No run of the job begins without it."
+        yield Finding("kind-unknown", survey.job, Severity.WARNING, str(error), HEAD_STAGING, mend)
