@@ -105,9 +105,11 @@ def window_runs(store: BookmarkStore, job: str, from_run: str, to_run: str) -> l
             f"job {job!r}: 'from' ({from_run}, run {low}) is newer than 'to' ({to_run}, run {high}). Nothing was "
             "read or changed. The window is (after FROM, up to and including TO]."
         )
+    runs = list(living_runs(store.runs(job, after=low, until=high), store.ancestry(job, head.epoch)))
     if low < high:
+        # After the look at the runs: a collection announces what it takes before the first of them goes.
         check_uncollected(store, job, low)
-    return list(living_runs(store.runs(job, after=low, until=high), store.ancestry(job, head.epoch)))
+    return runs
 
 
 def is_number(reference: str) -> bool:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
 import pytest
 
-from airflow_bookmarks.core.errors import SourceSwitchedError
+from airflow_bookmarks.core.errors import RunUnknownError, SourceSwitchedError
+from airflow_bookmarks.core.run import Run
+from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.lifecycle.changes.change import rename_context
+from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sources.files.planner import FileSource
@@ -47,3 +54,23 @@ def test_pause_window_does_not_read_files_as_another_format_or_kind(shop: Shop) 
         read_as(shop, side, "flights", "json")
     with pytest.raises(SourceSwitchedError):
         side.plan("flights", UpstreamSource(shop.store, "copy", "up"))
+
+
+def test_pause_window_whose_first_run_is_collected_meanwhile_is_refused(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a.txt", "b.txt"):
+        shop.put(name, name)
+        shop.run()
+    read_runs = shop.store.runs
+
+    def collected_first(job: str, **which: Any) -> Iterator[Run]:
+        if which.get("after") == 0:  # the look at the window
+            monkeypatch.setattr(shop.store, "runs", read_runs)
+            collect(shop.store, clock=lambda: utc_now() + timedelta(days=100))
+        return read_runs(job, **which)
+
+    monkeypatch.setattr(shop.store, "runs", collected_first)
+    with pytest.raises(RunUnknownError, match="was collected: runs up to 1 are older than the retention"):
+        shop.side("copy", "pause", "0", "2")
+    assert shop.store.runs is read_runs
