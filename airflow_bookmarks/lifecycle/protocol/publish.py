@@ -41,6 +41,7 @@ def publish_run(
 
     Raises:
         PublishError: an output can't be published; the publish stays due.
+        SinkUnknownError: the kind of one is not known here; nothing was published, and the publish stays due.
         FencedError: the job was taken from the publisher before its deletes.
     """
     machine.at(Failpoint.PUBLISHING)
@@ -59,9 +60,16 @@ def steps_of(machine: RunEnvironment) -> PublishSteps:
 def _publications(store: BookmarkStore, job: str, run: Run, sinks: SinkRegistry) -> Iterator[Publication]:
     """Yield what the publish of each output changes, checked. Nothing is staged for a sink that commits by itself."""
     for name, entry in run.outputs.items():
-        sink = None if entry.commits_by_itself else sinks.find_staged(entry.sink)
-        prepared = None if sink is None else sink.prepare(stored_output(store, job, run, name))
-        if prepared is not None:
+        if entry.commits_by_itself:
+            continue
+        sink = sinks.find_staged(entry.sink)
+        if sink is None:  # to mark the run without it would lose the rows that it has staged
+            raise SinkUnknownError(
+                f"job {job!r}: run {run.key} has staged output {name!r} in a sink of kind {entry.sink!r} "
+                f"({entry.target}), which is not known here. Nothing was published: its publish stays due. Run the job "
+                f"where the sink is known.{sinks.why_unknown(entry.sink)}"
+            )
+        if (prepared := sink.prepare(stored_output(store, job, run, name))) is not None:
             yield prepared
 
 

@@ -27,6 +27,7 @@ from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.finish import finish as finish_execution
+from airflow_bookmarks.lifecycle.protocol.publish import publish_run
 from airflow_bookmarks.lifecycle.run.empty import commit_empty
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
@@ -367,3 +368,14 @@ def test_collection_leaves_an_open_run_of_an_unknown_source_and_its_plan(shop: S
     collect(shop.store, clock=lambda: later)
     assert open_runs(shop) == [RunState.PLANNED]
     assert shop.store.blobs.get(body) == b"offsets" * 10_000
+
+
+def test_staged_output_of_an_unknown_sink_is_never_left_out_of_a_publish(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    run = shop.store.committed_run("copy", 1)
+    assert run is not None
+    staged = replace(run, outputs={"out": replace(run.outputs["out"], sink="parcels")})
+
+    with pytest.raises(SinkUnknownError, match=r"run 1\.1 has staged output 'out' in a sink of kind 'parcels'"):
+        publish_run(shop.store, shop.begin()._holding, staged, shop.machine)
