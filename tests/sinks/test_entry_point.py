@@ -34,7 +34,8 @@ from pathlib import Path
 from airflow_bookmarks.core.errors import SinkUnknownError
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import OutputEntry, RunKey
-from airflow_bookmarks.lifecycle.changes.change import Change, preview
+from airflow_bookmarks.lifecycle.changes.change import Change
+from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.inspect.runs import history
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from airflow_bookmarks.lifecycle.run.empty import commit_empty
