@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 import tempfile
@@ -19,8 +20,33 @@ def test_zip_holds_what_the_driver_needs_and_nothing_of_airflow(tmp_path: Path) 
         folders = {name.split("/")[1] for name in archive.namelist()}
 
     assert folders == {
-        "__init__.py", "version.py", "py.typed", "core", "store", "files", "sources", "sinks", "lifecycle", "spark"
+        "__init__.py", "entry_point.py", "version.py", "py.typed",
+        "core", "store", "files", "sources", "sinks", "lifecycle", "spark",
     }  # fmt: skip
+
+
+def test_zip_holds_every_module_of_the_package_that_one_of_its_own_imports(tmp_path: Path) -> None:
+    with zipfile.ZipFile(runtime_zip(tmp_path)) as archive:
+        sources = {name: archive.read(name).decode() for name in archive.namelist() if name.endswith(".py")}
+
+    del sources["airflow_bookmarks/__init__.py"]  # it names Airflow's parts too, and loads each when it is asked for
+    names = [name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in sources]
+    shipped = {"airflow_bookmarks", *names}
+    imported = {
+        module: name
+        for name, source in sources.items()
+        for node in ast.walk(ast.parse(source))
+        for module in imported_by(node)
+        if module.partition(".")[0] == "airflow_bookmarks"
+    }
+    assert {module: name for module, name in imported.items() if module not in shipped} == {}
+
+
+def imported_by(node: ast.AST) -> list[str]:
+    """Return the modules that a statement imports from, also one within a function."""
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or ""]
+    return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
 
 
 def test_same_content_gives_the_same_bytes_and_name(tmp_path: Path) -> None:
