@@ -30,8 +30,8 @@ def load_kind(group: str, name: str, named: Callable[[object], dict[str, K]]) ->
     try:
         (point,) = points.values()
         kind = named(point.load()()).get(name)
-    except Exception as error:  # noqa: BLE001 (whatever a user's module raises: only its own kind is refused for it)
-        why = f"{called} can't be loaded: {type(error).__name__}: {error}."
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (a user's module: only its own kind is refused for it)
+        why = f"{called} can't be loaded: {type(error).__name__}: {error}. Mend it, and restart this process."
         log.warning("%s What is stored of this kind is not known in this process.", why)
         return None, why
     return (None, f"{called} is no class of a kind with that name.") if kind is None else (kind, None)

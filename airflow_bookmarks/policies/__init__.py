@@ -99,20 +99,20 @@ def _object_statements(role: str, partition: str, namespace: str, state_uri: str
     if not is_in_s3(checked):
         raise OptionError(f"state_uri={state_uri!r} is no folder in S3, so no IAM policy is needed. Nothing was made.")
     bucket, _, prefix = checked.partition("://")[2].partition("/")
-    folder = f"{prefix}/{namespace}/blobs/".lstrip("/")
+    folders = [f"{prefix}/{namespace}/{kind}/".lstrip("/") for kind in ("blobs", "artifacts")]
     arn = f"arn:{partition}:s3:::{bucket}"
     return [
         {
             "Sid": "LargeState",
             "Effect": "Allow",
             "Action": _OBJECT_ACTIONS.get(role, _OF_WRITERS),
-            "Resource": f"{arn}/{folder}*",
+            "Resource": [f"{arn}/{folder}*" for folder in folders],
         },
         {
             "Sid": "ListLargeState",
             "Effect": "Allow",
             "Action": "s3:ListBucket",
             "Resource": arn,
-            "Condition": {"StringLike": {"s3:prefix": f"{folder}*"}},
+            "Condition": {"StringLike": {"s3:prefix": [f"{folder}*" for folder in folders]}},
         },
     ]

@@ -60,8 +60,9 @@ class ArtifactStore:
                     )
 
     def _is_own(self, job: str, uri: str) -> bool:
+        # Whatever lies before it: a folder has many spellings, and a run may be taken over after state_uri has moved.
         folder, _, name = uri.rpartition("/")
-        return folder == f"{self._blobs.artifacts_folder}/{job}" and _ULID.fullmatch(name) is not None
+        return folder.endswith(f"{self._blobs.artifacts_tail}/{job}") and _ULID.fullmatch(name) is not None
 
     def jobs(self) -> Sequence[str]:
         """Return the keys of the jobs that have artifacts under the present `state_uri`.
@@ -81,27 +82,34 @@ class ArtifactStore:
         found = self._listed(None if folder is None else f"{folder}/{job}")
         return [name for name in found if _ULID.fullmatch(name)]
 
+    def missing(self, job: str, uris: Iterable[str]) -> list[str]:
+        """Return those of some artifacts of a job that lie under the present `state_uri` by their URI, and do not.
+
+        Raises:
+            StoreAccessError: they can't be listed from here.
+        """
+        folder = f"{self._blobs.artifacts_folder}/{job}"
+        there = {f"{folder}/{name}" for name in self.of_job(job)}
+        return sorted(uri for uri in uris if uri.rpartition("/")[0] == folder and uri not in there)
+
     def _listed(self, folder: str | None) -> Sequence[str]:
         if folder is None:
             return []
         try:
             return self._blobs.files.folders(folder)
         except (OSError, SourceError) as error:
-            raise StoreAccessError(
-                f"the artifacts in {folder} can't be listed: {error} No state was changed."
-            ) from error
+            raise StoreAccessError(f"the artifacts in {folder} can't be listed: {error}. None was removed.") from error
 
-    def remove(self, job: str, names: Iterable[str]) -> None:
-        """Remove artifacts of a job that nothing names any more, given by name.
+    def remove(self, job: str, name: str) -> None:
+        """Remove an artifact of a job that nothing names any more.
 
         Raises:
-            StoreAccessError: one can't be removed from here; those before it are gone.
+            StoreAccessError: it can't be removed from here.
         """
-        for name in names:
-            uri = self.new(job, name)
-            try:
-                self._blobs.files.remove(uri)
-            except (OSError, SourceError) as error:
-                raise StoreAccessError(
-                    f"the artifact {uri}, which nothing names any more, can't be removed: {error} No state was changed."
-                ) from error
+        uri = self.new(job, name)
+        try:
+            self._blobs.files.remove(uri)
+        except (OSError, SourceError) as error:
+            raise StoreAccessError(
+                f"the artifact {uri}, which nothing names any more, can't be removed: {error}. It stays."
+            ) from error

@@ -253,7 +253,12 @@ class BlobStore:
     @property
     def artifacts_folder(self) -> str | None:
         """The folder with a folder for each job, for what belongs to its positions; None without a `state_uri`."""
-        return None if self.state_uri is None else f"{self.state_uri}{self._folders.artifacts_tail}"
+        return None if self.state_uri is None else f"{self.state_uri}{self.artifacts_tail}"
+
+    @property
+    def artifacts_tail(self) -> str:
+        """The path of that folder below a `state_uri`."""
+        return self._folders.artifacts_tail
 
     @property
     def files(self) -> ObjectStore:

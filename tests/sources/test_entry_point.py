@@ -17,6 +17,9 @@ class Keys(Counts):
 
 class Files(Counts):
     name = "files"
+
+def leave():
+    raise SystemExit("not configured")
 """
 
 
@@ -26,7 +29,7 @@ def site(tmp_path: Path) -> Path:
     (tmp_path / "their_kinds.py").write_text(MODULE)
     install(tmp_path, GROUP, "theirs", keys="their_kinds:Keys", files="their_kinds:Files", other="their_kinds:Keys")
     install(tmp_path, GROUP, "broken", broken="no_such_module:Kind", twice="their_kinds:Keys")
-    install(tmp_path, GROUP, "again", twice="their_kinds:Files")
+    install(tmp_path, GROUP, "again", twice="their_kinds:Files", leaving="their_kinds:leave")
     return tmp_path
 
 
@@ -55,7 +58,15 @@ def test_name_that_no_package_has_stays_unknown(site: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("broken", "(no_such_module:Kind) can't be loaded: ModuleNotFoundError: No module named 'no_such_module'."),
+        (
+            "broken",
+            "(no_such_module:Kind) can't be loaded: ModuleNotFoundError: No module named 'no_such_module'. Mend it, "
+            "and restart this process.",
+        ),
+        (
+            "leaving",
+            "(their_kinds:leave) can't be loaded: SystemExit: not configured. Mend it, and restart this process.",
+        ),
         ("other", "(their_kinds:Keys) is no class of a kind with that name."),
         ("twice", "(their_kinds:Files, their_kinds:Keys) is that of several packages: remove all but one."),
     ],

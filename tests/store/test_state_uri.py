@@ -580,13 +580,14 @@ def test_policy_bounds_objects_to_the_namespace_and_only_an_admin_deletes(role: 
 
     assert made["Statement"][: len(plain["Statement"])] == plain["Statement"]
     objects, listing = made["Statement"][len(plain["Statement"]) :]
-    assert (objects["Action"], objects["Resource"]) == (actions, "arn:aws:s3:::state/bookmarks/prod/blobs/*")
-    assert listing["Condition"] == {"StringLike": {"s3:prefix": "bookmarks/prod/blobs/*"}}
+    folders = ["bookmarks/prod/blobs/*", "bookmarks/prod/artifacts/*"]
+    assert (objects["Action"], objects["Resource"]) == (actions, [f"arn:aws:s3:::state/{each}" for each in folders])
+    assert listing["Condition"] == {"StringLike": {"s3:prefix": folders}}
 
 
 def test_policy_of_a_whole_bucket_has_no_slash_in_front() -> None:
     *_, objects, _ = policy("job", ARN, "prod", "s3://state")["Statement"]
 
-    assert objects["Resource"] == "arn:aws:s3:::state/prod/blobs/*"
+    assert objects["Resource"] == ["arn:aws:s3:::state/prod/blobs/*", "arn:aws:s3:::state/prod/artifacts/*"]
     with pytest.raises(OptionError, match="no folder in S3"):
         policy("job", ARN, "prod", "/var/lib/state")

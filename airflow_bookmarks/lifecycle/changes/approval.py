@@ -72,8 +72,8 @@ OPEN, APPROVED, DONE, REJECTED, EXPIRED, VOID = "open", "approved", "done", "rej
 
 _RACES = 10
 _ASK_ANEW = (
-    "Ask for the change anew; this request can be neither approved nor rejected. Who administers the state table can "
-    "delete the item, and nothing else depends on it."
+    "Ask for the change anew; this request can be neither approved nor rejected. Whoever administers the state table "
+    "can delete the item, and nothing else depends on it."
 )
 _SHOWN_RUNS = 100  # of a preview; a job may have a hundred thousand, and an item has 400 KB
 

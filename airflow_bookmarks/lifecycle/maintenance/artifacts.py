@@ -1,25 +1,34 @@
 """Collect artifacts of positions that nothing refers to any more, including those of crashed drivers.
 
-    look for folders -> read every item of the job -> remove the folders that no item names
+    look for folders -> look who holds a job -> read every item of the job -> remove the folders that no item names
 
 An artifact is made by a plan and named by the commit, within the time of one run: those younger than `BLOB_GRACE` are
-left alone. A reference that is copied from one item to another is seen in one of both, as that of a blob is.
+left alone, by the clock of the driver. A run that is left open may be taken over at any later time, and its plan alone
+knows what it has made: while there is one, nothing of its job goes. A reference that is copied from one item to another
+is seen in one of both, as that of a blob is.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
+from airflow_bookmarks.core.errors import StoreAccessError
+from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.maintenance.blobs import BLOB_GRACE, held_since, ulid_time
 from airflow_bookmarks.store.codec import item
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
     from airflow_bookmarks.store.table import Key, Value
+
+log = logging.getLogger(__name__)
+
+_OPEN = tuple(state.value for state in RunState if state.is_open)
 
 
 def collect_artifacts(
@@ -27,25 +36,29 @@ def collect_artifacts(
 ) -> tuple[str, ...]:
     """Remove the artifacts of the namespace that nothing refers to; return their URIs.
 
-    Those of a job that was deleted go too. Artifacts under a former `state_uri` stay.
+    Artifacts under a former `state_uri` stay, and so do those of the last position of a job that was deleted: an undo
+    brings it back.
 
     Args:
         now: the present time, aware.
         dry_run: remove nothing, and return what would be removed.
         without: items that are taken as gone, whatever they refer to.
 
-    Raises:
-        StoreAccessError: `state_uri` can't be reached from here.
+    What can't be listed or removed from here is logged, and the next collection tries again.
     """
-    young = min([now, *held_since(store)]) - BLOB_GRACE
     gone: list[str] = []
-    for job in store.artifacts.jobs():
-        old = [name for name in store.artifacts.of_job(job) if _is_made_before(name, young)]
-        named = _named_artifacts(store, job, without) if old else set()
-        loose = [name for name in old if name not in named]
-        if not dry_run:
-            store.artifacts.remove(job, loose)
-        gone += [store.artifacts.new(job, name) for name in loose]
+    try:
+        # The order matters: whoever makes a folder after this look holds a lease at the next one, or has committed.
+        found = {job: store.artifacts.of_job(job) for job in store.artifacts.jobs()}
+        young = min([now, *held_since(store)]) - BLOB_GRACE
+        for job, names in found.items():
+            old = [name for name in names if _is_made_before(name, young)]
+            for name in _loose(store, job, old, without) if old else ():
+                if not dry_run:
+                    store.artifacts.remove(job, name)
+                gone.append(store.artifacts.new(job, name))
+    except StoreAccessError as error:
+        log.warning("%s The next collection tries again.", error)
     return tuple(gone)
 
 
@@ -54,22 +67,25 @@ def _is_made_before(name: str, moment: datetime) -> bool:
     return made_at is not None and made_at < moment
 
 
-def _named_artifacts(store: StateReader, job: str, without: frozenset[Key]) -> set[str]:
-    """Return the names of all artifacts that an item of a job refers to; the name is unique to each.
+def _loose(store: StateReader, job: str, names: Sequence[str], without: frozenset[Key]) -> list[str]:
+    """Return those artifacts of a job, by name, that none of its items refers to; a name is unique to each.
 
     Of the lines only the present one counts, which an undo goes back to: others stay for ever, and nobody goes there.
     The head is read before them, so a line that begins meanwhile is a later one, and counts.
     """
     keys = store.keys(job)
-    found: set[str] = set()
+    named: set[str] = set()
     present = ""
     for key, attributes in store.partition(keys.partition):
         if key == keys.head:
             present = keys.line(item.head_of(attributes).epoch).sk
         is_past = key.sk.startswith(item.LINE_PREFIX) and key.sk < present
-        if key not in without and not is_past:
-            found |= {uri.rpartition("/")[2] for uri in artifact_uris(attributes)}
-    return found
+        if key in without or is_past:
+            continue
+        if key.sk.startswith(item.RUN_PREFIX) and attributes.get("state") in _OPEN:
+            return []
+        named |= {uri.rpartition("/")[2] for uri in artifact_uris(attributes)}
+    return [name for name in names if name not in named]
 
 
 def artifact_uris(value: Value) -> Iterator[str]:

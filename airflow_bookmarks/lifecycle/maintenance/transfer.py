@@ -260,6 +260,7 @@ def import_(
         _check_free(store, job, part, seen[job], overwrite)
         origin.check_due(job, part.head)
         origin.check_artifacts(job, part.items)
+        _check_artifacts_there(store, job, part)
         check_may_delete(store, job)
     for body in blobs.values():
         store.blobs.put(body)
@@ -280,6 +281,16 @@ def import_(
     replaced = tuple(job for job, head in seen.items() if head is not None)
     kept = tuple(job for job in document_jobs if job not in jobs)
     return Imported({job: part.head.run_number for job, part in jobs.items()}, len(blobs), replaced, kept, dropped)
+
+
+def _check_artifacts_there(store: BookmarkStore, job: str, part: _TransferPart) -> None:
+    head = next(attributes for sk, attributes in part.items.items() if sk == store.keys(job).head.sk)
+    missing = store.artifacts.missing(job, artifact_uris(head)) if any(artifact_uris(head)) else []
+    if missing:
+        raise ChangeRefusedError(
+            f"job {job!r}: {len(missing)} folder(s) that belong to its position are gone since it was exported, the "
+            f"first: {missing[0]!r}. Nothing was imported. Restore them from a backup first, or begin anew."
+        )
 
 
 @dataclass(frozen=True, slots=True)

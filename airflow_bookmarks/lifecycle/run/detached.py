@@ -127,6 +127,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         self._start, self._walk = start, walk
         self._goes_on = False
         self._batch = 1
+        self._reread: dict[str, list[Any]] = {}  # the plans of earlier runs over other jobs, which a window reads again
         self._overwriting: set[str] = set()  # the outputs that may replace what runs have published
         self._is_over = False
         self._record_id: str | None = None
@@ -279,13 +280,11 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
             )
         plan: P = kind.union(plans)
         log.info("bookmark %s, context %s: pause reads again what runs %s read", self._job, ctx, runs)
-        found = source.recheck(plan)
-        if found.moved is not None:
-            raise SourceChangedError(
-                f"job {self._job!r}, context {ctx!r}: {found.moved} since runs {runs} read it. Nothing was read or "
-                "changed. What they read then is no longer there: choose a window of runs that read its present output."
-            )
-        gone = found.missing
+        if kind.reads_jobs:
+            # One by one: the union of them knows only which runs the last one has read.
+            self._reread[ctx] = plans
+            self._check_unmoved(ctx, source, "Nothing was read or changed")
+        gone = source.recheck(plan).missing
         if gone and on_missing == "error":
             raise SourceChangedError(
                 f"job {self._job!r}, context {ctx!r}: {gone_in_words(plan, gone)} that runs {runs} read have another "
@@ -294,6 +293,20 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
                 "such files out with on_missing='skip'."
             )
         return recheck_plan(self._job, ctx, source, plan, on_missing) if gone else plan
+
+    def _check_unmoved(self, ctx: str, source: Source[P], done: str) -> None:
+        """Make sure that what earlier runs read of another job is its output still.
+
+        Raises:
+            SourceChangedError: one of its runs was replayed since.
+        """
+        moved = next(filter(None, (source.recheck(plan).moved for plan in self._reread.get(ctx, ()))), None)
+        if moved is not None:
+            runs = [run.key.number for run in self._window or ()]
+            raise SourceChangedError(
+                f"job {self._job!r}, context {ctx!r}: {moved} since runs {runs} read it. {done}. What they read then "
+                "is no longer there: choose a window of runs that read its present output."
+            )
 
     @guarded
     def quarantine(self, ctx: str, corrupt: Mapping[str, str]) -> FilePlan:
@@ -363,6 +376,8 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         self._inputs.check_read("published")
         self._outputs.check_written("published")
         self._outputs.check_staged("published")
+        for ctx in self._reread:
+            self._check_unmoved(ctx, self._inputs[ctx].source, "Nothing was published")
         plans = {
             ctx: recheck_plan(self._job, ctx, context.source, context.plan, context.on_missing)
             for ctx, context in self._inputs.items()

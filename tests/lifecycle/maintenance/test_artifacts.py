@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,16 +14,19 @@ import pytest
 from airflow_bookmarks.core.errors import ChangeRefusedError, MisuseError, OptionError, StateCorruptError
 from airflow_bookmarks.core.option import Choice
 from airflow_bookmarks.core.position import Position
+from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position, undo
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sources.registry import registered
 from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from tests.lifecycle.maintenance.test_retention import of
 from tests.lifecycle.shop import Shop
 from tests.lifecycle.sqlite_keys import KeyKind, KeyPlan, KeySource, make_table, put
 
@@ -171,6 +174,63 @@ def test_what_a_crashed_driver_made_goes_when_no_run_can_name_it_any_more(shop: 
     assert (left.exists(), kept.exists()) == (False, True)
 
 
+def test_what_an_open_run_has_made_stays_for_whom_takes_it_over(shop: Shop, database: str) -> None:
+    put(database, 1)
+    run = shop.begin(JOB)
+    folder = Path(run.plan(CTX, source(database)).folder)
+    run.abort("the driver died")
+
+    collect(shop.store, clock=in_days(100))
+
+    assert [run.state for run in shop.store.runs(JOB)] == [RunState.FAILED]
+    assert folder.exists()
+
+
+def test_driver_with_a_late_clock_that_begins_during_the_collection_keeps_its_folder(
+    shop: Shop, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read(shop, database, 1)
+    put(database, 2)
+    slow = BookmarkStore(shop.store.table, "test", clock=in_days(-30), state_uri=shop.store.blobs.state_uri)
+    begun: list[tuple[ActiveRun, str]] = []
+
+    def begin() -> None:
+        machine = RunEnvironment(clock=in_days(-30))
+        run = ActiveRun.begin(slow, JOB, shop.caller(), machine)
+        begun.append((run, run.plan(CTX, source(database)).folder))
+
+    jobs = shop.store.artifacts.jobs
+
+    def listed() -> Sequence[str]:
+        found = jobs()
+        begin()
+        return found
+
+    monkeypatch.setattr(shop.store.artifacts, "jobs", listed)
+    collect(shop.store)
+    ((run, folder),) = begun
+    run.commit()
+
+    assert shop.store.head(JOB).contexts[CTX].artifacts == (folder,)
+    assert Path(folder).exists()
+
+
+def test_collection_goes_on_where_it_may_not_list_artifacts(
+    shop: Shop, database: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in (1, 2, 3):
+        read(shop, database, number)
+
+    def refused(folder: str) -> Sequence[str]:
+        raise PermissionError("AccessDenied")
+
+    monkeypatch.setattr(shop.store.blobs.files, "folders", refused)
+    gone = collect(shop.store, clock=in_days(100))
+
+    assert (gone.artifacts, len(of(gone, JOB).runs)) == ((), 2)
+    assert "can't be listed: AccessDenied. None was removed. The next collection tries again." in caplog.text
+
+
 def test_artifact_goes_once_no_undo_leads_back_to_it_and_folders_of_others_stay(shop: Shop, database: str) -> None:
     folder = read(shop, database, 1)
     foreign = folder.parent / "notes"
@@ -243,6 +303,19 @@ def test_export_names_them_and_only_a_move_brings_them(shop: Shop, database: str
     later = read(moved, database, 2)
     collect(there, clock=in_days(100))
     assert (folder.exists(), later.exists()) == (True, True)
+
+
+def test_document_whose_folders_are_gone_is_not_imported_again(shop: Shop, database: str) -> None:
+    folder = read(shop, database, 1)
+    document = export(shop.store)
+    for number in (2, 3):
+        read(shop, database, number)
+    collect(shop.store, clock=in_days(100))
+    assert not folder.exists()
+
+    with pytest.raises(ChangeRefusedError, match=r"1 folder\(s\) that belong to its position are gone"):
+        import_(shop.store, document, who="anna", reason="back", overwrite=True)
+    assert shop.store.head(JOB).run_number == 3
 
 
 def test_export_without_artifacts_says_so(shop: Shop) -> None:

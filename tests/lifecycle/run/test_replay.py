@@ -575,6 +575,26 @@ def test_pause_window_over_an_upstream_that_was_replayed_says_so_before_it_reads
     side.abort("told")
 
 
+def test_pause_window_sees_the_replay_of_each_upstream_run_that_it_reads(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.put("a.txt", "a1", "a2")
+    for name in ("b.txt", "c.txt"):
+        shop.run()
+        consume(shop)
+        shop.put(name, name)
+    before, meanwhile = shop.side("report", "pause", "0", "2"), shop.side("report", "pause", "0", "2")
+    shop.copy(meanwhile, upstream="copy")
+    _leave_replay_due(shop, 1, monkeypatch)  # its former files are there still
+
+    with pytest.raises(SourceChangedError, match=r"replayed since runs \[1, 2\] read it. Nothing was read"):
+        shop.copy(before, upstream="copy")
+    with pytest.raises(SourceChangedError, match=r"replayed since runs \[1, 2\] read it. Nothing was published"):
+        meanwhile.commit()
+    for side in (before, meanwhile):
+        side.abort("told")
+
+
 def test_consumer_stops_before_a_run_whose_replay_is_due(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     two_runs(shop)
     _leave_replay_due(shop, 1, monkeypatch)
