@@ -88,7 +88,7 @@ class SourceConformance(ABC):
 
     def change(self, number: int) -> None:
         """Change or remove an item that has arrived. Override it if the source notices (`Source.recheck`)."""
-        pytest.skip("the source does not notice that planned input changes")
+        pytest.skip("change() is not overridden: nothing shows that the source notices changes of planned input")
 
     def value_after(self, number: int) -> str | None:
         """Return the value to which `set` puts the context right after an item; None if the kind can't be set."""
