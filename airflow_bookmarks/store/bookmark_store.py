@@ -116,14 +116,6 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
 
     # ---- the table itself
 
-    def repair(self, job: str, operations: Sequence[Operation], event: Attributes) -> None:
-        """Write what repairs items of a job, and the event that says so, in one transaction.
-
-        Raises:
-            ConditionFailedError: an item is not as it was found; nothing was changed.
-        """
-        self.table.transact([*operations, Put(self.keys(job).event(self.new_id()), event, [Missing()])])
-
     def init(self, settings: TableSettings = DEFAULT) -> bool:
         """Create the table and its schema item if they are absent; return whether anything was created.
 

@@ -50,9 +50,8 @@ from airflow_bookmarks.lifecycle.maintenance.blobs import position_hashes
 from airflow_bookmarks.lifecycle.maintenance.landing import Origin
 from airflow_bookmarks.lifecycle.protocol.owner import owner_of_kin
 from airflow_bookmarks.sources.registry import has_ledger
-from airflow_bookmarks.store.backends.limits import check_item
 from airflow_bookmarks.store.codec import item
-from airflow_bookmarks.store.table import Key
+from airflow_bookmarks.store.stored_item import item_bytes
 from airflow_bookmarks.store.transitions import importing as transition
 from airflow_bookmarks.store.transitions.collection import POSITION_PREFIX
 from airflow_bookmarks.store.transitions.naming import check_may_delete, job_keys
@@ -341,7 +340,7 @@ def _checked_part(job: str, part: Mapping[str, Any]) -> _TransferPart:
         raise DocumentError(f"job {job!r} has an item that is no map. Nothing was imported. Export again.")
     attributes: dict[str, Attributes] = {sk: value for sk, value in items.items() if isinstance(value, dict)}
     for sk, value in attributes.items():
-        check_item(Key(f"{job}", sk), value)  # what a table would refuse half-way
+        item_bytes(job, sk, value)  # what a table would refuse half-way
     aliases = tuple(check_name("job", name) for name in part["aliases"])
     return _TransferPart(part["sha256"], item.head_of(attributes["HEAD"]), index, aliases, attributes)
 

@@ -18,8 +18,8 @@ from airflow_bookmarks.lifecycle.maintenance.doctor.finding import (
     Finding,
     Severity,
 )
-from airflow_bookmarks.store.backends.limits import check_item
 from airflow_bookmarks.store.codec import item
+from airflow_bookmarks.store.stored_item import item_bytes
 from airflow_bookmarks.store.transitions.collection import job_partitions
 from airflow_bookmarks.store.transitions.importing import is_claimed
 from airflow_bookmarks.store.transitions.naming import alias_of
@@ -50,7 +50,8 @@ def examine_head(survey: Survey) -> Iterator[Finding]:
     yield from _lease(survey, head)
     yield from _numbers(survey, head)
     yield from _publishing(survey, head)
-    size = check_item(survey.store.keys(survey.job).head, survey.items[survey.store.keys(survey.job).head])
+    key = survey.store.keys(survey.job).head
+    size = item_bytes(key.pk, key.sk, survey.items[key])
     if size > HEAD_BYTES:
         what = f"the head has {size} bytes and should stay below {HEAD_BYTES}: each run reads and writes it"
         mend = "Use shorter names, or split the job: each context and staging root takes room there."

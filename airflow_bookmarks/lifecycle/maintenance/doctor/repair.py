@@ -8,11 +8,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.errors import ConditionFailedError
 from airflow_bookmarks.core.rules.audit import check_who
-from airflow_bookmarks.core.rules.owner import DAG_ID, FORMER_NAMES, FORMER_OWNERS
+from airflow_bookmarks.core.rules.owner import FORMER_NAMES, FORMER_OWNERS
 from airflow_bookmarks.core.rules.territory import StagingBounds, Territory
-from airflow_bookmarks.core.run import RunKey, RunState
+from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.text.identity import signed
 from airflow_bookmarks.core.text.instant import to_text, utc_now
 from airflow_bookmarks.lifecycle.maintenance.doctor.examination import examine_job
@@ -20,9 +19,7 @@ from airflow_bookmarks.lifecycle.maintenance.doctor.head import collected_before
 from airflow_bookmarks.lifecycle.maintenance.doctor.survey import Survey
 from airflow_bookmarks.lifecycle.maintenance.doctor.target import orphaned_staging, own_staging
 from airflow_bookmarks.sinks.files.changes import HEAD_STAGING, FileChanges
-from airflow_bookmarks.store.codec import item
-from airflow_bookmarks.store.table import Check, Condition, Equals, Lacks, Missing, Operation, Put, Update
-from airflow_bookmarks.store.transitions.collection import COLLECTED_UNTIL
+from airflow_bookmarks.store.transitions import repair as transition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +28,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.lifecycle.maintenance.doctor.finding import Finding
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.table import Attributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,58 +63,46 @@ def _repair(store: BookmarkStore, finding: Finding, who: str, now: datetime) -> 
     still = {(f.code, f.where) for f in found if f.is_repairable}
     if (finding.code, finding.where) not in still or survey.head is None:
         return Repaired(finding, False, "It is not so any more; nothing was changed.")
-    try:
-        what = _REPAIRS[finding.code](survey, survey.head, finding, who)
-    except ConditionFailedError:
+    what = _REPAIRS[finding.code](survey, survey.head, finding, who)
+    if what is None:
         return Repaired(finding, False, "The job moved meanwhile; nothing was changed. Look again.")
     return Repaired(finding, True, what)
 
 
-def _free(survey: Survey, head: Head, finding: Finding, who: str) -> str:
-    """Remove a dangling lease, as an unlock does: under the next fence, its driver can't write any more."""
+# ---- each of them returns what was done; None if the job moved meanwhile
+
+
+def _free(survey: Survey, head: Head, finding: Finding, who: str) -> str | None:
     if head.lease is None:
         return "Nobody holds the lease."
-    keys = survey.store.keys(survey.job)
-    conditions: list[Condition] = [Equals("fence", head.fence), Equals("lease_nonce", head.lease.nonce)]
-    conditions.append(Equals("lease_until", to_text(head.lease.expires_at)))
-    freed = Update(keys.head, set={"fence": head.fence + 1}, remove=item.LEASE_ATTRIBUTES, conditions=conditions)
-    _write(survey, head, finding, who, [freed])
+    if not transition.free(survey.store, survey.job, head, head.lease, _event(survey, finding, who)):
+        return None
     return f"The lease of {head.lease.run_id!r} was taken away; the fence is {head.fence + 1} now."
 
 
-def _publish_later(survey: Survey, head: Head, finding: Finding, who: str) -> str:
+def _publish_later(survey: Survey, head: Head, finding: Finding, who: str) -> str | None:
     """Mark a committed run as due again. The next run publishes it, as after a crash."""
     key = RunKey.parse(finding.where.removeprefix("RUN "))
-    keys = survey.store.keys(survey.job)
-    conditions: list[Condition] = [Equals("fence", head.fence), Equals("epoch", head.epoch)]
-    conditions += [Lacks("publishing"), Lacks("lease_nonce"), Lacks("cleaning")]
-    operations: list[Operation] = [
-        Update(keys.head, set={"publishing": str(key)}, conditions=conditions),
-        Check(keys.run(key), [Equals("state", RunState.COMMITTED.value)]),
-    ]
-    _write(survey, head, finding, who, operations)
+    if not transition.publish_later(survey.store, survey.job, head, key, _event(survey, finding, who)):
+        return None
     return f"Run {key} is due again; the next run of the job publishes it."
 
 
-def _enter(survey: Survey, head: Head, finding: Finding, who: str) -> str:
-    entry: Attributes = {"first_seen_at": to_text(survey.now), "run_number": head.run_number}
-    until = collected_before(survey, head)
-    if until:  # without it, a consumer that is behind would silently read what is left
-        entry[COLLECTED_UNTIL] = until
-    entry |= _owned(survey, head)
-    _write(survey, head, finding, who, [Put(survey.store.keys(survey.job).index, entry, [Missing()])])
+def _enter(survey: Survey, head: Head, finding: Finding, who: str) -> str | None:
+    until, event = collected_before(survey, head) or 0, _event(survey, finding, who)
+    if not transition.enter(survey.store, survey.job, head, survey.now, until, _former(survey), event):
+        return None
     return "The index has an entry of the job again; the next run adds its task, and its DAG where none is known."
 
 
-def _owned(survey: Survey, head: Head) -> Attributes:
-    """Return who owns and owned the job, according to its head and the hand-overs."""
-    owned: dict[str, list[str]] = {FORMER_OWNERS: [], FORMER_NAMES: []}
+def _former(survey: Survey) -> dict[str, list[str]]:
+    """Return who owned the job before, and the names that its owners had, according to the hand-overs."""
+    former: dict[str, list[str]] = {FORMER_OWNERS: [], FORMER_NAMES: []}
     for event in survey.events:
         before = event.get("owner_before")
         if event.get("kind") == "hand-over" and isinstance(before, str):
-            owned[FORMER_NAMES if event.get("renamed") else FORMER_OWNERS].append(before)
-    entry: Attributes = {name: list(dict.fromkeys(listed)) for name, listed in owned.items() if listed}
-    return entry if head.owner is None else {**entry, DAG_ID: head.owner}
+            former[FORMER_NAMES if event.get("renamed") else FORMER_OWNERS].append(before)
+    return {name: list(dict.fromkeys(listed)) for name, listed in former.items() if listed}
 
 
 def _sweep(survey: Survey, head: Head, finding: Finding, who: str) -> str:
@@ -130,31 +114,22 @@ def _sweep(survey: Survey, head: Head, finding: Finding, who: str) -> str:
     return f"{finding.where!r} was removed."
 
 
-def _forget_staging(survey: Survey, head: Head, finding: Finding, who: str) -> str:
+def _forget_staging(survey: Survey, head: Head, finding: Finding, who: str) -> str | None:
     """Take foreign folders off a job's list of staging folders, so that it can run again. None is touched."""
     own = own_staging(survey)
     foreign = [root for root in head.staging if root not in own]
-    conditions: list[Condition] = [Equals("fence", head.fence), Equals("staging", list(head.staging))]
-    _write(
-        survey,
-        head,
-        finding,
-        who,
-        [Update(survey.store.keys(survey.job).head, set={"staging": [*own]}, conditions=conditions)],
-    )
+    if not transition.forget_staging(survey.store, survey.job, head, own, _event(survey, finding, who)):
+        return None
     return f"{foreign} came off the list of staging folders; nothing in them was touched."
 
 
-def _write(survey: Survey, head: Head, finding: Finding, who: str, operations: Sequence[Operation]) -> None:
-    store = survey.store
-    event: Attributes = {"kind": "repair", **signed(who), "at": to_text(survey.now), "why": finding.what}
-    event |= {"code": finding.code, "version_before": head.version}
-    event |= {"epoch_before": head.epoch, "epoch_after": head.epoch}
-    store.repair(survey.job, operations, event)
+def _event(survey: Survey, finding: Finding, who: str) -> dict[str, str]:
+    told = {"kind": "repair", **signed(who), "at": to_text(survey.now), "why": finding.what}
+    return {**told, "code": finding.code}
 
 
 _OF_FILES = frozenset(["staging-orphaned"])
-_REPAIRS: Mapping[str, Callable[[Survey, Head, Finding, str], str]] = {
+_REPAIRS: Mapping[str, Callable[[Survey, Head, Finding, str], str | None]] = {
     "lease-dangling": _free,
     "publish-lost": _publish_later,
     "index-missing": _enter,
