@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import SinkUnknownError
+from airflow_bookmarks.core.errors import MisuseError, SinkUnknownError
 from airflow_bookmarks.core.run import OutputEntry
 from airflow_bookmarks.entry_point import load_kind
 from airflow_bookmarks.sinks.files.sink import FilesSink
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 GROUP = "airflow_bookmarks.sinks"  # of entry points: the name of a kind, and the class that it is made of
 
-_ROOT_OF_A_KIND = re.compile(r"([a-z0-9_-]+):(?!//)(.+)", re.DOTALL)
+_NAME_OF_A_KIND = r"[a-z0-9_-]+"
+_ROOT_OF_A_KIND = re.compile(rf"({_NAME_OF_A_KIND}):(?!//)(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,13 @@ class SinkRegistry:
 
     @classmethod
     def of(cls, *sinks: Sink) -> SinkRegistry:
-        """Return a registry of these kinds."""
+        """Return a registry of these kinds.
+
+        Raises:
+            MisuseError: one that stages has a name under which its staging roots could not be found again.
+        """
+        for sink in sinks:
+            _check_name(sink)
         return cls({sink.kind: sink for sink in sinks})
 
     def extended(self, *sinks: Sink) -> SinkRegistry:
@@ -148,7 +155,21 @@ def _installed(kind: str) -> tuple[Sink | None, str | None]:
 
 
 def _named(made: object) -> dict[str, Sink]:
-    return {made.kind: made} if isinstance(made, StagedSink | CommittingSink) else {}
+    if not isinstance(made, StagedSink | CommittingSink):
+        return {}
+    _check_name(made)
+    return {made.kind: made}
+
+
+def _check_name(sink: Sink) -> None:
+    """Make sure that the staging roots of a kind, which the head lists after its name, are found again by it."""
+    is_found = isinstance(sink.kind, str) and re.fullmatch(_NAME_OF_A_KIND, sink.kind)
+    if isinstance(sink, StagedSink) and not is_found:
+        raise MisuseError(
+            f"{type(sink).__name__}.kind is {sink.kind!r}: the name of a sink that stages is made of a-z, 0-9, '_' and "
+            "'-' alone, because its staging is listed after that name. The sink is not known, and nothing was read or "
+            "written. Give it another name."
+        )
 
 
 def stored_root(kind: str, root: str) -> str:

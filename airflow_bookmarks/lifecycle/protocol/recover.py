@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.core.run import OutputEntry, Run
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.sinks.registry import SinkRegistry
     from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
@@ -77,10 +77,7 @@ def check_known_sinks(job: str, run: Run, sinks: SinkRegistry = SINKS) -> None:
     Raises:
         SinkUnknownError: one is not.
     """
-    for name, output in run.outputs.items():
-        is_done = run.state.is_committed and output.commits_by_itself
-        if is_done or sinks.knows(output):
-            continue
+    for name, output in unknown_sinks(run, sinks).items():
         stays = "its publish stays due" if run.state.is_committed else "it is neither given up nor done again"
         raise SinkUnknownError(
             f"job {job!r}: run {run.key} wrote output {name!r} to a sink of kind {output.sink!r} ({output.target}), "
@@ -88,6 +85,15 @@ def check_known_sinks(job: str, run: Run, sinks: SinkRegistry = SINKS) -> None:
             "known: with the version of this package, and the script, that made that run."
             f"{sinks.why_unknown(output.sink)}"
         )
+
+
+def unknown_sinks(run: Run, sinks: SinkRegistry = SINKS) -> Mapping[str, OutputEntry]:
+    """Return the outputs of a run that is not settled whose sinks are not known here."""
+    return {
+        name: output
+        for name, output in run.outputs.items()
+        if not (run.state.is_committed and output.commits_by_itself) and not sinks.knows(output)
+    }
 
 
 def check_known_sources(job: str, run: Run) -> None:

@@ -1,6 +1,6 @@
 """Check contexts: their positions, what they have consumed of upstreams, and what they will no longer read.
 
-It checks their gaps and kinds too. `partition_time` lets runs skip old partitions without listing them, so only a full
+It checks their gaps too. `partition_time` lets runs skip old partitions without listing them, so only a full
 listing, as made here, finds files that came too late for it.
 """
 
@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from airflow_bookmarks.core.errors import StateCorruptError
-from airflow_bookmarks.core.job_state import STATE_KIND
 from airflow_bookmarks.core.ledger.file_ledger import Known
 from airflow_bookmarks.core.ledger.gap import gaps_in_words, shown_gaps
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.lifecycle.history.relocation import MOVED_FROM
 from airflow_bookmarks.lifecycle.maintenance.doctor.finding import RESTORE, Finding, Severity
-from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM, STARTS_OVER, made_by, unknown_sources
+from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM, STARTS_OVER
 from airflow_bookmarks.lifecycle.state.last_plan import last_plans_among
 from airflow_bookmarks.sources.files.planner import OPTIONS, recorded_files
-from airflow_bookmarks.sources.registry import find_kind, kind_of, upstream_of, why_unknown
+from airflow_bookmarks.sources.registry import find_kind, kind_of, upstream_of
 from airflow_bookmarks.sources.source import PlanInput
 
 if TYPE_CHECKING:
@@ -339,39 +338,3 @@ def _last_plan(survey: Survey, ctx: str) -> PlanEntry | None:
         if ctx in run.plans:
             return run.plans[ctx]
     return None
-
-
-_MEND = "It may be as it should be: ask the version of this package, or the system itself, that knows this kind."
-
-
-def examine_kinds(survey: Survey) -> Iterator[Finding]:
-    """Name each context and output that can't be checked, and each open run that this version refuses."""
-    head = survey.head
-    kinds = {} if head is None else {ctx: state.kind for ctx, state in head.contexts.items()}
-    for ctx, kind in sorted(kinds.items()):
-        if kind != STATE_KIND and find_kind(kind) is None:
-            what = f"context {ctx!r} is of kind {kind!r}, which is not known here: its position was not looked at"
-            what += why_unknown(kind) and f".{why_unknown(kind)}"
-            yield Finding("kind-unknown", survey.job, Severity.NOTICE, what, f"HEAD, context {ctx!r}", _MEND)
-    sinks = {
-        (name, output.sink, output.target)
-        for runs in survey.committed.values()
-        for run in runs
-        for name, output in run.outputs.items()
-        if not output.is_staged
-    }
-    yield from _open_runs(survey)
-    for name, sink, target in sorted(sinks):
-        what = f"output {name!r} is written to {target!r} by a sink of kind {sink!r}: what lies there was not looked at"
-        yield Finding("kind-unknown", survey.job, Severity.NOTICE, what, target, _MEND)
-
-
-def _open_runs(survey: Survey) -> Iterator[Finding]:
-    for run in survey.runs.values():
-        for ctx, kind in unknown_sources(run).items() if run.state.is_open else ():
-            what = (
-                f"the open run {run.key} reads context {ctx!r} from a source of kind {kind!r}, which is not known "
-                "here: no run of the job begins with this version of the package"
-            )
-            mend = f"Run the job once with the version that made it{made_by(run)}, which settles it."
-            yield Finding("kind-unknown", survey.job, Severity.WARNING, what, f"RUN {run.key}", mend)

@@ -1,0 +1,86 @@
+"""A staged sink of one's own that is no folder: rows in an SQLite table, which become visible by an update."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import OutOfBoundsError
+from airflow_bookmarks.core.rules.territory import Territory
+from airflow_bookmarks.core.run import OutputEntry, RunKey
+from airflow_bookmarks.sinks.sink import StagedSink, StoredOutput
+from airflow_bookmarks.sinks.staging import stats_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from airflow_bookmarks.sinks.sink import PublishSteps
+    from airflow_bookmarks.sinks.staging import StagingRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The publish of one output: the rows of its place become visible in one transaction."""
+
+    sink: Parcels
+    place: str
+
+    def publish(self, check_held: Callable[[str], None], steps: PublishSteps) -> int:
+        with self.sink.db as db:
+            count = db.execute("UPDATE parcels SET is_visible = 1 WHERE place = ?", [self.place]).rowcount
+        steps.done()
+        return count
+
+
+class Parcels(StagedSink):
+    """Rows in a database; a place is named `<namespace>/<job>/<run key>/<output>`."""
+
+    kind = "parcels"
+
+    def __init__(self, path: Path | str) -> None:
+        self.db = sqlite3.connect(path)
+        self.db.execute("CREATE TABLE IF NOT EXISTS parcels (place TEXT, row TEXT, is_visible INT)")
+
+    # ---- what a script does
+
+    def put(self, place: str, rows: list[str]) -> None:
+        with self.db:
+            self.db.executemany("INSERT INTO parcels VALUES (?, ?, 0)", [(place, row) for row in rows])
+
+    def visible(self) -> list[str]:
+        return sorted(row for (row,) in self.db.execute("SELECT row FROM parcels WHERE is_visible = 1"))
+
+    def staged(self) -> list[str]:
+        return sorted(row for (row,) in self.db.execute("SELECT row FROM parcels WHERE is_visible = 0"))
+
+    # ---- what the lifecycle asks
+
+    def stage(
+        self, territory: Territory, key: RunKey, output: str, request: StagingRequest
+    ) -> tuple[OutputEntry, str | None]:
+        root = f"{territory.namespace}/{territory.job}"
+        return OutputEntry(self.kind, request.target, f"{root}/{key}/{output}", stats_of(request)), root
+
+    def prepare(self, output: StoredOutput) -> Delivery | None:
+        self._check(output.territory, output.entry.place, str(output))
+        return Delivery(self, output.entry.place)
+
+    def check_root(self, territory: Territory, root: str) -> None:
+        if root != f"{territory.namespace}/{territory.job}":
+            raise OutOfBoundsError(territory.job, "HEAD, staging", root, "it is that of another job")
+
+    def sweep(self, territory: Territory, root: str, fence: int) -> None:
+        self.check_root(territory, root)
+        for (place,) in self.db.execute("SELECT DISTINCT place FROM parcels WHERE is_visible = 0").fetchall():
+            if place.startswith(f"{root}/") and RunKey.parse(place.split("/")[2]).fence <= fence:
+                self.remove(place, is_visible=False)
+
+    def remove(self, place: str, *, is_visible: bool) -> None:
+        with self.db:
+            self.db.execute("DELETE FROM parcels WHERE place = ? AND is_visible = ?", [place, is_visible])
+
+    def _check(self, territory: Territory, place: str, what: str) -> None:
+        if not place.startswith(f"{territory.namespace}/{territory.job}/"):
+            raise OutOfBoundsError(territory.job, what, place, "it is that of another job")
