@@ -12,7 +12,10 @@ from airflow_bookmarks.core.errors import StoreError
 from airflow_bookmarks.store.table import MAX_ITEM_BYTES, MAX_OPERATIONS, Check, Equals, Key, Operation, Put, Update
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import TypeAlias
+
+    _Place: TypeAlias = tuple[object, ...]  # what it is, the key of its item, its name, the steps into it
 
 MAX_TRANSACTION_BYTES = 4_000_000
 MAX_TOKEN_CHARACTERS = 36
@@ -24,6 +27,7 @@ _NUMBER_LIMIT = 10**38  # DynamoDB keeps 38 digits, and would round the rest
 _NUMBER_BYTES = 21  # the most that DynamoDB counts for a number
 _CONTAINER_BYTES = 3  # what DynamoDB counts for a list or map, and 1 more for each element
 _KEY_NAMES = ("pk", "sk")
+_OWNER_OF_AN_ATTRIBUTE = 2  # the length of its place
 
 
 def check_keys(keys: Sequence[Key]) -> None:
@@ -45,7 +49,7 @@ def check_key(key: Key) -> None:
         StoreError: the key is one of these.
     """
     for name, text, limit in (("pk", key.pk, _MAX_PK_BYTES), ("sk", key.sk, _MAX_SK_BYTES)):
-        size = _text_bytes(text, f"{name} of {key}")
+        size = _text_bytes(text, (name, key))
         if not 0 < size <= limit:
             raise StoreError(f"{name} of {key} has {size} bytes, and 1 to {limit} are allowed. Nothing was written.")
 
@@ -91,12 +95,13 @@ def check_item(key: Key, attributes: Mapping[str, object]) -> int:
     Raises:
         StoreError: it is above 400 KB, or holds a value that no table takes.
     """
-    size = len(key.pk.encode()) + len(key.sk.encode()) + sum(map(len, _KEY_NAMES))
+    size = _text_bytes(key.pk, ("pk", key)) + _text_bytes(key.sk, ("sk", key)) + sum(map(len, _KEY_NAMES))
+    owner = ("attribute", key)
     for name, value in attributes.items():
-        where = f"attribute {name!r} of {key}"
         if not isinstance(name, str) or not name or name in _KEY_NAMES:
+            where = _in_words((*owner, name))
             raise StoreError(f"{where}: an attribute has a name, and not that of a key. Nothing was written.")
-        size += _text_bytes(name, where) + value_bytes(value, where)
+        size += (len(name) if name.isascii() else _text_bytes(name, (*owner, name))) + _value_bytes(value, owner, name)
     if size > MAX_ITEM_BYTES:
         raise StoreError(
             f"the item {key} would have {size} bytes, and {MAX_ITEM_BYTES} are allowed. Nothing was written. Put large "
@@ -105,42 +110,48 @@ def check_item(key: Key, attributes: Mapping[str, object]) -> int:
     return size
 
 
-def value_bytes(value: object, where: str, depth: int = 0) -> int:
-    """Return the size of a value in bytes, as DynamoDB counts it; `where` names it in errors.
-
-    Raises:
-        StoreError: it is no text, integer, bool, None, bytes, list or map of these, or deeper than 32 levels.
-    """
-    if depth > MAX_DEPTH:
+def _value_bytes(value: object, owner: _Place, step: object) -> int:
+    # All that is written passes here: the place of a value is made by what needs it, and text comes first.
+    if len(owner) - _OWNER_OF_AN_ATTRIBUTE > MAX_DEPTH:
+        where = _in_words((*owner, step))
         raise StoreError(f"{where} is nested deeper than {MAX_DEPTH} levels. Nothing was written.")
-    match value:
-        case None | bool():
-            return 1
-        case str():
-            return _text_bytes(value, where)
-        case int():
-            if abs(value) >= _NUMBER_LIMIT:
-                raise StoreError(f"{where} is a number of more than 38 digits. Nothing was written. Store it as text.")
-            return _NUMBER_BYTES
-        case bytes():
-            return len(value)
-        case list() | dict():
-            return _CONTAINER_BYTES + sum(1 + size for size in _element_bytes(value, where, depth + 1))
-        case _:
-            raise StoreError(
-                f"{where} is of type {type(value).__name__}; text, integers, bools, None, bytes, lists and dicts are "
-                "allowed. Nothing was written. Store fractions and times as text."
-            )
+    if isinstance(value, str):
+        return len(value) if value.isascii() else _text_bytes(value, (*owner, step))
+    if value is None or isinstance(value, bool):
+        return 1
+    if isinstance(value, int):
+        if abs(value) >= _NUMBER_LIMIT:
+            where = _in_words((*owner, step))
+            raise StoreError(f"{where} is a number of more than 38 digits. Nothing was written. Store it as text.")
+        return _NUMBER_BYTES
+    if isinstance(value, bytes):
+        return len(value)
+    if isinstance(value, (list, dict)):
+        return _container_bytes(value, (*owner, step))
+    raise StoreError(
+        f"{_in_words((*owner, step))} is of type {type(value).__name__}; text, integers, bools, None, bytes, lists and "
+        "dicts are allowed. Nothing was written. Store fractions and times as text."
+    )
 
 
-def _element_bytes(value: list[object] | dict[object, object], where: str, depth: int) -> Iterator[int]:
+def _container_bytes(value: list[object] | dict[object, object], place: _Place) -> int:
+    size = _CONTAINER_BYTES + len(value)  # 1 for each element
     if isinstance(value, list):
-        yield from (value_bytes(element, f"{where}[{i}]", depth) for i, element in enumerate(value))
-        return
+        for i, element in enumerate(value):
+            size += _value_bytes(element, place, i)
+        return size
     for name, element in value.items():
         if not isinstance(name, str) or not name:
+            where = _in_words(place)
             raise StoreError(f"{where} has the map key {name!r}, and a key is text, not empty. Nothing was written.")
-        yield _text_bytes(name, where) + value_bytes(element, f"{where}[{name!r}]", depth)
+        size += (len(name) if name.isascii() else _text_bytes(name, place)) + _value_bytes(element, place, name)
+    return size
+
+
+def _in_words(place: _Place) -> str:
+    what, key, *names = place
+    named = "".join(f" {name!r}" for name in names[:1])
+    return f"{what}{named} of {key}" + "".join(f"[{step!r}]" for step in names[1:])
 
 
 def _operation_bytes(operation: Operation) -> int:
@@ -156,7 +167,7 @@ def _operation_bytes(operation: Operation) -> int:
             raise StoreError(f"the check of {key} has no condition. Nothing was written.")
     for condition in operation.conditions:
         if isinstance(condition, Equals):
-            size += value_bytes(condition.value, f"condition on {condition.name!r} of {operation.key}")
+            size += _value_bytes(condition.value, ("condition on", operation.key), condition.name)
     return size
 
 
@@ -189,8 +200,11 @@ def _check_distinct(keys: Sequence[Key]) -> None:
         )
 
 
-def _text_bytes(text: str, where: str) -> int:
+def _text_bytes(text: str, place: _Place) -> int:
+    if text.isascii():
+        return len(text)
     try:
         return len(text.encode())
     except UnicodeEncodeError as error:
+        where = _in_words(place)
         raise StoreError(f"{where} can't be written as UTF-8 ({error.reason}). Nothing was written.") from error
