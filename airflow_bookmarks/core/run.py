@@ -117,7 +117,7 @@ class PlanEntry:
         return SourceRef.of(self.kind, self.fingerprint)
 
 
-FILES_SINK = "files"  # the kind of sink whose outputs are lists of files: what an upstream reads, and a clean removes
+FILES_SINK = "files"  # the kind of sink whose outputs are lists of files; asked by properties of an entry alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +125,13 @@ class OutputEntry:
     """One output of a run: where it is staged and what becomes of it.
 
     `stats` are stored as the attribute `facts`, byte for byte. What code decides on among them is `metadata`; the rest
-    is for people. `place` is empty for a sink that is not a folder. `commits_by_itself` means that there is nothing to
-    publish.
+    is for people. `place` names where it is staged, in the words of its sink; empty where nothing is.
+    `commits_by_itself` means that there is nothing to publish.
 
-    `publish`, `delete` and `schema` are known from the commit on: encoded lists of (staged file, published file), and
-    of files that the publish removes after that; the JSON of the Spark schema that was written. After a replay,
-    which deletes the run's own former files, `replaced` is what the run itself had deleted.
+    `publish`, `delete` and `schema` are known from the commit on, of an output that lies in files: encoded lists of
+    (staged file, published file), and of files that the publish removes after that; the JSON of the Spark schema that
+    was written. After a replay, which deletes the run's own former files, `replaced` is what the run itself had
+    deleted. Of any other sink that stages, `is_left_out` says that the commit has decided against its publish.
     """
 
     sink: str
@@ -142,6 +143,7 @@ class OutputEntry:
     schema: Payload | None = None
     replaced: Payload | None = None
     commits_by_itself: bool = False
+    is_left_out: bool = False
 
     @property
     def metadata(self) -> OutputMetadata:
@@ -150,8 +152,23 @@ class OutputEntry:
 
     @property
     def is_staged(self) -> bool:
-        """Whether it is staged as files, and published by moving them."""
+        """Whether nothing of it is visible before its publish, which comes after the commit and can be repeated."""
+        return not self.commits_by_itself
+
+    @property
+    def lies_in_files(self) -> bool:
+        """Whether it is made visible as files that its publish list names. Of any other, its sink alone knows more."""
         return self.sink == FILES_SINK
+
+    @property
+    def is_read_as_files(self) -> bool:
+        """Whether a consumer can read it as the output of an upstream: by the list of its files."""
+        return self.lies_in_files
+
+    @property
+    def makes_visible(self) -> bool:
+        """Whether a committed run makes anything of it visible, or its sink has done so already."""
+        return self.publish is not None if self.lies_in_files else not self.is_left_out
 
 
 @dataclass(frozen=True, slots=True)

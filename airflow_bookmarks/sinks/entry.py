@@ -18,13 +18,14 @@ StoreBodies = Callable[[Mapping[str, bytes]], Mapping[str, "Payload"]]
 
 
 def landed_entry(entry: OutputEntry, staged: Staged) -> OutputEntry:
-    """Return the entry of an output whose sink commits by itself: its rows are visible, and nothing is listed."""
+    """Return the entry of an output that is not in files: nothing is listed, its sink alone knows what is visible."""
     return replace(entry, stats={**entry.stats, "rows": staged.rows})
 
 
 def discarded_entry(entry: OutputEntry, staged: Staged) -> OutputEntry:
     """Return the entry of an output that is not published: what was staged is swept."""
-    return replace(entry, stats={**entry.stats, **discarded_stats(staged)})
+    is_left_out = not entry.lies_in_files
+    return replace(entry, stats={**entry.stats, **discarded_stats(entry, staged)}, is_left_out=is_left_out)
 
 
 def published_entry(
@@ -56,11 +57,11 @@ def published_entry(
     )
 
 
-def discarded_stats(staged: Staged) -> dict[str, Any]:
+def discarded_stats(entry: OutputEntry, staged: Staged) -> dict[str, Any]:
     """Return the counts of an output that is not published: those of what is visible, and of what is not."""
     stats: dict[str, Any] = {"rows": 0, "files": 0, "bytes": 0}
     if staged.moves:
         stats["discarded_files"] = len(staged.moves)
-    if staged.moves and staged.rows != 0:
-        stats |= {"discarded": True, "discarded_rows": staged.rows}
+    if (staged.moves or not entry.lies_in_files) and staged.rows != 0:
+        stats |= {"discarded": True, "discarded_rows": staged.rows, "discarded_files": len(staged.moves)}
     return stats

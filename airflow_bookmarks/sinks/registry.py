@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import MisuseError, SinkUnknownError
+from airflow_bookmarks.core.errors import MisuseError, OptionError, SinkUnknownError
 from airflow_bookmarks.core.run import OutputEntry
 from airflow_bookmarks.entry_point import load_kind
 from airflow_bookmarks.sinks.files.sink import FilesSink
-from airflow_bookmarks.sinks.sink import NOT_TAKEN_BACK, CommittingSink, StagedSink
+from airflow_bookmarks.sinks.sink import NOT_TAKEN_BACK, CommittingSink, SidewaysSink, StagedSink
 from airflow_bookmarks.sinks.staging import stats_of
 
 if TYPE_CHECKING:
@@ -95,6 +95,36 @@ class SinkRegistry:
         Raises:
             SinkUnknownError: an installed package names its kind, and does not give it.
         """
+        sink = self._writing(territory, output, request)
+        if sink is None:
+            return _by_itself(request), None
+        entry, root = sink.stage(territory, key, output, request)
+        return entry, None if root is None else stored_root(sink.kind, root)
+
+    def stage_aside(self, territory: Territory, run: str, output: str, request: StagingRequest) -> OutputEntry:
+        """Return the output as a pause or disable run stages it: see `SidewaysSink.stage_aside`.
+
+        Raises:
+            OptionError: its sink stages, and has no place for such a run. SinkUnknownError: see `stage`.
+        """
+        sink = self._writing(territory, output, request)
+        if isinstance(sink, SidewaysSink):
+            return sink.stage_aside(territory, run, output, request)
+        if sink is None:
+            return _by_itself(request)
+        raise OptionError(
+            f"job {territory.job!r}: output {output!r} goes to a sink of kind {request.sink!r}, which makes rows "
+            "visible after a commit alone, and a pause or disable run has none. Nothing of it was written. Write the "
+            "output of such a run elsewhere, or leave it out; or let the kind be a SidewaysSink."
+        )
+
+    def find_sideways(self, kind: str) -> SidewaysSink | None:
+        """Return the kind of that name, if it is a known one that takes what pause and disable runs write."""
+        sink = self.find(kind)
+        return sink if isinstance(sink, SidewaysSink) else None
+
+    def _writing(self, territory: Territory, output: str, request: StagingRequest) -> StagedSink | None:
+        """Return the sink that stages what is written; None if it commits by itself."""
         sink = self.find_staged(request.sink)
         broken = self.why_unknown(request.sink)
         if broken:
@@ -102,10 +132,7 @@ class SinkRegistry:
                 f"job {territory.job!r}: output {output!r} goes to a sink of kind {request.sink!r}, which is not known "
                 f"here. Nothing of it was written.{broken}"
             )
-        if sink is None:
-            return OutputEntry(request.sink, request.target, "", stats_of(request), commits_by_itself=True), None
-        entry, root = sink.stage(territory, key, output, request)
-        return entry, None if root is None else stored_root(sink.kind, root)
+        return sink
 
     def of_root(self, job: str, stored: str) -> tuple[StagedSink, str]:
         """Return the sink that staged in a root which the head lists, and the root as that sink names it.
@@ -132,6 +159,15 @@ class SinkRegistry:
         why = self.why_unknown(entry.sink).strip(" .")
         return NOT_TAKEN_BACK.format(f"{entry.sink}: {why}" if why else entry.sink)
 
+    def why_not_replay(self, entry: OutputEntry) -> str | None:
+        """Return why a run with such an output can't be replayed; None if it can."""
+        if entry.commits_by_itself:
+            return "it wrote to a sink that commits by itself and can't take rows back"
+        sink = self.find_staged(entry.sink)
+        if sink is not None:
+            return sink.why_not_replay(entry)
+        return f"it wrote to a sink of kind {entry.sink!r}, which is not known here{self.why_unknown(entry.sink)}"
+
     def check_roots(self, territory: Territory, roots: list[str]) -> None:
         """Check all staging roots that the head lists, before any of them is swept.
 
@@ -146,6 +182,10 @@ class SinkRegistry:
         """Sweep one staging root that the head lists: see `StagedSink.sweep`."""
         sink, root = self.of_root(territory.job, stored)
         sink.sweep(territory, root, fence)
+
+
+def _by_itself(request: StagingRequest) -> OutputEntry:
+    return OutputEntry(request.sink, request.target, "", stats_of(request), commits_by_itself=True)
 
 
 @cache

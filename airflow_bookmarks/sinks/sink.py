@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.rules.territory import Territory
     from airflow_bookmarks.core.run import OutputEntry, Run, RunKey
-    from airflow_bookmarks.sinks.staging import StagingRequest
+    from airflow_bookmarks.sinks.staging import Staged, StagingRequest
     from airflow_bookmarks.store.blobs import BlobStore
 
 NOT_TAKEN_BACK = "went to a sink ({}) that can't take rows back"
@@ -44,6 +44,26 @@ class StoredOutput:
 
     def __str__(self) -> str:
         return f"job {self.territory.job!r}, run {self.run.key}, output {self.name!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class SideOutput:
+    """One output of a pause or disable run, all that its sink is given to publish it. Nothing of it is stored.
+
+    `token` is what tells what this run publishes from what any other does; `staged` is what the script says it staged.
+    """
+
+    territory: Territory
+    option: str
+    token: str
+    name: str
+    entry: OutputEntry
+    staged: Staged
+
+    @property
+    def item(self) -> str:
+        """The run, as errors name it."""
+        return f"{self.option} run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +105,14 @@ class Sink(ABC):
     def why_not_clean(self, entry: OutputEntry) -> str | None:
         """Return why a clean can't remove what an output has made visible; None if it can."""
         return NOT_TAKEN_BACK.format(entry.sink)
+
+    def why_not_replay(self, entry: OutputEntry) -> str | None:
+        """Return why a run with such an output can't be replayed; None if the sink makes a revision of it.
+
+        A revision is staged in a place of its own. Its publish replaces what the run made visible before it: under each
+        of `run.fences` but that of the place.
+        """
+        return f"it wrote to a sink ({entry.sink}) that can't replace what a run has made visible"
 
 
 class StagedSink(Sink):
@@ -128,6 +156,33 @@ class StagedSink(Sink):
 
         Raises:
             OutOfBoundsError: it is no root of the job. OSError, SourceError, OptionError: it is out of reach.
+        """
+
+
+class SidewaysSink(StagedSink):
+    """A staged sink that also takes what pause and disable runs write: staged, and published without a commit.
+
+    Such a run is part of no history: it has no run key, it is published once at most, and no other run settles it. A
+    staged sink without this capability is refused to it.
+    """
+
+    @abstractmethod
+    def stage_aside(self, territory: Territory, run: str, output: str, request: StagingRequest) -> OutputEntry:
+        """Return the output as `run` (the id of a pause or disable run) stages it: where no other run stages or sweeps.
+
+        Nothing is written yet.
+        """
+
+    @abstractmethod
+    def prepare_aside(self, output: SideOutput) -> Publication:
+        """Return what the publish of an output changes, checked as a whole; see `StagedSink.prepare`."""
+
+    @abstractmethod
+    def sweep_aside(self, output: SideOutput) -> None:
+        """Remove what the run has staged, published or not.
+
+        Raises:
+            BookmarkError, OSError: it can't be removed.
         """
 
 

@@ -340,7 +340,7 @@ class UpstreamSource:
         written: list[_Written] = []
         for run in selected.window:
             entry, number = run.outputs.get(output), run.key.number
-            if entry is not None and not entry.is_staged:
+            if entry is not None and not entry.is_read_as_files:
                 raise self._unreadable(number, output, entry)
             if entry is None or entry.publish is None:
                 continue

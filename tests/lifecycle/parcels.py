@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.errors import OutOfBoundsError
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import OutputEntry, RunKey
-from airflow_bookmarks.sinks.sink import StagedSink, StoredOutput
+from airflow_bookmarks.sinks.sink import SidewaysSink, StoredOutput
 from airflow_bookmarks.sinks.staging import stats_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from airflow_bookmarks.sinks.sink import PublishSteps
+    from airflow_bookmarks.sinks.sink import PublishSteps, SideOutput
     from airflow_bookmarks.sinks.staging import StagingRequest
 
 
@@ -26,16 +26,19 @@ class Delivery:
 
     sink: Parcels
     place: str
+    former: tuple[str, ...] = ()
 
     def publish(self, check_held: Callable[[str], None], steps: PublishSteps) -> int:
         with self.sink.db as db:
+            for place in self.former:
+                db.execute("DELETE FROM parcels WHERE place = ?", [place])
             count = db.execute("UPDATE parcels SET is_visible = 1 WHERE place = ?", [self.place]).rowcount
         steps.done()
         return count
 
 
-class Parcels(StagedSink):
-    """Rows in a database; a place is named `<namespace>/<job>/<run key>/<output>`."""
+class Parcels(SidewaysSink):
+    """Rows in a database; a place is named `<namespace>/<job>/<run key>/<output>`, that of a side run by its id."""
 
     kind = "parcels"
 
@@ -65,7 +68,26 @@ class Parcels(StagedSink):
 
     def prepare(self, output: StoredOutput) -> Delivery | None:
         self._check(output.territory, output.entry.place, str(output))
+        return Delivery(self, output.entry.place, tuple(self.places(output) - {output.entry.place}))
+
+    def places(self, output: StoredOutput) -> set[str]:
+        """Return where each revision of a run has staged."""
+        run, root = output.run, f"{output.territory.namespace}/{output.territory.job}"
+        return {f"{root}/{run.key.number}.{fence}/{output.name}" for fence in run.fences}
+
+    def why_not_replay(self, entry: OutputEntry) -> str | None:
+        return None
+
+    def stage_aside(self, territory: Territory, run: str, output: str, request: StagingRequest) -> OutputEntry:
+        place = f"aside/{territory.namespace}/{territory.job}/{run}/{output}"
+        return OutputEntry(self.kind, request.target, place, stats_of(request))
+
+    def prepare_aside(self, output: SideOutput) -> Delivery:
+        self._check(output.territory, output.entry.place.removeprefix("aside/"), output.item)
         return Delivery(self, output.entry.place)
+
+    def sweep_aside(self, output: SideOutput) -> None:
+        self.remove(output.entry.place, is_visible=False)
 
     def check_root(self, territory: Territory, root: str) -> None:
         if root != f"{territory.namespace}/{territory.job}":

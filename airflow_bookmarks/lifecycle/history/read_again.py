@@ -67,6 +67,6 @@ def targets_written(runs: Iterable[Run]) -> tuple[str, ...]:
 
 
 def _has_written(run: Run, output: OutputEntry) -> bool:
-    if output.is_staged:
+    if output.lies_in_files:
         return output.publish is not None and output.metadata.files != 0
-    return not run.is_empty
+    return output.makes_visible and not run.is_empty

@@ -229,7 +229,7 @@ def files_to_clean(turn: Turn) -> int:
 def files_left_over(history: HistorySnapshot, turn: Turn) -> int | None:
     """Return the number of files of runs undone before `turn` that still lie in their targets; None: not known."""
     before = undone_before(history, turn)
-    if before.damage or any(not o.is_staged for run in before.runs for o in run.outputs.values()):
+    if before.damage or any(not o.lies_in_files for run in before.runs for o in run.outputs.values()):
         return None
     try:
         return len(left_in_targets(history.store, before.runs).files)

@@ -148,7 +148,7 @@ def check_published(store: BookmarkStore, job: str, runs: Iterable[Run], *, stay
     territory = Territory(store.namespace, job)
     for run in runs:
         for name, output in run.outputs.items():
-            if output.is_staged and name not in stays:
+            if output.lies_in_files and name not in stays:
                 bounds = OutputBounds.of(territory, run, name)
                 for path in _published(store, run, output).files:
                     bounds.check_own(path)
@@ -167,7 +167,7 @@ def left_in_targets(store: BookmarkStore, runs: Iterable[Run], *, stays: Collect
         _published(store, run, output)
         for run in runs
         for name, output in run.outputs.items()
-        if output.is_staged and name not in stays
+        if output.lies_in_files and name not in stays
     )
     there: list[str] = []
     for part in _by_filesystem(listed):
@@ -319,7 +319,7 @@ def _undone_by_key(store: BookmarkStore, job: str, epoch: int, listed: CleanList
 def _bounds_for(territory: Territory, run: Run, path: str) -> OutputBounds:
     """Return the bounds of the output whose target contains a file."""
     for name, output in run.outputs.items():
-        if output.is_staged and parts_below(path, output.target) is not None:
+        if output.lies_in_files and parts_below(path, output.target) is not None:
             return replace(OutputBounds.of(territory, run, name), item=HEAD_CLEANING)
     raise territory.refuse(HEAD_CLEANING, path, f"it lies in no target of run {run.key}")
 

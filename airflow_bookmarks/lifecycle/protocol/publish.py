@@ -60,7 +60,7 @@ def steps_of(machine: RunEnvironment) -> PublishSteps:
 def _publications(store: BookmarkStore, job: str, run: Run, sinks: SinkRegistry) -> Iterator[Publication]:
     """Yield what the publish of each output changes, checked. Nothing is staged for a sink that commits by itself."""
     for name, entry in run.outputs.items():
-        if entry.commits_by_itself:
+        if entry.commits_by_itself or entry.is_left_out:
             continue
         sink = sinks.find_staged(entry.sink)
         if sink is None:  # to mark the run without it would lose the rows that it has staged

@@ -165,7 +165,7 @@ def edges_of(job: str, plans: Mapping[str, Plan], base: Mapping[str, ContextStat
 
 def publishes(outputs: Mapping[str, OutputEntry]) -> bool:
     """Whether any output becomes visible; what a sink that commits by itself was given already is."""
-    return any(entry.publish is not None or not entry.is_staged for entry in outputs.values())
+    return any(entry.makes_visible for entry in outputs.values())
 
 
 def is_over_bound(plans: Mapping[str, Plan]) -> bool:

@@ -23,8 +23,7 @@ from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job import RunIdentity, check_name
 from airflow_bookmarks.core.option import Choice, Option
 from airflow_bookmarks.core.rules.start import BEGINNING, Start
-from airflow_bookmarks.core.rules.territory import SIDE_FOLDER, staging_root
-from airflow_bookmarks.core.run import FILES_SINK, OutputEntry
+from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.selection.reason import QUARANTINED
 from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.lifecycle.history.relocation import found_moved
@@ -53,7 +52,7 @@ from airflow_bookmarks.lifecycle.state.verification import (
     recheck_plan,
     without,
 )
-from airflow_bookmarks.sinks.staging import stats_of
+from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.sources.registry import kind_of
 from airflow_bookmarks.sources.source import P, PlanInput, Source
 from airflow_bookmarks.sources.upstream import RewindWanted
@@ -70,6 +69,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import Payload, Run
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
+    from airflow_bookmarks.sinks.registry import SinkRegistry
     from airflow_bookmarks.sinks.staging import StagingRequest
     from airflow_bookmarks.sources.source import OnSourceChange
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -115,8 +115,10 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         head: Head | None,
         start: Start = BEGINNING,
         walk: _WindowWalk | None = None,
+        sinks: SinkRegistry = SINKS,
     ) -> None:
         super().__init__(job)
+        self._sinks = sinks
         self._store, self._job, self._caller, self._choice, self._machine = store, job, caller, choice, machine
         self._head = head or Head()
         self._reader = ContextReader(store, job, self._head, start)
@@ -143,6 +145,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         *,
         start: Start = BEGINNING,
         in_batches: bool = False,
+        sinks: SinkRegistry = SINKS,
     ) -> DetachedRun:
         """Read the bookmark (for a disable, only its owner); resolve the window of a pause.
 
@@ -158,8 +161,8 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         head = store.look(job).head
         check_owner(store, job, head, caller)
         if choice.option is Option.DISABLE:
-            return cls(store, job, caller, choice, machine, None, walk=walk)
-        run = cls(store, job, caller, choice, machine, head, start, walk)
+            return cls(store, job, caller, choice, machine, None, walk=walk, sinks=sinks)
+        run = cls(store, job, caller, choice, machine, head, start, walk, sinks)
         if choice.from_run is not None and choice.to_run is not None:
             run._window = window_runs(store, job, choice.from_run, choice.to_run)
             is_all = choice.from_run == "0"
@@ -349,19 +352,19 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
 
     @guarded
     def place(self, output: str, place: StagingRequest) -> str:
-        """Return the folder in which to stage an output: below a root that enabled runs neither use nor sweep."""
+        """Return where to stage an output: where enabled runs neither stage nor sweep.
+
+        Raises:
+            OptionError: its sink stages, and has no place for such a run.
+        """
         check_name("output", output)
         self._check_running(f"write {output!r}")
         self._outputs.check_new(output)
-        is_staged, folder = place.sink == FILES_SINK, ""
-        if is_staged:
-            root = staging_root(place.target, place.staging, self._store.namespace, self._job)
-            folder = f"{root}{SIDE_FOLDER}/{self._id}/{output}"
-        entry = OutputEntry(place.sink, place.target, folder, stats_of(place), commits_by_itself=not is_staged)
+        entry = self._sinks.stage_aside(Territory(self._store.namespace, self._job), self._id, output, place)
         self._outputs.place(output, entry)
         if place.overwrites_published:
             self._overwriting.add(output)
-        return folder
+        return entry.place
 
     @guarded
     def commit(self) -> Summary:
@@ -384,11 +387,11 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         }
         increment = increment_of(plans, state_changed=self._states.has_changed)
         publisher = self._publisher()
-        replaced, changes = publisher.replaced(increment), publisher.changes(increment)
+        replaced, prepared = publisher.replaced(increment), publisher.prepared(increment)
         self._is_over = True
         try:
             self._note_replaced(replaced)
-            outputs = publisher.publish(increment, changes)
+            outputs = publisher.publish(increment, prepared)
             self._move_on(plans)
             contexts = self._facts_of(plans)
             self._leave_record(contexts, outputs, replaced)
@@ -430,7 +433,15 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
             raise MisuseError(f"job {self._job!r}: no run follows this one. Nothing was changed. Begin another one.")
         head = None if self.option is Option.DISABLE else self._head
         run = DetachedRun(
-            self._store, self._job, self._caller, self._choice, self._machine, head, self._start, self._walk
+            self._store,
+            self._job,
+            self._caller,
+            self._choice,
+            self._machine,
+            head,
+            self._start,
+            self._walk,
+            self._sinks,
         )
         self._goes_on = False
         run._batch = self._batch + 1
@@ -475,7 +486,14 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
 
     def _publisher(self) -> DetachedPublish:
         return DetachedPublish(
-            self._store, self._job, self.option, self.file_token, self._machine, self._outputs, self._overwriting
+            self._store,
+            self._job,
+            self.option,
+            self.file_token,
+            self._machine,
+            self._outputs,
+            self._overwriting,
+            self._sinks,
         )
 
     @guarded

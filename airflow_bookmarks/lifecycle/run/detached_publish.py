@@ -1,6 +1,6 @@
 """Publish what a paused or disabled run has staged: without a commit, so at least once.
 
-check what it replaces, and every path that changes -> move -> delete -> sweep the staging of this run
+check what it replaces, and all that its sinks change -> publish -> sweep the staging of this run
 """
 
 from __future__ import annotations
@@ -9,15 +9,14 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.errors import BookmarkError, PublishError
+from airflow_bookmarks.core.errors import BookmarkError, PublishError, SinkUnknownError
 from airflow_bookmarks.core.plan import encode_paths
-from airflow_bookmarks.core.rules.territory import OutputBounds, StagingBounds, Territory
+from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.lifecycle.protocol.publish import steps_of
 from airflow_bookmarks.lifecycle.state.discard import is_published, log_discarded
 from airflow_bookmarks.sinks.entry import discarded_stats
-from airflow_bookmarks.sinks.files.changes import FileChanges
-from airflow_bookmarks.sinks.files.publish import Closing, delete_all, move_all
-from airflow_bookmarks.sinks.staging import published_by_runs
+from airflow_bookmarks.sinks.sink import SideOutput
+from airflow_bookmarks.sinks.staging import Staged, published_by_runs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import Payload
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.lifecycle.run.outputs import RunOutputs
+    from airflow_bookmarks.sinks.registry import SinkRegistry
+    from airflow_bookmarks.sinks.sink import Publication, SidewaysSink
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,7 @@ class DetachedPublish:
     machine: RunEnvironment
     outputs: RunOutputs
     overwriting: Collection[str]
+    sinks: SinkRegistry
 
     def replaced(self, increment: Increment) -> dict[str, Payload]:
         """Return the published files that this run replaces, by output.
@@ -70,77 +72,68 @@ class DetachedPublish:
                 replaced[name] = self.store.blobs.payload(encode_paths(paths))
         return replaced
 
-    def changes(self, increment: Increment) -> dict[str, FileChanges]:
-        """Return what publishing changes, all of it checked before the first change.
+    def prepared(self, increment: Increment) -> dict[str, Publication]:
+        """Return what publishing changes, by output, all of it checked before the first change.
 
         Raises:
             OutOfBoundsError: a link leads out of a target, or a whole file system or bucket is overwritten.
         """
-        changes: dict[str, FileChanges] = {}
-        for name, staged in self.outputs.staged.items():
-            entry = self.outputs.placed[name]
-            if entry.is_staged and self._is_published(name, increment):
-                item, tokens = f"{self._item}, output {name!r}", frozenset([self.file_token])
-                bounds = OutputBounds(self._territory, item, entry.target, entry.place, tokens)
-                changes[name] = FileChanges.of_output(bounds, staged.moves, staged.deletes)
-        return changes
+        return {
+            name: self._sink(name).prepare_aside(self._output(name))
+            for name in self.outputs.staged
+            if self.outputs.placed[name].is_staged and self._is_published(name, increment)
+        }
 
-    def publish(self, increment: Increment, changes: Mapping[str, FileChanges]) -> dict[str, dict[str, Any]]:
-        """Move and delete what `changes` says; return the facts of each output.
+    def publish(self, increment: Increment, prepared: Mapping[str, Publication]) -> dict[str, dict[str, Any]]:
+        """Publish what is prepared; return the facts of each output.
 
         Raises:
-            PublishError: an output can't be moved.
+            PublishError: an output can't be published.
         """
-        return {name: self._publish(name, increment, changes) for name in self.outputs.staged}
+        return {name: self._publish(name, prepared.get(name)) for name in self.outputs.staged}
 
     def sweep(self) -> None:
         """Remove what was staged; a failure is logged, because the user has to see how the run ended."""
-        for entry in self.outputs.placed.values():
+        for name, entry in self.outputs.placed.items():
             if not entry.is_staged:
                 continue
-            staging = entry.place.rpartition("/")[0]
             try:
-                FileChanges.of_staging(StagingBounds(self._territory, self._item), [staging]).remove()
+                self._sink(name).sweep_aside(self._output(name))
             except (BookmarkError, OSError) as error:
                 log.warning(
                     "bookmark %s: what the %s run staged could not be removed: %s. Readers don't see it; remove %s",
                     self.job,
                     self.option.value,
                     error,
-                    staging,
+                    entry.place.rpartition("/")[0],
                 )
 
-    def _publish(self, name: str, increment: Increment, changes: Mapping[str, FileChanges]) -> dict[str, Any]:
+    def _publish(self, name: str, prepared: Publication | None) -> dict[str, Any]:
         entry, staged = self.outputs.placed[name], self.outputs.staged[name]
-        if not entry.is_staged:
-            return {"rows": staged.rows, "files": None, "bytes": None}
-        if not self._is_published(name, increment):
-            stats = discarded_stats(staged)
+        if prepared is None and entry.is_staged:
+            stats = discarded_stats(entry, staged)
             log_discarded(self.job, name, stats, when_empty=entry.metadata.when_empty)
             return stats
-        what, closing = f"job {self.job!r}, {self._item}, output {name!r}", self._closing()
-        move_all(changes[name], what, steps_of(self.machine), closing)
-        delete_all(changes[name], what, steps_of(self.machine), closing)
+        if prepared is not None:
+            prepared.publish(lambda what: None, steps_of(self.machine))
+        if not entry.lies_in_files:
+            return {"rows": staged.rows, "files": None, "bytes": None}
         return {"rows": staged.rows, "files": len(staged.moves), "bytes": staged.bytes}
 
+    def _sink(self, name: str) -> SidewaysSink:
+        """Return the sink of a staged output, which was known when it was placed."""
+        kind = self.outputs.placed[name].sink
+        sink = self.sinks.find_sideways(kind)
+        if sink is None:
+            raise SinkUnknownError(
+                f"job {self.job!r}: output {name!r} was staged in a sink of kind {kind!r}, which is not known here any "
+                "more. Nothing was published."
+            )
+        return sink
+
+    def _output(self, name: str) -> SideOutput:
+        territory, staged = Territory(self.store.namespace, self.job), self.outputs.staged.get(name, Staged(()))
+        return SideOutput(territory, self.option.value, self.file_token, name, self.outputs.placed[name], staged)
+
     def _is_published(self, name: str, increment: Increment) -> bool:
-        return is_published(increment, self.outputs.placed[name].metadata, self.outputs.staged[name])
-
-    @property
-    def _item(self) -> str:
-        return f"{self.option.value} run"
-
-    @property
-    def _territory(self) -> Territory:
-        return Territory(self.store.namespace, self.job)
-
-    def _closing(self) -> Closing:
-        stays = (
-            "The bookmark is where it was. What of this run was moved before stays in the targets, by names with "
-            f"{self.file_token!r}; the rest of it is removed."
-        )
-        again = "run it again; of an append remove those files first, an overwrite replaces them."
-        return Closing(
-            failed=f"{stays} Mend the cause (disk, rights) and {again}",
-            lost=f"{stays} Somebody else removed staged files: see to that and {again}",
-        )
+        return is_published(increment, self.outputs.placed[name], self.outputs.staged[name])

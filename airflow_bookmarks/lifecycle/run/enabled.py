@@ -561,10 +561,12 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
 
     def _output_entry(self, name: str, increment: Increment) -> OutputEntry:
         entry, staged = self._outputs.placed[name], self._outputs.staged[name]
-        if not entry.is_staged:
+        if entry.commits_by_itself:
             return landed_entry(entry, staged)
-        if not is_published(increment, entry.metadata, staged):
+        if not is_published(increment, entry, staged):
             return discarded_entry(entry, staged)
+        if not entry.lies_in_files:
+            return landed_entry(entry, staged)
         check_publishable(self._territory, self._run_key, name, entry, staged.moves, staged.deletes)
         plans = {ctx: (context.source.kind, context.plan) for ctx, context in self._inputs.items()}
         replacement = Replacement.of(self._store, self._holding, entry, staged, plans)

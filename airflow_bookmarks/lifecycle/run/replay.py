@@ -39,7 +39,7 @@ from airflow_bookmarks.lifecycle.state.job_state import JobStates
 from airflow_bookmarks.lifecycle.state.positions import is_of_another_format, switched_format
 from airflow_bookmarks.lifecycle.state.summary import Summary, log_planned
 from airflow_bookmarks.lifecycle.state.verification import gone_in_words
-from airflow_bookmarks.sinks.entry import discarded_entry, discarded_stats, published_entry
+from airflow_bookmarks.sinks.entry import discarded_entry, discarded_stats, landed_entry, published_entry
 from airflow_bookmarks.sinks.files.publish import check_publishable
 from airflow_bookmarks.sinks.registry import SINKS, SinkRegistry
 from airflow_bookmarks.sinks.staging import Mode
@@ -280,7 +280,7 @@ class ReplayRun(ActiveRun):
     def _end_empty(self) -> Summary:
         """Give the job back: an empty run has published nothing, so there is nothing to replace."""
         for name, staged in self._outputs.staged.items():
-            log_discarded(self.job, name, discarded_stats(staged), remedy=_AS_THEN)
+            log_discarded(self.job, name, discarded_stats(self._outputs.placed[name], staged), remedy=_AS_THEN)
         self._is_over = True
         self._renewer.stop()
         self._store.end_replay(self._holding, self._run)
@@ -294,6 +294,8 @@ class ReplayRun(ActiveRun):
             discarded = discarded_entry(entry, staged)
             log_discarded(self.job, name, discarded.stats, when_empty=entry.metadata.when_empty, remedy=_AS_THEN)
             return discarded
+        if not entry.lies_in_files:
+            return landed_entry(entry, staged)
         if not entry.metadata.is_append:
             self._check_partitions(name, staged)
         fresh = {target for _, target in staged.moves}
@@ -310,10 +312,10 @@ class ReplayRun(ActiveRun):
         The files that an overwrite has to delete are known only when its run commits: so an output that was discarded
         then is discarded again.
         """
-        if former.publish is not None:
+        if former.makes_visible:
             return True
         increment = increment_of(self._inputs.plans, state_changed=STATE_CONTEXT in self._run.positions)
-        return former.metadata.is_append and is_published(increment, former.metadata, staged)
+        return former.metadata.is_append and is_published(increment, former, staged)
 
     def _check_partitions(self, name: str, staged: Staged) -> None:
         """Refuse a new revision of an overwrite that writes where a later run wrote: that run has replaced it there."""
@@ -377,10 +379,10 @@ def changed_upstream(store: BookmarkStore, run: Run) -> str | None:
 
 
 def _replayable(store: BookmarkStore, job: str, replay: ReplayRun, number: int) -> Run:
-    return _checked(store, job, replay._holding.base, number)
+    return _checked(store, job, replay._holding.base, number, replay._sinks)
 
 
-def _checked(store: BookmarkStore, job: str, head: Head, number: int) -> Run:
+def _checked(store: BookmarkStore, job: str, head: Head, number: int, sinks: SinkRegistry = SINKS) -> Run:
     run = store.committed_run(job, number)
     if run is None:
         check_uncollected(store, job, number)
@@ -391,8 +393,8 @@ def _checked(store: BookmarkStore, job: str, head: Head, number: int) -> Run:
         why = "it was undone by a reset or rewind"
     elif run.state is not RunState.PUBLISHED:
         why = "it is not published"
-    elif any(not output.is_staged for output in run.outputs.values()):
-        why = "it wrote to a sink that commits by itself and can't take rows back"
+    elif (not_again := next(filter(None, map(sinks.why_not_replay, run.outputs.values())), None)) is not None:
+        why = not_again
     elif any(output.metadata.mode == Mode.OVERWRITE for output in run.outputs.values()):
         why = None if head.data_run_number == number or run.is_empty else "a later run has overwritten its output"
     if why is None:

@@ -11,8 +11,8 @@ from airflow_bookmarks.core.selection.reason import MISSING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from airflow_bookmarks.core.metadata.output import OutputMetadata
     from airflow_bookmarks.core.plan import Plan
+    from airflow_bookmarks.core.run import OutputEntry
     from airflow_bookmarks.sinks.staging import Staged
 
 log = logging.getLogger(__name__)
@@ -33,11 +33,12 @@ def increment_of(plans: Mapping[str, Plan], *, state_changed: bool | None) -> In
     )
 
 
-def is_published(increment: Increment, output: OutputMetadata, staged: Staged) -> bool:
-    """Whether what is staged for an output becomes visible."""
+def is_published(increment: Increment, entry: OutputEntry, staged: Staged) -> bool:
+    """Whether what is staged for an output becomes visible; where there are no files, rows not counted are rows."""
+    output = entry.metadata
     return increment.publishes(
         rows=staged.rows,
-        files=len(staged.moves),
+        files=len(staged.moves) if entry.lies_in_files else 1,
         overwrites=not output.is_append,
         when_empty=output.when_empty,
         without_input=staged.without_input,
@@ -81,5 +82,7 @@ def discarded_in_words(output: str, stats: Mapping[str, Any]) -> str:
     rows, files = stats.get("discarded_rows"), stats["discarded_files"]
     in_files = f"{files} file{'' if files == 1 else 's'}"
     if rows is None:
-        return f"{in_files} of output {output!r}, whose rows were not counted, are"
-    return f"{rows} row{'' if rows == 1 else 's'} of output {output!r} ({in_files}) {'is' if rows == 1 else 'are'}"
+        what = f"{in_files} of output {output!r}" if files else f"what was staged of output {output!r}"
+        return f"{what}, whose rows were not counted, {'are' if files else 'is'}"
+    in_files = f" ({in_files})" if files else ""
+    return f"{rows} row{'' if rows == 1 else 's'} of output {output!r}{in_files} {'is' if rows == 1 else 'are'}"

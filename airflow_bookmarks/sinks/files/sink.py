@@ -6,11 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.plan import decode_moves, decode_paths
-from airflow_bookmarks.core.rules.territory import OutputBounds, StagingBounds, staged_key, staging_root
+from airflow_bookmarks.core.rules.territory import (
+    SIDE_FOLDER,
+    OutputBounds,
+    StagingBounds,
+    staged_key,
+    staging_root,
+)
 from airflow_bookmarks.core.run import FILES_SINK, OutputEntry
 from airflow_bookmarks.sinks.files.changes import HEAD_STAGING, FileChanges, staged_folders
-from airflow_bookmarks.sinks.files.publish import delete_all, move_all
-from airflow_bookmarks.sinks.sink import StagedSink
+from airflow_bookmarks.sinks.files.publish import Closing, delete_all, move_all
+from airflow_bookmarks.sinks.sink import SidewaysSink
 from airflow_bookmarks.sinks.staging import stats_of
 
 if TYPE_CHECKING:
@@ -18,7 +24,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.rules.territory import Territory
     from airflow_bookmarks.core.run import RunKey
-    from airflow_bookmarks.sinks.sink import PublishSteps, StoredOutput
+    from airflow_bookmarks.sinks.sink import PublishSteps, SideOutput, StoredOutput
     from airflow_bookmarks.sinks.staging import StagingRequest
 
 
@@ -42,7 +48,35 @@ class FilesPublication:
         return moved
 
 
-class FilesSink(StagedSink):
+@dataclass(frozen=True, slots=True)
+class SideFilesPublication:
+    """The moves of one output of a pause or disable run, and the deletes that follow them; all of them checked."""
+
+    output: SideOutput
+    changes: FileChanges
+
+    def publish(self, check_held: Callable[[str], None], steps: PublishSteps) -> int:
+        """Move what is staged, then delete what it replaces; return the number of files made visible."""
+        output, closing = self.output, _closing_of(self.output)
+        what = f"job {output.territory.job!r}, {output.item}, output {output.name!r}"
+        moved = move_all(self.changes, what, steps, closing)
+        delete_all(self.changes, what, steps, closing)
+        return moved
+
+
+def _closing_of(output: SideOutput) -> Closing:
+    stays = (
+        "The bookmark is where it was. What of this run was moved before stays in the targets, by names with "
+        f"{output.token!r}; the rest of it is removed."
+    )
+    again = "run it again; of an append remove those files first, an overwrite replaces them."
+    return Closing(
+        failed=f"{stays} Mend the cause (disk, rights) and {again}",
+        lost=f"{stays} Somebody else removed staged files: see to that and {again}",
+    )
+
+
+class FilesSink(SidewaysSink):
     """Files below a target; see `core.rules.territory` for the names of staged and published files."""
 
     kind = FILES_SINK
@@ -77,6 +111,27 @@ class FilesSink(StagedSink):
 
         staged_folders(StagingBounds(territory, HEAD_STAGING), root, is_over).remove()
 
+    def stage_aside(self, territory: Territory, run: str, output: str, request: StagingRequest) -> OutputEntry:
+        """See `SidewaysSink.stage_aside`: below a root that enabled runs neither use nor sweep."""
+        root = staging_root(request.target, request.staging, territory.namespace, territory.job)
+        return OutputEntry(self.kind, request.target, f"{root}{SIDE_FOLDER}/{run}/{output}", stats_of(request))
+
+    def prepare_aside(self, output: SideOutput) -> SideFilesPublication:
+        """See `SidewaysSink.prepare_aside`."""
+        item, tokens = f"{output.item}, output {output.name!r}", frozenset([output.token])
+        bounds = OutputBounds(output.territory, item, output.entry.target, output.entry.place, tokens)
+        changes = FileChanges.of_output(bounds, output.staged.moves, output.staged.deletes)
+        return SideFilesPublication(output, changes)
+
+    def sweep_aside(self, output: SideOutput) -> None:
+        """See `SidewaysSink.sweep_aside`: the folder of the run, with all its outputs there."""
+        folder = output.entry.place.rpartition("/")[0]
+        FileChanges.of_staging(StagingBounds(output.territory, output.item), [folder]).remove()
+
     def why_not_clean(self, entry: OutputEntry) -> str | None:
         """Return None: each published file carries the name of its run, so a clean removes exactly these."""
+        return None
+
+    def why_not_replay(self, entry: OutputEntry) -> str | None:
+        """Return None: the commit of a revision lists the former files of its run, which its publish deletes."""
         return None

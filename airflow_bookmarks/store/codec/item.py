@@ -336,6 +336,8 @@ def output_attribute(name: str, output: OutputEntry) -> Attributes:
         value["replaced"] = payload_value(output.replaced)
     if output.commits_by_itself:
         value["commits_by_itself"] = True
+    if output.is_left_out:
+        value["left_out"] = True
     return {_OUTPUT + name: value}
 
 
@@ -463,6 +465,7 @@ def _output_of(fields: Fields) -> OutputEntry:
         fields.place("place"),
         stats,
         commits_by_itself=by_itself,
+        is_left_out=fields.flag("left_out") if "left_out" in fields else False,
         publish=lists.get("publish"),
         delete=lists.get("delete"),
         schema=lists.get("schema"),

@@ -33,7 +33,7 @@ def examine_kinds(survey: Survey) -> Iterator[Finding]:
         for runs in survey.committed.values()
         for run in runs
         for name, output in run.outputs.items()
-        if not output.is_staged
+        if not output.lies_in_files
     }
     yield from _open_runs(survey)
     for name, sink, target in sorted(sinks):

@@ -366,7 +366,7 @@ def examine_bounds(survey: Survey) -> Iterator[Finding]:
     copied = copied_until(survey.store, survey.job)
     for run in survey.runs.values():
         if run.state.is_committed and run.key.number > copied:
-            for name in (name for name, output in run.outputs.items() if output.is_staged):
+            for name in (name for name, output in run.outputs.items() if output.lies_in_files):
                 yield from _refused(survey, partial(_check, survey, head, run, name))
 
 
