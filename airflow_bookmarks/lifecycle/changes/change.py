@@ -33,7 +33,7 @@ from airflow_bookmarks.core.run import watermarks
 from airflow_bookmarks.core.text.identity import signed
 from airflow_bookmarks.lifecycle.history.overwritten import check_made_again
 from airflow_bookmarks.lifecycle.history.relocation import turn_relocate
-from airflow_bookmarks.lifecycle.history.rewind import resolve_run
+from airflow_bookmarks.lifecycle.history.rewind import kept_run
 from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
 from airflow_bookmarks.lifecycle.history.state_values import turn_state
 from airflow_bookmarks.lifecycle.history.timeline_switch import (
@@ -142,7 +142,7 @@ class Change:
         Raises:
             RunUnknownError, ChangeRefusedError, OptionError: it can't be done; nothing was changed.
         """
-        store, job, head = history.store, history.job, history.head
+        job, head = history.job, history.head
         if self.kind == "undo":
             return _undo_turn(history, event)
         if self.kind == "set":
@@ -161,7 +161,7 @@ class Change:
         if (self.kind == "rewind") != (self.to_run is not None):
             needs = "needs a run to go back to" if self.kind == "rewind" else "takes no run"
             raise OptionError(f"a {self.kind} {needs}. Nothing was changed.")
-        kept = None if self.to_run is None else resolve_run(store, job, head, self.to_run)
+        kept = None if self.to_run is None else kept_run(history, self.to_run)
         if self.contexts is None:
             for ctx, former in former_names(head, kept).items():
                 log.warning(

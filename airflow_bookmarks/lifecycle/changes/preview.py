@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.timeline import living_runs
 from airflow_bookmarks.lifecycle.changes.change import Change, watermarks_moved
 from airflow_bookmarks.lifecycle.history.read_again import input_of, names_in, targets_written
-from airflow_bookmarks.lifecycle.history.rewind import resolve_run
+from airflow_bookmarks.lifecycle.history.rewind import kept_run
 from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
 from airflow_bookmarks.lifecycle.history.state_values import state_moved_by
 from airflow_bookmarks.lifecycle.history.timeline_switch import (
@@ -100,7 +100,7 @@ def preview(store: BookmarkStore, job: str, change: Change) -> ChangePreview:
     history = HistorySnapshot(store, job, head)
     turn = change.turn(history, {})
     undone = look_at_undone(history, turn)
-    again = undone.runs or _read_again(store, job, head, change, turn)
+    again = undone.runs or _read_again(history, change)
     contexts = _contexts_read_again(change)
     named = None if contexts is None else partial(names_in, head=head, contexts=contexts)
     facts = _retried(store, job, change) or input_of(store, again, named)
@@ -137,16 +137,16 @@ def _never_read(store: BookmarkStore, job: str, head: Head, change: Change, turn
     return never_read_after(store, job, head, turn, change.ctx)
 
 
-def _read_again(store: BookmarkStore, job: str, head: Head, change: Change, turn: Turn) -> list[Run]:
+def _read_again(history: HistorySnapshot, change: Change) -> list[Run]:
     """Return the runs whose input becomes unread by a change of some contexts, although it undoes no run."""
     contexts = _contexts_read_again(change)
     if contexts is None:
         return []
-    living = store.ancestry(job, head.epoch)
-    kept = 0 if change.to_run is None else resolve_run(store, job, head, change.to_run).key.number
+    head = history.head
+    kept = 0 if change.to_run is None else kept_run(history, change.to_run).key.number
     return [
         run
-        for run in living_runs(store.runs(job, after=kept, until=head.run_number), living)
+        for run in living_runs(history.runs(kept, head.run_number), history.living)
         if not names_in(run, head, contexts).isdisjoint(run.plans)
     ]
 

@@ -29,7 +29,12 @@ from airflow_bookmarks.lifecycle.history.timeline_switch import (
 from airflow_bookmarks.lifecycle.protocol.cleanup import overwritten_for_good
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import IS_READ_WHOLE, ON_PUBLISHED
 from airflow_bookmarks.sources.way_back import newest_at_or_below
-from airflow_bookmarks.store.transitions.collection import check_uncollected, collected_until, collection_check
+from airflow_bookmarks.store.transitions.collection import (
+    check_left,
+    check_uncollected,
+    collected_until,
+    collection_check,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,8 +68,23 @@ def resolve_run(store: BookmarkStore, job: str, head: Head, reference: str) -> R
     A run id that committed nothing (it failed) means the newest committed run at or before it, as in Glue.
 
     Raises:
-        RunUnknownError: there is none.
+        RunUnknownError: there is none, or it was collected.
     """
+    run = kept_run(HistorySnapshot(store, job, head), reference)
+    # After the look at the run: a collection announces what it takes before the first run goes.
+    check_uncollected(store, job, run.key.number)
+    return run
+
+
+def kept_run(history: HistorySnapshot, reference: str) -> Run:
+    """Return the run that a change goes back to, as `resolve_run` does, from what is read for the change anyway.
+
+    The transaction of the change proves that nothing was collected since (`collection_check`).
+
+    Raises:
+        RunUnknownError: there is none, or it was collected.
+    """
+    store, job, head = history.store, history.job, history.head
     number = _number(store, job, reference)
     if number == 0:
         raise RunUnknownError(
@@ -75,16 +95,27 @@ def resolve_run(store: BookmarkStore, job: str, head: Head, reference: str) -> R
             f"job {job!r} has no committed run {reference!r}; its last is run {head.run_number}. Nothing was read or "
             f"changed. 'airflow-bookmarks history {job}' lists them."
         )
-    check_uncollected(store, job, number)
-    living = store.ancestry(job, head.epoch)
-    for run in living_runs(store.runs(job, until=number, reverse=True), living):
-        if is_number(reference) and run.key.number != number:
+    check_left(store, job, number, history.collected)
+    named = next(living_runs(history.runs(number - 1, number), history.living), None)
+    return named or _living_below(history, number, reference)
+
+
+def _living_below(history: HistorySnapshot, number: int, reference: str) -> Run:
+    """Return the newest living run below `number`, which is no living run itself, where `reference` is a run id.
+
+    What was collected meanwhile is missing here as well, so that is looked up anew.
+    """
+    store, job = history.store, history.job
+    for run in living_runs(store.runs(job, until=number - 1, reverse=True), history.living):
+        if is_number(reference):
+            check_uncollected(store, job, number)
             raise RunUnknownError(
                 f"run {number} of job {job!r} was undone by a reset or rewind; the newest living run before it is "
                 f"{run.key.number}. Nothing was read or changed."
             )
         check_uncollected(store, job, run.key.number)
         return run
+    check_uncollected(store, job, number)
     raise RunUnknownError(
         f"job {job!r} has no living run at or before {reference!r}: those there were, were undone by a reset or "
         f"rewind. Nothing was read or changed. 'airflow-bookmarks history {job}' lists them."

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.timeline import Ancestry, Line
-from airflow_bookmarks.store.transitions.collection import collected_until, copied_until
+from airflow_bookmarks.store.transitions.collection import collected_in, copied_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import Run, RunKey
@@ -29,30 +29,34 @@ class HistorySnapshot:
     store: BookmarkStore
     job: str
     head: Head
-    _collected: int | None = None
     _runs: dict[tuple[int, int], list[tuple[RunKey, Run | StateCorruptError]]] = field(
         default_factory=dict, init=False, repr=False
     )
 
     @classmethod
     def load(cls, store: BookmarkStore, job: str) -> HistorySnapshot:
-        """Read the head of a job, and before it up to where runs are collected, so that a change can prove the latter.
+        """Read the head of a job, and then its index entry, so that nothing that the entry says is older than the head.
 
         Raises:
-            JobUnknownError: this namespace has no bookmark of that name.
+            JobUnknownError: this namespace has no bookmark of that name. StateCorruptError: its index entry is gone.
         """
-        gone = collected_until(store, job)
-        return cls(store, job, store.head(job), gone)
+        history = cls(store, job, store.head(job))
+        collected_in(store, job, history._entry)
+        return history
+
+    @cached_property
+    def _entry(self) -> Mapping[str, object] | None:
+        return self.store.index_entry(self.job)
 
     @cached_property
     def collected(self) -> int:
-        """The number up to which runs may be gone; 0 if all are there."""
-        return collected_until(self.store, self.job) if self._collected is None else self._collected
+        """The number up to which runs may be gone; 0 if all are there. A change proves it with `collection_check`."""
+        return collected_in(self.store, self.job, self._entry)
 
     @cached_property
     def copied(self) -> int:
         """The number up to which runs came with an import; 0 if all were made here."""
-        return copied_until(self.store, self.job)
+        return copied_in(self.store, self.job, self._entry)
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:

@@ -23,7 +23,7 @@ from airflow_bookmarks.lifecycle.protocol.cleanup import CleanList, check_publis
 from airflow_bookmarks.lifecycle.protocol.recover import made_by, unknown_sources
 from airflow_bookmarks.lifecycle.state.positions import stored_position
 from airflow_bookmarks.sources.registry import kind_of, upstream_of
-from airflow_bookmarks.store.transitions.collection import check_own
+from airflow_bookmarks.store.transitions.collection import check_made_here
 from airflow_bookmarks.store.transitions.timeline import Turn
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def with_clean(history: HistorySnapshot, turn: Turn, *, stays: Collection[str] =
         )
     undone = look_at_undone(history, turn).all_readable()
     if undone:
-        check_own(store, job, undone[0].key.number, "a clean")
+        check_made_here(job, undone[0].key.number, "a clean", history.copied)
     opened = history.open_runs()
     _check_may_give_up(job, opened)
     later = history.runs(undone[0].key.number - 1, head.run_number) if undone else ()

@@ -55,10 +55,15 @@ IMPORTED_AT = "imported_at"  # of the index item: another history took the place
 
 def collected_until(store: StateReader, job: str) -> int:
     """Return the number up to which runs of a job may be gone; 0 if all are there."""
-    return _collected(store, job, store.index_entry(job))
+    return collected_in(store, job, store.index_entry(job))
 
 
-def _collected(store: StateReader, job: str, entry: Mapping[str, object] | None) -> int:
+def collected_in(store: StateReader, job: str, entry: Mapping[str, object] | None) -> int:
+    """Return what `collected_until` does, of an index entry that was read already.
+
+    Raises:
+        StateCorruptError: there is none, of a job that has a head; or it says no number.
+    """
     if entry is None and store.look(job).head is not None:
         raise StateCorruptError(
             f"the index item of job {job!r} in namespace {store.namespace!r} is gone, so nobody can tell which of its "
@@ -84,7 +89,15 @@ def copied_until(store: StateReader, job: str) -> int:
 
     What they published belongs to that job: nothing here may remove or replace it.
     """
-    value = (store.index_entry(job) or {}).get(COPIED_UNTIL, 0)
+    return copied_in(store, job, store.index_entry(job))
+
+
+def copied_in(store: StateReader, job: str, entry: Mapping[str, object] | None) -> int:
+    """Return what `copied_until` does, of an index entry that was read already, after the head that it belongs to.
+
+    An import changes both at once, and a change proves the head alone.
+    """
+    value = (entry or {}).get(COPIED_UNTIL, 0)
     if not isinstance(value, int):
         raise _no_number(store, job, COPIED_UNTIL, value)
     return value
@@ -96,7 +109,11 @@ def check_own(store: StateReader, job: str, number: int, what: str) -> None:
     Raises:
         ChangeRefusedError: it came with an import, and its files belong to the job that was exported.
     """
-    copied = copied_until(store, job)
+    check_made_here(job, number, what, copied_until(store, job))
+
+
+def check_made_here(job: str, number: int, what: str, copied: int) -> None:
+    """Make sure of what `check_own` does, where runs up to `copied` came with an import."""
     if number <= copied:
         raise ChangeRefusedError(
             f"job {job!r}: its runs up to {copied} were imported, and what they published belongs to the job that was "
@@ -122,8 +139,14 @@ def check_uncollected(store: StateReader, job: str, number: int) -> int:
         RunUnknownError: runs after it, or it itself, were collected; names the oldest run left.
     """
     gone = collected_until(store, job)
+    check_left(store, job, number, gone)
+    return gone
+
+
+def check_left(store: StateReader, job: str, number: int, gone: int) -> None:
+    """Make sure of what `check_uncollected` does, where runs up to `gone` may be gone."""
     if number > gone or gone == 0:
-        return gone
+        return
     oldest = oldest_run(store, job)
     left = "and no later run is left" if oldest is None else f"and the oldest run left is {oldest}"
     raise RunUnknownError(
@@ -194,7 +217,7 @@ def base(store: StateReader, job: str) -> Base:
         JobUnknownError: no such bookmark.
     """
     entry = store.index_entry(job) or {}
-    return Base(store.head(job).epoch, _collected(store, job, entry), entry.get(IMPORTED_AT))
+    return Base(store.head(job).epoch, collected_in(store, job, entry), entry.get(IMPORTED_AT))
 
 
 def announce(store: StateReader, job: str, base: Base, until: int) -> Base | None:

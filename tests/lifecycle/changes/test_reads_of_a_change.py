@@ -69,9 +69,9 @@ CHANGES: dict[str, Callable[[BookmarkStore], object]] = {
     ("name", "limit"),
     [
         ("reset", 5),
-        ("reset with clean", 8),
-        ("rewind", 9),
-        ("rewind with clean", 12),
+        ("reset with clean", 6),
+        ("rewind", 6),
+        ("rewind with clean", 7),
         ("set", 6),
         ("undo", 6),
         ("preview of a reset", 6),

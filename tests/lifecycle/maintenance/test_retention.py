@@ -441,6 +441,28 @@ def test_change_that_looked_before_the_announcement_fails(shop: Shop) -> None:
         shop.store.table.transact([collection.collection_check(shop.store, "copy", seen)])
 
 
+def test_rewind_beside_a_collection_is_refused(shop: Shop) -> None:
+    runs(shop, 4)
+    gone = once(lambda: collect(shop.store, clock=in_days(100)), when="transact")
+    beside = BookmarkStore(BeforeEachWrite(shop.store.table, gone), "test")
+    with pytest.raises(RunUnknownError, match="run 1 of job 'copy' was collected"):
+        rewind(beside, "copy", 1, reason="x", who="ada")
+    assert shop.store.head("copy").epoch == 1
+
+
+def test_clean_beside_an_import_does_not_take_the_files_of_the_job_that_was_exported(shop: Shop) -> None:
+    runs(shop, 4)
+    document = export(shop.store)
+    other = BookmarkStore(shop.store.table, "other")
+    runs(replace(shop, store=other), 3)
+    terms: Any = {"who": "ada", "reason": "x"}
+    came = once(lambda: import_(other, document, overwrite=True, **terms), when="transact")
+    beside = BookmarkStore(BeforeEachWrite(shop.store.table, came), "other")
+    with pytest.raises(ChangeRefusedError, match="its runs up to 4 were imported"):
+        rewind(beside, "copy", 2, clean=True, **terms)
+    assert other.head("copy").cleaning is None
+
+
 def test_commits_beside_a_collection_go_through(shop: Shop) -> None:
     runs(shop, 3)
     work = once(lambda: runs(shop, 1), when="transact")
