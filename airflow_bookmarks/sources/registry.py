@@ -11,8 +11,9 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.errors import OptionError, StateCorruptError
+from airflow_bookmarks.core.errors import BookmarkError, OptionError, SourceError, StateCorruptError
 from airflow_bookmarks.core.run import SourceRef
+from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.entry_point import load_kind
 from airflow_bookmarks.sources.files.kind import FileKind
 from airflow_bookmarks.sources.kind import SourceKind
@@ -71,6 +72,29 @@ def registered(kind: SourceKind[Any]) -> Iterator[None]:
     finally:
         if is_new:
             del KINDS[kind.name]
+
+
+_OURS = frozenset(KINDS)
+
+
+@contextmanager
+def own_errors(name: str) -> Iterator[None]:
+    """Raise a `SourceError` for whatever a kind of a user's own raises within the block beside errors of this package.
+
+    So a look at many sources says what is wrong with this one, and goes on with the others. What a kind of this package
+    raises besides is a fault of the package, and stays what it is.
+
+    Raises:
+        SourceError: the kind has raised something of a class of its own, or of Python's.
+    """
+    try:
+        yield
+    except BookmarkError:
+        raise
+    except Exception as error:
+        if name in _OURS:
+            raise
+        raise SourceError(f"its kind {name!r} failed: {cause_of(error)}") from error
 
 
 def find_kind(name: str) -> SourceKind[Any] | None:

@@ -37,7 +37,7 @@ from airflow_bookmarks.plugin.schemas.responses import LagRow, Pending, RunRow
 from airflow_bookmarks.sources.registry import registered
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.lifecycle.shop import Shop
-from tests.lifecycle.sqlite_keys import KeyKind, KeyPlan, KeySource, make_table, put
+from tests.lifecycle.sqlite_keys import KeyKind, KeyPlan, KeySource, connected, make_table, put
 
 JOB, CTX = "people", "rows"
 
@@ -144,6 +144,54 @@ def test_set_takes_a_key_and_says_what_it_does_not_know(shop: Shop, table: str) 
     assert (seen.never_read.files, seen.never_read.unknown) == (None, "which of its keys these are is not known")
     with pytest.raises(OptionError, match="'now' is no key"):
         set_position(shop.store, JOB, CTX, "now", reason="a test", who="ada")
+
+
+def test_what_its_planner_raises_is_said_of_its_context_alone(shop: Shop, table: str, tmp_path: Path) -> None:
+    other = str(tmp_path / "other.db")
+    make_table(other)
+    put(other, 1)
+    run = shop.begin(JOB)
+    read(run, table)
+    run.plan("another", KeySource(other))
+    run.commit()
+    put(other, 2)
+    with connected(table) as connection:
+        connection.execute("DROP TABLE people")
+
+    found = pending(shop.store, JOB)
+
+    assert {context.ctx: (context.unknown, context.has_input) for context in found.contexts} == {
+        "another": (None, True),
+        CTX: ("its kind 'sqlite_keys' failed: OperationalError: no such table: people", False),
+    }
+    assert not found.is_known
+
+
+def test_what_its_planner_raises_is_said_without_passwords(
+    shop: Shop, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> KeySource:
+        raise ConnectionError("postgresql://ann:hunter2@db/crm refused the connection")
+
+    enabled(shop, table)
+    monkeypatch.setattr(KeyKind, "source_of", refused)
+
+    (context,) = pending(shop.store, JOB).contexts
+
+    assert "ConnectionError" in str(context.unknown)
+    assert "hunter2" not in str(context.unknown)
+
+
+def test_preview_of_a_set_goes_on_where_its_planner_fails(
+    shop: Shop, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enabled(shop, table)
+    monkeypatch.setattr(KeyKind, "source_of", lambda *_: 1 / 0)
+
+    asked = preview(shop.store, JOB, Change("set", ctx=CTX, value="2"))
+
+    assert asked.never_read is not None
+    assert asked.never_read.unknown == "its kind 'sqlite_keys' failed: ZeroDivisionError: division by zero"
 
 
 def test_pending_and_lag_count_in_its_unit(shop: Shop, table: str) -> None:
