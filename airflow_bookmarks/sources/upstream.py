@@ -43,7 +43,7 @@ from airflow_bookmarks.store.outputs import numbers_replacing, paths_replaced_by
 from airflow_bookmarks.store.transitions.collection import check_readable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.rules.schema import Fold
@@ -87,6 +87,9 @@ class _Written:
     entry: OutputEntry
     paths: tuple[str, ...]
     replaced: int = 0
+
+
+_SELF_DESCRIBING = frozenset(["parquet", "orc"])  # formats, and how the names of their files end
 
 
 class UpstreamSource:
@@ -438,7 +441,8 @@ class UpstreamSource:
         For an empty plan: how the newest run with data did. None where the upstream never wrote the output.
 
         Raises:
-            SourceError: the runs that a stored plan reads, or several of them together, were not written alike.
+            SourceError: the runs that a stored plan reads, or several of them together, were not written alike; or some
+                were collected, and how they were written can't be told any more.
         """
         window = plan.edge
         if window is None:
@@ -462,6 +466,11 @@ class UpstreamSource:
             )
         return written
 
+    def format_by_name(self, plan: FilePlan) -> str:
+        """Return the format of files of which nothing is stored any more, as `entry_of` lets pass."""
+        endings = {path.rpartition(".")[2] for path in plan.files.paths}
+        return next(iter(endings & _SELF_DESCRIBING), "parquet")
+
     def _entry_of_stored(self, plan: FilePlan, window: UpstreamWindow) -> OutputEntry | None:
         written = self._written_of(plan, window)
         broken = self._break(written)
@@ -471,14 +480,37 @@ class UpstreamSource:
                 f"{broken[1]}. One frame can't read both. Nothing was read or changed. Read it in parts: a pause "
                 "between runs of this job (from, to) that have read the one or the other."
             )
-        if written:
-            return _newest(written)
+        lost = set(plan.files.paths).difference(*(each.paths for each in written))
+        if lost:
+            self._check_self_describing(lost, plan.roots, written)
+        if written or lost:
+            return _newest(written) if written else None
         until = window.until if window.runs else self._upstream_head().data_run_number
         for run in self._store.runs(self._upstream, until=until, reverse=True):
             entry = next((e for name, e in run.outputs.items() if window.output in ("", name)), None)
             if run.state.is_committed and entry is not None and entry.schema is not None:
                 return entry
         return None
+
+    def _check_self_describing(self, lost: Collection[str], roots: Sequence[str], written: Sequence[_Written]) -> None:
+        """Make sure that files whose runs were collected are read rightly without what these runs had stored.
+
+        Files of some formats say by themselves how they were written, unless a folder holds a column of theirs. Read
+        with the options of another run, any other file may give other rows, without an error.
+        """
+        endings = {path.rpartition(".")[2] for path in lost}
+        layouts = [_layout(each.entry) for each in written]
+        below = (path.removeprefix(next(filter(path.startswith, roots), "")) for path in lost)
+        is_plain = not any("=" in path.rpartition("/")[0] for path in below)
+        is_alike = all({each["format"]} == endings and not each["partitionBy"] for each in layouts)
+        if len(endings) == 1 and endings <= _SELF_DESCRIBING and is_plain and is_alike:
+            return
+        raise SourceError(
+            f"job {self._consumer!r} is to read again what it has read of upstream {self._upstream!r}, and the runs "
+            f"that wrote {len(lost)} of these files were collected, and with them how they were written, the first: "
+            f"{min(lost)!r}. Nothing was read or changed. Read these files with spark.read, with the format, options "
+            "and partitions that they were written with."
+        )
 
     def _written_of(self, plan: FilePlan, window: UpstreamWindow) -> list[_Written]:
         """Return the runs whose files a plan reads, oldest first; each run lists its files."""

@@ -417,7 +417,7 @@ class BookmarkedReader(ByFormat):
         options = dict(made.options)
         for key, value in self._options.items():
             set_option(options, key, value)
-        name = self._format or (source.format_of(entry) if entry else "parquet")
+        name = self._format or (source.format_of(entry) if entry else source.format_by_name(plan))
         check_format(self._job.spark, name, self._label)
         # The types are in the schema; names alone only say that the paths carry partitions.
         plan_of_names = plan.with_partition_types(dict.fromkeys(partitions, "string"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,14 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.rules.schema import struct
 from airflow_bookmarks.core.rules.until import until_of
+from airflow_bookmarks.core.run import OutputEntry
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
+from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position
+from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.upstream import OnRewind, UpstreamSource
@@ -297,14 +302,22 @@ def test_last_run_to_read_has_to_be_one_of_that_upstream(shop: Shop, until: obje
 # ---- runs that were not written alike
 
 
-def written(shop: Shop, name: str, *columns: str, form: str = "text", by: tuple[str, ...] = (), **options: str) -> None:
+def written(
+    shop: Shop,
+    name: str,
+    *columns: str,
+    form: str = "text",
+    by: tuple[str, ...] = (),
+    path: str | None = None,
+    **options: str,
+) -> None:
     """Make one run of the upstream that writes one file in this format, with these columns."""
     shop.put(f"{name}.txt", name)
     run = shop.begin("up")
     run.plan("raw", FileSource(FILES, [str(shop.raw)]))
     facts = {"format": form, "partition_by": list(by), "options": options}
     folder = Path(run.place("out", StagingRequest("files", str(shop.root / "up"), stats=facts)))
-    part = folder / f"file={name}" / "part-0.txt"
+    part = folder / (path or f"file={name}/part-0.txt")
     part.parent.mkdir(parents=True)
     part.write_text(name)
     schema = json.dumps(struct(**dict.fromkeys(columns, "string")))
@@ -407,3 +420,54 @@ def test_stored_plans_that_were_not_written_alike_are_not_read_together_again(sh
     entry = source.entry_of(shop.side("down", "pause", "0", "1").plan("up", source))
     assert entry is not None
     assert entry.stats["format"] == "text"
+
+
+# ---- what is read again after the runs that wrote it were collected
+
+
+def collected(shop: Shop, until: int) -> None:
+    """Collect the runs of the upstream up to a number; younger ones stay."""
+    collect(shop.store, jobs=["up"], clock=lambda: utc_now() + timedelta(days=100))
+    assert [run.key.number for run in shop.store.runs("up")] == [until + 1]
+
+
+def read_again(shop: Shop, number: int) -> tuple[OutputEntry | None, str]:
+    """Return how a replay of a run of the consumer reads what that run has read: as stored, and the format by name."""
+    run = ReplayRun.begin_replay(shop.store, "down", shop.caller(), shop.machine, number)
+    source = UpstreamSource(shop.store, "down", "up", alike="columns")
+    try:
+        plan = run.plan("up", source)
+        return source.entry_of(plan), source.format_by_name(plan)
+    finally:
+        run.abort("it was only to be looked at")
+
+
+def test_pause_window_does_not_read_with_the_options_of_another_run_than_wrote_the_files(shop: Shop) -> None:
+    for name, sep in (("a", ";"), ("b", ";"), ("c", ",")):
+        written(shop, name, "x", form="csv", path=f"{name}.csv", sep=sep)
+        consumed(shop)
+    collected(shop, 2)
+    source = UpstreamSource(shop.store, "down", "up", alike="columns")
+    with pytest.raises(SourceError, match=r"wrote 2 of these files were collected, and with them how they were wri"):
+        source.entry_of(shop.side("down", "pause", "0", "3").plan("up", source))
+
+
+@pytest.mark.parametrize(
+    ("form", "path"), [("csv", "{}.csv"), ("json", "{}.json"), ("text", "{}.txt"), ("parquet", "month={}/0.parquet")]
+)
+def test_replay_refuses_files_of_which_nobody_can_tell_how_they_were_written(shop: Shop, form: str, path: str) -> None:
+    for name in "ab":
+        written(shop, name, "x", form=form, path=path.format(name))
+        consumed(shop)
+    collected(shop, 1)
+    with pytest.raises(SourceError, match=r"Nothing was read or changed. Read these files with spark\.read, with the"):
+        read_again(shop, 1)
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc"])
+def test_replay_reads_files_that_say_themselves_how_they_were_written(shop: Shop, form: str) -> None:
+    for name in "ab":
+        written(shop, name, "x", form=form, path=f"{name}.{form}")
+        consumed(shop)
+    collected(shop, 1)
+    assert read_again(shop, 1) == (None, form)
