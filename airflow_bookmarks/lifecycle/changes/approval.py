@@ -71,7 +71,7 @@ EXPIRES_IN = timedelta(days=7)
 OPEN, APPROVED, DONE, REJECTED, EXPIRED, VOID = "open", "approved", "done", "rejected", "expired", "void"
 
 _RACES = 10
-_ASK_ANEW = (
+ASK_ANEW = (
     "Ask for the change anew; this request can be neither approved nor rejected. Whoever administers the state table "
     "can delete the item, and nothing else depends on it."
 )
@@ -237,17 +237,23 @@ def requests_or_damage(
         JobUnknownError: no such bookmark.
     """
     job = key_of(store, job)
-    head, now = store.head(job), store.now()
+    found, damaged = decoded_requests(job, transition.request_items(store, job), store.head(job), store.now())
+    return [one for one in found if with_closed or one.state in (OPEN, APPROVED)], damaged
+
+
+def decoded_requests(
+    job: str, items: Mapping[str, Attributes], head: Head, now: datetime
+) -> tuple[list[Request], dict[str, StateCorruptError]]:
+    """Return the requests of a job by the items that hold them, oldest first, and why others can't be read, by id."""
     found: list[Request] = []
     damaged: dict[str, StateCorruptError] = {}
-    for request_id, item in transition.request_items(store, job).items():
+    for request_id, item in items.items():
         try:
             found.append(_request_of(job, request_id, item, head, now))
         except StateCorruptError as error:
             damaged[request_id] = error
     # Identifiers of one millisecond have no order.
-    found.sort(key=lambda one: one.made_at)
-    return [one for one in found if with_closed or one.state in (OPEN, APPROVED)], damaged
+    return sorted(found, key=lambda one: one.made_at), damaged
 
 
 def find_request(store: BookmarkStore, job: str, request_id: str) -> Request:
@@ -410,7 +416,7 @@ def _state(item: Mapping[str, Any], head: Head, now: datetime) -> str:
 
 
 def _request_of(job: str, request_id: str, item: Mapping[str, Any], head: Head, now: datetime) -> Request:
-    fields = Fields.of(f"EVENT {escaped(request_id)} (a request for a change of job {job!r})", _ASK_ANEW, item)
+    fields = Fields.of(f"EVENT {escaped(request_id)} (a request for a change of job {job!r})", ASK_ANEW, item)
     change, version = change_of(fields.map("change")), fields.number("version_before")
     by = None
     if "decision" in fields:

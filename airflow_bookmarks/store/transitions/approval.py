@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import ConditionFailedError
 from airflow_bookmarks.core.text.instant import to_text
+from airflow_bookmarks.store.codec.item import EVENT_PREFIX
 from airflow_bookmarks.store.table import Attributes, Check, Condition, Equals, Exists, Lacks, Operation, Put, Update
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -135,9 +136,16 @@ def note_done(store: BookmarkStore, job: str, request_id: str) -> None:
 def request_items(store: BookmarkStore, job: str) -> dict[str, Attributes]:
     """Return the events that are requests, by id, oldest first."""
     keys = store.keys(job)
-    prefix = keys.event("").sk
-    rows = store.table.query(keys.partition, prefix=prefix)
-    return {key.sk.removeprefix(prefix): item for key, item in rows if item.get("kind") == "request"}
+    return requests_among(store.table.query(keys.partition, prefix=keys.event("").sk))
+
+
+def requests_among(items: Iterable[tuple[Key, Attributes]]) -> dict[str, Attributes]:
+    """Return those of some items of a job that are requests, by id."""
+    return {
+        key.sk.removeprefix(EVENT_PREFIX): item
+        for key, item in items
+        if key.sk.startswith(EVENT_PREFIX) and item.get("kind") == "request"
+    }
 
 
 def request_item(store: BookmarkStore, job: str, request_id: str) -> Attributes | None:

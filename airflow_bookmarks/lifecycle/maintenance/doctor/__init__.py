@@ -6,6 +6,7 @@
 - `examination`: all looks at a survey, in their order; `finding`: what one of them found; `repair`: what mends it
 - `head`: numbers, lease, what is due, and the entry in the index of jobs
 - `history`: lines and runs
+- `request`: requests for changes that a second person approves
 - `context`: positions, edges to upstreams, gaps, partitions and unknown kinds
 - `payload`: stored bytes, and who may read the file that holds them
 - `target`: published files, staging, and paths that are not the job's own

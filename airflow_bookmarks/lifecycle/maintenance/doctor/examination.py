@@ -25,6 +25,7 @@ from airflow_bookmarks.lifecycle.maintenance.doctor.head import examine_head, ex
 from airflow_bookmarks.lifecycle.maintenance.doctor.history import examine_lines, examine_runs
 from airflow_bookmarks.lifecycle.maintenance.doctor.kinds import examine_kinds
 from airflow_bookmarks.lifecycle.maintenance.doctor.payload import examine_file, examine_objects, examine_payloads
+from airflow_bookmarks.lifecycle.maintenance.doctor.request import examine_requests
 from airflow_bookmarks.lifecycle.maintenance.doctor.survey import Survey
 from airflow_bookmarks.lifecycle.maintenance.doctor.target import examine_bounds, examine_targets
 
@@ -106,6 +107,7 @@ def _findings(survey: Survey, with_files: bool) -> Iterator[Finding]:
         return
     yield from _try(survey, examine_payloads)
     yield from _try(survey, examine_head)
+    yield from _try(survey, examine_requests)
     if survey.head is None:
         return  # without a head, nothing else has a meaning
     for look in (examine_lines, examine_runs, examine_edges, examine_upstreams, examine_positions, examine_kinds):
