@@ -258,6 +258,7 @@ def test_damaged_request_is_named_beside_the_others(
     (damaged,) = told["damaged_requests"]
     assert damaged["id"] == bad.id
     assert ("EVENT" in damaged["why"]) is sees_the_item
+    assert damaged["why"].count("Ask for the change anew") == 1
 
 
 def test_who_holds_a_job_is_told(site: Site, world: World) -> None:

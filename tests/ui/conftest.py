@@ -23,6 +23,7 @@ TRIALS = (
     "undo",
     "guarded",
     "turned_down",
+    "asked",
     "raced",
     "refused",
     "keys",
@@ -75,6 +76,7 @@ def world(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> World:
             world.small(shard_name(f"trials.{name}", number), runs=2)
     world.seed()
     world.hold("trials.held")
+    world.ask_twice("trials.asked")
     return world
 
 

@@ -251,6 +251,21 @@ def protect(come: Visit, job: str) -> None:
     done(dialog)
 
 
+@pytest.mark.parametrize(("user", "sees_the_item", "may_approve"), [("admin", True, True), ("viewer", False, False)])
+def test_damaged_request_is_shown_beside_one_that_can_be_approved(
+    visitors: Visitors, user: str, sees_the_item: bool, may_approve: bool
+) -> None:
+    page = visitors(user).open(job="trials.asked")
+
+    damaged, sound = page.get_by_test_id("damaged-request"), page.get_by_test_id("request")
+    expect(damaged.get_by_text("is damaged", exact=False).first).to_be_visible()
+    expect(damaged.get_by_role("button")).to_have_count(0)
+    assert damaged.inner_text().count("Ask for the change anew") == 1
+    assert ("EVENT" in damaged.inner_text()) is sees_the_item
+    expect(sound).to_contain_text("ann asked for it")
+    expect(sound.get_by_role("button", name="Approve")).to_have_count(int(may_approve))
+
+
 def test_second_of_two_who_change_at_once_is_shown_what_the_first_did(visitors: Visitors, world: World) -> None:
     job = "trials.raced"
     first, second = visitors("admin"), visitors("user")

@@ -278,6 +278,13 @@ class World:
         finally:
             self._set_fence(fence)
 
+    def ask_twice(self, job: str) -> None:
+        """Protect a job, and ask for a reset of it twice; the first of the requests is damaged."""
+        who = Identity("ann", True, "airflow")
+        protect(self.store, job, reason="money", who=who)
+        first, _ = (request(self.store, job, Change("reset"), reason="wrong rates", who=who) for _ in range(2))
+        self.store.table.transact([Update(self.store.keys(job).event(first.id), set={"preview": "none"})])
+
     def _set_fence(self, fence: int | str) -> None:
         self.store.table.transact([Update(self.store.keys(DAMAGED).head, set={"fence": fence})])
 

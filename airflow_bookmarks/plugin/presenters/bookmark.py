@@ -13,10 +13,12 @@ from airflow_bookmarks.core.run import orders, watermarks
 from airflow_bookmarks.core.selection.partition_time import NEWEST_PARTITION
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.text.redaction import redacted
+from airflow_bookmarks.lifecycle.changes.approval import ASK_ANEW
 from airflow_bookmarks.lifecycle.inspect.sharded_list import row_of_shards
 from airflow_bookmarks.lifecycle.state.last_plan import shown
 from airflow_bookmarks.plugin.schemas.responses import (
     ContextRow,
+    DamagedRequest,
     EventRow,
     Gaps,
     Holder,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from airflow_bookmarks.core.errors import StateCorruptError
     from airflow_bookmarks.core.head import Head, Lease
     from airflow_bookmarks.core.run import ContextState, Execution
     from airflow_bookmarks.lifecycle.changes.approval import Request
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.plugin.schemas.responses import JobState
 
 _INDEX = {"dag_id": str, "task_id": str, "map_index": int, "first_seen_at": str, "last_commit_at": str}
-_DAMAGED = "what the state store holds of this is damaged; 'airflow-bookmarks doctor' names the item."
+_DAMAGED = "What the state store holds of this is damaged; 'airflow-bookmarks doctor' names the item."
 
 
 # ---- jobs
@@ -96,6 +99,13 @@ def sharded_row(job: str, shards: Sequence[JobRow]) -> JobRow:
 def damage(why: str | Exception, sight: Sight) -> str:
     """Say why something of a job can't be read; only users with rights on connections see items, objects and tables."""
     return redacted(str(why)) if sight.may_see_the_store else _DAMAGED
+
+
+def damaged_request(request_id: str, error: StateCorruptError, sight: Sight) -> DamagedRequest:
+    """Return a request that can't be read, with the reason and what to do."""
+    why = damage(error, sight)
+    # The error itself says what to do, and only some are shown it.
+    return DamagedRequest(id=request_id, why=why if ASK_ANEW in why else f"{why} {ASK_ANEW}")
 
 
 def index_facts(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from airflow_bookmarks.plugin.dependencies import Ask, JobName, Owned, Visiting
 from airflow_bookmarks.plugin.presenters.bookmark import (
     context_rows,
     damage,
+    damaged_request,
     damaged_row,
     event_row,
     job_row,
@@ -34,7 +35,6 @@ from airflow_bookmarks.plugin.redaction import hidden_from, veiled
 from airflow_bookmarks.plugin.scan.child import may_look
 from airflow_bookmarks.plugin.schemas.responses import (
     ConsumerRow,
-    DamagedRequest,
     EventList,
     FileList,
     FileRow,
@@ -219,7 +219,7 @@ def _job(hook: BookmarkHook, found: Owned, visit: Visiting, sight: Sight, may_ch
         requests=[
             request_row(each, visit.person, may_change=may_change, hides_state=hook.hides_state) for each in asked
         ],
-        damaged_requests=[DamagedRequest(id=name, why=damage(error, sight)) for name, error in damaged.items()],
+        damaged_requests=[damaged_request(name, error, sight) for name, error in damaged.items()],
         side_runs=[side_row(record) for record in store.sides(key)[: -_SIDE_RUNS - 1 : -1]],
         default_option=hook.default_option,
         may_change=may_change,

@@ -1,17 +1,14 @@
-import type { RefObject } from "react";
-import type { Job, RunRow } from "../api/model";
-import { AnswerView } from "./AnswerView";
-import { NameField, ReasonField } from "./Confirm";
+import { Alert } from "@chakra-ui/react";
+import { type RefObject, useState } from "react";
+import type { Job, Preview, RunRow, Wish } from "../api/model";
+import { useAsk, useChange, usePreview } from "../api/queries";
 import { useChangeForm } from "./changeForm";
-import { Frame } from "./Frame";
-import { HolderChoice } from "./HolderChoice";
-import { PreviewStep } from "./PreviewStep";
-import { SendButton } from "./SendButton";
-import { Step } from "./Step";
-import { TroubleView } from "./TroubleView";
+import { PreviewedDialog } from "./PreviewedDialog";
+import { ToldView } from "./ToldView";
+import { toldOf } from "./told";
 import { What } from "./What";
-import type { Kind } from "./wish";
-import { actionName } from "./words";
+import { changeBody, type Draft, draftOf, type Kind, requestBody, wishOf } from "./wish";
+import { actionName, fixOf } from "./words";
 
 interface ChangeDialogProps {
   job: Job;
@@ -29,55 +26,72 @@ const TITLES: Record<Kind, string> = {
   delete: "Delete the bookmark of",
 };
 
-/** Change where a job stands: what, what that would do, why and sure, done. */
+/** Change where a job stands. */
 export function ChangeDialog({ job, kind, picked, opener, onClosed }: ChangeDialogProps) {
-  const form = useChangeForm(job, kind, picked);
-  const { draft, sure, sent, seen } = form;
-  const frame = { title: `${TITLES[kind]} ${job.job}`, isSending: form.isSending, opener, onClosed };
-  if (sent.phase === "done") {
-    return (
-      <Frame {...frame}>
-        <AnswerView answer={sent.answer} />
-      </Frame>
-    );
-  }
+  const [draft, setDraft] = useState<Draft>(() => draftOf(kind, job, picked));
+  const form = useForm(job, draft);
+  const choose = (next: Draft) => {
+    form.reopen();
+    setDraft(next);
+  };
   return (
-    <Frame
-      {...frame}
-      onSubmit={form.submit}
-      actions={(id) => (
-        <SendButton
-          form={id}
-          name={form.wish && actionName(form.wish)}
-          seen={seen}
-          missing={form.missing}
-          refusal={form.preview.isFetching ? null : form.preview.error}
-          isSending={form.isSending}
-        />
-      )}
+    <PreviewedDialog
+      form={form}
+      title={`${TITLES[kind]} ${job.job}`}
+      opener={opener}
+      onClosed={onClosed}
+      nameOf={actionName}
+      madeFor={({ version }) => `For version ${version} of the job.`}
+      holderOf={({ holder }) => holder}
+      choice={<What job={job} picked={picked} draft={draft} onDraft={choose} />}
+      isReasonFirst={kind === "undo"}
     >
-      <Step title="1. What">
-        <What job={job} picked={picked} draft={draft} onDraft={form.choose} />
-      </Step>
-      <PreviewStep
-        preview={form.preview}
-        wish={form.wish}
-        lacks={form.missing[0]}
-        versionNow={job.version ?? undefined}
-        onLookAgain={form.lookAgain}
-        onClean={() => form.choose({ ...draft, clean: true })}
-        mayLook={job.may_look}
-      />
-      {form.isHeld && (
-        <HolderChoice holder={seen?.holder ?? null} force={sure.force} onForce={(force) => form.say({ force })} />
+      {(seen) => (
+        <>
+          {job.version != null && job.version > seen.version && (
+            <Alert.Root status="info">
+              <Alert.Indicator />
+              <Alert.Description>
+                The job is at version {job.version} by now, so this is old: look again before you send it.
+              </Alert.Description>
+            </Alert.Root>
+          )}
+          <ToldView
+            told={toldOf(seen)}
+            fix={form.wish && fixOf(form.wish, job.may_look)}
+            onClean={() => choose({ ...draft, clean: true })}
+          />
+        </>
       )}
-      <Step title="3. Why, and sure">
-        <ReasonField isFirst={kind === "undo"} reason={sure.reason} onReason={(reason) => form.say({ reason })} />
-        <NameField job={job.job} typed={sure.typed} onTyped={(typed) => form.say({ typed })} />
-      </Step>
-      {sent.phase === "refused" && (
-        <TroubleView job={job.job} error={sent.error} version={form.sentVersion} onPreview={form.lookAgain} />
-      )}
-    </Frame>
+    </PreviewedDialog>
   );
+}
+
+function useForm(job: Job, draft: Draft) {
+  const settled = wishOf(draft, job);
+  const change = useChange(job.job);
+  const ask = useAsk(job.job);
+  return useChangeForm<Wish, Preview>({
+    job: job.job,
+    settled,
+    preview: usePreview(job.job, "value" in settled ? settled.value : undefined),
+    look: (seen, isBusy) => ({
+      version: seen.version,
+      needsApproval: seen.needs_approval,
+      isHeld: isInTheWay(seen, job, isBusy),
+      lacks: [],
+    }),
+    make: (wish, sure, seen) =>
+      seen.needs_approval
+        ? ask.mutateAsync(requestBody(wish, job.job, sure.reason, seen.version))
+        : change.mutateAsync(changeBody(wish, job.job, sure, seen.version)),
+  });
+}
+
+/**
+ * Whether a run has to lose the job first. One whose lease ran out is fenced without being told to, and of a request
+ * the approver says.
+ */
+function isInTheWay(seen: Preview, job: Job, isBusy: boolean): boolean {
+  return !seen.needs_approval && (isBusy || (seen.holder !== null && job.state !== "EXPIRED"));
 }

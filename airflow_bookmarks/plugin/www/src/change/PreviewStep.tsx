@@ -1,26 +1,21 @@
 import { Alert, Box, Button, HStack, Skeleton, Stack, Text } from "@chakra-ui/react";
-import type { Preview, Wish } from "../api/model";
+import type { ReactNode } from "react";
 import { Step } from "./Step";
-import { ToldView } from "./ToldView";
-import { toldOf } from "./told";
 import { troubleOf } from "./trouble";
-import { fixOf } from "./words";
 
-interface PreviewStepProps {
-  preview: { data: Preview | undefined; error: Error | null; isFetching: boolean };
-  wish: Wish | undefined;
+interface PreviewStepProps<Seen> {
+  preview: { data: Seen | undefined; error: Error | null; isFetching: boolean };
   /** What the first step lacks, so that there is nothing to preview. */
   lacks: string | undefined;
-  /** The version of the job, as the page has it by now. */
-  versionNow: number | undefined;
   onLookAgain: () => void;
-  onClean: () => void;
-  /** Whether the page may look at files, and so clean. */
-  mayLook: boolean;
+  needsApproval: boolean;
+  /** Say below the preview what it was made for. */
+  madeFor: (seen: Seen) => string;
+  children: (seen: Seen) => ReactNode;
 }
 
 /** The second step: what the change would do. */
-export function PreviewStep(props: PreviewStepProps) {
+export function PreviewStep<Seen>(props: PreviewStepProps<Seen>) {
   return (
     <Step title="2. What it would do">
       <Box aria-live="polite" aria-busy={props.preview.isFetching} data-testid="change-preview">
@@ -30,24 +25,14 @@ export function PreviewStep(props: PreviewStepProps) {
   );
 }
 
-function Content({ preview, wish, lacks, versionNow, onLookAgain, onClean, mayLook }: PreviewStepProps) {
-  if (wish === undefined) return <Text color="fg.muted">Choose {lacks} first.</Text>;
+function Content<Seen>({ preview, lacks, onLookAgain, needsApproval, madeFor, children }: PreviewStepProps<Seen>) {
+  if (lacks !== undefined) return <Text color="fg.muted">Choose {lacks} first.</Text>;
   if (preview.isFetching) return <Loading />;
   if (preview.error !== null) return <Unfit error={preview.error} onLookAgain={onLookAgain} />;
   if (preview.data === undefined) return <Loading />;
-  const { version, needs_approval } = preview.data;
-  const isOld = versionNow !== undefined && versionNow > version;
   return (
     <Stack gap={4}>
-      {isOld && (
-        <Alert.Root status="info">
-          <Alert.Indicator />
-          <Alert.Description>
-            The job is at version {versionNow} by now, so this is old: look again before you send it.
-          </Alert.Description>
-        </Alert.Root>
-      )}
-      {needs_approval && (
+      {needsApproval && (
         <Alert.Root status="info">
           <Alert.Indicator />
           <Alert.Content>
@@ -58,10 +43,10 @@ function Content({ preview, wish, lacks, versionNow, onLookAgain, onClean, mayLo
           </Alert.Content>
         </Alert.Root>
       )}
-      <ToldView told={toldOf(preview.data)} fix={fixOf(wish, mayLook)} onClean={onClean} />
+      {children(preview.data)}
       <HStack justify="space-between">
         <Text color="fg.muted" fontSize="sm">
-          For version {version} of the job.
+          {madeFor(preview.data)}
         </Text>
         <Button size="xs" variant="outline" onClick={onLookAgain}>
           Look again
@@ -71,7 +56,7 @@ function Content({ preview, wish, lacks, versionNow, onLookAgain, onClean, mayLo
   );
 }
 
-export function Loading() {
+function Loading() {
   return (
     <Stack gap={2}>
       <Text srOnly>Loading the preview</Text>
@@ -83,7 +68,7 @@ export function Loading() {
 }
 
 /** A change that can't be made, as the server says before anybody confirms it; a preview itself changes nothing. */
-export function Unfit({ error, onLookAgain }: { error: Error; onLookAgain: () => void }) {
+function Unfit({ error, onLookAgain }: { error: Error; onLookAgain: () => void }) {
   const trouble = troubleOf(error);
   return (
     <Alert.Root status="error" role="alert">

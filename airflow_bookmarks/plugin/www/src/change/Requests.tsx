@@ -65,10 +65,7 @@ function DamagedRequest({ request }: { request: Job["damaged_requests"][number] 
       <Alert.Indicator />
       <Alert.Content minW={0}>
         <Alert.Title wordBreak="break-all">Request {request.id} is damaged</Alert.Title>
-        <Alert.Description wordBreak="break-word">
-          {request.why} It can be neither approved nor rejected. If the change is still wanted, ask for it anew. Who
-          administers the state table can delete the item of the request.
-        </Alert.Description>
+        <Alert.Description wordBreak="break-word">{request.why}</Alert.Description>
       </Alert.Content>
     </Alert.Root>
   );

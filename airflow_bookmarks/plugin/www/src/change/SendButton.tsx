@@ -5,7 +5,7 @@ interface SendButtonProps {
   form: string;
   /** What the change is called; undefined while something is missing to make it one. */
   name: string | undefined;
-  seen: { needs_approval: boolean } | undefined;
+  seen: { needsApproval: boolean } | undefined;
   missing: readonly string[];
   /** Why there is no preview, and so no change; null where there is no such reason. */
   refusal: Error | null;
@@ -21,7 +21,7 @@ export function SendButton({ form, name, seen, missing: asked, refusal, isSendin
       <Button
         type="submit"
         form={form}
-        colorPalette={seen?.needs_approval ? "blue" : "red"}
+        colorPalette={seen?.needsApproval ? "blue" : "red"}
         disabled={seen === undefined || missing.length > 0}
         loading={isSending}
         loadingText="Sending"
@@ -34,7 +34,7 @@ export function SendButton({ form, name, seen, missing: asked, refusal, isSendin
         aria-describedby={`${form}-missing`}
         data-testid="change-send"
       >
-        {seen?.needs_approval ? `Ask for approval: ${inSentence(said)}` : said}
+        {seen?.needsApproval ? `Ask for approval: ${inSentence(said)}` : said}
       </Button>
       <Text id={`${form}-missing`} role="status" w="100%" textAlign="end" color="fg.muted" fontSize="sm" order={-1}>
         {isSending ? "" : (refusal?.message ?? lackWords(missing))}

@@ -1,22 +1,15 @@
 import { Field, Input, Stack, Text } from "@chakra-ui/react";
 import { type RefObject, useState } from "react";
-import type { Changed, Job } from "../api/model";
+import type { Job, ShardedPreview, ShardedWish } from "../api/model";
 import { useShardedChange, useShardedPreview } from "../api/queries";
 import { useSettledText } from "../parts/useSettledText";
-import { AnswerView } from "./AnswerView";
 import { CleanChoice } from "./CleanChoice";
-import { NameField, ReasonField } from "./Confirm";
 import { ContextChoice } from "./ContextChoice";
-import { Frame } from "./Frame";
-import { HolderChoice } from "./HolderChoice";
-import { SendButton } from "./SendButton";
-import { ShardedPreviewStep } from "./ShardedPreviewStep";
-import { Step } from "./Step";
-import { useSending } from "./sending";
+import { useChangeForm } from "./changeForm";
+import { PreviewedDialog } from "./PreviewedDialog";
+import { ShardedPreviewView } from "./ShardedPreviewView";
 import { type ShardedDraft, type ShardedKind, shardedActionName, shardedBody, shardedWishOf } from "./sharded";
-import { TroubleView } from "./TroubleView";
-import { troubleOf } from "./trouble";
-import { lacking, lackOfClean, type Sure } from "./wish";
+import { lackOfClean } from "./wish";
 
 interface ShardedDialogProps {
   job: Job;
@@ -25,90 +18,46 @@ interface ShardedDialogProps {
   onClosed: () => void;
 }
 
-/** Take all virtual shards of a job back: what, what that would do, why and sure, done. */
+/** Take all virtual shards of a job back. */
 export function ShardedDialog({ job, kind, opener, onClosed }: ShardedDialogProps) {
   const [draft, setDraft] = useState<ShardedDraft>({ kind, to: "", contexts: null, clean: false });
-  const [sure, setSure] = useState<Sure>({ reason: "", typed: "", force: false });
-  const change = useShardedChange(job.job);
-  const { sent, isSending, send, reopen } = useSending<Changed>();
-  const settled = shardedWishOf({ ...draft, clean: draft.clean && job.may_look });
-  const wish = "value" in settled ? settled.value : undefined;
-  const preview = useShardedPreview(job.job, wish);
-  const seen = preview.isFetching || preview.isError ? undefined : preview.data;
-  const offer = sent.phase === "refused" ? troubleOf(sent.error).offer : undefined;
-  const isHeld = seen !== undefined && (offer === "force" || Object.keys(seen.holders).length > 0);
-  const isNothing = seen !== undefined && seen.shards === 0;
-  const missing =
-    "lacks" in settled
-      ? [settled.lacks]
-      : [
-          ...(isNothing ? ["a shard that would change"] : []),
-          ...lacking(job.job, sure, { isHeld, isOld: offer === "preview" }),
-        ];
-  const say = (said: Partial<Sure>) => setSure((before) => ({ ...before, ...said }));
-  const lookAnew = () => {
-    reopen();
-    say({ force: false });
-  };
+  const form = useForm(job, draft);
   const choose = (next: Partial<ShardedDraft>) => {
-    lookAnew();
+    form.reopen();
     setDraft((before) => ({ ...before, ...next }));
   };
-  const lookAgain = () => {
-    lookAnew();
-    void preview.refetch();
-  };
-  const frame = { title: `${kind === "reset" ? "Reset" : "Rewind"} ${job.job}`, isSending, opener, onClosed };
-  if (sent.phase === "done") {
-    return (
-      <Frame {...frame}>
-        <AnswerView answer={sent.answer} />
-      </Frame>
-    );
-  }
   return (
-    <Frame
-      {...frame}
-      onSubmit={() => {
-        if (seen === undefined || wish === undefined || missing.length > 0) return;
-        const meant = shardedBody(wish, job.job, { ...sure, force: isHeld && sure.force }, seen.version);
-        send(() => change.mutateAsync(meant));
-      }}
-      actions={(form) => (
-        <SendButton
-          form={form}
-          name={wish && shardedActionName(wish)}
-          seen={seen && { needs_approval: false }}
-          missing={missing}
-          refusal={preview.isFetching ? null : preview.error}
-          isSending={isSending}
-        />
-      )}
+    <PreviewedDialog
+      form={form}
+      title={`${kind === "reset" ? "Reset" : "Rewind"} ${job.job}`}
+      opener={opener}
+      onClosed={onClosed}
+      nameOf={shardedActionName}
+      madeFor={({ version }) => `For version ${version} of the job: the sum of those of its shards.`}
+      holderOf={({ holders }) => heldBy(Object.values(holders))}
+      choice={<Choice job={job} draft={draft} onDraft={choose} />}
+      isSharded
     >
-      <Step title="1. What">
-        <Choice job={job} draft={draft} onDraft={choose} />
-      </Step>
-      <ShardedPreviewStep
-        preview={preview}
-        lacks={"lacks" in settled ? settled.lacks : undefined}
-        onLookAgain={lookAgain}
-      />
-      {isHeld && (
-        <HolderChoice
-          holder={heldBy(Object.values(seen.holders))}
-          force={sure.force}
-          onForce={(force) => say({ force })}
-        />
-      )}
-      <Step title="3. Why, and sure">
-        <ReasonField reason={sure.reason} onReason={(reason) => say({ reason })} />
-        <NameField job={job.job} typed={sure.typed} onTyped={(typed) => say({ typed })} />
-      </Step>
-      {sent.phase === "refused" && (
-        <TroubleView job={job.job} error={sent.error} version={seen?.version ?? 0} onPreview={lookAgain} isSharded />
-      )}
-    </Frame>
+      {(seen) => <ShardedPreviewView seen={seen} />}
+    </PreviewedDialog>
   );
+}
+
+function useForm(job: Job, draft: ShardedDraft) {
+  const settled = shardedWishOf({ ...draft, clean: draft.clean && job.may_look });
+  const change = useShardedChange(job.job);
+  return useChangeForm<ShardedWish, ShardedPreview>({
+    job: job.job,
+    settled,
+    preview: useShardedPreview(job.job, "value" in settled ? settled.value : undefined),
+    look: (seen, isBusy) => ({
+      version: seen.version,
+      needsApproval: false,
+      isHeld: isBusy || Object.keys(seen.holders).length > 0,
+      lacks: seen.shards === 0 ? ["a shard that would change"] : [],
+    }),
+    make: (wish, sure, seen) => change.mutateAsync(shardedBody(wish, job.job, sure, seen.version)),
+  });
 }
 
 interface ChoiceProps {

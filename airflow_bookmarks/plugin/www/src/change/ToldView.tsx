@@ -1,5 +1,5 @@
-import { Alert, Button, chakra, Grid, Stack, Text } from "@chakra-ui/react";
-import { Fragment } from "react";
+import { Alert, Button, Stack } from "@chakra-ui/react";
+import { Facts } from "./Facts";
 import { Marks, pairsOf } from "./Marks";
 import type { NeverRead, Told } from "./told";
 import { type Fix, factsOf, neverReadInWords } from "./words";
@@ -18,17 +18,7 @@ export function ToldView({ told, fix, onClean }: ToldViewProps) {
     <Stack gap={4}>
       {told.neverRead !== null && <Skipped never={told.neverRead} />}
       {told.twice.length > 0 && fix !== undefined && <Twice targets={told.twice} fix={fix} onClean={onClean} />}
-      <Grid as="dl" templateColumns={{ base: "1fr", sm: "9.5rem 1fr" }} columnGap={4} rowGap={{ base: 0, sm: 2 }}>
-        {factsOf(told).map(({ label, says, note }) => (
-          <Fragment key={label}>
-            <chakra.dt color="fg.muted">{label}</chakra.dt>
-            <chakra.dd wordBreak="break-word" mb={{ base: 2, sm: 0 }}>
-              {says}
-              {note && fix !== undefined && <Text color="fg.muted">{note}</Text>}
-            </chakra.dd>
-          </Fragment>
-        ))}
-      </Grid>
+      <Facts facts={factsOf(told)} withNotes={fix !== undefined} />
       <Marks
         caption="Watermarks before and after the change"
         heads={["Before", "After"]}

@@ -1,77 +1,97 @@
+import type { UseQueryResult } from "@tanstack/react-query";
 import { useState } from "react";
-import type { Changed, Job, Preview, Requested, RunRow, Wish } from "../api/model";
-import { useAsk, useChange, usePreview } from "../api/queries";
-import { useSending } from "./sending";
+import type { Changed, Requested } from "../api/model";
+import { type Sent, useSending } from "./sending";
+import type { Settled } from "./setting";
 import { troubleOf } from "./trouble";
-import { changeBody, type Draft, draftOf, type Kind, lacking, requestBody, type Sure, wishOf } from "./wish";
+import { lacking, type Sure } from "./wish";
+
+/** What of a preview decides how its change is confirmed and sent. */
+export interface Looked {
+  version: number;
+  /** Whether it is sent as a request, for another person to approve. */
+  needsApproval: boolean;
+  /** Whether a run holds the job, and has to lose it first. */
+  isHeld: boolean;
+  /** What else the change lacks, in words. */
+  lacks: readonly string[];
+}
+
+interface ChangeFormProps<Wish, Seen> {
+  job: string;
+  /** What the first step asks for, or what it lacks. */
+  settled: Settled<Wish>;
+  preview: UseQueryResult<Seen, Error>;
+  /** `isBusy`: the server has refused the change because a run holds the job. */
+  look: (seen: Seen, isBusy: boolean) => Looked;
+  make: (wish: Wish, sure: Sure, seen: Seen) => Promise<Changed | Requested>;
+}
+
+/** The form of a change: its preview, what the person confirms, and the result once it is sent. */
+export interface ChangeForm<Wish, Seen> {
+  job: string;
+  wish: Wish | undefined;
+  preview: UseQueryResult<Seen, Error>;
+  /** The preview, once it is there and no other is on its way. */
+  seen: Seen | undefined;
+  looked: Looked | undefined;
+  missing: readonly string[];
+  sure: Sure;
+  confirm: (said: Partial<Sure>) => void;
+  sent: Sent<Changed | Requested>;
+  isSending: boolean;
+  /** The version that was previewed when the change was sent. */
+  sentVersion: number;
+  /** Forget a refusal, and that a run may lose the job: another change is asked for. */
+  reopen: () => void;
+  lookAgain: () => void;
+  submit: () => void;
+}
 
 /** Hold the form of a change, its preview, and what became of it when it was sent. */
-export function useChangeForm(job: Job, kind: Kind, picked: RunRow | undefined) {
-  const [draft, setDraft] = useState<Draft>(() => draftOf(kind, job, picked));
+export function useChangeForm<Wish, Seen>(props: ChangeFormProps<Wish, Seen>): ChangeForm<Wish, Seen> {
+  const { job, settled, preview, look, make } = props;
   const [sure, setSure] = useState<Sure>({ reason: "", typed: "", force: false });
-  const settled = wishOf(draft, job);
+  const [sentVersion, setSentVersion] = useState(0);
+  const { sent, isSending, send, reopen: forgetRefusal } = useSending<Changed | Requested>();
   const wish = "value" in settled ? settled.value : undefined;
-  const preview = usePreview(job.job, wish);
   const seen = preview.isFetching || preview.isError ? undefined : preview.data;
-  const making = useMaking(job.job);
-  const { sent } = making;
   const offer = sent.phase === "refused" ? troubleOf(sent.error).offer : undefined;
-  const isHeld = seen !== undefined && isInTheWay(seen, job, offer === "force");
-  const missing = "lacks" in settled ? [settled.lacks] : lacking(job.job, sure, { isHeld, isOld: offer === "preview" });
-  const say = (said: Partial<Sure>) => setSure((before) => ({ ...before, ...said }));
+  const looked = seen === undefined ? undefined : look(seen, offer === "force");
+  const isHeld = looked?.isHeld ?? false;
+  const missing =
+    "lacks" in settled
+      ? [settled.lacks]
+      : [...(looked?.lacks ?? []), ...lacking(job, sure, { isHeld, isOld: offer === "preview" })];
+  const confirm = (said: Partial<Sure>) => setSure((before) => ({ ...before, ...said }));
   // What was said of the run that held the job then is not said of the one that holds it now.
-  const lookAnew = () => {
-    making.reopen();
-    say({ force: false });
+  const reopen = () => {
+    forgetRefusal();
+    confirm({ force: false });
+  };
+  const lookAgain = () => {
+    reopen();
+    void preview.refetch();
+  };
+  const submit = () => {
+    if (seen === undefined || looked === undefined || wish === undefined || missing.length > 0) return;
+    setSentVersion(looked.version);
+    send(() => make(wish, { ...sure, force: isHeld && sure.force }, seen));
   };
   return {
-    draft,
-    sure,
+    job,
     wish,
     preview,
     seen,
-    sent,
-    isSending: making.isSending,
-    sentVersion: making.version,
-    isHeld,
+    looked,
     missing,
-    say,
-    choose: (next: Draft) => {
-      lookAnew();
-      setDraft(next);
-    },
-    lookAgain: () => {
-      lookAnew();
-      void preview.refetch();
-    },
-    submit: () => {
-      if (seen === undefined || wish === undefined || missing.length > 0) return;
-      making.make(wish, { ...sure, force: isHeld && sure.force }, seen);
-    },
+    sure,
+    confirm,
+    sent,
+    isSending,
+    sentVersion,
+    reopen,
+    lookAgain,
+    submit,
   };
-}
-
-/**
- * Whether a run has to lose the job first. One whose lease ran out is fenced without being told to, and of a request
- * the approver says.
- */
-function isInTheWay(seen: Preview, job: Job, isBusy: boolean): boolean {
-  return !seen.needs_approval && (isBusy || (seen.holder !== null && job.state !== "EXPIRED"));
-}
-
-/** Make the change that was previewed; of a protected job, ask for it. */
-function useMaking(job: string) {
-  const change = useChange(job);
-  const ask = useAsk(job);
-  const [version, setVersion] = useState(0);
-  const sending = useSending<Changed | Requested>();
-  const make = (wish: Wish, sure: Sure, seen: Preview) => {
-    setVersion(seen.version);
-    sending.send(() =>
-      seen.needs_approval
-        ? ask.mutateAsync(requestBody(wish, job, sure.reason, seen.version))
-        : change.mutateAsync(changeBody(wish, job, sure, seen.version)),
-    );
-  };
-  return { ...sending, make, version };
 }

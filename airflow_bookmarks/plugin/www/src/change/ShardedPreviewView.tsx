@@ -1,0 +1,52 @@
+import { Alert, Box, Table } from "@chakra-ui/react";
+import type { ShardedPreview } from "../api/model";
+import { ScrollTable } from "../parts/ScrollTable";
+import { Facts } from "./Facts";
+import { shardedFactsOf } from "./sharded";
+import { againInWords } from "./words";
+
+const COLUMNS = [
+  { title: "Shard" },
+  { title: "Last run kept", isNumber: true },
+  { title: "Runs undone", isNumber: true },
+  { title: "Read again" },
+];
+
+/** What a change of a sharded job would do: sums, and each shard. */
+export function ShardedPreviewView({ seen }: { seen: ShardedPreview }) {
+  return (
+    <>
+      {seen.written_twice.length > 0 && <Twice targets={seen.written_twice} />}
+      <Facts facts={shardedFactsOf(seen)} />
+      {seen.shards > 0 && (
+        <Box maxH="14rem" overflowY="auto">
+          <ScrollTable caption="Virtual shards that would change" columns={COLUMNS}>
+            {Object.entries(seen.by_shard).map(([shard, each]) => (
+              <Table.Row key={shard}>
+                <Table.Cell wordBreak="break-all">{shard}</Table.Cell>
+                <Table.Cell textAlign="end">{each.to_run === 0 ? "none" : each.to_run}</Table.Cell>
+                <Table.Cell textAlign="end">{each.undone_run_count}</Table.Cell>
+                <Table.Cell>{againInWords(each.read_again)}</Table.Cell>
+              </Table.Row>
+            ))}
+          </ScrollTable>
+        </Box>
+      )}
+    </>
+  );
+}
+
+function Twice({ targets }: { targets: readonly string[] }) {
+  return (
+    <Alert.Root status="error" role="alert">
+      <Alert.Indicator />
+      <Alert.Content minW={0}>
+        <Alert.Title>The same rows would come twice</Alert.Title>
+        <Alert.Description wordBreak="break-word">
+          What is read again is written again, and what was written stays, in {targets.join(", ")}. Remove it too, here
+          or on the command line with --clean; or empty the target by hand before the next runs.
+        </Alert.Description>
+      </Alert.Content>
+    </Alert.Root>
+  );
+}
