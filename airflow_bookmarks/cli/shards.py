@@ -63,7 +63,7 @@ def _by_shard(seen: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 def _told(each: Mapping[str, Any]) -> str:
     kept = f"run {each['to_run']} is kept" if each["to_run"] else "no run is kept"
-    undone = each.get("undone_run_count", len(each["undone_runs"]))
+    undone = each["undone_run_count"]
     return f"{kept}, {_runs(undone)} undone, read again: {amount(each['read_again'])}"
 
 

@@ -576,11 +576,10 @@ def _as_asked(asked: Request) -> dict[str, Any]:
 
 
 def _shown(seen: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a preview that is small enough for an XCom: of the undone runs the first hundred, and how many."""
+    """Return a preview that is small enough for an XCom: of the undone runs the first hundred."""
     if "by_shard" in seen:
         return {**seen, "by_shard": {shard: _shown(each) for shard, each in seen["by_shard"].items()}}
-    undone = seen["undone_runs"]
-    return {**seen, "undone_runs": undone[:_SHOWN_RUNS], "undone_run_count": len(undone)}
+    return {**seen, "undone_runs": seen["undone_runs"][:_SHOWN_RUNS]}
 
 
 def _given(name: str, value: Any) -> str:

@@ -193,7 +193,7 @@ def test_dry_run_says_what_it_would_do_and_does_nothing(
 ) -> None:
     before = shop.store.head(JOB)
     told = answer(uri, capsys, "rewind", JOB, "--to", "1", "--reason", "a test", "--dry-run")
-    assert (told["undone_runs"], told["version"]) == ([2, 3], before.version)
+    assert (told["undone_runs"], told["undone_run_count"], told["version"]) == ([2, 3], 2, before.version)
     assert shop.store.head(JOB) == before
 
 

@@ -399,8 +399,7 @@ def _check_open(asked: Request, head: Head, decision: str) -> None:
 
 def _preview(store: BookmarkStore, job: str, change: ChangeRequest) -> dict[str, Any]:
     seen = preview(store, job, change).as_dict()
-    runs = seen["undone_runs"]
-    return {**seen, "undone_runs": runs[:_SHOWN_RUNS], "undone_run_count": len(runs)}
+    return {**seen, "undone_runs": seen["undone_runs"][:_SHOWN_RUNS]}
 
 
 def _state(item: Mapping[str, Any], head: Head, now: datetime) -> str:

@@ -75,6 +75,7 @@ class ChangePreview:
             "version": self.version,
             "to_run": self.kept,
             "undone_runs": list(self.undone),
+            "undone_run_count": len(self.undone),
             "unreadable_runs": list(self.unreadable),
             "read_again": {"files": self.files, "bytes": self.bytes, "rows": self.rows},
             "watermarks": self.watermarks,

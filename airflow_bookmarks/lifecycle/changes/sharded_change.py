@@ -69,7 +69,7 @@ class ShardedChangePreview:
             "version": self.version,
             "shards": len(self.shards),
             "unchanged_shards": len(self.unchanged),
-            "undone_run_count": sum(len(each["undone_runs"]) for each in seen.values()),
+            "undone_run_count": sum(each["undone_run_count"] for each in seen.values()),
             "unreadable_runs": [f"{shard}: {key}" for shard, each in seen.items() for key in each["unreadable_runs"]],
             "read_again": {name: total(again, name) for name in ("files", "bytes", "rows")},
             "consumers": {

@@ -3,8 +3,8 @@
 The approver sees the preview, so one that lacks a line is refused too: that line would be hidden from them.
 
     change    {"kind": "rewind", "to_run": "41", "clean": true}              fields that are None are left out
-    preview   what `ChangePreview.as_dict` returns, with `undone_run_count`  empty of a change that takes no preview;
-              of a share or hand-over whose the job was: {"owner": "flights", "shared_with": ["nights"]}
+    preview   what `ChangePreview.as_dict` returns, of `undone_runs` the first hundred; empty of a change that takes no
+              preview; of a share or hand-over whose the job was: {"owner": "flights", "shared_with": ["nights"]}
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def _preview(hook: BookmarkHook, ask_for: Ask, found: Owned, change: Change, sig
             shard: ShardPreview(
                 version=each["version"],
                 to_run=each["to_run"],
-                undone_run_count=len(each["undone_runs"]),
+                undone_run_count=each["undone_run_count"],
                 read_again=each["read_again"],
             )
             for shard, each in by_shard.items()

@@ -458,6 +458,7 @@ class Preview(Answer):
     version: int
     to_run: int
     undone_runs: list[int]
+    undone_run_count: int
     unreadable_runs: list[str]
     read_again: ReadAgain
     watermarks: dict[str, Window]

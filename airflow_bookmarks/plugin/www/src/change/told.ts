@@ -44,7 +44,7 @@ export function toldOf(preview: Preview): Told {
     version: preview.version,
     toRun: preview.to_run,
     undone: preview.undone_runs,
-    undoneCount: preview.undone_runs.length,
+    undoneCount: preview.undone_run_count,
     unreadable: preview.unreadable_runs,
     ...preview.read_again,
     watermarks: preview.watermarks,

@@ -22,6 +22,7 @@ const PREVIEW: Preview = {
   version: 9,
   to_run: 4,
   undone_runs: [5, 6, 7],
+  undone_run_count: 3,
   unreadable_runs: [],
   read_again: { files: 12, bytes: 3_400_000, rows: 1000 },
   watermarks: { flights: { before: "2026-05-03T00:00:00.000000Z", after: null } },
