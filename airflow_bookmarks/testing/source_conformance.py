@@ -41,6 +41,7 @@ from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.lifecycle.run.session import RunSession
 from airflow_bookmarks.lifecycle.state.positions import ContextReader
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.kind import SourceKind
@@ -360,7 +361,7 @@ class SourceConformance(ABC):
         run = DetachedRun.begin(driver, self.job, self._identity(), choice, driver.environment)
         return sorted(self.items(run.plan(CTX, self.source())))
 
-    def _whole(self, run: ActiveRun) -> list[int]:
+    def _whole(self, run: RunSession) -> list[int]:
         """Read, write, commit and publish; return what was read."""
         try:
             found = self._copy(run)
@@ -370,7 +371,7 @@ class SourceConformance(ABC):
             raise
         return found
 
-    def _copy(self, run: ActiveRun) -> list[int]:
+    def _copy(self, run: RunSession) -> list[int]:
         """Read what is planned and stage it: one file for each item."""
         found = sorted(self.items(run.plan(CTX, self.source())))
         stats = {"format": "text", "mode": Mode.APPEND.value}

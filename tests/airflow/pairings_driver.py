@@ -16,6 +16,7 @@ from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.lifecycle.run.session import RunSession
 from airflow_bookmarks.sources.upstream import OnRewind
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.chaos.real.driver import say_to_file
@@ -31,6 +32,7 @@ def drive(order: Order, settings: Settings) -> None:
     store = open_store(settings.store or "")
     shop = Shop(Path(order.root), store, replace(RunEnvironment(), at=order.pass_gate))
     job, caller = settings.job or "", settings.caller("none")
+    run: RunSession
     if settings.replay is None:
         run = ActiveRun.begin(store, job, caller, shop.machine)
     else:

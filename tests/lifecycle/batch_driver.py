@@ -18,8 +18,7 @@ from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.files.filesystem import FileSystem
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
-from airflow_bookmarks.lifecycle.run.detached import DetachedRun
-from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.run.session import RunSession
 from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.backlog import Backlog
@@ -43,7 +42,7 @@ class Loop:
     """A loop over the batches of a run that has begun. `before` is called before each of them."""
 
     shop: Shop
-    run: ActiveRun | DetachedRun
+    run: RunSession
     options: FileOptions
     files: FileSystem = FILES
     before: Callable[[int], object] = lambda number: None

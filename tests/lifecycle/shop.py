@@ -17,6 +17,7 @@ from airflow_bookmarks.lifecycle.maintenance.doctor import Finding, examine
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.run.session import RunSession
 from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.options import FileOptions
@@ -65,7 +66,7 @@ class Shop:
 
     def copy(
         self,
-        run: ActiveRun | DetachedRun,
+        run: RunSession,
         *,
         upstream: str | None = None,
         on_missing: Any = "error",

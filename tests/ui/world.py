@@ -25,6 +25,7 @@ from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint, FaultHook,
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.run.session import RunSession
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.source import Source
@@ -154,7 +155,7 @@ class World:
         run = ActiveRun.begin(self.store, job, self.caller(job), self.machine(lease_time))
         run.plan("raw", self.from_files(self.folder(job)))
 
-    def _copy(self, run: ActiveRun | DetachedRun, reads: Reads, minutes: float) -> None:
+    def _copy(self, run: RunSession, reads: Reads, minutes: float) -> None:
         read = 0
         for ctx, source in reads.items():
             plan = run.plan(ctx, source)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.run import Payload, PlanEntry, Run
-    from airflow_bookmarks.lifecycle.run.inputs import PlannedContext, RunInputs
+    from airflow_bookmarks.lifecycle.run.use.inputs import PlannedContext, RunInputs
     from airflow_bookmarks.lifecycle.state.job_state import JobStates
     from airflow_bookmarks.lifecycle.state.positions import ContextReader
     from airflow_bookmarks.lifecycle.state.timing import Stopwatch

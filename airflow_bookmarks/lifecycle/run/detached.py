@@ -34,8 +34,8 @@ from airflow_bookmarks.lifecycle.protocol.owner import check_owner
 from airflow_bookmarks.lifecycle.run.checks.expectation import Expects
 from airflow_bookmarks.lifecycle.run.commit_builder import is_over_bound
 from airflow_bookmarks.lifecycle.run.detached_publish import DetachedPublish
-from airflow_bookmarks.lifecycle.run.inputs import PlannedContext
-from airflow_bookmarks.lifecycle.run.recording import RecordsUse
+from airflow_bookmarks.lifecycle.run.use.inputs import PlannedContext
+from airflow_bookmarks.lifecycle.run.use.recording import RecordsUse
 from airflow_bookmarks.lifecycle.state.discard import increment_of
 from airflow_bookmarks.lifecycle.state.guard import guarded
 from airflow_bookmarks.lifecycle.state.job_state import JobStates, KeepsState

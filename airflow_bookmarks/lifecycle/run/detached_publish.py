@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.rules.emptiness import Increment
     from airflow_bookmarks.core.run import Payload
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
-    from airflow_bookmarks.lifecycle.run.outputs import RunOutputs
+    from airflow_bookmarks.lifecycle.run.use.outputs import RunOutputs
     from airflow_bookmarks.sinks.registry import SinkRegistry
     from airflow_bookmarks.sinks.sink import Publication, SidewaysSink
     from airflow_bookmarks.store.bookmark_store import BookmarkStore

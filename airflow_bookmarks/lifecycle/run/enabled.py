@@ -15,36 +15,28 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-from airflow_bookmarks.core.errors import BookmarkError, MisuseError, OptionError
+from airflow_bookmarks.core.errors import MisuseError, OptionError
 from airflow_bookmarks.core.job import RunIdentity, check_name
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
-from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.core.rules.start import BEGINNING, Start, is_first_run
-from airflow_bookmarks.core.rules.territory import Territory
-from airflow_bookmarks.core.run import OutputEntry, PlanEntry, Run, RunKey, StateEntry
-from airflow_bookmarks.core.text.escaping import in_lines
+from airflow_bookmarks.core.run import OutputEntry, PlanEntry, StateEntry
 from airflow_bookmarks.lifecycle.history.relocation import MOVED_FROM, found_moved
 from airflow_bookmarks.lifecycle.history.rewind import rewind_along
-from airflow_bookmarks.lifecycle.protocol.acquire import OnConflict, begin
 from airflow_bookmarks.lifecycle.protocol.cleanup import finish_clean
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
-from airflow_bookmarks.lifecycle.protocol.lease import Renewer, RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.new_name import check_part_name
-from airflow_bookmarks.lifecycle.protocol.publish import publish_run, sweep_after_mark, sweep_before_plan
-from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM, STARTS_OVER, recover, starts_from
-from airflow_bookmarks.lifecycle.run.checks.expectation import Expects
+from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM, STARTS_OVER, starts_from
 from airflow_bookmarks.lifecycle.run.checks.other_use import check_alone, put_away_read, warn_of_readers
 from airflow_bookmarks.lifecycle.run.checks.replacement import Replacement
 from airflow_bookmarks.lifecycle.run.checks.unknown_run import check_known_runs
 from airflow_bookmarks.lifecycle.run.commit_builder import StoredBodies, build_commit, is_over_bound
-from airflow_bookmarks.lifecycle.run.commit_preparation import CommitPreparation, ItemBodies
-from airflow_bookmarks.lifecycle.run.inputs import PlannedContext
-from airflow_bookmarks.lifecycle.run.recording import RecordsUse
+from airflow_bookmarks.lifecycle.run.holding import HoldsLease
+from airflow_bookmarks.lifecycle.run.leased import LeasedRun
+from airflow_bookmarks.lifecycle.run.use.inputs import PlannedContext
 from airflow_bookmarks.lifecycle.state.discard import increment_of, is_published, log_discarded, remedy_for
 from airflow_bookmarks.lifecycle.state.guard import guarded
-from airflow_bookmarks.lifecycle.state.job_state import JobStates, KeepsState
-from airflow_bookmarks.lifecycle.state.manifest import WritesManifests
-from airflow_bookmarks.lifecycle.state.positions import ContextReader, ReadsContexts
+from airflow_bookmarks.lifecycle.state.job_state import JobStates
+from airflow_bookmarks.lifecycle.state.positions import ContextReader
 from airflow_bookmarks.lifecycle.state.quarantine import log_corrupt, without_corrupt
 from airflow_bookmarks.lifecycle.state.start import OtherReaders, log_start, warn_renamed
 from airflow_bookmarks.lifecycle.state.summary import (
@@ -54,7 +46,6 @@ from airflow_bookmarks.lifecycle.state.summary import (
     log_planned,
     warn_of_repetition,
 )
-from airflow_bookmarks.lifecycle.state.timing import Stopwatch
 from airflow_bookmarks.lifecycle.state.verification import OnMissing, plan_of_files, recheck_plan
 from airflow_bookmarks.sinks.entry import discarded_entry, landed_entry, published_entry
 from airflow_bookmarks.sinks.files.publish import check_publishable
@@ -68,48 +59,27 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.plan import FilePlan, Plan
     from airflow_bookmarks.core.rules.emptiness import Increment
-    from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
+    from airflow_bookmarks.lifecycle.protocol.acquire import OnConflict
+    from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.sinks.staging import StagingRequest
     from airflow_bookmarks.sources.source import OnSourceChange, P, Source
 
 log = logging.getLogger(__name__)
 
 
-class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse):
+class ActiveRun(HoldsLease):
     """A run that holds the job's lease. Made by `ActiveRun.begin`; ends with `commit` or `abort`.
 
     `skipped` and metrics are kept per context; nothing is left out silently.
     """
 
-    option = Option.ENABLE
-
-    def __init__(
-        self,
-        store: BookmarkStore,
-        holding: LeaseGrant,
-        machine: RunEnvironment,
-        stopwatch: Stopwatch,
-        renewer: Renewer | None = None,
-    ) -> None:
-        super().__init__(holding.job)
-        self._store, self._holding, self._machine = store, holding, machine
-        self._stopwatch = stopwatch
-        self._renewer = renewer or Renewer(store, machine)
-        self._in_batches, self._goes_on = False, False
-        self._next: LeaseGrant | None = None
-        self._start, self._sinks = BEGINNING, SINKS
-        self._others = OtherReaders(store, holding.job)
-        self._territory = Territory(store.namespace, holding.job)
+    def __init__(self, leased: LeasedRun, *, in_batches: bool = False) -> None:
+        super().__init__(leased)
+        self._in_batches = in_batches
+        self._others = OtherReaders(leased.store, leased.holding.job)
         self._read_head()
-        self._staging: list[str] = list(holding.base.staging)
         self._entries: Mapping[str, OutputEntry] = {}
         self._landing: Mapping[str, Plan] | None = None
-        self._has_item = False
-        self._bodies = ItemBodies(store)
-        self._is_over = False
-        self._is_marked = False
-
-    # ---- begin
 
     @classmethod
     def begin(
@@ -122,7 +92,6 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
         on_conflict: OnConflict = "fail",
         wait_for: timedelta = timedelta(hours=1),
         sinks: SinkRegistry = SINKS,
-        replays: int | None = None,
         start: Start = BEGINNING,
         in_batches: bool = False,
     ) -> Self:
@@ -134,74 +103,13 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
         Raises:
             JobBusyError, AttemptRefusedError, PublishError, StoreError: nothing of this run has begun.
         """
-        stopwatch = Stopwatch(machine.monotonic)
-        with stopwatch.measure("begin"):
-            holding = begin(store, job, caller, machine, on_conflict=on_conflict, wait_for=wait_for, replays=replays)
-            run = cls(store, holding, machine, stopwatch)
-            run._start, run._in_batches, run._sinks = start, in_batches, sinks
-            run._renewer.start(holding)
-            try:
-                holding, adopted = recover(store, holding, machine, sinks)
-                run._hold(holding)
-                if adopted is not None:
-                    run._commit_adopted(adopted)
-                # Nothing is due or open now, so nobody needs what lower fences staged. A driver whose publish was
-                # dropped by a forced rewind finds nothing to move any more: else it could move files into the target
-                # after this run has listed what it replaces. What it stages from now on, the last sweep takes.
-                sweep_before_plan(store, job, run._staging, run._holding.fence - 1, sinks)
-            except BaseException:
-                run._give_back()
-                raise
-        return run
-
-    @property
-    def job(self) -> str:
-        return self._holding.job
-
-    @property
-    def run_number(self) -> int:
-        """The number under which this run will commit."""
-        return self._holding.run_number
-
-    @property
-    def epoch(self) -> int | None:
-        """The epoch in which this run will commit."""
-        return self._holding.base.epoch
-
-    @property
-    def token(self) -> str:
-        """What tells this run's output from that of any other: for sinks of the user's own, to write idempotently."""
-        h = self._holding
-        return f"{self._store.namespace}/{h.job}/{h.base.epoch}/{h.run_number}/{h.fence}"
-
-    @property
-    def file_token(self) -> str:
-        """The part of published file names that tells this run, and each revision of it, from any other."""
-        return f"run-{self._run_key}"
-
-    @property
-    def execution_id(self) -> str:
-        """The run id of the execution that makes this run."""
-        return self._holding.caller.run_id
-
-    @property
-    def _manifest_part(self) -> str | None:
-        is_first = self._holding.first_run in (None, self.run_number)
-        return None if is_first else f"run-{self.run_number}"
-
-    @property
-    def _run_key(self) -> RunKey:
-        """The name under which this run stages and publishes."""
-        return self._holding.key
-
-    def _hold(self, holding: LeaseGrant) -> None:
-        """Go on with another holding of the job, and with what its head says."""
-        self._holding = holding
-        self._read_head()
-        self._renewer.switch(holding)
+        leased = LeasedRun.begin(
+            store, job, caller, machine, on_conflict=on_conflict, wait_for=wait_for, sinks=sinks, start=start
+        )
+        return cls(leased, in_batches=in_batches)
 
     def _read_head(self) -> None:
-        self._reader = ContextReader(self._store, self.job, self._holding.base, self._start)
+        self._reader = ContextReader(self._store, self.job, self._holding.base, self._leased.start)
         self._states = JobStates(self._reader)
 
     # ---- plan
@@ -259,10 +167,10 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
             facts |= self._inputs.disposals[ctx].facts()
         if found.moved is not None:
             facts[MOVED_FROM] = dict(found.moved.facts)
-        body = self._bodies.payloads({ctx: plan.encode()}, PLAN_INLINE_BYTES)[ctx]
+        body = self._leased.bodies.payloads({ctx: plan.encode()}, PLAN_INLINE_BYTES)[ctx]
         entry = PlanEntry(source.kind, body, facts, str(source.ref()))
         self._store.plan(self._holding, ctx, entry, option=self.option.value, is_last=not self._in_batches)
-        self._has_item = True
+        self._leased.has_item = True
 
     @property
     def may_quarantine(self) -> bool:
@@ -297,15 +205,6 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
         log_corrupt(self.job, ctx, corrupt, is_kept=True)
         return plan
 
-    @guarded
-    def dispose(self, ctx: str, disposal: Disposal) -> None:
-        """Set what becomes of the files of a context once this run is published; called before it is planned."""
-        self._inputs.disposals[ctx] = disposal
-
-    def keep_files(self, ctx: str, why: str) -> None:
-        """Let the files of a context stay after all, for good: not all of them are known to have been read."""
-        self._inputs.kept[ctx] = why
-
     def _plan_source(
         self, ctx: str, source: Source[P], on_change: OnSourceChange, moved_from: str | None
     ) -> tuple[PlanInput, P]:
@@ -336,9 +235,15 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
                 f"but {sorted(used)} of this run are planned or read already. Nothing was committed. Read {ctx!r} "
                 "before anything else in the script."
             ) from wanted
-        self._renewer.rest()  # a renewal under the old fence, on its way now, must not count as a lost lease
+        # A renewal under the old fence, on its way now, must not count as a lost lease.
+        self._leased.renewer.rest()
         self._hold(rewind_along(self._store, self._holding, wanted))
         self._hold(finish_clean(self._store, self._holding))
+
+    def _hold(self, holding: LeaseGrant) -> None:
+        """Go on with another holding of the job, and with what its head says."""
+        self._leased.hold(holding)
+        self._read_head()
 
     def schema_before(self, ctx: str) -> str | None:
         """Return the schema (JSON) of the run from which a planned context goes on; None where it starts anew."""
@@ -379,15 +284,14 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
         self._check_running(f"write {output!r}")
         self._outputs.check_new(output)
         check_part_name(self._store, self.job, "output", output, self._holding.base)
-        if place.on_unknown_runs == "error" and is_first_run(self._holding.base) and self._start.is_beginning:
+        if place.on_unknown_runs == "error" and is_first_run(self._holding.base) and self._leased.start.is_beginning:
             check_known_runs(self._store, self.job, output, place.target)
-        entry, root = self._sinks.stage(self._territory, self._run_key, output, place)
-        staging = self._staging if root is None or root in self._staging else [*self._staging, root]
+        entry, staging = self._leased.stage(self._run_key, output, place)
         placed = {**self._listed_before(output, place), output: entry}
         state = None if self._landing is None else self._state_entry()
         option, is_last = self.option.value, not self._in_batches
         self._store.place(self._holding, placed, staging, option=option, is_last=is_last, state=state)
-        self._staging, self._has_item = staging, True
+        self._leased.staging, self._leased.has_item = staging, True
         self._outputs.place(output, entry)
         self._machine.at(Failpoint.PLACED)
         return entry.place
@@ -404,7 +308,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
                 f"job {self.job!r}: output {output!r} is written after one that commits by itself. Nothing was "
                 "committed. Write that one last; two of its kind can't be part of one run."
             )
-        if self._sinks.find_staged(place.sink) is not None:
+        if self._leased.sinks.find_staged(place.sink) is not None:
             return {}
         self._outputs.check_staged("committed")
         self._landing = self._rechecked()
@@ -416,7 +320,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
         values = self._states.encoded()
         if values is None:
             return None
-        payload = self._bodies.payloads({STATE_CONTEXT: values})[STATE_CONTEXT]
+        payload = self._leased.bodies.payloads({STATE_CONTEXT: values})[STATE_CONTEXT]
         return StateEntry(starts_from(self._holding.base, STATE_CONTEXT), payload)
 
     def _check_may_set(self, what: str) -> None:
@@ -460,7 +364,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
             commit = self._commit_of(plans)
             self._machine.at(Failpoint.BEFORE_COMMIT)
             run = self._store.commit(self._holding, commit)
-        self._is_over, self._goes_on = True, not commit.is_last
+        self._leased.is_over = True
         self._reader = ContextReader(self._store, self.job, replace(self._holding.base, contexts=commit.contexts))
         self._machine.at(Failpoint.COMMITTED)
         for ctx, state in commit.contexts.items():
@@ -472,40 +376,9 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
             log_discarded(self.job, name, output.stats, when_empty=when_empty, remedy=remedy)
         for name, replacement in self._outputs.replacements.items():
             replacement.log(self.job, name)
-        summary = self._publish(run)
+        summary = self._leased.publish(run, goes_on=not commit.is_last)
         put_away_read(self._store, self._holding, self._inputs, plans)
         return summary
-
-    def _publish(self, run: Run) -> Summary:
-        with self._stopwatch.measure("publish"):
-            publish_run(self._store, self._holding, run, self._machine, self._sinks)
-        run = replace(run, metrics={**run.metrics, "seconds": self._stopwatch.seconds()})
-        if self._goes_on:
-            self._next = self._mark_and_take(run)
-            self._renewer.switch(self._next)
-        else:
-            self._store.mark(self._holding, run, is_own=True)
-            self._renewer.stop()
-        self._is_marked = True
-        self._machine.at(Failpoint.MARKED)
-        sweep_after_mark(self._store, self.job, self._staging, self._holding.fence, self._sinks)
-        self._machine.at(Failpoint.SWEPT)
-        return Summary.of(run, self._store.namespace, self.job)
-
-    def _mark_and_take(self, run: Run) -> LeaseGrant:
-        """Mark the own run, and take the next fence for the next run of the same execution, in one transaction."""
-        self._renewer.rest()  # a renewal under the old fence, on its way now, must not count as a lost lease
-        following = self._store.mark(self._holding, run, is_own=True, take_next=self._machine.lease_time)
-        if following is None:
-            raise MisuseError(f"job {self.job!r}: the mark of run {run.key} took no next fence")
-        return following
-
-    # ---- batches
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether this run has ended, and the job is held for the next run of this execution: see `following`."""
-        return self._next is not None
 
     def following(self) -> ActiveRun:
         """Return the next run of this execution, which holds the job already.
@@ -513,20 +386,9 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
         Raises:
             MisuseError: this run was the last one, or has not ended.
         """
-        if self._next is None:
-            raise MisuseError(f"job {self.job!r}: no run follows this one. Nothing moved. Begin another one.")
-        run = ActiveRun(self._store, self._next, self._machine, Stopwatch(self._machine.monotonic), self._renewer)
-        run._in_batches, run._sinks, self._next = True, self._sinks, None
+        run = ActiveRun(self._leased.following(), in_batches=True)
         run.write_manifests(self._manifests)
         return run
-
-    def leave(self) -> None:
-        """Give the job back between two runs of an execution that is not finished; otherwise do nothing."""
-        if self._next is None:
-            return
-        self._holding, self._next = self._next, None
-        log.warning("bookmark %s: the loop was left with input over; the next run of the job reads it", self.job)
-        self._give_back()
 
     def _rechecked(self) -> dict[str, Plan]:
         plans: dict[str, Plan] = {}
@@ -540,7 +402,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
 
     def _commit_of(self, plans: Mapping[str, Plan]) -> Commit:
         warn_renamed(self.job, self._holding.base.contexts, self._inputs.sources)
-        prepared = self._preparation()
+        prepared = self._leased.preparation(self._reader, self._states)
         outcome = prepared.outcome(self._inputs, plans)
         stored = StoredBodies(
             positions=prepared.store_positions(outcome, self._inputs),
@@ -548,10 +410,7 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
             schemas=prepared.store_schemas(outcome, self._inputs),
         )
         is_last = not (self._in_batches and is_over_bound(plans))
-        return build_commit(outcome, stored, is_last=is_last, has_item=self._has_item)
-
-    def _preparation(self) -> CommitPreparation:
-        return CommitPreparation(self._holding, self._reader, self._states, self._bodies, self._stopwatch)
+        return build_commit(outcome, stored, is_last=is_last, has_item=self._leased.has_item)
 
     def _output_entries(self, increment: Increment) -> Mapping[str, OutputEntry]:
         """Return the outputs as the commit stores them; those that were stored with a landing stay as they were."""
@@ -567,61 +426,8 @@ class ActiveRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse)
             return discarded_entry(entry, staged)
         if not entry.lies_in_files:
             return landed_entry(entry, staged)
-        check_publishable(self._territory, self._run_key, name, entry, staged.moves, staged.deletes)
+        check_publishable(self._leased.territory, self._run_key, name, entry, staged.moves, staged.deletes)
         plans = {ctx: (context.source.kind, context.plan) for ctx, context in self._inputs.items()}
         replacement = Replacement.of(self._store, self._holding, entry, staged, plans)
         self._outputs.replacements[name] = replacement
-        return published_entry(entry, staged, staged.deletes or None, self._bodies.payloads, replacement.stats())
-
-    def _commit_adopted(self, adopted: Run) -> None:
-        """Commit and publish a run that was taken over, as it was planned; then go on under the next fence."""
-        commit = self._preparation().commit_adopted(adopted)
-        run = replace(self._store.commit(self._holding, commit), fences=adopted.fences)  # under which it has staged
-        for ctx in adopted.plans.keys() & commit.contexts.keys():
-            log_committed(log, self.job, ctx, self._holding.run_number, commit.contexts[ctx])
-        publish_run(self._store, self._holding, run, self._machine, self._sinks)
-        self._hold(self._mark_and_take(run))
-
-    # ---- abort
-
-    @guarded
-    def abort(self, error: str) -> None:
-        """Give the job back without a commit: state and targets stay as they were.
-
-        After the commit nothing is taken back: a failed publish stays due, for the next run.
-        """
-        if self._is_over:
-            if self._is_marked:
-                self.leave()
-            else:
-                self._give_back()
-            return
-        self._is_over = True
-        self._renewer.stop()
-        error = self._with_unmet(error)
-        log.warning("bookmark %s: the run failed, nothing is committed: %s", self.job, in_lines(error))
-        try:
-            # A replay has no item of its own, and marks nothing on the run that it makes again.
-            is_kept = self._unmet is not None and self._run_key == self._holding.key
-            self._store.fail(self._holding, error, has_item=self._has_item, is_kept=is_kept)
-        except BookmarkError as also:
-            # The user has to see the reason for the abort; the next begin settles the run in any case.
-            log.warning("bookmark %s: the failed run could not be marked: %s", self.job, also)
-
-    def _give_back(self) -> None:
-        """Release the lease, so that no other run has to wait for its end; what is due or open stays on the head."""
-        self._renewer.stop()
-        try:
-            self._store.release(self._holding)
-        except BookmarkError as also:
-            log.warning("bookmark %s: the lease could not be released and runs out by itself: %s", self.job, also)
-
-    def _check_running(self, what: str) -> None:
-        if self._renewer.fenced is not None:
-            raise self._renewer.fenced
-        if self._is_over:
-            raise MisuseError(
-                f"job {self.job!r}: can't {what}, this run is over (committed or aborted). Nothing moved. Begin "
-                "another run."
-            )
-        self._check_expectations()
+        return published_entry(entry, staged, staged.deletes or None, self._leased.bodies.payloads, replacement.stats())

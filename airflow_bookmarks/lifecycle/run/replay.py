@@ -13,7 +13,7 @@ import logging
 import re
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow_bookmarks.core.errors import (
     ChangeRefusedError,
@@ -26,17 +26,18 @@ from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.plan import decode_moves
 from airflow_bookmarks.core.position import lowest_replayed
-from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
+from airflow_bookmarks.core.run import OutputEntry, RunState
 from airflow_bookmarks.core.settings import PREFIX
 from airflow_bookmarks.core.timeline import last_common_run, living_runs
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
-from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
-from airflow_bookmarks.lifecycle.run.inputs import PlannedContext
+from airflow_bookmarks.lifecycle.run.holding import HoldsLease
+from airflow_bookmarks.lifecycle.run.leased import LeasedRun, none_follows
+from airflow_bookmarks.lifecycle.run.use.inputs import PlannedContext
 from airflow_bookmarks.lifecycle.state.discard import increment_of, is_published, log_discarded
 from airflow_bookmarks.lifecycle.state.guard import guarded
 from airflow_bookmarks.lifecycle.state.job_state import JobStates
-from airflow_bookmarks.lifecycle.state.positions import is_of_another_format, switched_format
+from airflow_bookmarks.lifecycle.state.positions import ContextReader, is_of_another_format, switched_format
 from airflow_bookmarks.lifecycle.state.summary import Summary, log_planned
 from airflow_bookmarks.lifecycle.state.verification import gone_in_words
 from airflow_bookmarks.sinks.entry import discarded_entry, discarded_stats, landed_entry, published_entry
@@ -49,7 +50,7 @@ from airflow_bookmarks.store.outputs import numbers_replacing, paths_replaced_by
 from airflow_bookmarks.store.transitions.collection import check_own, check_uncollected, collected_until
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.job import RunIdentity
@@ -63,14 +64,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_PUBLISHED = re.compile(r"run-(\d+)\.\d+-")  # how the names of published files begin: `ActiveRun.file_token`
+_PUBLISHED = re.compile(r"run-(\d+)\.\d+-")  # how the names of published files begin: `HoldsLease.file_token`
 _AS_THEN = "A replay makes what its run made, and that left this output out. To have it, let a new run make it."
 
 
-class ReplayRun(ActiveRun):
+class ReplayRun(HoldsLease):
     """A run that holds the lease and makes run `number` again. Made by `ReplayRun.begin_replay`."""
 
-    _run: Run
+    def __init__(self, leased: LeasedRun, run: Run) -> None:
+        super().__init__(leased)
+        self._run = run
+        self._reader = ContextReader(self._store, self.job, self._holding.base)
+        self._states = JobStates.seen_by(self._store, self.job, run)
 
     @classmethod
     def begin_replay(
@@ -92,14 +97,13 @@ class ReplayRun(ActiveRun):
             ChangeRefusedError: it can't be replayed: undone, written by a sink that commits by itself, or overwritten.
             JobBusyError, AttemptRefusedError, PublishError, StoreError: as `ActiveRun.begin`.
         """
-        run = cls.begin(
+        leased = LeasedRun.begin(
             store, job, caller, machine, on_conflict=on_conflict, wait_for=wait_for, sinks=sinks, replays=number
         )
         try:
-            run._run = _replayable(store, job, run, number)
-            run._states = JobStates.seen_by(store, job, run._run)
+            run = cls(leased, _checked(store, job, leased.holding.base, number, sinks))
         except BaseException:
-            run._give_back()
+            leased.give_back()
             raise
         log.info("bookmark %s: replay of run %d, revision %d", job, number, run._run.revision + 1)
         return run
@@ -132,16 +136,6 @@ class ReplayRun(ActiveRun):
     def schema_before(self, ctx: str) -> str | None:
         """Return the schema with which the run read the context, so that its columns come out as they did then."""
         return self.known_schema(ctx)
-
-    @property
-    def token(self) -> str:
-        """What tells this revision's output from that of any other run or revision."""
-        h = self._holding
-        return f"{self._store.namespace}/{h.job}/{self._run.epoch}/{self.run_number}/{h.fence}"
-
-    @property
-    def _run_key(self) -> RunKey:
-        return RunKey(self._run.key.number, self._holding.fence)
 
     # ---- plan, place
 
@@ -184,6 +178,28 @@ class ReplayRun(ActiveRun):
         self._machine.at(Failpoint.PLANNED)
         log_planned(log, self.job, ctx, plan)
         return plan
+
+    def quarantine(self, ctx: str, corrupt: Mapping[str, str]) -> NoReturn:
+        """Refuse to read less than the run that is made again.
+
+        Raises:
+            MisuseError: always.
+        """
+        raise self._reads_otherwise(f"leave out {len(corrupt)} file(s) of {ctx!r}")
+
+    def start_over(self, ctx: str) -> NoReturn:
+        """Refuse to read more than the run that is made again.
+
+        Raises:
+            MisuseError: always.
+        """
+        raise self._reads_otherwise(f"read {ctx!r} from the beginning")
+
+    def _reads_otherwise(self, what: str) -> MisuseError:
+        return MisuseError(
+            f"job {self.job!r}: can't {what}: a replay reads exactly what run {self.run_number} read. Nothing was "
+            "changed. Rewind the job to before that run instead, or let the next run do it."
+        )
 
     def _check_again(self, ctx: str, why_not: str | None) -> None:
         if why_not is not None:
@@ -228,10 +244,8 @@ class ReplayRun(ActiveRun):
                 f"job {self.job!r}: run {self.run_number} wrote {wrote}, each once; its replay can't write {output!r} "
                 f"to {place.target!r}. Nothing was changed. Rewind the job to before that run instead."
             )
-        entry, root = self._sinks.stage(self._territory, self._run_key, output, place)
-        if root is not None and root not in self._staging:
-            self._staging = [*self._staging, root]
-        self._store.add_staging(self._holding, self._staging)
+        entry, self._leased.staging = self._leased.stage(self._run_key, output, place)
+        self._store.add_staging(self._holding, self._leased.staging)
         self._outputs.place(output, entry)
         self._machine.at(Failpoint.PLACED)
         return entry.place
@@ -263,10 +277,10 @@ class ReplayRun(ActiveRun):
             outputs = {name: self._entry(name) for name in self._outputs.placed}
             self._machine.at(Failpoint.BEFORE_COMMIT)
             run = self._store.commit_replay(self._holding, self._run, outputs)
-        self._is_over = True
+        self._leased.is_over = True
         self._machine.at(Failpoint.COMMITTED)
         log.info("bookmark %s: revision %d of run %d committed", self.job, run.revision, run.key.number)
-        return self._publish(run)
+        return self._leased.publish(run)
 
     def _check_whole(self) -> None:
         unread = sorted(set(self._run.plans) - set(self._inputs))
@@ -277,14 +291,22 @@ class ReplayRun(ActiveRun):
                 "which that run did. Nothing was committed: a replay replaces a run's output whole."
             )
 
+    def following(self) -> NoReturn:
+        """Refuse: a replay is one run.
+
+        Raises:
+            MisuseError: always.
+        """
+        raise none_follows(self.job)
+
     def _end_empty(self) -> Summary:
         """Give the job back: an empty run has published nothing, so there is nothing to replace."""
         for name, staged in self._outputs.staged.items():
             log_discarded(self.job, name, discarded_stats(self._outputs.placed[name], staged), remedy=_AS_THEN)
-        self._is_over = True
-        self._renewer.stop()
+        self._leased.is_over = True
+        self._leased.renewer.stop()
         self._store.end_replay(self._holding, self._run)
-        self._is_marked = True
+        self._leased.is_marked = True
         log.info("bookmark %s: run %d was empty, its replay changes nothing", self.job, self.run_number)
         return Summary.of(self._run, self._store.namespace, self.job)
 
@@ -302,8 +324,8 @@ class ReplayRun(ActiveRun):
         own = [] if former.publish is None else decode_moves(self._store.blobs.get(former.publish))
         deletes = [target for _, target in own if target not in fresh]
         fences = (self._run.key.fence, *self._run.fences)
-        check_publishable(self._territory, self._run_key, name, entry, staged.moves, deletes, replayed=fences)
-        published = published_entry(entry, staged, deletes, self._bodies.payloads)
+        check_publishable(self._leased.territory, self._run_key, name, entry, staged.moves, deletes, replayed=fences)
+        published = published_entry(entry, staged, deletes, self._leased.bodies.payloads)
         return replace(published, replaced=former.delete if self._run.revision == 0 else former.replaced)
 
     def _replaces(self, former: OutputEntry, staged: Staged) -> bool:
@@ -376,10 +398,6 @@ def changed_upstream(store: BookmarkStore, run: Run) -> str | None:
         if replayed is not None:
             return f"run {replayed.key.number} of upstream {upstream!r} was replayed"
     return None
-
-
-def _replayable(store: BookmarkStore, job: str, replay: ReplayRun, number: int) -> Run:
-    return _checked(store, job, replay._holding.base, number, replay._sinks)
 
 
 def _checked(store: BookmarkStore, job: str, head: Head, number: int, sinks: SinkRegistry = SINKS) -> Run:

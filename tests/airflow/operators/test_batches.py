@@ -58,12 +58,12 @@ def die_after_the_commit_of(going: Loop, number: int) -> None:
     for _ in range(number - 1):
         next(batches)
 
-    def no_publish(run: object) -> None:
+    def no_publish(run: object, *, goes_on: bool) -> None:
         raise UnpublishedError
 
     following = going.run.following()
     assert isinstance(following, ActiveRun)
-    following._publish = no_publish  # type: ignore[assignment, method-assign]
+    following._leased.publish = no_publish  # type: ignore[assignment, method-assign]
     with pytest.raises(UnpublishedError):
         next(Loop(going.shop, following, going.options, backlog=going.backlog).batches())
 

@@ -39,6 +39,7 @@ from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.lifecycle.run.session import RunSession
 from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
 from airflow_bookmarks.version import __version__
 from tests.airflow.conftest import Player, World, connect
@@ -174,7 +175,7 @@ def replay(world: World, task: BookmarkSparkSubmitOperator, attempt: int) -> Cal
     return submit
 
 
-def fail_in(run: ActiveRun) -> None:
+def fail_in(run: RunSession) -> None:
     run.abort("no memory")
     raise AirflowException("Spark failed")
 

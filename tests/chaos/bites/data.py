@@ -15,6 +15,7 @@ from airflow_bookmarks.lifecycle.protocol import cleanup as clean
 from airflow_bookmarks.lifecycle.protocol import finish, publish, recover
 from airflow_bookmarks.lifecycle.protocol.cleanup import CleanList
 from airflow_bookmarks.lifecycle.run import enabled as active_run
+from airflow_bookmarks.lifecycle.run import leased
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sinks.files.changes import FileChanges
@@ -123,7 +124,7 @@ def _moves(store: Any, output: Any) -> Sequence[tuple[str, str]]:
 
 
 def _publish_with(publisher: Any) -> None:
-    for module in (active_run, recover, finish, publish):
+    for module in (leased, recover, finish, publish):
         module.__dict__["publish_run"] = publisher
 
 
@@ -197,14 +198,14 @@ def no_second_look() -> None:
 
 @bite("a replay recovers first, like any run", theme="replays")
 def replay_without_recovery() -> None:
-    whole, begin = take(active_run, "recover"), take(ReplayRun.begin_replay, "__func__")
+    whole, begin = take(leased, "recover"), take(ReplayRun.begin_replay, "__func__")
 
     def unrecovered(cls: Any, *given: Any, **named: Any) -> Any:
-        put(active_run, "recover", lambda store, holding, machine, sinks=None: (holding, None))
+        put(leased, "recover", lambda store, holding, machine, sinks=None: (holding, None))
         try:
             return begin(cls, *given, **named)
         finally:
-            put(active_run, "recover", whole)
+            put(leased, "recover", whole)
 
     put(ReplayRun, "begin_replay", classmethod(unrecovered))
 

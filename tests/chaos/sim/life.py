@@ -56,7 +56,7 @@ def drive(
     process.notes |= {"phase": "begin", "run_id": caller.run_id}
     sinks = SINKS.extended(world.sinks[spec.name])
     conflict: dict[str, Any] = {} if patience is None else {"on_conflict": "wait", "wait_for": patience}
-    run: ActiveRun
+    run: ActiveRun | ReplayRun
     if replays is None:
         in_batches = spec.habit.in_batches
         run = ActiveRun.begin(store, spec.name, caller, machine, sinks=sinks, in_batches=in_batches, **conflict)
@@ -75,7 +75,9 @@ def drive(
     return summary
 
 
-def _batch(world: World, process: Process, spec: JobSpec, run: ActiveRun, inputs: Inputs, oops: bool) -> Summary:
+def _batch(
+    world: World, process: Process, spec: JobSpec, run: ActiveRun | ReplayRun, inputs: Inputs, oops: bool
+) -> Summary:
     process.notes["phase"] = "work"
     try:
         _copy(world, process, spec, run, inputs)
@@ -93,7 +95,7 @@ def over_bound(summary: Summary) -> dict[str, int]:
     return {ctx: facts["skipped"].get(OVER_BOUND, 0) for ctx, facts in summary.contexts.items()}
 
 
-def _copy(world: World, process: Process, spec: JobSpec, run: ActiveRun, inputs: Inputs) -> None:
+def _copy(world: World, process: Process, spec: JobSpec, run: ActiveRun | ReplayRun, inputs: Inputs) -> None:
     witness = world.witness
     rows: Counter[str] = Counter()
     parts: list[tuple[str, tuple[str, ...]]] = []
@@ -125,12 +127,12 @@ def _copy(world: World, process: Process, spec: JobSpec, run: ActiveRun, inputs:
         _hand_over(world, spec, run, rows)
 
 
-def _fence(run: ActiveRun) -> int:
+def _fence(run: ActiveRun | ReplayRun) -> int:
     return int(run.token.rsplit("/", 1)[1])
 
 
 def _stage(
-    world: World, spec: JobSpec, run: ActiveRun, output: str, parts: Sequence[tuple[str, Sequence[str]]],
+    world: World, spec: JobSpec, run: ActiveRun | ReplayRun, output: str, parts: Sequence[tuple[str, Sequence[str]]],
     rows: Counter[str],
 ) -> None:  # fmt: skip
     target = spec.target(output)
@@ -148,7 +150,7 @@ def _stage(
     run.staged(output, staged)
 
 
-def _hand_over(world: World, spec: JobSpec, run: ActiveRun, rows: Counter[str]) -> None:
+def _hand_over(world: World, spec: JobSpec, run: ActiveRun | ReplayRun, rows: Counter[str]) -> None:
     fence = _fence(run)
     place = run.place(SINK_OUTPUT, StagingRequest(KIND, f"sim://sink/{spec.name}"))
     world.witness.writes(spec.name, run.run_number, fence, SINK_OUTPUT, Counter(rows), place)

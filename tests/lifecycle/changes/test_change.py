@@ -555,7 +555,7 @@ def leave_publish_due(shop: Shop, name: str, monkeypatch: pytest.MonkeyPatch) ->
     shop.put(f"{name}.txt", f"{name}1")
     run = shop.begin()
     shop.copy(run)
-    monkeypatch.setattr("airflow_bookmarks.lifecycle.run.enabled.publish_run", _no_publish)
+    monkeypatch.setattr("airflow_bookmarks.lifecycle.run.leased.publish_run", _no_publish)
     with pytest.raises(PublishError):
         run.commit()
     monkeypatch.undo()

@@ -13,14 +13,13 @@ from airflow_bookmarks.core.run import Run
 from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.lifecycle.changes.change import rename_context
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
-from airflow_bookmarks.lifecycle.run.detached import DetachedRun
-from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.run.session import RunSession
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.upstream import UpstreamSource
 from tests.lifecycle.shop import FILES, Shop
 
 
-def read_as(shop: Shop, run: ActiveRun | DetachedRun, ctx: str, form: str = "csv") -> int:
+def read_as(shop: Shop, run: RunSession, ctx: str, form: str = "csv") -> int:
     return len(run.plan(ctx, FileSource(FILES, [str(shop.raw)], format=form)))
 
 

@@ -22,9 +22,8 @@ from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
-from airflow_bookmarks.lifecycle.run.detached import DetachedRun
-from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.lifecycle.run.session import RunSession
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.codec import item
@@ -254,7 +253,7 @@ def test_side_run_that_overwrote_what_runs_published_is_sound(shop: Shop, mode: 
 
 
 def test_side_run_that_replaced_a_partition_with_deeper_folders_is_sound(shop: Shop) -> None:
-    def publish(run: ActiveRun | DetachedRun, partition: str) -> None:
+    def publish(run: RunSession, partition: str) -> None:
         target, mode = str(shop.root / "copy"), Mode.OVERWRITE_PARTITIONS
         folder = run.place(
             "out", StagingRequest("files", target, stats={"mode": mode.value}, overwrites_published=True)

@@ -175,7 +175,7 @@ def test_run_that_is_taken_over_is_published_with_the_sinks_of_the_job(
     shop.put("a.txt", "a")
     dead = begin(shop, rows, 1)
     rows.write(fence_of(dead), plan_and_place(shop, dead))
-    monkeypatch.setattr("airflow_bookmarks.lifecycle.run.enabled.publish_run", publish)
+    monkeypatch.setattr("airflow_bookmarks.lifecycle.run.leased.publish_run", publish)
 
     begin(shop, rows, 2).abort("only to recover")
 

@@ -59,7 +59,7 @@ def die(shop: Shop, point: Failpoint, disposal: Disposal = DELETE) -> None:
     shop.copy(driver)
     with pytest.raises(KilledError):
         driver.commit()
-    driver._renewer.stop()
+    driver._leased.renewer.stop()
 
 
 def there(shop: Shop, folder: str = "raw") -> dict[str, str]:

@@ -12,9 +12,9 @@ from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import OutputEntry, RunKey
 from airflow_bookmarks.lifecycle.maintenance.doctor import Finding, examine
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
-from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.lifecycle.run.session import RunSession
 from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.sinks.sink import StagedSink, StoredOutput
@@ -64,7 +64,7 @@ def begin(shop: Shop, parcels: Parcels, run_id: str | None = None, attempt: int 
     return shop.begin(run_id=run_id, attempt=attempt, sinks=SINKS.extended(parcels))
 
 
-def copy(shop: Shop, parcels: Parcels, run: ActiveRun | DetachedRun) -> list[str]:
+def copy(shop: Shop, parcels: Parcels, run: RunSession) -> list[str]:
     """Stage the lines of the planned files in the sink."""
     plan = run.plan("raw", FileSource(FILES, [str(shop.raw)]))
     rows = [line for path in plan.files.paths for line in Path(path).read_text().splitlines()]
@@ -73,7 +73,7 @@ def copy(shop: Shop, parcels: Parcels, run: ActiveRun | DetachedRun) -> list[str
     return rows
 
 
-def make(shop: Shop, parcels: Parcels, run: ActiveRun | None = None) -> Summary:
+def make(shop: Shop, parcels: Parcels, run: RunSession | None = None) -> Summary:
     run = run or begin(shop, parcels)
     copy(shop, parcels, run)
     return run.commit()
@@ -93,7 +93,7 @@ def die(shop: Shop, parcels: Parcels, point: Failpoint, run_id: str = "task") ->
     run._machine = shop.machine.__class__(at=dying_at(point))
     with pytest.raises(KeyboardInterrupt):
         make(shop, parcels, run)
-    run._give_back()
+    run._leased.give_back()
 
 
 def found(shop: Shop, code: str) -> list[Finding]:
@@ -223,7 +223,7 @@ def test_replay_replaces_what_its_run_made_visible(shop: Shop, installed: Parcel
         replay._machine = shop.machine.__class__(at=dying_at(point))
         with pytest.raises(KeyboardInterrupt):
             make(shop, installed, replay)
-        replay._give_back()
+        replay._leased.give_back()
         begin(shop, installed).abort("it only had to settle")
     else:
         make(shop, installed, replay)

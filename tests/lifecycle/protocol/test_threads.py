@@ -12,8 +12,7 @@ import pytest
 from airflow_bookmarks.core.errors import MisuseError
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
-from airflow_bookmarks.lifecycle.run.detached import DetachedRun
-from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.run.session import RunSession
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.planner import FileSource
 from tests.lifecycle.shop import FILES, Shop
@@ -36,7 +35,7 @@ def at_once(*works: Callable[[], object]) -> list[object]:
         return [made.result() for made in [pool.submit(begin, work) for work in works]]
 
 
-def write(shop: Shop, run: ActiveRun | DetachedRun, name: str) -> None:
+def write(shop: Shop, run: RunSession, name: str) -> None:
     target = str(shop.root / name)
     folder = run.place(name, StagingRequest("files", target))
     Path(folder).mkdir(parents=True)
@@ -44,7 +43,7 @@ def write(shop: Shop, run: ActiveRun | DetachedRun, name: str) -> None:
     run.staged(name, collect_staged(FILES, folder, target, run.file_token, Mode.APPEND, rows=1, schema=None))
 
 
-def read(shop: Shop, run: ActiveRun | DetachedRun, ctx: str) -> FilePlan:
+def read(shop: Shop, run: RunSession, ctx: str) -> FilePlan:
     return run.plan(ctx, FileSource(FILES, [str(shop.root / "raw")]))
 
 

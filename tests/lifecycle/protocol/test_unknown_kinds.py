@@ -242,7 +242,7 @@ def leave_open(shop: Shop) -> None:
     shop.put("a.txt", "a")
     dead = shop.begin(run_id="task")
     shop.copy(dead)
-    dead._give_back()
+    dead._leased.give_back()
     *_, run = shop.store.runs("copy")
     body = shop.store.payloads({"raw": b"offsets"})["raw"]
     plan = replace(run.plans["raw"], kind="kafka", fingerprint="kafka:clicks", body=body, stats={"records": 5})
@@ -289,10 +289,10 @@ def test_open_run_of_an_unknown_source_is_refused_before_an_older_one_is_settled
     shop.put("z.txt", "z")
     first = shop.begin(run_id="first")
     shop.copy(first)
-    first._give_back()
+    first._leased.give_back()
     second = shop.begin(run_id="second")
     shop.copy(second)
-    second._give_back()
+    second._leased.give_back()
     *_, run = shop.store.runs("copy")
     plan = replace(run.plans["raw"], kind="kafka")
     opened = {"state": RunState.PLANNED.value}

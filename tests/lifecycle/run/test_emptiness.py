@@ -15,10 +15,9 @@ from airflow_bookmarks.lifecycle.inspect.lag import lag
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.inspect.runs import history
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
-from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.empty import commit_empty
-from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.lifecycle.run.session import RunSession
 from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.planner import FileSource
@@ -27,7 +26,7 @@ from tests.lifecycle.shop import FILES, Shop
 
 def stage(
     shop: Shop,
-    run: ActiveRun | DetachedRun,
+    run: RunSession,
     *lines: str,
     output: str = "api",
     mode: Mode = Mode.APPEND,

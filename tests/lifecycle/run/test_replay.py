@@ -362,12 +362,29 @@ def test_replay_knows_the_columns_of_the_run_that_it_makes_again_and_compares_no
     again.abort("enough")
 
 
+def test_replay_reads_neither_less_nor_more_than_its_run_and_is_one_run(shop: Shop) -> None:
+    two_runs(shop)
+    run = begin_replay(shop, 1)
+    plan = run.plan("raw", FileSource(FILES, [str(shop.raw)]))
+    stored = [each.plans for each in shop.store.runs("copy")]
+
+    with pytest.raises(MisuseError, match=r"can't leave out 1 file\(s\) of 'raw'.*exactly what run 1 read"):
+        run.quarantine("raw", {plan.files.paths[0]: "broken"})
+    with pytest.raises(MisuseError, match=r"can't read 'raw' from the beginning.*exactly what run 1 read"):
+        run.start_over("raw")
+    with pytest.raises(MisuseError, match="no run follows this one"):
+        run.following()
+    assert not run.goes_on
+    assert [each.plans for each in shop.store.runs("copy")] == stored
+    run.abort("enough")
+
+
 def test_replay_recovers_first(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     two_runs(shop)
     shop.put("c.txt", "c1")
     left = shop.begin()
     shop.copy(left)
-    monkeypatch.setattr("airflow_bookmarks.lifecycle.run.enabled.publish_run", _no_publish)
+    monkeypatch.setattr("airflow_bookmarks.lifecycle.run.leased.publish_run", _no_publish)
     with pytest.raises(PublishError):
         left.commit()
     monkeypatch.undo()
@@ -623,7 +640,7 @@ def _leave_replay_due(shop: Shop, number: int, monkeypatch: pytest.MonkeyPatch, 
     """Commit a replay whose publish is not done."""
     run = begin_replay(shop, number, **kwargs)
     shop.copy(run)
-    monkeypatch.setattr("airflow_bookmarks.lifecycle.run.enabled.publish_run", _no_publish)
+    monkeypatch.setattr("airflow_bookmarks.lifecycle.run.leased.publish_run", _no_publish)
     with pytest.raises(PublishError):
         run.commit()
     monkeypatch.undo()

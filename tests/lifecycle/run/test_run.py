@@ -429,7 +429,7 @@ def test_lease_is_renewed_while_the_run_lasts(shop: Shop) -> None:
     shop.machine = replace(shop.machine, start_thread=threads.append)
     run = shop.begin()
     before = head_of(shop).lease
-    run._renewer.renew_once()  # what the thread does each quarter of the lease
+    run._leased.renewer.renew_once()  # what the thread does each quarter of the lease
     after = head_of(shop).lease
     assert before is not None
     assert after is not None
@@ -658,9 +658,9 @@ def test_file_times_that_no_calendar_has_are_only_a_hint(shop: Shop) -> None:
 
 def test_renewal_on_its_way_while_the_fence_moves_is_no_lost_lease(shop: Shop) -> None:
     run = shop.begin()
-    run._renewer.rest()
-    run._renewer.renew_once()
-    assert run._renewer.fenced is None
+    run._leased.renewer.rest()
+    run._leased.renewer.renew_once()
+    assert run._leased.renewer.fenced is None
     run.commit()
 
 
@@ -696,7 +696,7 @@ def test_execution_is_not_finished_by_the_publish_of_an_earlier_attempts_run(
         shop.put(f"{name}.txt", name)
         run = shop.begin(run_id="task", attempt=attempt)
         shop.copy(run)
-        monkeypatch.setattr("airflow_bookmarks.lifecycle.run.enabled.publish_run", _killed)
+        monkeypatch.setattr("airflow_bookmarks.lifecycle.run.leased.publish_run", _killed)
         with pytest.raises(KeyboardInterrupt):
             run.commit()
         monkeypatch.undo()

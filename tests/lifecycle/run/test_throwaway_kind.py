@@ -29,8 +29,7 @@ from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.empty import commit_empty
-from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
-from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.lifecycle.run.session import RunSession
 from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.plugin.presenters.bookmark import context_rows
 from airflow_bookmarks.plugin.schemas.responses import LagRow, Pending, RunRow
@@ -57,7 +56,7 @@ def table(tmp_path: Path) -> str:
     return database
 
 
-def read(run: ActiveRun | DetachedRun | ReplayRun, database: str) -> KeyPlan:
+def read(run: RunSession, database: str) -> KeyPlan:
     return run.plan(CTX, KeySource(database))
 
 

@@ -21,10 +21,9 @@ from airflow_bookmarks.files.access import FileAccess, reached_by
 from airflow_bookmarks.files.hadoop.abfs import AbfsFileSystem
 from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.lifecycle.inspect.runs import files_of
-from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.empty import commit_empty
-from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.lifecycle.run.session import RunSession
 from airflow_bookmarks.lifecycle.state.manifest import Manifests, check_manifest_uri, path_part
 from airflow_bookmarks.sources.files.planner import FileSource
 from tests.files.s3_ground import client_for, settings_for
@@ -44,7 +43,7 @@ def written(uri: str) -> dict[str, Any]:
     return {str(path.relative_to(root)): json.loads(path.read_text()) for path in sorted(root.rglob("*.json"))}
 
 
-def plan(run: ActiveRun | DetachedRun, shop: Shop, uri: str) -> FilePlan:
+def plan(run: RunSession, shop: Shop, uri: str) -> FilePlan:
     run.write_manifests(Manifests.of(uri, run.job, run.execution_id))
     return run.plan("raw", FileSource(FILES, [str(shop.raw)]))
 

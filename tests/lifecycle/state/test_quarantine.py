@@ -142,7 +142,7 @@ def test_record_is_there_from_the_commit_on(shop: Shop, point: Failpoint) -> Non
     read(shop, dead, ["b.txt"])
     with pytest.raises(KilledError):
         dead.commit()
-    dead._renewer.stop()
+    dead._leased.renewer.stop()
 
     heir = shop.begin(run_id="task", attempt=2)
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.plan import FilePlan, Plan
     from airflow_bookmarks.core.run import ContextState, PlanEntry
     from airflow_bookmarks.core.selection.listing import Listing
-    from airflow_bookmarks.lifecycle.run.inputs import RunInputs
+    from airflow_bookmarks.lifecycle.run.use.inputs import RunInputs
     from airflow_bookmarks.sources.source import Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
 

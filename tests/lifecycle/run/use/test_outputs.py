@@ -6,7 +6,7 @@ import pytest
 
 from airflow_bookmarks.core.errors import MisuseError
 from airflow_bookmarks.core.run import OutputEntry
-from airflow_bookmarks.lifecycle.run.outputs import RunOutputs
+from airflow_bookmarks.lifecycle.run.use.outputs import RunOutputs
 from airflow_bookmarks.sinks.staging import Staged
 
 ENTRY = OutputEntry("files", "/clean", "/clean/_staging/out")

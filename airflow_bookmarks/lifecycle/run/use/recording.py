@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
-from airflow_bookmarks.lifecycle.run.inputs import RunInputs
-from airflow_bookmarks.lifecycle.run.outputs import RunOutputs
+from airflow_bookmarks.lifecycle.run.use.inputs import RunInputs
+from airflow_bookmarks.lifecycle.run.use.outputs import RunOutputs
 from airflow_bookmarks.lifecycle.state.guard import Guarded, guarded
 
 if TYPE_CHECKING:

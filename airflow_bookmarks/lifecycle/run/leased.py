@@ -1,0 +1,239 @@
+"""The job as one run holds it: its lease, what is staged for it, and the way from the commit to the mark.
+
+begin -> recover -> ... commit -> publish -> mark -> sweep      or fail
+
+What the run reads and writes, and what its commit says, is up to the run: see `enabled` and `replay`.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import BookmarkError, MisuseError
+from airflow_bookmarks.core.rules.start import BEGINNING
+from airflow_bookmarks.core.rules.territory import Territory
+from airflow_bookmarks.core.text.escaping import in_lines
+from airflow_bookmarks.lifecycle.protocol.acquire import begin
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.protocol.lease import Renewer
+from airflow_bookmarks.lifecycle.protocol.publish import publish_run, sweep_after_mark, sweep_before_plan
+from airflow_bookmarks.lifecycle.protocol.recover import recover
+from airflow_bookmarks.lifecycle.run.commit_preparation import CommitPreparation, ItemBodies
+from airflow_bookmarks.lifecycle.state.job_state import JobStates
+from airflow_bookmarks.lifecycle.state.positions import ContextReader
+from airflow_bookmarks.lifecycle.state.summary import Summary, log_committed
+from airflow_bookmarks.lifecycle.state.timing import Stopwatch
+from airflow_bookmarks.sinks.registry import SINKS, SinkRegistry
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from airflow_bookmarks.core.job import RunIdentity
+    from airflow_bookmarks.core.rules.start import Start
+    from airflow_bookmarks.core.run import OutputEntry, Run, RunKey
+    from airflow_bookmarks.lifecycle.protocol.acquire import OnConflict
+    from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+    from airflow_bookmarks.sinks.staging import StagingRequest
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
+
+log = logging.getLogger(__name__)
+
+
+class LeasedRun:
+    """What a run that holds the lease has of its job; without a lock, which is that of the run.
+
+    `staging` are the roots to sweep after the mark, `has_item` is whether something of the run is stored yet. `next` is
+    the holding of the run that follows in the same execution.
+    """
+
+    def __init__(
+        self,
+        store: BookmarkStore,
+        holding: LeaseGrant,
+        machine: RunEnvironment,
+        renewer: Renewer,
+        stopwatch: Stopwatch,
+        *,
+        sinks: SinkRegistry = SINKS,
+        start: Start = BEGINNING,
+    ) -> None:
+        self.store, self.holding, self.machine = store, holding, machine
+        self.renewer, self.stopwatch = renewer, stopwatch
+        self.sinks, self.start = sinks, start
+        self.territory = Territory(store.namespace, holding.job)
+        self.bodies = ItemBodies(store)
+        self.staging: list[str] = list(holding.base.staging)
+        self.has_item = False
+        self.next: LeaseGrant | None = None
+        self.is_over = False
+        self.is_marked = False
+
+    # ---- begin
+
+    @classmethod
+    def begin(
+        cls,
+        store: BookmarkStore,
+        job: str,
+        caller: RunIdentity,
+        machine: RunEnvironment,
+        *,
+        on_conflict: OnConflict,
+        wait_for: timedelta,
+        sinks: SinkRegistry,
+        replays: int | None = None,
+        start: Start = BEGINNING,
+    ) -> LeasedRun:
+        """Take the job, finish what is due, settle what is open.
+
+        Raises:
+            JobBusyError, AttemptRefusedError, PublishError, StoreError: nothing of the run has begun.
+        """
+        stopwatch = Stopwatch(machine.monotonic)
+        with stopwatch.measure("begin"):
+            holding = begin(store, job, caller, machine, on_conflict=on_conflict, wait_for=wait_for, replays=replays)
+            leased = cls(store, holding, machine, Renewer(store, machine), stopwatch, sinks=sinks, start=start)
+            leased.renewer.start(holding)
+            try:
+                leased._settle()
+            except BaseException:
+                leased.give_back()
+                raise
+        return leased
+
+    def _settle(self) -> None:
+        holding, adopted = recover(self.store, self.holding, self.machine, self.sinks)
+        self.hold(holding)
+        if adopted is not None:
+            self._commit_adopted(adopted)
+        # Nothing is due or open now, so nobody needs what lower fences staged. A driver whose publish was dropped by a
+        # forced rewind finds nothing to move any more: else it could move files into the target after this run has
+        # listed what it replaces. What it stages from now on, the last sweep takes.
+        sweep_before_plan(self.store, self.holding.job, self.staging, self.holding.fence - 1, self.sinks)
+
+    def _commit_adopted(self, adopted: Run) -> None:
+        """Commit and publish a run that was taken over, as it was planned; then go on under the next fence."""
+        reader = ContextReader(self.store, self.holding.job, self.holding.base, self.start)
+        commit = self.preparation(reader, JobStates(reader)).commit_adopted(adopted)
+        run = replace(self.store.commit(self.holding, commit), fences=adopted.fences)  # under which it has staged
+        for ctx in adopted.plans.keys() & commit.contexts.keys():
+            log_committed(log, self.holding.job, ctx, self.holding.run_number, commit.contexts[ctx])
+        publish_run(self.store, self.holding, run, self.machine, self.sinks)
+        self.hold(self._mark_and_take(run))
+
+    def hold(self, holding: LeaseGrant) -> None:
+        """Go on with another holding of the job."""
+        self.holding = holding
+        self.renewer.switch(holding)
+
+    # ---- stage, commit
+
+    def stage(self, key: RunKey, output: str, place: StagingRequest) -> tuple[OutputEntry, list[str]]:
+        """Return where an output is staged, and the roots to sweep with it; the caller stores both."""
+        entry, root = self.sinks.stage(self.territory, key, output, place)
+        return entry, self.staging if root is None or root in self.staging else [*self.staging, root]
+
+    def preparation(self, reader: ContextReader, states: JobStates) -> CommitPreparation:
+        """Return what a commit is built from, by the contexts and the `job.state` of the run."""
+        return CommitPreparation(self.holding, reader, states, self.bodies, self.stopwatch)
+
+    def publish(self, run: Run, *, goes_on: bool = False) -> Summary:
+        """Publish, mark and sweep a committed run; `goes_on`: hold the job for the next run of the execution."""
+        with self.stopwatch.measure("publish"):
+            publish_run(self.store, self.holding, run, self.machine, self.sinks)
+        run = replace(run, metrics={**run.metrics, "seconds": self.stopwatch.seconds()})
+        if goes_on:
+            self.next = self._mark_and_take(run)
+            self.renewer.switch(self.next)
+        else:
+            self.store.mark(self.holding, run, is_own=True)
+            self.renewer.stop()
+        self.is_marked = True
+        self.machine.at(Failpoint.MARKED)
+        sweep_after_mark(self.store, self.holding.job, self.staging, self.holding.fence, self.sinks)
+        self.machine.at(Failpoint.SWEPT)
+        return Summary.of(run, self.store.namespace, self.holding.job)
+
+    def _mark_and_take(self, run: Run) -> LeaseGrant:
+        """Mark the own run, and take the next fence for the next run of the same execution, in one transaction."""
+        self.renewer.rest()  # a renewal under the old fence, on its way now, must not count as a lost lease
+        following = self.store.mark(self.holding, run, is_own=True, take_next=self.machine.lease_time)
+        if following is None:
+            raise MisuseError(f"job {self.holding.job!r}: the mark of run {run.key} took no next fence")
+        return following
+
+    # ---- batches
+
+    def following(self) -> LeasedRun:
+        """Return the job as the next run of this execution holds it.
+
+        Raises:
+            MisuseError: this run was the last one, or has not ended.
+        """
+        if self.next is None:
+            raise none_follows(self.holding.job)
+        stopwatch = Stopwatch(self.machine.monotonic)
+        leased = LeasedRun(self.store, self.next, self.machine, self.renewer, stopwatch, sinks=self.sinks)
+        self.next = None
+        return leased
+
+    def leave(self) -> None:
+        """Give the job back between two runs of an execution that is not finished; otherwise do nothing."""
+        if self.next is None:
+            return
+        self.holding, self.next = self.next, None
+        log.warning(
+            "bookmark %s: the loop was left with input over; the next run of the job reads it", self.holding.job
+        )
+        self.give_back()
+
+    # ---- end
+
+    def check_running(self, what: str) -> None:
+        """Make sure that the run still holds the job, and has not ended.
+
+        Raises:
+            FencedError: the job is not ours any more. MisuseError: the run is over.
+        """
+        if self.renewer.fenced is not None:
+            raise self.renewer.fenced
+        if self.is_over:
+            raise MisuseError(
+                f"job {self.holding.job!r}: can't {what}, this run is over (committed or aborted). Nothing moved. "
+                "Begin another run."
+            )
+
+    def fail(self, error: str, *, is_kept: bool) -> None:
+        """Give the job back without a commit; `is_kept`: the error stays in the history, also without an item."""
+        self.is_over = True
+        self.renewer.stop()
+        log.warning("bookmark %s: the run failed, nothing is committed: %s", self.holding.job, in_lines(error))
+        try:
+            self.store.fail(self.holding, error, has_item=self.has_item, is_kept=is_kept)
+        except BookmarkError as also:
+            # The user has to see the reason for the abort; the next begin settles the run in any case.
+            log.warning("bookmark %s: the failed run could not be marked: %s", self.holding.job, also)
+
+    def let_go(self) -> None:
+        """Give the job back after the commit: a failed publish stays due, for the next run."""
+        if self.is_marked:
+            self.leave()
+        else:
+            self.give_back()
+
+    def give_back(self) -> None:
+        """Release the lease, so that no other run has to wait for its end; what is due or open stays on the head."""
+        self.renewer.stop()
+        try:
+            self.store.release(self.holding)
+        except BookmarkError as also:
+            log.warning(
+                "bookmark %s: the lease could not be released and runs out by itself: %s", self.holding.job, also
+            )
+
+
+def none_follows(job: str) -> MisuseError:
+    """Return the error of a loop that asks a run for the next one where there is none."""
+    return MisuseError(f"job {job!r}: no run follows this one. Nothing moved. Begin another one.")
