@@ -7,7 +7,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.job_state import STATE_KIND
+from airflow_bookmarks.core.metadata.file_plan import FilePlanMetadata
 from airflow_bookmarks.core.metadata.output import OutputMetadata
+from airflow_bookmarks.core.metadata.plan import MeasuredRead, PlanMetadata
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -100,16 +102,26 @@ class SourceRef:
 
 @dataclass(frozen=True, slots=True)
 class PlanEntry:
-    """The stored plan of one context: the kind of source, what it will read (`body`), and what a person sees of it.
+    """The stored plan of one context: the kind of source, what it will read (`body`), and what is told of it.
 
-    `stats` are stored as the attribute `facts`, byte for byte: counts and text for people and metrics (files, bytes,
-    listed, skipped by reason).
+    `stats` are stored as the attribute `facts`, byte for byte. What code decides on among them is `metadata`, and of a
+    plan of files `file_metadata`; the rest is for people, or what a kind of a user's own reads back itself.
     """
 
     kind: str
     body: Payload
     stats: Mapping[str, Any]
     fingerprint: str
+
+    @property
+    def metadata(self) -> PlanMetadata:
+        """What code decides on among what is stored with it, whatever its kind."""
+        return PlanMetadata.of_stats(self.stats)
+
+    @property
+    def file_metadata(self) -> FilePlanMetadata:
+        """What code decides on besides if it is a plan of files."""
+        return FilePlanMetadata.of_stats(self.stats)
 
     @property
     def source(self) -> SourceRef:
@@ -263,6 +275,15 @@ class Run:
     error: str | None = None
     runtime_version: str | None = None
     job_state: StateEntry | None = None
+
+    def measured(self, ctx: str) -> MeasuredRead | None:
+        """Return what it has read of a context; None where it did not commit, or has not read it."""
+        stats = self.metrics.get("contexts", {}).get(ctx)
+        return None if stats is None else MeasuredRead.of_stats(stats)
+
+    def all_measured(self) -> Mapping[str, MeasuredRead]:
+        """Return what it has read of each context; none where it did not commit."""
+        return {ctx: MeasuredRead.of_stats(stats) for ctx, stats in self.metrics.get("contexts", {}).items()}
 
 
 @dataclass(frozen=True, slots=True)

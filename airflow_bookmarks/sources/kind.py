@@ -125,7 +125,7 @@ class SourceKind(ABC, Generic[P]):
         """
         return None
 
-    def locations(self, plan: P, fingerprint: str) -> Sequence[str]:
+    def locations(self, plan: P, source: SourceRef) -> Sequence[str]:
         """Return where a plan reads, for catalogues: URIs, or paths."""
         return ()
 

@@ -36,8 +36,6 @@ Unverified = Literal["read", "new"]
 Moves = tuple[tuple[str, str], ...]
 """Roots that moved, each from where to where, in the order in which they did."""
 
-MOVES = "moves"  # of the facts of a plan, as of now: roots that moved since it was made
-
 _ETAG_SCHEMES = ("s3://", "s3a://", "s3n://", "gs://", "abfs://", "abfss://", "wasb://", "wasbs://")
 
 
@@ -111,11 +109,11 @@ def relocated(
     changed = listing.take(np.flatnonzero(rows["changed"]))
     after = after.with_other_versions(changed, _as_before(changed, old, new))
     newest = None if after.newest_ms is None else to_text(instant(after.newest_ms))
-    sequence = found.facts.get("options", {}).get("sequence")
+    sequence = found.file_metadata.sequence
     watermark = newest if sequence is None else found.watermark
     order = TIME if sequence is None else order_by(sequence, watermark)
     position = Position(after.root(), watermark, after.unsaved(), order=order)
-    return Relocation(position, {"from": old, "to": new, **counts, "counted_as": unverified})
+    return Relocation(position, old, new, counts, unverified)
 
 
 def with_relocation(found: PlanInput, relocation: Relocation) -> PlanInput:

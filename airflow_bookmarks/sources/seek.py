@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,10 +21,10 @@ from airflow_bookmarks.core.timeline import living_runs
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.scan_spec import Reach
-from airflow_bookmarks.sources.relocation import MOVES, moved_path
+from airflow_bookmarks.sources.relocation import moved_path
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.plan import FilePlan
@@ -105,9 +105,13 @@ def _retried(found: PlanInput, value: str) -> Position:
 
 def _optional(found: PlanInput) -> Collection[str]:
     """Return the roots that may be missing, according to the patterns of the run that led here."""
-    options: Mapping[str, Any] = found.facts.get("options", {})
-    moves = found.facts.get(MOVES, ())
-    roots, globs = (tuple(moved_path(path, moves) for path in options.get(name, ())) for name in ("roots", "globs"))
+    metadata = found.file_metadata
+    read = metadata.read
+    if read is None:
+        return frozenset()
+    roots, globs = (
+        tuple(moved_path(path, metadata.moves) for path in paths) for paths in (read.roots or (), read.globs)
+    )
     return Reach(roots, globs, FileOptions()).optional
 
 

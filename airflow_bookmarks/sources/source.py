@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.metadata.file_plan import FilePlanMetadata
 from airflow_bookmarks.core.rules.start import BEGINNING, Start
 
 if TYPE_CHECKING:
@@ -23,14 +24,22 @@ P = TypeVar("P", bound="Plan")
 
 @dataclass(frozen=True, slots=True)
 class Relocation:
-    """A position after the move: with the files that count as read, under their new paths.
+    """A position after the move from the root `old` to `new`: files that count as read do, under their new paths.
 
-    `facts` say from where to where, and how many files are the `same`, `changed`, `new`, or can't be compared
-    (`unverified`, which `counted_as` decides).
+    `counts` says how many files are the `same`, `changed`, `new`, or can't be compared (`unverified`, which
+    `counted_as` decides).
     """
 
     position: Position
-    facts: Mapping[str, Any]
+    old: str
+    new: str
+    counts: Mapping[str, int]
+    counted_as: str | None
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """It as plain values, for the record of a change or a run."""
+        return {"from": self.old, "to": self.new, **self.counts, "counted_as": self.counted_as}
 
 
 def _no_place() -> str:
@@ -47,10 +56,11 @@ class PlanInput:
     `load` fetches segments of a ledger by content hash; `partition_types` are those settled in earlier runs.
     `start` says where to begin without a position: what lies before counts as read. `watermark` is that of the
     position, `facts` what the run that moved it last recorded with its plan, and `read_at` when by its clock that
-    run began. `moved` says that it is the position after a move of its files, which the run that commits stores.
-    `is_set` tells that the position is none that a run has left: what counts as read is more, or less, than the
-    facts tell. `new_artifact` returns the URI of a new folder below the store's `state_uri`, for what has to be kept
-    with the position that the plan leads to (`Position.artifacts`).
+    run began. A source of files goes by `file_metadata`, which is typed; a kind of your own reads from `facts` what its
+    own plans have recorded. `moved` says that it is the position after a move of its files, which the run that
+    commits stores. `is_set` tells that the position is none that a run has left: what counts as read is more, or less,
+    than the facts tell. `new_artifact` returns the URI of a new folder below the store's `state_uri`, for what has to
+    be kept with the position that the plan leads to (`Position.artifacts`).
     """
 
     position: bytes | None = None
@@ -63,6 +73,13 @@ class PlanInput:
     moved: Relocation | None = None
     is_set: bool = False
     new_artifact: Callable[[], str] = _no_place
+
+    @property
+    def file_metadata(self) -> FilePlanMetadata:
+        """What a plan of files has settled and left for the next one."""
+        metadata = FilePlanMetadata.of_stats(self.facts)
+        # A set may lead back: what lies between was not read, so no folder of it is old.
+        return replace(metadata, newest_partition=None) if self.is_set else metadata
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import JobUnknownError
+from airflow_bookmarks.core.errors import JobUnknownError, StateCorruptError
 from airflow_bookmarks.core.order import NUMBER
 from airflow_bookmarks.core.plan import FilePlan, UpstreamPlan, union
 from airflow_bookmarks.core.position import UpstreamPosition
@@ -66,8 +66,12 @@ class UpstreamKind(SourceKind[FilePlan]):
 
     def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> Source[FilePlan]:
         """Return the source of the recorded job and output; see `SourceKind.source_of`."""
-        window = entry.stats["upstream"]
-        return UpstreamSource(store, job, window["job"], output=window["output"] or None)
+        window = entry.metadata.upstream
+        if window is None:
+            raise StateCorruptError(
+                f"job {job!r}: a stored plan of an upstream does not say which job it reads. Nothing was changed."
+            )
+        return UpstreamSource(store, job, window.job, output=window.output or None)
 
     def upstream_of(self, source: SourceRef) -> str:
         """Return the job that is read, which names the source."""
@@ -81,7 +85,7 @@ class UpstreamKind(SourceKind[FilePlan]):
         """Return the number of the last run that was read; see `SourceKind.watermark`."""
         return str(self.consumed(position).run_number)
 
-    def locations(self, plan: FilePlan, fingerprint: str) -> Sequence[str]:
+    def locations(self, plan: FilePlan, source: SourceRef) -> Sequence[str]:
         """Return the roots of a plan; see `SourceKind.locations`."""
         return plan.roots
 

@@ -116,7 +116,7 @@ class KeyKind(SourceKind[KeyPlan]):
     def watermark(self, position: bytes, load: object) -> str:
         return position.decode()
 
-    def locations(self, plan: KeyPlan, fingerprint: str) -> Sequence[str]:
+    def locations(self, plan: KeyPlan, source: SourceRef) -> Sequence[str]:
         return (plan.database,)
 
 

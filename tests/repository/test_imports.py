@@ -259,6 +259,67 @@ def test_error_of_a_job_that_is_held_is_made_in_one_place() -> None:
     assert makers == {"core/head.py"}
 
 
+# What people are shown, what tests of users look at, and the kinds that have written it themselves.
+_SHOWN = {"lifecycle/state/summary.py", "lifecycle/state/execution_summary.py", "lifecycle/inspect/runs.py"}
+_MAY_READ_STATS = ("core/metadata/", "sources/", "plugin/", "cli/", "testing/")
+
+
+def _reads_by_key(tree: ast.AST) -> list[str]:
+    """Return where a module takes one value out of stats or facts: `.stats["a"]`, `.stats.get("a")`, `a in x.stats`."""
+
+    def holds(node: ast.AST) -> bool:
+        named = node.func if isinstance(node, ast.Call) else node
+        return isinstance(named, ast.Attribute) and named.attr in {"stats", "facts"}
+
+    return [
+        ast.unparse(node)
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.Subscript) and holds(node.value))
+        or (isinstance(node, ast.Attribute) and node.attr == "get" and holds(node.value))
+        or (isinstance(node, ast.Compare) and any(holds(each) for each in node.comparators))
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "entry.stats['files']",
+        "run.plans[ctx].stats.get('files', 0)",
+        "found.facts.get('options')",
+        "plan.facts()['options']",
+        "plan.facts().get('options')",
+        "'moved_from' not in entry.stats",
+    ],
+)
+def test_read_of_one_value_of_stats_is_found(text: str) -> None:
+    assert len(_reads_by_key(ast.parse(text))) == 1
+
+
+def test_stats_are_asked_by_type_wherever_something_is_decided() -> None:
+    package = _ROOT / "airflow_bookmarks"
+    found = {
+        path.relative_to(package).as_posix(): _reads_by_key(ast.parse(path.read_text()))
+        for path in package.rglob("*.py")
+    }
+
+    decided = {path: reads for path, reads in found.items() if reads and not path.startswith(_MAY_READ_STATS)}
+    assert {path: reads for path, reads in decided.items() if path not in _SHOWN} == {}
+
+
+def test_what_a_run_measured_is_asked_by_type_wherever_something_is_decided() -> None:
+    package = _ROOT / "airflow_bookmarks"
+    found = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node).endswith((".metrics.get('contexts', {})",))
+    }
+
+    # Beside these, what is shown: in sums, on the page, and to those who test their own jobs.
+    shown = _SHOWN | {"lifecycle/history/read_again.py", "plugin/presenters/job_list.py", "testing/result.py"}
+    assert found == shown | {"core/run.py"}
+
+
 def test_decisions_are_where_the_architecture_says() -> None:
     text = (_ROOT / "docs" / "contributing" / "architecture.md").read_text()
     named = re.findall(r"`((?:core|store|sources|files|lifecycle|operators|plugin)/[\w/]+\.py)(?:::(\w+))?`", text)

@@ -64,6 +64,24 @@ def value_of(stored: Mapping[str, Any], name: str, default: Any = None) -> Any:
     return value
 
 
+def option_of(options: Mapping[str, Any], name: str, default: Any = None) -> Any:
+    """Return one of the options that are stored with a plan of files; `default` where it is not there.
+
+    Raises:
+        StateCorruptError: it is not what opens its source again.
+    """
+    if name not in options:
+        return default
+    is_valid, what = _OPTIONS[name]
+    value = options[name]
+    if not is_valid(value):
+        raise StateCorruptError(
+            f"{name!r} of the options that are stored with a plan of files is {what}. Nothing was read or changed. "
+            "Restore the table from a backup, or reset the job."
+        )
+    return value
+
+
 def _is_text_or_none(value: object) -> bool:
     return value is None or isinstance(value, str)
 
@@ -132,4 +150,17 @@ KNOWN: Mapping[str, tuple[Check, str]] = {
     "starts_from": _TEXT_OR_NONE,
     "starts_over": _FLAG,
     "watermark_before": _TEXT_OR_NONE,
+}
+_TEXTS = (is_texts, "no list of texts")
+_OPTIONS: Mapping[str, tuple[Check, str]] = {
+    "roots": _TEXTS,
+    "globs": _TEXTS,
+    "named": _TEXTS,
+    "named_types": (is_map_of(is_text), "no map of texts"),
+    "shard": (_is_whole_number, "no whole number"),
+    "shard_by": _TEXT,
+    "format": _TEXT,
+    "sequence": _TEXT,
+    "partition_filter": _TEXT,
+    "partition_time": _TEXT,
 }

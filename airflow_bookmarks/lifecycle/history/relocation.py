@@ -100,8 +100,8 @@ def found_moved(
         )
     _check_kind(job, ctx, state.kind)
     found = reader.found(ctx)
-    if is_of_another_format(source, found.facts):
-        raise switched_format(job, ctx, source, found.facts)
+    if is_of_another_format(source, found):
+        raise switched_format(job, ctx, source, found)
     _check_whole(job, ctx, source)
     old = open_filesystem(moved_from).canonical(moved_from)
     before: tuple[str, ...] = reader.stored_plan(ctx).roots
@@ -116,9 +116,9 @@ def found_moved(
         ctx,
         old,
         new,
-        relocation.facts["same"],
-        relocation.facts["changed"],
-        relocation.facts["new"],
+        relocation.counts["same"],
+        relocation.counts["changed"],
+        relocation.counts["new"],
     )
     return with_relocation(found, relocation)
 

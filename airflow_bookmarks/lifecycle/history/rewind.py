@@ -27,7 +27,6 @@ from airflow_bookmarks.lifecycle.history.timeline_switch import (
     with_clean,
 )
 from airflow_bookmarks.lifecycle.protocol.cleanup import overwritten_for_good
-from airflow_bookmarks.lifecycle.protocol.source_cleanup import IS_READ_WHOLE, ON_PUBLISHED
 from airflow_bookmarks.sources.way_back import newest_at_or_below
 from airflow_bookmarks.store.transitions.collection import (
     check_left,
@@ -244,11 +243,11 @@ def _with_clean_along(history: HistorySnapshot, turn: Turn, wanted: RewindWanted
 def _disposed(undone: Sequence[Run]) -> str:
     """Name the undone run that may have deleted or archived input that no later run reads again; else empty."""
     for run in undone:
-        measured = run.metrics.get("contexts", {})
         for ctx, entry in run.plans.items():
-            is_kept = measured.get(ctx, {}).get(IS_READ_WHOLE) is False
-            if ON_PUBLISHED in entry.stats and entry.stats.get("files") != 0 and not is_kept:
-                how = f"on_published={entry.stats[ON_PUBLISHED]!r}"
+            plan, read = entry.metadata, run.measured(ctx)
+            is_kept = read is not None and not read.is_read_whole
+            if plan.on_published is not None and plan.files != 0 and not is_kept:
+                how = f"on_published={plan.on_published!r}"
                 return (
                     f"run {run.key.number} has put away the files that it read in context {ctx!r} ({how}), so their "
                     "rows would be removed and could not be made again"

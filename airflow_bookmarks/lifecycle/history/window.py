@@ -35,8 +35,8 @@ def window_entries(
     for entry in found:
         if entry.kind != source.kind:
             raise SourceSwitchedError(job, ctx, entry.fingerprint, str(source.ref()))
-        if is_of_another_format(source, entry.stats):
-            raise switched_format(job, ctx, source, entry.stats)
+        if is_of_another_format(source, entry):
+            raise switched_format(job, ctx, source, entry)
     others = sorted({name for run in runs for name in run.plans})
     if others and not found:
         numbers = [run.key.number for run in runs]

@@ -292,9 +292,9 @@ def _published_at(run: Run) -> datetime:
 
 def _outputs(reader: JobConsumer, window: Sequence[Run]) -> frozenset[str]:
     """Return the outputs of the upstream that a job reads, according to its last runs; none: all."""
-    facts = (run.metrics.get("contexts", {}).get(ctx, {}) for run in window for ctx in reader.contexts)
-    names = {each.get("upstream", {}).get("output", "") for each in facts}
-    return frozenset(names - {""})
+    reads = (run.measured(ctx) for run in window for ctx in reader.contexts)
+    windows = (None if read is None else read.plan.upstream for read in reads)
+    return frozenset(window.output for window in windows if window is not None and window.output)
 
 
 def _written(runs: Iterable[Run], outputs: frozenset[str]) -> tuple[int | None, int | None]:

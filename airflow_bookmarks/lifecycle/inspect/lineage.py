@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airflow_bookmarks.sources.registry import find_kind
 
@@ -71,23 +71,22 @@ def lineage(store: BookmarkStore, job: str, number: int) -> Lineage | None:
 
 
 def _read(store: BookmarkStore, run: Run, ctx: str, entry: PlanEntry) -> ReadDataset:
-    measured: dict[str, Any] = run.metrics.get("contexts", {}).get(ctx, {})
-    upstream = entry.stats.get("upstream", {})
-    state = run.contexts.get(ctx)
+    plan, read, state = entry.metadata, run.measured(ctx), run.contexts.get(ctx)
+    window = plan.upstream
     return ReadDataset(
         ctx=ctx,
         locations=_locations(store, entry),
-        files=entry.stats.get("files"),
-        bytes=entry.stats.get("bytes"),
-        rows=measured.get("rows"),
-        watermark_from=measured.get("watermark_before"),
+        files=plan.files,
+        bytes=plan.amount.bytes,
+        rows=None if read is None else read.rows,
+        watermark_from=None if read is None else read.watermark_before,
         watermark_to=None if state is None else state.watermark,
-        upstream=upstream.get("job"),
-        after=upstream.get("after"),
-        until=upstream.get("until"),
+        upstream=None if window is None else window.job,
+        after=None if window is None else window.after,
+        until=None if window is None else window.until,
     )
 
 
 def _locations(store: BookmarkStore, entry: PlanEntry) -> tuple[str, ...]:
     kind = find_kind(entry.kind)
-    return () if kind is None else tuple(kind.locations(kind.decode(store.blobs.get(entry.body)), entry.fingerprint))
+    return () if kind is None else tuple(kind.locations(kind.decode(store.blobs.get(entry.body)), entry.source))

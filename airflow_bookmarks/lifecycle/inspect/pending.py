@@ -21,10 +21,9 @@ from airflow_bookmarks.core.text.count import READ_AGAIN
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.lifecycle.inspect.runs import total
-from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM, STARTS_OVER
 from airflow_bookmarks.lifecycle.state.last_plan import Waiting, left_waiting
 from airflow_bookmarks.lifecycle.state.positions import ContextReader, entry_now
-from airflow_bookmarks.sources.files.planner import OPTIONS, left_out
+from airflow_bookmarks.sources.files.planner import left_out
 from airflow_bookmarks.sources.registry import own_errors, recorded_source
 
 if TYPE_CHECKING:
@@ -270,13 +269,8 @@ def made_without_input(head: Head, recent: Sequence[Run]) -> str | None:
         outputs = sorted(name for name, entry in run.outputs.items() if entry.metadata.when_empty == "publish")
         if outputs:
             return f"outputs {outputs} are published without new input too (when_empty='publish')"
-        read = run.metrics.get("contexts", {}).values()
-        if (
-            run.state.is_committed
-            and not run.is_empty
-            and read
-            and not any(Amount.of_facts(facts).count for facts in read)
-        ):
+        read = run.all_measured().values()
+        if run.state.is_committed and not run.is_empty and read and not any(each.plan.amount.count for each in read):
             return f"run {run.key.number} published rows without new input"
     return None
 
@@ -334,22 +328,22 @@ def up_to_script(plan: Plan, entry: PlanEntry) -> str | None:
     """
     if not isinstance(plan, FilePlan):
         return None
-    options = entry.stats.get(OPTIONS, {})
+    read = entry.file_metadata.read
     pruned = 0 if plan.partitions is None else plan.partitions.pruned
     counts = {reason: plan.skipped.get(reason, 0) for reason in (EXCLUDED, UNMATCHED)}
     left = [f"{count} files are {reason}" for reason, count in counts.items() if count]
-    if pruned and "partition_filter" in options:
-        left.append(f"{pruned} partitions are pruned, and partition_filter was {options['partition_filter']!r}")
-    if options.get("globs"):
-        left.append(f"it reads by pattern ({', '.join(options['globs'])})")
+    if pruned and read is not None and read.partition_filter is not None:
+        left.append(f"{pruned} partitions are pruned, and partition_filter was {read.partition_filter!r}")
+    if read is not None and read.globs:
+        left.append(f"it reads by pattern ({', '.join(read.globs)})")
     return " and ".join(left) or None
 
 
 def recorded_on_change(entry: PlanEntry) -> OnSourceChange:
     """Return what the script does where a position is of another source, judging by its last plan."""
-    if not entry.stats.get(STARTS_OVER):
+    if not entry.metadata.starts_over:
         return "keep"
-    return "error" if entry.stats.get(STARTS_FROM) is None else "reset"
+    return "error" if entry.metadata.starts_from is None else "reset"
 
 
 def _rows(store: BookmarkStore, plan: Plan) -> int | None:

@@ -46,7 +46,7 @@ def bookmark(store: BookmarkStore, job: str) -> dict[str, Any]:
             "run_number": state.run.number,
             "source": state.fingerprint,
             "set_in_epoch": state.set_in,
-            **shown(planned.get(ctx, {})),
+            **shown(planned.get(ctx)),
             **({"quarantined": held[ctx]} if ctx in held else {}),
             **({"watermark_column": state.watermark_column} if state.watermark_column is not None else {}),
         }

@@ -167,7 +167,7 @@ def _is_same_position(holding: LeaseGrant, run: Run) -> bool:
     return (
         is_same_state
         and run.key.number == holding.run_number
-        and all(plan.stats.get(STARTS_FROM) == starts_from(holding.base, ctx) for ctx, plan in run.plans.items())
+        and all(plan.metadata.starts_from == starts_from(holding.base, ctx) for ctx, plan in run.plans.items())
     )
 
 

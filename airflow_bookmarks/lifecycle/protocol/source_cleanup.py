@@ -226,9 +226,10 @@ def leftovers(store: BookmarkStore, holding: LeaseGrant, ctx: str, known: Listin
     found: list[FileInfo] = []
     for run in _last_runs(store, holding) if waiting else ():
         entry = run.plans.get(ctx)
-        if entry is None or not has_ledger(entry.kind) or ON_PUBLISHED not in entry.stats:
+        if entry is None or not has_ledger(entry.kind) or entry.metadata.on_published is None:
             continue
-        is_kept = run.metrics.get("contexts", {}).get(ctx, {}).get(IS_READ_WHOLE) is False
+        read = run.measured(ctx)
+        is_kept = read is not None and not read.is_read_whole
         for file in files_in(entry.kind, store.blobs.get(entry.body)) or ():
             there = waiting.get(file.path)
             if there is not None and there.version == file.version:

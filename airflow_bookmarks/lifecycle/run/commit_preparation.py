@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
-from airflow_bookmarks.lifecycle.protocol.recover import STARTS_OVER
-from airflow_bookmarks.lifecycle.protocol.source_cleanup import ON_PUBLISHED
 from airflow_bookmarks.lifecycle.run.commit_builder import ContextOutcome, RunOutcome, StoredBodies, build_commit
 from airflow_bookmarks.lifecycle.state.start import position_at_start
 from airflow_bookmarks.sources.registry import kind_of
@@ -112,7 +110,7 @@ class CommitPreparation:
         if adopted.job_state is not None:
             self.states.restore(self.bodies.store.blobs.get(adopted.job_state.values))
         outcome = self._outcome({ctx: self._adopted_outcome(ctx, entry) for ctx, entry in adopted.plans.items()})
-        goes_on = [ctx for ctx, entry in adopted.plans.items() if not entry.stats.get(STARTS_OVER)]
+        goes_on = [ctx for ctx, entry in adopted.plans.items() if not entry.metadata.starts_over]
         stored = StoredBodies(
             positions=self._store_positions(outcome.moved),
             outputs=adopted.outputs,
@@ -122,7 +120,7 @@ class CommitPreparation:
         return build_commit(outcome, stored, is_last=False)
 
     def _adopted_outcome(self, ctx: str, entry: PlanEntry) -> ContextOutcome:
-        kind, starts_over = kind_of(entry.kind), bool(entry.stats.get(STARTS_OVER))
+        kind, starts_over = kind_of(entry.kind), entry.metadata.starts_over
         plan = kind.decode(self.bodies.store.blobs.get(entry.body))
         return ContextOutcome(
             entry.kind,
@@ -131,7 +129,7 @@ class CommitPreparation:
             kind.advance(plan, PlanInput() if starts_over else self.reader.found(ctx)),
             before=None if starts_over else self.reader.state(ctx),
             keeps_column=True,  # the content of its rows died with its driver
-            is_read_whole=ON_PUBLISHED not in entry.stats,
+            is_read_whole=entry.metadata.on_published is None,
         )
 
     # ---- both

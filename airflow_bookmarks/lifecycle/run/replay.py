@@ -166,8 +166,8 @@ class ReplayRun(HoldsLease):
             )
         if entry.fingerprint != str(source.ref()):
             raise SourceSwitchedError(self.job, ctx, entry.fingerprint, str(source.ref()))
-        if is_of_another_format(source, entry.stats):
-            raise switched_format(self.job, ctx, source, entry.stats)
+        if is_of_another_format(source, entry):
+            raise switched_format(self.job, ctx, source, entry)
         with self._stopwatch.measure("plan"):
             kind = kind_of(entry.kind)
             plan: P = kind.decode(self._store.blobs.get(entry.body))
@@ -384,17 +384,17 @@ def changed_upstream(store: BookmarkStore, run: Run) -> str | None:
 
     The stored plan of such a run names files that are replaced by now, or about to be removed.
     """
-    windows = [entry.stats["upstream"] for entry in run.plans.values() if "upstream" in entry.stats]
-    heads = store.heads([window["job"] for window in windows])
+    windows = [window for entry in run.plans.values() if (window := entry.metadata.upstream) is not None]
+    heads = store.heads([window.job for window in windows])
     for window in windows:
-        upstream, after, until = window["job"], window["after"], window["until"]
+        upstream, after, until = window.job, window.after, window.until
         head = heads.get(upstream)
         if head is None or until <= after:
             continue
-        shared = last_common_run(window["epoch"], head.epoch, until, store.lines(upstream))
+        shared = last_common_run(window.epoch, head.epoch, until, store.lines(upstream))
         if shared is not None and shared < until:
             return f"upstream {upstream!r} went back to run {shared}"
-        replayed = lowest_replayed(store.runs(upstream, after=after, until=until), window["changes"])
+        replayed = lowest_replayed(store.runs(upstream, after=after, until=until), window.changes)
         if replayed is not None:
             return f"run {replayed.key.number} of upstream {upstream!r} was replayed"
     return None

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.ledger.gap import shown_gaps
 from airflow_bookmarks.core.run import Run
-from airflow_bookmarks.core.selection.bound import LOOKED_AT, WAITING_BYTES, WAITING_OLDEST
 from airflow_bookmarks.core.selection.listing import instant
 from airflow_bookmarks.core.selection.partition_time import NEWEST_PARTITION
 from airflow_bookmarks.core.selection.reason import OVER_BOUND, SETTLING
@@ -18,10 +17,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.run import RunKey
+    from airflow_bookmarks.core.metadata.plan import PlanMetadata
+    from airflow_bookmarks.core.run import PlanEntry, RunKey
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
-LastPlans = dict[str, "Mapping[str, Any]"]
+LastPlans = dict[str, "PlanEntry"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +40,16 @@ class Waiting:
     skipped: Mapping[str, int]
 
     @classmethod
-    def of(cls, run: Run, facts: Mapping[str, Any]) -> Waiting:
-        """Read it from the facts of a plan."""
-        skipped = facts.get("skipped", {})
-        files = sum(skipped.get(reason, 0) for reason in READ_LATER)
-        oldest = facts.get(WAITING_OLDEST)
+    def of(cls, run: Run, plan: PlanMetadata) -> Waiting:
+        """Read it from what is stored with a plan of the run."""
+        files, oldest = sum(plan.skipped.get(reason, 0) for reason in READ_LATER), plan.waiting_oldest_ms
         return cls(
             run.key.number,
-            from_text(facts.get(LOOKED_AT, run.planned_at)),
+            from_text(run.planned_at if plan.looked_at is None else plan.looked_at),
             files,
-            facts.get(WAITING_BYTES) if files else 0,
+            plan.waiting_bytes if files else 0,
             None if oldest is None else instant(oldest),
-            skipped,
+            plan.skipped,
         )
 
 
@@ -72,12 +70,12 @@ def left_waiting(store: BookmarkStore, job: str, head: Head, ctx: str, recent: S
     for run in (*last, *([] if holder is None else [holder])):
         name = ctx if ctx in run.plans or state is None else state.planned_as(ctx)
         if run.epoch == head.epoch and name in run.plans:
-            return Waiting.of(run, run.plans[name].stats)
+            return Waiting.of(run, run.plans[name].metadata)
     return None
 
 
 def last_plans(store: BookmarkStore, job: str, head: Head) -> LastPlans:
-    """Return the facts of the plan that listed each context last.
+    """Return the plan that listed each context last.
 
     A run item that can't be read is skipped; `doctor` names it.
     """
@@ -100,12 +98,14 @@ def last_plans_among(head: Head, runs: Mapping[RunKey, Run]) -> LastPlans:
         for run in (*newest, *([] if holder is None else [holder])):
             name = ctx if ctx in run.plans else state.planned_as(ctx)
             if name in run.plans:
-                told[ctx] = run.plans[name].stats
+                told[ctx] = run.plans[name]
                 break
     return told
 
 
-def shown(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return of a plan's facts what belongs to a position: `gaps` and `newest_partition`, where they are told."""
-    gaps, newest = shown_gaps(facts), facts.get(NEWEST_PARTITION)
+def shown(entry: PlanEntry | None) -> dict[str, Any]:
+    """Return what a plan tells of a position: `gaps` and `newest_partition`, where it does."""
+    if entry is None:
+        return {}
+    gaps, newest = shown_gaps(entry.stats), entry.file_metadata.newest_partition
     return {**({} if gaps is None else {"gaps": gaps}), **({} if newest is None else {NEWEST_PARTITION: newest})}

@@ -6,17 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import SourceSwitchedError, StateCorruptError
+from airflow_bookmarks.core.metadata.file_plan import with_moves
 from airflow_bookmarks.core.rules.start import BEGINNING, Start, is_first_run
-from airflow_bookmarks.core.selection.partition_time import NEWEST_PARTITION
 from airflow_bookmarks.core.text.instant import from_text
 from airflow_bookmarks.lifecycle.state.start import found_at_start
-from airflow_bookmarks.sources.files.planner import FORMAT, OPTIONS
 from airflow_bookmarks.sources.registry import kind_of
-from airflow_bookmarks.sources.relocation import MOVES, moved_path
+from airflow_bookmarks.sources.relocation import moved_path
 from airflow_bookmarks.sources.source import PlanInput
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import ContextState, Payload, PlanEntry, Run
@@ -49,21 +48,20 @@ def stored_position(
     return payload
 
 
-def is_of_another_format(source: Source[Any], facts: Mapping[str, Any]) -> bool:
-    """Whether a plan with these facts was read in another format than the source's; an unknown one never counts."""
-    stored = facts.get(OPTIONS, {}).get(FORMAT)
-    return None not in (stored, source.format) and stored != source.format
+def is_of_another_format(source: Source[Any], stored: PlanEntry | PlanInput) -> bool:
+    """Whether a plan was read in another format than the source's; an unknown one never counts."""
+    return source.format is not None and stored.file_metadata.format not in (None, source.format)
 
 
-def switched_format(job: str, ctx: str, source: Source[Any], facts: Mapping[str, Any]) -> SourceSwitchedError:
+def switched_format(job: str, ctx: str, source: Source[Any], stored: PlanEntry | PlanInput) -> SourceSwitchedError:
     """Return the error that a context is read in another format than its bookmark has."""
     given = str(source.ref())
-    return SourceSwitchedError(job, ctx, f"{given} as {facts[OPTIONS][FORMAT]}", f"{given} as {source.format}")
+    return SourceSwitchedError(job, ctx, f"{given} as {stored.file_metadata.format}", f"{given} as {source.format}")
 
 
 def moved_entry(entry: PlanEntry, moves: Sequence[tuple[str, str]]) -> PlanEntry:
     """Return a stored plan as if made after some roots had moved: what is known of its source then."""
-    return replace(entry, stats={**entry.stats, MOVES: [*entry.stats.get(MOVES, ()), *moves]})
+    return replace(entry, stats=with_moves(entry.stats, moves))
 
 
 def entry_now(entry: PlanEntry, state: ContextState | None) -> PlanEntry:
@@ -119,11 +117,11 @@ class ContextReader:
         if state is None:
             return found_at_start(self._store, source, self._start)
         found = self.found(ctx)
-        if is_of_another_format(source, found.facts):
+        if is_of_another_format(source, found):
             if on_change == "reset":
                 return PlanInput()
             if on_change == "error":
-                raise switched_format(self._job, ctx, source, found.facts)
+                raise switched_format(self._job, ctx, source, found)
         return found
 
     def found(self, ctx: str) -> PlanInput:
@@ -137,18 +135,14 @@ class ContextReader:
         run, state = self._run(ctx), self._head.contexts[ctx]
         payload = stored_position(self._store, self._job, ctx, state, run)
         plan = self.planned_entry(ctx)
-        facts = {} if plan is None else plan.stats
         if payload is None:
             return PlanInput()
-        if state.set_in is not None:
-            # A set may lead back: what lies between was not read, so no folder of it is old.
-            facts = {name: value for name, value in facts.items() if name != NEWEST_PARTITION}
         return PlanInput(
             self._store.blobs.get(payload),
             self._store.segments.take,
-            facts.get("partition_types", {}),
+            {} if plan is None else plan.file_metadata.partition_types,
             watermark=state.watermark if state.watermark_column is None else None,
-            facts=facts,
+            facts={} if plan is None else plan.stats,
             read_at=None if run is None else from_text(run.planned_at),
             is_set=state.set_in is not None,
         )
@@ -173,7 +167,7 @@ class ContextReader:
                 "was changed."
             )
         plan = kind_of(entry.kind).decode(self._store.blobs.get(entry.body))
-        moves = entry.stats.get(MOVES, ())
+        moves = entry.file_metadata.moves
         return replace(plan, roots=tuple(moved_path(root, moves) for root in plan.roots)) if moves else plan
 
     def known_schema(self, ctx: str) -> str | None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.errors import StateCorruptError
     from airflow_bookmarks.core.head import Head, Lease
-    from airflow_bookmarks.core.run import ContextState, Execution
+    from airflow_bookmarks.core.run import ContextState, Execution, PlanEntry
     from airflow_bookmarks.lifecycle.changes.approval import Request
     from airflow_bookmarks.plugin.auth import Person, Sight
     from airflow_bookmarks.plugin.schemas.responses import JobState
@@ -127,9 +127,9 @@ def _holder(lease: Lease) -> Holder:
     return Holder(run_id=lease.run_id, attempt=lease.attempt, since=to_text(lease.since), until=until)
 
 
-def context_rows(contexts: Mapping[str, ContextState], planned: Mapping[str, Mapping[str, Any]]) -> list[ContextRow]:
+def context_rows(contexts: Mapping[str, ContextState], planned: Mapping[str, PlanEntry]) -> list[ContextRow]:
     """Return where each context stands, with what its last plan tells of gaps and of the newest partition."""
-    told = {ctx: shown(planned.get(ctx, {})) for ctx in contexts}
+    told = {ctx: shown(planned.get(ctx)) for ctx in contexts}
     return [
         ContextRow(
             ctx=ctx,

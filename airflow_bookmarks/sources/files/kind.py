@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,9 +12,9 @@ from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
 from airflow_bookmarks.core.plan import FilePlan, union
 from airflow_bookmarks.core.selection.listing import instant
 from airflow_bookmarks.core.text.instant import to_text
-from airflow_bookmarks.sources.files.planner import OPTIONS, FileSource, advance_files, recorded_files, roots_in
+from airflow_bookmarks.sources.files.planner import FileSource, advance_files, recorded_files, roots_in
 from airflow_bookmarks.sources.kind import SourceKind
-from airflow_bookmarks.sources.relocation import MOVES, moved_path
+from airflow_bookmarks.sources.relocation import moved_path
 from airflow_bookmarks.sources.seek import files_at
 
 if TYPE_CHECKING:
@@ -57,20 +58,20 @@ class FileKind(SourceKind[FilePlan]):
 
     def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> Source[FilePlan]:
         """Return the source with its recorded folders and options; see `SourceKind.source_of`."""
-        if OPTIONS not in entry.stats:
+        metadata = entry.file_metadata
+        read, moves = metadata.read, metadata.moves
+        if read is None:
             raise OptionError(
                 "the last run was made by a version that did not record how it read these files. Nothing was read or "
                 "changed. From the next run on it is known."
             )
-        roots, options = self.decode(store.blobs.get(entry.body)).roots, entry.stats[OPTIONS]
-        moves = entry.stats.get(MOVES, ())
-        if moves:
-            options = options | {
-                name: [moved_path(path, moves) for path in options[name]]
-                for name in ("roots", "globs")
-                if name in options
-            }
-        return recorded_files([moved_path(root, moves) for root in roots], options, store.now)
+
+        def now(paths: Sequence[str]) -> Sequence[str]:
+            return [moved_path(path, moves) for path in paths]
+
+        roots = self.decode(store.blobs.get(entry.body)).roots
+        moved = replace(read, roots=None if read.roots is None else now(read.roots), globs=now(read.globs))
+        return recorded_files(now(roots), moved, store.now)
 
     def roots_of(self, source: SourceRef) -> Sequence[str] | None:
         """Return the roots and patterns in the name of a source, unless it was too long; see `SourceKind.roots_of`."""
@@ -85,7 +86,7 @@ class FileKind(SourceKind[FilePlan]):
         newest = self.ledger(position, load).newest_ms
         return None if newest is None else to_text(instant(newest))
 
-    def locations(self, plan: FilePlan, fingerprint: str) -> Sequence[str]:
+    def locations(self, plan: FilePlan, source: SourceRef) -> Sequence[str]:
         """Return the roots of a plan; see `SourceKind.locations`."""
         return plan.roots
 

@@ -18,7 +18,6 @@ from airflow_bookmarks.core.ledger.segment import bare_name
 from airflow_bookmarks.core.order import TIME
 from airflow_bookmarks.core.plan import FilePlan, PartitionCounts
 from airflow_bookmarks.core.position import Position
-from airflow_bookmarks.core.rules.shard import VirtualShard
 from airflow_bookmarks.core.run import SourceRef
 from airflow_bookmarks.core.selection.bound import LOOKED_AT, WAITING_BYTES, WAITING_FROM, WAITING_OLDEST
 from airflow_bookmarks.core.selection.listing import Listing, instant
@@ -53,6 +52,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from airflow_bookmarks.core.ledger.seen import SeenRanges
+    from airflow_bookmarks.core.metadata.file_plan import RecordedRead
+    from airflow_bookmarks.core.rules.shard import VirtualShard
     from airflow_bookmarks.files.filesystem import FileSystem
     from airflow_bookmarks.sources.files.scan_filter import ScanRoot
 
@@ -426,7 +427,8 @@ class FileSource:
         margin, settle = self._options.late_after_ms, self._options.settle_ms
         newest = None if margin is None else ledger.newest_until(_latest_credible(now, found))
         if margin is not None and newest is not None:
-            waiting, times_ms = found.facts.get(WAITING_FROM, newest), chosen.listing.times_ms
+            left_by_bound, times_ms = found.file_metadata.waiting_from_ms, chosen.listing.times_ms
+            waiting = newest if left_by_bound is None else left_by_bound
             is_let_out = ledger.lets_out(chosen.listing)
             chosen.leave(LATE, (times_ms < min(newest - margin, waiting)) & ~is_let_out, is_stored=True)
             # Twice the bound, so that late files can be told from read ones for that long.
@@ -560,6 +562,11 @@ def known_files(plan: FilePlan) -> Listing:
     return plan.listing.take(plan.known_rows)
 
 
+def reread_by(plan: FilePlan) -> str | None:
+    """Return by which rule the source of a new plan reads files together; None: it reads each by itself."""
+    return plan.options.get("reread") if isinstance(plan, _RecordedPlan) else None
+
+
 def read_before(plan: FilePlan) -> list[Listing]:
     """Return the files that earlier runs and batches have read, that are there, and that a new plan leaves out."""
     if not isinstance(plan, _RecordedPlan):
@@ -578,21 +585,21 @@ def roots_in(source: SourceRef) -> list[str] | None:
     return None if _CUT_OFF in source.name else source.name.partition(" shard ")[0].split(",")
 
 
-def recorded_files(roots: Sequence[str], options: Mapping[str, Any], clock: Callable[[], datetime]) -> FileSource:
-    """Return the source that a plan was made by: its roots, and the options among its facts.
+def recorded_files(roots: Sequence[str], read: RecordedRead, clock: Callable[[], datetime]) -> FileSource:
+    """Return the source that a plan was made by: its roots, and how it says that its files were chosen.
 
     Raises:
         OptionError: its file system can't be opened here.
     """
     return FileSource(
         open_filesystem(roots[0]),
-        options.get("roots", roots),
-        FileOptions.of_facts(options),
-        named=options.get("named_types", options.get("named", ())),
-        globs=options.get("globs", ()),
+        roots if read.roots is None else read.roots,
+        FileOptions.of_facts(read.options),
+        named=read.named,
+        globs=read.globs,
         clock=clock,
-        shard=VirtualShard(options["shard"], options["shard_by"]) if "shard" in options else None,
-        format=options.get(FORMAT),
+        shard=read.shard,
+        format=read.format,
     )
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.selection.glob import Exclusions, Glob, NamePattern
-from airflow_bookmarks.core.selection.partition_time import NEWEST_PARTITION, PartitionTime, newest_allowed
+from airflow_bookmarks.core.selection.partition_time import PartitionTime, newest_allowed
 from airflow_bookmarks.core.selection.predicate import Predicate
 from airflow_bookmarks.sources.files.partition_rule import PartitionCutoff, PartitionRule, values_above, values_in
 from airflow_bookmarks.sources.files.scan_filter import Names, ScanRoot, Scope
@@ -55,7 +55,7 @@ class Reach:
         types = tuple(sorted(self._types(found).items()))
         # If files wait behind a bound, the time limit of that source alone is further back, and another source's
         # listing would miss their partitions.
-        line = found.facts.get(NEWEST_PARTITION) if self.options.partition_time else None
+        line = found.file_metadata.newest_partition if self.options.partition_time else None
         known = types, line
         return (self.roots, self.globs, repr(self.options), known if self.narrows else None)
 
@@ -64,7 +64,7 @@ class Reach:
 
         What a clock that was ahead has let in before is taken back: later partitions would never be listed.
         """
-        text = found.facts.get(NEWEST_PARTITION)
+        text = found.file_metadata.newest_partition
         if self.options.partition_time is None or text is None:
             return None
         start = datetime.fromisoformat(text)

@@ -93,8 +93,7 @@ def continued(start: SequenceStart, found: PlanInput) -> SequenceStart:
 
 def _rule_of(found: PlanInput) -> str | None:
     """Return the rule behind the watermark of a position; None if that is time, or there is none."""
-    options: Mapping[str, str] = found.facts.get("options", {})
-    return None if found.position is None else options.get("sequence")
+    return None if found.position is None else found.file_metadata.sequence
 
 
 # ---- what was seen
@@ -133,9 +132,9 @@ def seen_days(found: PlanInput, look: Look, types: Mapping[str, str]) -> SeenRan
 
 
 def _seen_before(found: PlanInput, unit: Unit, of: str) -> SeenRanges:
-    facts = found.facts.get("gaps", {}) if found.position is not None else {}
-    is_same = (facts.get("unit"), facts.get("of")) == (unit, of)
-    return SeenRanges.of_facts(facts) if is_same else SeenRanges(unit, of)
+    gaps = None if found.position is None else found.file_metadata.gaps
+    is_same = gaps is not None and (gaps.unit, gaps.of) == (unit, of)
+    return SeenRanges.of_facts(gaps.recorded) if gaps is not None and is_same else SeenRanges(unit, of)
 
 
 def _if_any(seen: SeenRanges) -> SeenRanges | None:

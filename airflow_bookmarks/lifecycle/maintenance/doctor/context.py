@@ -14,14 +14,13 @@ import numpy as np
 
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.ledger.file_ledger import Known
-from airflow_bookmarks.core.ledger.gap import gaps_in_words, shown_gaps
+from airflow_bookmarks.core.ledger.gap import gaps_in_words
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.selection.listing import Listing
-from airflow_bookmarks.lifecycle.history.relocation import MOVED_FROM
+from airflow_bookmarks.core.selection.reason import BEFORE_START, MISSING
 from airflow_bookmarks.lifecycle.maintenance.doctor.finding import RESTORE, Finding, Severity
-from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM, STARTS_OVER
 from airflow_bookmarks.lifecycle.state.last_plan import last_plans_among
-from airflow_bookmarks.sources.files.planner import OPTIONS, recorded_files
+from airflow_bookmarks.sources.files.planner import recorded_files
 from airflow_bookmarks.sources.registry import find_kind, kind_of, upstream_of
 from airflow_bookmarks.sources.source import PlanInput
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.ledger.file_ledger import Ledger
+    from airflow_bookmarks.core.metadata.file_plan import RecordedRead
     from airflow_bookmarks.core.position import Edge
     from airflow_bookmarks.core.run import ContextState, PlanEntry, Run
     from airflow_bookmarks.core.selection.listing import FileInfo
@@ -92,7 +92,7 @@ def _watermark(survey: Survey, ctx: str, state: ContextState) -> str | None:
 def _has_sequence(survey: Survey, ctx: str, state: ContextState) -> bool:
     run = survey.runs.get(state.run)
     entry = None if run is None else run.plans.get(state.planned_as(ctx))
-    return entry is not None and "sequence" in entry.stats.get("options", {})
+    return entry is not None and entry.file_metadata.sequence is not None
 
 
 def _watermark_of_sequence(survey: Survey, ctx: str, state: ContextState) -> str | None:
@@ -131,11 +131,10 @@ def _behind(survey: Survey, ctx: str, state: ContextState) -> Iterator[Run]:
     while run is not None and ctx in run.plans and run.key not in seen:
         yield run
         seen.add(run.key)
-        facts = run.plans[ctx].stats
-        origin = facts.get(STARTS_FROM)
-        if facts.get(STARTS_OVER) or not isinstance(origin, str) or not _RUN_KEY.fullmatch(origin):
+        plan = run.plans[ctx].metadata
+        if plan.starts_over or plan.starts_from is None or not _RUN_KEY.fullmatch(plan.starts_from):
             return
-        run = survey.runs.get(RunKey.parse(origin))
+        run = survey.runs.get(RunKey.parse(plan.starts_from))
 
 
 def _unknown(ledger: Ledger, files: list[FileInfo]) -> list[str]:
@@ -144,8 +143,8 @@ def _unknown(ledger: Ledger, files: list[FileInfo]) -> list[str]:
 
 
 def _skipped(run: Run, ctx: str) -> int:
-    skipped = run.metrics.get("contexts", {}).get(ctx, {}).get("skipped", {}).get("missing", 0)
-    return skipped if isinstance(skipped, int) else 0
+    read = run.measured(ctx)
+    return 0 if read is None else read.plan.skipped.get(MISSING, 0)
 
 
 # ---- the head against runs and changes
@@ -196,15 +195,16 @@ def _difference(now: ContextState, left: ContextState) -> str:
 
 def _moved_without_reading(survey: Survey, run: Run) -> Iterator[Finding]:
     for ctx, entry in run.plans.items():
-        facts = run.metrics.get("contexts", {}).get(ctx, entry.stats)
+        measured = run.measured(ctx)
+        read = entry.metadata if measured is None else measured.plan
         state = run.contexts.get(ctx)
-        if state is None or state.run != run.key or state.set_in is not None or facts.get("files") != 0:
+        if state is None or state.run != run.key or state.set_in is not None or read.files != 0:
             continue
-        window = facts.get("upstream") or {}
-        is_moved = window.get("after") != window.get("until") and not window.get("runs") if window else True
-        is_started = bool(entry.stats.get("skipped", {}).get("before_start"))  # start= marks files as read, unread
-        is_started = is_started or MOVED_FROM in entry.stats  # a relocation marks files as read, too
-        is_started = is_started or bool(facts.get("quarantined"))  # so is what it could not parse, unread
+        window = read.upstream
+        is_moved = window is None or (window.after != window.until and not window.runs)
+        is_started = bool(entry.metadata.skipped.get(BEFORE_START))  # start= marks files as read, unread
+        is_started = is_started or entry.metadata.is_relocated  # a relocation marks files as read, too
+        is_started = is_started or bool(read.quarantined)  # so is what it could not parse, unread
         if find_kind(entry.kind) is not None and is_moved and not is_started:
             what = f"run {run.key} read nothing from {ctx!r}, and its position moved to {state.watermark!r}"
             where = f"RUN {run.key}, context {ctx!r}"
@@ -288,10 +288,10 @@ def examine_gaps(survey: Survey) -> Iterator[Finding]:
     if survey.head is None:
         return
     runs = {run.key: run for runs in survey.committed.values() for run in runs}
-    for ctx, facts in last_plans_among(survey.head, runs).items():
-        gaps = shown_gaps(facts)
-        if gaps is not None and gaps["missing"]:
-            what = f"in {ctx!r} {gaps_in_words(gaps)}: no file of theirs was ever listed"
+    for ctx, entry in last_plans_among(survey.head, runs).items():
+        gaps = entry.file_metadata.gaps
+        if gaps is not None and gaps.missing:
+            what = f"in {ctx!r} {gaps_in_words(gaps.recorded)}: no file of theirs was ever listed"
             mend = (
                 "Ask whoever delivers the files. One that comes after all is read by the next run, which closes its "
                 "gap; where some are left out on purpose, read with gaps=False."
@@ -305,20 +305,22 @@ def examine_partitions(survey: Survey) -> Iterator[Finding]:
         return
     for ctx, state in survey.head.contexts.items():
         entry = _last_plan(survey, ctx)
-        if entry is not None and "partition_time" in entry.stats.get(OPTIONS, {}):
-            yield from _overlooked(survey, ctx, state, entry)
+        read = None if entry is None else entry.file_metadata.read
+        if entry is not None and read is not None and read.partition_time is not None:
+            yield from _overlooked(survey, ctx, state, entry, read)
 
 
-def _overlooked(survey: Survey, ctx: str, state: ContextState, entry: PlanEntry) -> Iterator[Finding]:
+def _overlooked(
+    survey: Survey, ctx: str, state: ContextState, entry: PlanEntry, read: RecordedRead
+) -> Iterator[Finding]:
     payload = survey.position_of(ctx, state)
     body = survey.bytes_of(entry.body)
     position = None if payload is None else survey.bytes_of(payload)
     if body is None or position is None:
         return  # the checks of payloads and positions have named these
-    found = PlanInput(
-        position, survey.store.blobs.get_named, entry.stats.get("partition_types", {}), facts=dict(entry.stats)
-    )
-    source = recorded_files(kind_of(entry.kind).decode(body).roots, entry.stats[OPTIONS], lambda: survey.now)
+    types = entry.file_metadata.partition_types
+    found = PlanInput(position, survey.store.blobs.get_named, types, facts=entry.stats)
+    source = recorded_files(kind_of(entry.kind).decode(body).roots, read, lambda: survey.now)
     files = source.overlooked(found)
     if not len(files):
         return

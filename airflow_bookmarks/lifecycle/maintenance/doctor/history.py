@@ -176,7 +176,7 @@ def _plan(survey: Survey, run: Run, ctx: str, entry: PlanEntry) -> Iterator[Find
         return
     if plan is None:
         return
-    said = (entry.stats.get("files"), entry.stats.get("bytes"))
+    said = (entry.metadata.files, entry.metadata.amount.bytes)
     found = (len(plan.files), plan.files.total_bytes)
     if said != found:
         what = f"{where} lists {found[0]} files of {found[1]} bytes, and its facts say {said[0]} of {said[1]}"

@@ -25,11 +25,11 @@ from airflow_bookmarks.lifecycle.protocol.source_cleanup import log_kept, put_aw
 from airflow_bookmarks.lifecycle.state.positions import ContextReader, entry_now
 from airflow_bookmarks.lifecycle.state.verification import plan_of_files
 from airflow_bookmarks.sources.files.options import FileOptions
-from airflow_bookmarks.sources.files.planner import OPTIONS, FileSource
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.files.scan_filter import Names, ScanRoot
 from airflow_bookmarks.sources.files.scan_spec import Reach
 from airflow_bookmarks.sources.registry import has_ledger, kind_of, upstream_of
-from airflow_bookmarks.sources.relocation import MOVES, moved_path
+from airflow_bookmarks.sources.relocation import moved_path
 from airflow_bookmarks.store.transitions.naming import job_keys
 
 if TYPE_CHECKING:
@@ -66,15 +66,16 @@ class Region:
     @classmethod
     def of_plan(cls, plan: FilePlan, entry: PlanEntry) -> Region:
         """Return the region of a stored plan, as its roots lie now; everything below these if it tells no more."""
-        told, moves = entry.stats.get(OPTIONS), entry.stats.get(MOVES, ())
+        metadata = entry.file_metadata
+        read = metadata.read
 
         def now(paths: Sequence[str]) -> tuple[str, ...]:
-            return tuple(moved_path(path, moves) for path in paths)
+            return tuple(moved_path(path, metadata.moves) for path in paths)
 
-        if told is None:
+        if read is None:
             return cls(_real([ScanRoot(root) for root in now(plan.roots)]), FileOptions(recursive=True))
-        options = FileOptions.of_facts(told)
-        roots, globs = now(told.get("roots", plan.roots)), now(told.get("globs", ()))
+        options = FileOptions.of_facts(read.options)
+        roots, globs = now(plan.roots if read.roots is None else read.roots), now(read.globs)
         return cls(_real(Reach(roots, globs, options, {}).places()), options)
 
     def may_meet(self, other: Region) -> bool:

@@ -30,7 +30,7 @@ from airflow_bookmarks.core.text.count import (
 from airflow_bookmarks.core.text.escaping import escaped
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sinks.staging import Mode
-from airflow_bookmarks.sources.files.planner import OPTIONS, read_before
+from airflow_bookmarks.sources.files.planner import read_before, reread_by
 from airflow_bookmarks.sources.registry import has_ledger
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def _partitions_unread(kind: str, plan: FilePlan) -> set[Values]:
     """Return the partitions of files that were read before, are there, and are not in the plan."""
     if plan.edge is not None:
         return {partition_key(partition_values(path, "").items()) for path in _consumed_beside(plan, plan.edge.after)}
-    reread = plan.facts().get(OPTIONS, {}).get("reread")
+    reread = reread_by(plan)
     if not has_ledger(kind) or (reread is not None and reread != BY_PARTITION):
         return set()  # by an expression: the user decides which files belong together
     found: set[Values] = set()

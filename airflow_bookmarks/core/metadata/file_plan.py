@@ -1,0 +1,141 @@
+"""The metadata of a plan of files: what only their kind decides on, and what reads, looks at or moves them later.
+
+A kind of a user's own that reads no files has none of it: what it stores with its plans, it reads back itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.metadata.known import option_of, value_of
+from airflow_bookmarks.core.rules.shard import VirtualShard
+
+MOVES = "moves"  # never stored: roots that moved since the plan was made, each from where to where
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRead:
+    """How the files of a plan were chosen: enough to open its source again without the script.
+
+    `roots` is None where they are those of the plan; `globs` are the patterns beside them. `named` are the partition
+    columns that the script named, with their types where a filter compares by them. `options` are all that are not the
+    default, as `FileOptions.of_facts` reads them; some of these are fields besides.
+    """
+
+    options: Mapping[str, Any]
+    roots: Sequence[str] | None = None
+    globs: Sequence[str] = ()
+    named: Sequence[str] | Mapping[str, str] = ()
+    shard: VirtualShard | None = None
+    format: str | None = None
+    sequence: str | None = None
+    partition_filter: str | None = None
+    partition_time: str | None = None
+
+    @classmethod
+    def of_options(cls, options: Mapping[str, Any]) -> RecordedRead:
+        """Return what is stored with a plan as its options.
+
+        Raises:
+            StateCorruptError: one of the values has another type.
+        """
+        number = option_of(options, "shard")
+        return cls(
+            options,
+            roots=option_of(options, "roots"),
+            globs=option_of(options, "globs", ()),
+            named=option_of(options, "named_types", option_of(options, "named", ())),
+            shard=None if number is None else VirtualShard(number, option_of(options, "shard_by", "path")),
+            format=option_of(options, "format"),
+            sequence=option_of(options, "sequence"),
+            partition_filter=option_of(options, "partition_filter"),
+            partition_time=option_of(options, "partition_time"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GapsMetadata:
+    """What is missing of a sequence of numbers, or of days; `recorded` is all that is stored of it."""
+
+    unit: str
+    of: str
+    missing: int
+    recorded: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlanMetadata:
+    """What a plan of files has settled and left for later plans.
+
+    `partition_types` are the types of the partition columns. `newest_partition` is the start of the partition up to
+    which all is read; `waiting_from_ms` the oldest file that a bound has left to the next run, which does not become
+    late by that. `moves` are the roots that moved since. `options` are as stored; None: its version recorded none.
+    """
+
+    partition_types: Mapping[str, str] = field(default_factory=dict)
+    newest_partition: str | None = None
+    waiting_from_ms: int | None = None
+    gaps: GapsMetadata | None = None
+    moves: tuple[tuple[str, str], ...] = ()
+    options: Mapping[str, Any] | None = None
+
+    @property
+    def read(self) -> RecordedRead | None:
+        """How its files were chosen; None: its version did not record it.
+
+        Raises:
+            StateCorruptError: one of the values has another type.
+        """
+        return None if self.options is None else RecordedRead.of_options(self.options)
+
+    @property
+    def sequence(self) -> str | None:
+        """By what its files are ordered; None: by their time."""
+        return None if self.options is None else option_of(self.options, "sequence")
+
+    @property
+    def format(self) -> str | None:
+        """What its files were read as; None where that is not known."""
+        return None if self.options is None else option_of(self.options, "format")
+
+    @classmethod
+    def of_stats(cls, stats: Mapping[str, Any]) -> FilePlanMetadata:
+        """Return what code decides on among what is stored with a plan of files; the rest is for people.
+
+        Example:
+            >>> FilePlanMetadata.of_stats({"files": 3, "options": {"format": "csv"}}).format
+            'csv'
+
+        Raises:
+            StateCorruptError: one of the values has another type.
+        """
+        return cls(
+            partition_types=value_of(stats, "partition_types", {}),
+            newest_partition=value_of(stats, "newest_partition"),
+            waiting_from_ms=value_of(stats, "waiting_from_ms"),
+            gaps=_gaps_of(stats),
+            moves=_moves_of(stats),
+            options=value_of(stats, "options"),
+        )
+
+
+def with_moves(stats: Mapping[str, Any], moves: Sequence[tuple[str, str]]) -> Mapping[str, Any]:
+    """Return the stats of a plan as if it had been made before some roots moved."""
+    return {**stats, MOVES: [*_moves_of(stats), *moves]}
+
+
+def _gaps_of(stats: Mapping[str, Any]) -> GapsMetadata | None:
+    recorded = value_of(stats, "gaps")
+    return None if recorded is None else GapsMetadata(recorded["unit"], recorded["of"], recorded["missing"], recorded)
+
+
+def _moves_of(stats: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    try:
+        return tuple((str(old), str(new)) for old, new in stats.get(MOVES, ()))
+    except (TypeError, ValueError) as error:
+        raise StateCorruptError(
+            f"{MOVES!r} of a plan are no pairs of roots ({error}). Nothing was read or changed."
+        ) from error
