@@ -95,6 +95,29 @@ def may_take(head: Head | None, execution: Execution | None, run_id: str, attemp
     return LeaseDecision.BUSY
 
 
+class CommitDecision(Enum):
+    """The verdict of the rule on commits for a run that has read and staged all it planned."""
+
+    ALLOWED = auto()
+    FENCED = auto()
+    MOVED = auto()
+
+
+def may_commit(head: Head | None, fence: int, version: int) -> CommitDecision:
+    """Say whether a run that took a job under a fence, when it stood at a version, may commit, or commit a replay.
+
+    No clock is asked: whose lease has run out may commit as long as nobody has taken the job. A store asks the same as
+    conditions of its transaction (`store.transitions.base.commit_conditions`), so that it holds at the very commit.
+
+    Example:
+        >>> may_commit(Head(version=3, fence=7), 7, 3).name, may_commit(Head(version=3, fence=8), 7, 3).name
+        ('ALLOWED', 'FENCED')
+    """
+    if head is None or head.fence != fence:
+        return CommitDecision.FENCED
+    return CommitDecision.ALLOWED if head.version == version else CommitDecision.MOVED
+
+
 def busy_error(job: str, head: Head | None) -> JobBusyError:
     """Return the error that names the holder of a job.
 

@@ -107,6 +107,9 @@ class PartitionCounts:
 class FilePlan:
     """The files that a run reads from one context, with the version of each.
 
+    A plan of any kind that names its files is one. What needs the names asks for this type, and not for a kind: a
+    manifest, a preview of what is never read, a plan of which a part is left to the next run.
+
     `roots` are the listed folders or files (`basePath` of partitioned data, unless `bases` names others: the folders
     that a pattern found); `listed` counts the files seen, `known` those read before;
     `skipped` counts by reason what is neither known nor planned (hidden, late, missing, ...).

@@ -54,7 +54,7 @@ from airflow_bookmarks.store.table import (
     Update,
 )
 from airflow_bookmarks.store.table_settings import DEFAULT, TableSettings
-from airflow_bookmarks.store.transitions.base import LeaseGrant
+from airflow_bookmarks.store.transitions.base import LeaseGrant, commit_conditions
 from airflow_bookmarks.store.transitions.lease import RUN_NUMBER, LeaseStore
 from airflow_bookmarks.store.transitions.replay import ReplayStore
 from airflow_bookmarks.store.transitions.timeline import LineStore, Turn
@@ -280,7 +280,7 @@ class BookmarkStore(LeaseStore, LineStore, ReplayStore):
             Update(
                 keys.head,
                 set=head,
-                conditions=[Equals("fence", holding.fence), Equals("version", holding.base.version)],
+                conditions=commit_conditions(holding),
             ),
             Update(keys.run(key), set=run, conditions=[Lacks("failed_at")]),
             Update(keys.execution(holding.caller.run_id), set=self._execution_runs(holding)),

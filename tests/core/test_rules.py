@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -16,7 +17,7 @@ from airflow_bookmarks.core.errors import (
     StateCorruptError,
     VersionMismatchError,
 )
-from airflow_bookmarks.core.head import Head, Lease, LeaseDecision, busy_error, may_take
+from airflow_bookmarks.core.head import CommitDecision, Head, Lease, LeaseDecision, busy_error, may_commit, may_take
 from airflow_bookmarks.core.job import check_name, check_run_id
 from airflow_bookmarks.core.option import Choice, Option
 from airflow_bookmarks.core.plan import FilePlan, UpstreamPlan, UpstreamWindow, decode_moves, encode_moves, union
@@ -141,6 +142,21 @@ def test_who_may_take_the_lease(
     head: Head | None, execution: Execution | None, run_id: str, attempt: int, expected: LeaseDecision
 ) -> None:
     assert may_take(head, execution, run_id, attempt, NOW) is expected
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        (Head(fence=7, version=3), CommitDecision.ALLOWED),
+        (replace(leased(-60), fence=7, version=3), CommitDecision.ALLOWED),
+        (Head(fence=8, version=3), CommitDecision.FENCED),
+        (Head(fence=8, version=4), CommitDecision.FENCED),
+        (Head(fence=7, version=4), CommitDecision.MOVED),
+        (None, CommitDecision.FENCED),
+    ],
+)
+def test_who_may_commit(head: Head | None, expected: CommitDecision) -> None:
+    assert may_commit(head, 7, 3) is expected
 
 
 # ---- instants

@@ -63,7 +63,7 @@ def never_read_after(store: BookmarkStore, job: str, head: Head, turn: Turn, ctx
             after = recorded_source(store, job, entry).plan(_found_after(store, found, turn, ctx))
     except (OptionError, SourceError, OSError) as error:
         return NeverReadInput(None, None, (), consumers, redacted(str(error)))
-    if not isinstance(before, FilePlan) or not isinstance(after, FilePlan):
+    if not isinstance(before, FilePlan) or not isinstance(after, FilePlan):  # two plans are compared by their names
         why = f"which of its {before.amount.unit} these are is not known"
         return NeverReadInput(None, None, (), consumers, why)
     unread, still = _unread(before), _unread(after)

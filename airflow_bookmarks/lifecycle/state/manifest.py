@@ -116,7 +116,7 @@ class WritesManifests:
     def _write_manifest(self, ctx: str, plan: Plan) -> None:
         if self._manifests is None:
             return
-        if not isinstance(plan, FilePlan):
+        if not isinstance(plan, FilePlan):  # a manifest is a list of names
             log.info("no manifest of context %s: what it reads is counted in %s, not in files", ctx, plan.amount.unit)
         else:
             self._manifests.write(ctx, plan, self._manifest_part)

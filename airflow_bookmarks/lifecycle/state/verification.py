@@ -44,7 +44,7 @@ def recheck_plan(job: str, ctx: str, source: Source[P], plan: P, on_missing: OnM
     missing = set(found.missing)
     if not missing:
         return plan
-    if not isinstance(plan, FilePlan):
+    if not isinstance(plan, FilePlan):  # a part of it can't be left to the next run
         raise SourceChangedError(
             f"job {job!r}, context {ctx!r}: {gone_in_words(plan, missing)} changed or went while they were read, the "
             f"first: {min(missing)!r}. Nothing was committed or published. Run it again: it plans anew and reads what "

@@ -8,6 +8,7 @@ from random import Random, SystemRandom
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import BookmarkError, ChangedMeanwhileError, ConditionFailedError, FencedError
+from airflow_bookmarks.core.head import CommitDecision, may_commit
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.text.instant import to_text, utc_now
 from airflow_bookmarks.core.text.ulid import new_ulid
@@ -67,6 +68,11 @@ class LeaseGrant:
     @property
     def key(self) -> RunKey:
         return RunKey(self.run_number, self.fence)
+
+
+def commit_conditions(holding: LeaseGrant) -> list[Condition]:
+    """Return what `core.head.may_commit` asks of the head, as conditions of the transaction that commits."""
+    return [Equals("fence", holding.fence), Equals("version", holding.base.version)]
 
 
 class Transitions(StateReader):
@@ -136,7 +142,7 @@ class Transitions(StateReader):
     def _unchanged(self, holding: LeaseGrant, what: str) -> BookmarkError:
         """Return why a commit was refused: the version moved under the own fence, or the fence is another's."""
         now = self.look(holding.job).head
-        if now is None or now.fence != holding.fence:
+        if now is None or may_commit(now, holding.fence, holding.base.version) is CommitDecision.FENCED:
             return self._fenced(holding, what)
         return ChangedMeanwhileError(
             f"job {holding.job!r} moved from version {holding.base.version} to {now.version} under this run. "

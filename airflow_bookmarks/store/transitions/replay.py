@@ -10,7 +10,7 @@ from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Check, Equals, Exists, Operation, Update
-from airflow_bookmarks.store.transitions.base import LeaseGrant, Transitions
+from airflow_bookmarks.store.transitions.base import LeaseGrant, Transitions, commit_conditions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -78,7 +78,7 @@ class ReplayStore(Transitions):
             Update(
                 keys.head,
                 set={"publishing": str(run.key), "changes": changes},
-                conditions=[Equals("fence", holding.fence), Equals("version", holding.base.version)],
+                conditions=commit_conditions(holding),
             ),
             Update(
                 keys.run(run.key),
