@@ -129,6 +129,12 @@ def keys_of(plan: KeyPlan) -> list[int]:
         return [key for (key,) in connection.execute(query, [plan.after, plan.until])]
 
 
+@contextmanager
+def connected(database: str) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(database)) as connection, connection:
+        yield connection
+
+
 def make_table(database: str) -> None:
     with connected(database) as connection:
         connection.execute("CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT)")
@@ -142,9 +148,3 @@ def put(database: str, *keys: int) -> None:
 def remove(database: str, key: int) -> None:
     with connected(database) as connection:
         connection.execute("DELETE FROM people WHERE id = ?", [key])
-
-
-@contextmanager
-def connected(database: str) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(database)) as connection, connection:
-        yield connection
