@@ -119,7 +119,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
     ) -> None:
         super().__init__(job)
         self._sinks = sinks
-        self._store, self._job, self._caller, self._choice, self._machine = store, job, caller, choice, machine
+        self._store, self._job, self._caller, self._choice, self._environment = store, job, caller, choice, machine
         self._head = head or Head()
         self._reader = ContextReader(store, job, self._head, start)
         self._states = JobStates(self._reader)
@@ -184,6 +184,10 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
     def execution_id(self) -> str:
         """The run id of the execution that makes this run."""
         return self._caller.run_id
+
+    @property
+    def _machine(self) -> RunEnvironment:
+        return self._environment
 
     @property
     def _manifest_part(self) -> str | None:

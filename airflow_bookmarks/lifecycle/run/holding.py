@@ -14,6 +14,7 @@ from airflow_bookmarks.lifecycle.state.manifest import WritesManifests
 from airflow_bookmarks.lifecycle.state.positions import ReadsContexts
 
 if TYPE_CHECKING:
+    from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
     from airflow_bookmarks.lifecycle.run.leased import LeasedRun
     from airflow_bookmarks.store.bookmark_store import LeaseGrant
@@ -27,11 +28,15 @@ class HoldsLease(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse
     def __init__(self, leased: LeasedRun) -> None:
         super().__init__(leased.holding.job)
         self._leased = leased
-        self._store, self._machine, self._stopwatch = leased.store, leased.machine, leased.stopwatch
+        self._store, self._stopwatch = leased.store, leased.stopwatch
 
     @property
     def _holding(self) -> LeaseGrant:
         return self._leased.holding
+
+    @property
+    def _machine(self) -> RunEnvironment:
+        return self._leased.machine
 
     # ---- identity
 

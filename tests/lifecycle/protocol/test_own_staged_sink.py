@@ -90,7 +90,7 @@ def dying_at(wanted: Failpoint) -> Callable[[Failpoint], None]:
 def die(shop: Shop, parcels: Parcels, point: Failpoint, run_id: str = "task") -> None:
     """Let a driver die, and its lease run out."""
     run = begin(shop, parcels, run_id)
-    run._machine = shop.machine.__class__(at=dying_at(point))
+    run._leased.machine = shop.machine.__class__(at=dying_at(point))
     with pytest.raises(KeyboardInterrupt):
         make(shop, parcels, run)
     run._leased.give_back()
@@ -220,7 +220,7 @@ def test_replay_replaces_what_its_run_made_visible(shop: Shop, installed: Parcel
     make(shop, installed)
     replay = ReplayRun.begin_replay(shop.store, "copy", shop.caller("again"), shop.machine, 1)
     if point is not None:
-        replay._machine = shop.machine.__class__(at=dying_at(point))
+        replay._leased.machine = shop.machine.__class__(at=dying_at(point))
         with pytest.raises(KeyboardInterrupt):
             make(shop, installed, replay)
         replay._leased.give_back()

@@ -85,7 +85,7 @@ def test_worker_that_meets_an_unknown_sink_leaves_the_job_to_spark(shop: Shop, t
 def test_publish_that_is_due_to_an_unknown_sink_stays_due(shop: Shop) -> None:
     shop.put("a.txt", "a")
     run = shop.begin(run_id="task")
-    run._machine = shop.machine.__class__(at=_die_after_commit)
+    run._leased.machine = shop.machine.__class__(at=_die_after_commit)
     with pytest.raises(KeyboardInterrupt):
         to_table(shop, run)
     _of_another_version(shop)
@@ -329,7 +329,7 @@ def test_clean_does_not_give_up_an_open_run_of_an_unknown_source(left_open: Shop
 def test_publish_that_is_due_needs_no_source(shop: Shop) -> None:
     shop.put("a.txt", "a")
     run = shop.begin(run_id="task")
-    run._machine = shop.machine.__class__(at=_die_after_commit)
+    run._leased.machine = shop.machine.__class__(at=_die_after_commit)
     shop.copy(run)
     with pytest.raises(KeyboardInterrupt):
         run.commit()

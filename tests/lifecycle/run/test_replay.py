@@ -672,7 +672,7 @@ def test_change_that_looked_before_a_replay_committed_does_not_drop_its_publish(
     shop.copy(run)
     seen = shop.store.head("copy")
     turn = Change("rewind", to_run="1").turn(HistorySnapshot(shop.store, "copy", seen), {"who": "test", "why": "test"})
-    run._machine = replace(run._machine, at=_die_when_committed)
+    run._leased.machine = replace(run._leased.machine, at=_die_when_committed)
     with pytest.raises(KeyboardInterrupt):
         run.commit()
 
