@@ -101,6 +101,11 @@ class FilePlanMetadata:
         """What its files were read as; None where that is not known."""
         return None if self.options is None else option_of(self.options, "format")
 
+    @property
+    def partition_time(self) -> str | None:
+        """By which columns old partitions are left unlisted; None: they are not."""
+        return None if self.options is None else option_of(self.options, "partition_time")
+
     @classmethod
     def of_stats(cls, stats: Mapping[str, Any]) -> FilePlanMetadata:
         """Return what code decides on among what is stored with a plan of files; the rest is for people.

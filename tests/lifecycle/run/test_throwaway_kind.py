@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,6 +35,7 @@ from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.plugin.presenters.bookmark import context_rows
 from airflow_bookmarks.plugin.schemas.responses import LagRow, Pending, RunRow
 from airflow_bookmarks.sources.registry import registered
+from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.lifecycle.shop import Shop
 from tests.lifecycle.sqlite_keys import KeyKind, KeyPlan, KeySource, connected, make_table, put
@@ -89,6 +91,46 @@ def test_each_key_is_read_once_and_the_summary_counts_keys(shop: Shop, table: st
     assert last.is_empty
     state = shop.store.head(JOB).contexts[CTX]
     assert (state.kind, state.watermark) == ("sqlite_keys", "4")
+
+
+class NotedPlan(KeyPlan):
+    """A plan that keeps metadata of its own: `cursor`, and what plans of files mean something else by."""
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            **super().facts(),
+            "cursor": [self.until],
+            "options": {"roots": 3, "sequence": None, "partition_time": 1},
+        }
+
+
+class NotingSource(KeySource):
+    def __init__(self, database: str) -> None:
+        super().__init__(database)
+        self.found: list[Any] = []
+
+    def plan(self, found: PlanInput) -> KeyPlan:
+        self.found.append(found.facts.get("cursor"))
+        plan = super().plan(found)
+        return NotedPlan(plan.database, plan.after, plan.until, plan.count, plan.skipped)
+
+
+def test_metadata_of_a_kind_of_its_own_is_read_back_by_that_kind_alone(shop: Shop, table: str) -> None:
+    source = NotingSource(table)
+    for key in (4, 5):
+        run = shop.begin(JOB)
+        run.plan(CTX, source)
+        run.commit()
+        put(table, key)
+    last = shop.store.committed_run(JOB, 2)
+
+    assert last is not None
+    entry = last.plans[CTX]
+    assert source.found == [None, [3]]
+    assert entry.stats["cursor"] == [4]
+    assert entry.metadata.amount.count == 1
+    assert pending(shop.store, JOB).contexts[0].plan is not None
+    assert examine(shop.store) == []
 
 
 def test_pause_and_disable_leave_the_position_where_it_is(shop: Shop, table: str) -> None:

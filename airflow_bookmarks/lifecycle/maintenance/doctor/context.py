@@ -21,7 +21,7 @@ from airflow_bookmarks.core.selection.reason import BEFORE_START, MISSING
 from airflow_bookmarks.lifecycle.maintenance.doctor.finding import RESTORE, Finding, Severity
 from airflow_bookmarks.lifecycle.state.last_plan import last_plans_among
 from airflow_bookmarks.sources.files.planner import recorded_files
-from airflow_bookmarks.sources.registry import find_kind, kind_of, upstream_of
+from airflow_bookmarks.sources.registry import find_kind, has_ledger, kind_of, upstream_of
 from airflow_bookmarks.sources.source import PlanInput
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.ledger.file_ledger import Ledger
-    from airflow_bookmarks.core.metadata.file_plan import RecordedRead
     from airflow_bookmarks.core.position import Edge
     from airflow_bookmarks.core.run import ContextState, PlanEntry, Run
     from airflow_bookmarks.core.selection.listing import FileInfo
@@ -82,7 +81,7 @@ def _watermark(survey: Survey, ctx: str, state: ContextState) -> str | None:
     """Return the watermark that the position itself tells; None if its kind tells none, or it is that of a column."""
     if state.watermark_column is not None:
         return None
-    if _has_sequence(survey, ctx, state):
+    if has_ledger(state.kind) and _has_sequence(survey, ctx, state):
         return _watermark_of_sequence(survey, ctx, state)
     payload, kind = survey.position_of(ctx, state), find_kind(state.kind)
     body = None if payload is None or kind is None else survey.bytes_of(payload)
@@ -305,22 +304,21 @@ def examine_partitions(survey: Survey) -> Iterator[Finding]:
         return
     for ctx, state in survey.head.contexts.items():
         entry = _last_plan(survey, ctx)
-        read = None if entry is None else entry.file_metadata.read
-        if entry is not None and read is not None and read.partition_time is not None:
-            yield from _overlooked(survey, ctx, state, entry, read)
+        if entry is None or not has_ledger(entry.kind):
+            continue
+        if entry.file_metadata.partition_time is not None:
+            yield from _overlooked(survey, ctx, state, entry)
 
 
-def _overlooked(
-    survey: Survey, ctx: str, state: ContextState, entry: PlanEntry, read: RecordedRead
-) -> Iterator[Finding]:
+def _overlooked(survey: Survey, ctx: str, state: ContextState, entry: PlanEntry) -> Iterator[Finding]:
     payload = survey.position_of(ctx, state)
     body = survey.bytes_of(entry.body)
     position = None if payload is None else survey.bytes_of(payload)
-    if body is None or position is None:
+    metadata = entry.file_metadata
+    if body is None or position is None or metadata.read is None:
         return  # the checks of payloads and positions have named these
-    types = entry.file_metadata.partition_types
-    found = PlanInput(position, survey.store.blobs.get_named, types, facts=entry.stats)
-    source = recorded_files(kind_of(entry.kind).decode(body).roots, read, lambda: survey.now)
+    found = PlanInput(position, survey.store.blobs.get_named, metadata.partition_types, facts=entry.stats)
+    source = recorded_files(kind_of(entry.kind).decode(body).roots, metadata.read, lambda: survey.now)
     files = source.overlooked(found)
     if not len(files):
         return
