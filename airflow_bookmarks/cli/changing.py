@@ -166,9 +166,11 @@ def in_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> list[st
     again, to_clean = seen["read_again"], seen["files_to_clean"]
     about = f"job {seen['job']!r} in namespace {namespace!r} (version {seen['version']})"
     lines = [f"{about} {_what(seen, change)}." + ("" if to_clean else " Written data stays.")]
-    lines += [
-        f"  {ctx}: watermark {in_words(m['before'])} -> {in_words(m['after'])}" for ctx, m in seen["watermarks"].items()
-    ]
+    if change.kind != SET_STATE:  # which moves none of them
+        lines += [
+            f"  {ctx}: watermark {in_words(m['before'])} -> {in_words(m['after'])}"
+            for ctx, m in seen["watermarks"].items()
+        ]
     lines += [
         f"  job.state {name}: {in_words(m['before'])} -> {in_words(m['after'])}"
         for name, m in seen.get("state", {}).items()  # a request that an older version stored has none
@@ -217,9 +219,9 @@ def _left_over(seen: Mapping[str, Any], change: Change) -> list[str]:
     if left == 0:
         return []
     if left is None:
-        return ["  not known: what runs undone before have left in their targets"]
-    also = "removed with them" if change.clean else "a reset or rewind with clean takes them too"
-    return [f"  lying in a target though their runs were undone before: {counted(left, 'file')}; {also}"]
+        return ["  not known: what runs that were undone earlier have left in their targets"]
+    also = "removed with them" if change.clean else "a reset or rewind with clean removes them too"
+    return [f"  still in a target, from runs that were undone earlier: {counted(left, 'file')}; {also}"]
 
 
 def _moved(moved: Mapping[str, Any]) -> str:
@@ -242,7 +244,7 @@ def _what(seen: Mapping[str, Any], change: Change) -> str:
     if change.kind == "set":
         return f"goes on reading {change.ctx!r} from {change.value!r}: no run is undone"
     if change.kind == SET_STATE:
-        return f"has another job.state {change.state!r}: no run is undone"
+        return f"gets another value of job.state {change.state!r}: no run is undone"
     if change.kind == "relocate":
         return f"reads the files of {change.ctx!r} below {change.to_root!r} instead of {change.from_root!r}"
     if change.kind == "rename-context":

@@ -35,10 +35,10 @@ def sharded_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> li
         lines.append(f"  removed by the next run of each shard: {removed}; there is no undo after that")
     left = seen["files_left_by_undone_runs"]
     if left is None:
-        lines.append("  not known: what runs undone before have left in their targets")
+        lines.append("  not known: what runs that were undone earlier have left in their targets")
     elif left:
-        also = "removed with them" if change.clean else "a reset or rewind with clean takes them too"
-        lines.append(f"  lying in a target though their runs were undone before: {counted(left, 'file')}; {also}")
+        also = "removed with them" if change.clean else "a reset or rewind with clean removes them too"
+        lines.append(f"  still in a target, from runs that were undone earlier: {counted(left, 'file')}; {also}")
     lines += [f"  would hold rows twice: {target}" for target in seen["written_twice"]]
     lines += [f"  consumer {name} has read up to run {number}" for name, number in seen["consumers"].items()]
     lines += [f"  {shard} is held by {holder!r}" for shard, holder in seen["holders"].items()]

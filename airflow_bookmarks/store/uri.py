@@ -208,8 +208,9 @@ def _path(parts: SplitResult) -> str:
         return path
     if parts.netloc or not path.startswith("/") or path.endswith("/") or "\0" in path:
         raise _wrong(
-            f"has the path {parts.netloc + parts.path!r}; only an absolute one is taken (sqlite:// and then /, /path), "
-            f"because the working directory differs between the processes of a run, or {MEMORY} for no file",
+            f"has the path {parts.netloc + path!r}; only an absolute one of a file is taken, with four slashes in all "
+            "(sqlite:////folder/bookmarks.db), because the working directory differs between the processes of a run. "
+            f"{MEMORY} stands for no file",
             parts.scheme,
         )
     return path
@@ -225,5 +226,5 @@ def _flag(given: Mapping[str, str], name: str, scheme: str) -> bool:
 def _wrong(what: str, scheme: str | None = None) -> OptionError:
     examples = [_EXAMPLES[scheme]] if scheme else list(_EXAMPLES.values())
     return OptionError(
-        f"the store's address {what}. Nothing was read or changed. Right is, for example, {' or '.join(examples)}"
+        f"the store's address {what}. Nothing was read or changed. Give, for example, {' or '.join(examples)}"
     )

@@ -265,7 +265,7 @@ def _check_name(name: str) -> None:
     parts = name.split("/") if isinstance(name, str) else []
     if not parts or any(part in ("", ".", "..") or "\0" in part for part in parts):
         raise OptionError(
-            f"{name!r} is no path below the folder of the test. Nothing was written. Right is, for example, 'a.csv' or "
+            f"{name!r} is no path below the folder of the test. Nothing was written. Give, for example, 'a.csv' or "
             "'month=1/a.csv'."
         )
     if any(map(is_hidden, parts)):

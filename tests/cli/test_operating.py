@@ -87,7 +87,10 @@ def test_set_and_undo(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) 
 
 def test_state_is_shown_set_and_hidden(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
     call(uri, "set-state", JOB, "cursor", '"2013-01-31"', *WHY)
-    assert 'job.state cursor: - -> "2013-01-31"' in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "gets another value of job.state 'cursor': no run is undone" in said
+    assert 'job.state cursor: - -> "2013-01-31"' in said
+    assert "watermark" not in said  # of contexts that stay where they are
     assert answer(uri, capsys, "show", JOB)["state"] == {"cursor": '"2013-01-31"'}
     assert answer(uri, capsys, "show", JOB, "--hide-state")["state"] == {"cursor": "(hidden)"}
     call(uri, "set-state", JOB, "cursor", "7", "--hide-state", *WHY)

@@ -86,7 +86,10 @@ def test_any_path_survives_being_written_and_read(path: str) -> None:
         ("dynamodb://bookmarks#x", "'#'"),
         ("dynamodb://[x", "can't be read"),
         ("sqlite://bookmarks.db", "only an absolute one"),
-        ("sqlite:///bookmarks.db", "only an absolute one"),
+        (
+            "sqlite:///bookmarks.db",
+            "has the path 'bookmarks.db'; only an absolute one of a file is taken, with four slashes",
+        ),
         ("sqlite:///./bookmarks.db", "only an absolute one"),
         ("sqlite://host//bookmarks.db", "only an absolute one"),
         ("sqlite://host/:memory:", "only an absolute one"),

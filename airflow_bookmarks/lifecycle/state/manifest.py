@@ -153,7 +153,7 @@ def check_manifest_uri(manifest_uri: str) -> str:
     if not manifest_uri.strip() or _may_hold_credentials(manifest_uri):
         # The message does not repeat the text, which holds what may be a password.
         raise OptionError(
-            "manifest_uri is empty, or holds a user or password. Nothing was read or changed. Right is, for example, "
+            "manifest_uri is empty, or holds a user or password. Nothing was read or changed. Give, for example, "
             "s3://bucket/prefix; credentials come from the environment, the machine's role or the Spark conf."
         )
     open_filesystem(manifest_uri).canonical(manifest_uri)
