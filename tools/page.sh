@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Build the bookmarks page, airflow_bookmarks/plugin/www/dist, with the Node.js of .venv. A call with nothing to do
-# returns at once. `tools/page.sh check` looks at types and style and runs the page's own tests instead.
+# returns at once. `tools/page.sh check` looks at types and style and runs the page's own tests instead;
+# `tools/page.sh is-built` only says whether there is nothing to do.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -14,6 +15,10 @@ fingerprint() {
     { cat docs/openapi.json; find "$PAGE" \( -name node_modules -o -name dist -o -name schema.d.ts \) -prune -o -type f -print | LC_ALL=C sort | xargs cat; } | cksum
 }
 
+is_built() {
+    [[ -f "$BUNDLE" && -f "$STAMP" && "$(cat "$STAMP")" == "$(fingerprint)" ]]
+}
+
 install_packages() {
     local -r stamp="$PAGE/node_modules/.installed" pinned="$PAGE/package-lock.json"
     if [[ ! -f "$stamp" ]] || ! cmp --silent "$pinned" "$stamp"; then
@@ -25,6 +30,11 @@ install_packages() {
     (cd "$PAGE" && npm run --silent types)
 }
 
+if [[ "${1:-build}" == is-built ]]; then
+    is_built && exit 0
+    echo "page: $BUNDLE is missing or older than its sources. Run 'make page'." >&2
+    exit 1
+fi
 if [[ "${1:-build}" == check ]]; then
     install_packages
     cd "$PAGE"
@@ -32,9 +42,7 @@ if [[ "${1:-build}" == check ]]; then
     npm run --silent test
     exit 0
 fi
-if [[ -f "$BUNDLE" && -f "$STAMP" && "$(cat "$STAMP")" == "$(fingerprint)" ]]; then
-    exit 0
-fi
+is_built && exit 0
 install_packages
 (cd "$PAGE" && npm run --silent build -- --logLevel warn)
 fingerprint >"$STAMP"

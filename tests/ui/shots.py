@@ -1,8 +1,9 @@
-"""Take the pictures of the docs: `python -m tests.ui.shots` writes them to docs/images."""
+"""Take the pictures of the docs: `python -m tests.ui.shots` writes them to docs/images, of a page that is built."""
 
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -17,7 +18,8 @@ from tests.ui.server import Server, running_server
 from tests.ui.visit import Scheme, visit
 from tests.ui.world import World
 
-IMAGES = Path(__file__).parents[2] / "docs" / "images"
+PROJECT = Path(__file__).parents[2]
+IMAGES = PROJECT / "docs" / "images"
 # The places that the docs show, by the name of the picture.
 SHOWN = {
     "jobs": "jobs",
@@ -35,6 +37,10 @@ _SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a server with a seeded store, take all pictures, and say how large they are."""
     asked = _parser().parse_args(arguments)
+    stale = why_stale()
+    if stale is not None:
+        print(stale, file=sys.stderr)
+        return 1
     program = chromium.find()
     if program is None:
         print(chromium.HOW_TO, file=sys.stderr)
@@ -53,6 +59,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if too_large:
         print(f"above {MOST_BYTES:,} bytes: {', '.join(path.name for path in too_large)}", file=sys.stderr)
     return 1 if too_large else 0
+
+
+def why_stale(project: Path = PROJECT) -> str | None:
+    """Say why the bundle of the page can't be taken pictures of; None if it is what its sources make."""
+    told = subprocess.run([project / "tools" / "page.sh", "is-built"], capture_output=True, text=True, check=False)
+    return None if told.returncode == 0 else told.stderr.strip()
 
 
 def _parser() -> argparse.ArgumentParser:
