@@ -377,46 +377,43 @@ def _answer(question: str, instead: str) -> str:
 
 # ---- the verbs
 
-_CTX_HELP = "only this context, can be repeated; no run is undone then"
+_CTX_HELP = "only this context (repeatable); no run is then undone"
 _CTX = Argument(("--ctx",), {"action": "append", "metavar": "CTX", "default": None, "help": _CTX_HELP})
-_CLEAN_HELP = "also remove what the undone runs published; the next run does it. It can't be undone"
+_CLEAN_HELP = "also remove what the undone runs published; the next run does it, and it can't be undone"
 _CLEAN = Argument(("--clean",), {"action": "store_true", "help": _CLEAN_HELP})
 _TO_HELP = (
-    "what is kept: a run number, a run id, a time, or watermark:VALUE; the run that it means is shown first. Of a "
-    "sharded job a run id or a time"
+    "the last run to keep: a run number, a run id, a time, or watermark:VALUE; the run it resolves to is shown first. "
+    "For a sharded job: a run id or a time"
 )
 _TO = Argument(("--to",), {"required": True, "metavar": "RUN", "help": _TO_HELP})
-_DRY_RUN = Argument(("--dry-run",), {"action": "store_true", "help": "only say what it would do"})
-_ASK_HELP = "do not do it, but ask a second person to approve it: for a protected job"
+_DRY_RUN = Argument(("--dry-run",), {"action": "store_true", "help": "only show what would happen"})
+_ASK_HELP = "ask a second person to approve the change instead of making it, as a protected job needs"
 _REQUEST = Argument(("--request",), {"action": "store_true", "help": _ASK_HELP})
 _CHANGING = (REASON, FORCE, YES, _DRY_RUN, _REQUEST, HIDE_STATE)
 _SET_CTX = Argument(("ctx",), {"metavar": "CTX", "help": "the context"})
 _VALUE_HELP = (
-    "for files: now, a time (what is older counts as read), or retry:PATH or retry:* for what is quarantined; for an "
-    "upstream: now, or a run number "
-    "(0: the beginning)"
+    "for files: now, a time (older files count as read), or retry:PATH or retry:* for quarantined files; for an "
+    "upstream: now, or a run number (0: the beginning)"
 )
 _VALUE = Argument(("value",), {"metavar": "VALUE", "help": _VALUE_HELP})
-_STATE = Argument(("state",), {"metavar": "NAME", "help": "the name of the value, as in job.state(NAME)"})
-_JSON_HELP = "what it is set to, as JSON: '\"2013-01-31\"', 7, '{\"page\": 3}'; null removes it"
+_STATE = Argument(("state",), {"metavar": "NAME", "help": "name of the value, as in job.state(NAME)"})
+_JSON_HELP = "the new value, as JSON: '\"2013-01-31\"', 7, '{\"page\": 3}'; null removes it"
 _JSON = Argument(("value",), {"metavar": "JSON", "help": _JSON_HELP})
-_TO_CTX = Argument(("to_ctx",), {"metavar": "NAME", "help": "its new name; no context of the job has it"})
+_TO_CTX = Argument(("to_ctx",), {"metavar": "NAME", "help": "its new name, not used by another context of the job"})
 _FROM_ROOT = Argument(
-    ("--from",), {"required": True, "dest": "from_root", "metavar": "ROOT", "help": "the folder or prefix as it was"}
+    ("--from",), {"required": True, "dest": "from_root", "metavar": "ROOT", "help": "the old folder or prefix"}
 )
 _TO_ROOT = Argument(
-    ("--to",), {"required": True, "dest": "to_root", "metavar": "ROOT", "help": "the folder or prefix as it is now"}
+    ("--to",), {"required": True, "dest": "to_root", "metavar": "ROOT", "help": "the new folder or prefix"}
 )
-_UNVERIFIED_HELP = "what files count as that can't be compared with what was read; default: they are an error"
+_UNVERIFIED_HELP = "how to count files that can't be compared with those read; default: fail"
 _UNVERIFIED = Argument(("--unverified",), {"choices": ("read", "new"), "default": None, "help": _UNVERIFIED_HELP})
 _NUMBER = Argument(("--run",), {"required": True, "type": positive, "metavar": "N", "help": "run number"})
-_REQUEST_ID = Argument(("request_id",), {"metavar": "REQUEST", "help": "id of the request, see requests"})
-_NEW_NAME = Argument(("new_name",), {"metavar": "NAME", "help": "a name that no job has"})
+_REQUEST_ID = Argument(("request_id",), {"metavar": "REQUEST", "help": "id of the request, as listed by requests"})
+_NEW_NAME = Argument(("new_name",), {"metavar": "NAME", "help": "a name that no job has yet"})
 _NEW_JOB = Argument(("job",), {"metavar": "JOB", "help": "the new name"})
-_FROM = Argument(
-    ("--from",), {"required": True, "dest": "from_job", "metavar": "JOB", "help": "the job under its old name"}
-)
-_NAME_HELP = "the name of the job once more, where there is no terminal to type it"
+_FROM = Argument(("--from",), {"required": True, "dest": "from_job", "metavar": "JOB", "help": "the old name"})
+_NAME_HELP = "the name of the job again, to confirm without a terminal"
 _NAME = Argument(("--name",), {"metavar": "JOB", "default": None, "help": _NAME_HELP})
 
 VERBS = (
@@ -427,44 +424,47 @@ VERBS = (
         (JOB, _CTX, _CLEAN, *_CHANGING),
     ),
     Verb("rewind", "Take a job back to its state after an earlier run", _rewind, (JOB, _TO, _CTX, _CLEAN, *_CHANGING)),
-    Verb("set", "Put one context of a job somewhere no run left it", _set, (JOB, _SET_CTX, _VALUE, *_CHANGING)),
-    Verb(SET_STATE, "Set one value that a job keeps in job.state", _set_state, (JOB, _STATE, _JSON, *_CHANGING)),
+    Verb("set", "Set the position of one context of a job by hand", _set, (JOB, _SET_CTX, _VALUE, *_CHANGING)),
+    Verb(SET_STATE, "Set one value of job.state", _set_state, (JOB, _STATE, _JSON, *_CHANGING)),
     Verb(
         "relocate",
-        "Say that the files which a context has read lie in another folder now",
+        "Record that the files a context has read were moved to another folder",
         _relocate,
         (JOB, _SET_CTX, _FROM_ROOT, _TO_ROOT, _UNVERIFIED, *_CHANGING),
     ),
     Verb(
         "rename-context",
-        "Move the position of a context to the name that its script has for it now",
+        "Move the position of a context to the name its script now uses",
         _rename_context,
         (JOB, _SET_CTX, _TO_CTX, *_CHANGING),
     ),
-    Verb("undo", "Take back the last change of where a job stands, a delete too", _undo, (JOB, *_CHANGING)),
+    Verb("undo", "Undo the last change of a job's position, or its deletion", _undo, (JOB, *_CHANGING)),
     Verb(
         "replay",
-        "Say how to make a run again (same input, its output replaced): it takes Spark",
+        "Explain how to replay a run (same input, output replaced), which needs Spark",
         _replay,
         (JOB, _NUMBER),
     ),
-    Verb("unlock", "Take the lease away from a driver that is known to be dead", _unlock, (JOB, REASON)),
-    Verb("protect", "Let changes of a job need the approval of a second person", _protect, (JOB, REASON)),
-    Verb("unprotect", "Ask a second person to take the protection away", _unprotect, (JOB, REASON)),
+    Verb("unlock", "Release the lease of a driver that is known to be dead", _unlock, (JOB, REASON)),
+    Verb("protect", "Require a second person's approval for changes of a job", _protect, (JOB, REASON)),
+    Verb("unprotect", "Ask a second person to remove the protection", _unprotect, (JOB, REASON)),
     Verb(
         "approve",
-        "Approve a change that somebody else asked for, and make it",
+        "Approve a change that another person requested, and make it",
         _approve,
         (JOB, _REQUEST_ID, FORCE, YES, HIDE_STATE),
     ),
-    Verb("reject", "Turn down a change that somebody asked for", _reject, (JOB, _REQUEST_ID, REASON)),
-    Verb("rename", "Give a job another name; it keeps the old one too", _rename, (JOB, _NEW_NAME, REASON, YES)),
+    Verb("reject", "Reject a requested change", _reject, (JOB, _REQUEST_ID, REASON)),
+    Verb("rename", "Give a job another name; the old one keeps working", _rename, (JOB, _NEW_NAME, REASON, YES)),
     Verb(
-        "adopt", "Let a renamed DAG or task go on with the bookmark of its old name", _adopt, (_NEW_JOB, _FROM, REASON)
+        "adopt",
+        "Let a renamed DAG or task continue with the bookmark of its old name",
+        _adopt,
+        (_NEW_JOB, _FROM, REASON),
     ),
     Verb(
         "delete",
-        "Delete the bookmark of a job, whose name has to be typed out",
+        "Delete the bookmark of a job; its name must be typed to confirm",
         _delete,
         (JOB, _NAME, _CLEAN, *_CHANGING),
     ),

@@ -33,7 +33,7 @@ VERBS: tuple[Verb, ...] = (
 )
 
 _DEFAULT_CONNECTION = "bookmarks_default"
-_ABOUT = "Look at bookmarks of Spark jobs, and change them."
+_ABOUT = "Inspect and change the bookmarks of Spark jobs."
 _EXIT_CODES = "Exit codes: 0 done, 1 refused or failed (the reason is on stderr) or damage found, 2 wrong usage."
 _STORE_HELP = "store URI, for example dynamodb://bookmarks?region=eu-west-1"
 

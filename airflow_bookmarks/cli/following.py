@@ -87,7 +87,7 @@ def _graph(desk: Desk, given: argparse.Namespace) -> None:
 _SKIPPED = Argument(("--skipped",), {"action": "store_true", "help": "also list the files that would be left out"})
 _MAYBE_JOB_HELP = "name of the job; default: all of the namespace, without a look at folders"
 _MAYBE_JOB = Argument(("job",), {"nargs": "?", "metavar": "JOB", "default": None, "help": _MAYBE_JOB_HELP})
-_CHECK = Argument(("--check",), {"action": "store_true", "help": "exit code 1 where a state is not OK: for scripts"})
+_CHECK = Argument(("--check",), {"action": "store_true", "help": "exit code 1 if a state is not OK, for scripts"})
 _PART = Argument(
     ("job",),
     {"nargs": "?", "metavar": "JOB", "default": None, "help": "only what it depends on and what depends on it"},
@@ -97,7 +97,7 @@ _FORMAT = Argument(
 )
 
 VERBS = (
-    Verb("pending", "Say what the next run would read, without a run", _pending, (JOB, _SKIPPED)),
-    Verb("lag", "Say how far jobs are behind what they read, and whether they keep up", _lag, (_MAYBE_JOB, _CHECK)),
-    Verb("graph", "Show which job reads what", _graph, (_PART, _FORMAT)),
+    Verb("pending", "Show what the next run would read", _pending, (JOB, _SKIPPED)),
+    Verb("lag", "Show how far jobs are behind their inputs, and whether they keep up", _lag, (_MAYBE_JOB, _CHECK)),
+    Verb("graph", "Show which jobs and sources each job reads", _graph, (_PART, _FORMAT)),
 )

@@ -136,39 +136,44 @@ def _days(text: str) -> int:
 
 _MAX_DAYS = 36_500
 _JOBS = Argument(("jobs",), {"nargs": "*", "metavar": "JOB", "help": "only these jobs; default: all of the namespace"})
-_FILE = Argument(("--file",), {"metavar": "PATH", "default": _STANDARD, "help": "where to; default: stdout"})
-_GLUE = Argument(("--glue",), {"action": "store_true", "help": "in the shape of Glue's get-job-bookmark; to look at"})
-_FROM_FILE = Argument(("file",), {"metavar": "PATH", "help": "an exported document; - reads stdin"})
+_FILE = Argument(("--file",), {"metavar": "PATH", "default": _STANDARD, "help": "the file to write; default: stdout"})
+_GLUE = Argument(
+    ("--glue",), {"action": "store_true", "help": "in the format of Glue's get-job-bookmark, for reading only"}
+)
+_FROM_FILE = Argument(("file",), {"metavar": "PATH", "help": "an exported document; - for stdin"})
 _OVERWRITE = Argument(("--overwrite",), {"action": "store_true", "help": "replace jobs that have a bookmark already"})
-_MOVE = Argument(("--move",), {"action": "store_true", "help": "the exported store is gone: this one takes its place"})
-_WHY = Argument(("--reason",), {"required": True, "metavar": "TEXT", "help": "why; kept with who and when"})
-_REPAIR = Argument(("--repair",), {"action": "store_true", "help": "mend what needs no judgement"})
-_NO_FILES = Argument(("--no-files",), {"action": "store_true", "help": "do not look at published and staged files"})
+_MOVE = Argument(("--move",), {"action": "store_true", "help": "this store replaces the exported one, which is gone"})
+_WHY = Argument(
+    ("--reason",), {"required": True, "metavar": "TEXT", "help": "the reason, recorded with your name and the time"}
+)
+_REPAIR = Argument(("--repair",), {"action": "store_true", "help": "make the repairs that need no judgement"})
+_NO_FILES = Argument(("--no-files",), {"action": "store_true", "help": "skip published and staged files"})
 _LOST = Argument(
     ("--lost",),
     {
         "action": "store_true",
-        "help": "also look for jobs that the list has lost, and objects that nothing names; scans the whole table",
+        "help": "also look for jobs missing from the list and unreferenced objects; scans the whole table",
     },
 )
-_DRY_RUN = Argument(("--dry-run",), {"action": "store_true", "help": "only say what would go"})
+_DRY_RUN = Argument(("--dry-run",), {"action": "store_true", "help": "only show what would be removed"})
 _RETENTION = Argument(
     ("--retention-days",),
-    {"type": _days, "metavar": "N", "default": None, "help": "how long history is kept; default: 90"},
+    {"type": _days, "metavar": "N", "default": None, "help": "days to keep history; default: 90"},
 )
 
-_KMS_KEY = Argument(("--kms-key",), {"metavar": "ARN", "help": "key of AWS KMS that encrypts the table"})
+_KMS_KEY = Argument(("--kms-key",), {"metavar": "ARN", "help": "AWS KMS key that encrypts the table"})
 _DELETION = Argument(
-    ("--deletion-protection",), {"action": "store_true", "help": "the table can't be deleted until that is taken off"}
+    ("--deletion-protection",),
+    {"action": "store_true", "help": "refuse to delete the table until the protection is turned off"},
 )
-_TAG = Argument(("--tag",), {"action": "append", "metavar": "NAME=VALUE", "help": "tag of the table; may be repeated"})
+_TAG = Argument(("--tag",), {"action": "append", "metavar": "NAME=VALUE", "help": "tag of the table (repeatable)"})
 _STREAM = Argument(
-    ("--stream",), {"action": "store_true", "help": "hand each change on by DynamoDB Streams, e.g. to an audit copy"}
+    ("--stream",), {"action": "store_true", "help": "publish each change to DynamoDB Streams, e.g. for an audit copy"}
 )
 
 INIT = Verb(
     "init",
-    "Create the table, or the SQLite file, where it is absent",
+    "Create the table or SQLite file if it does not exist",
     _init,
     (_KMS_KEY, _DELETION, _TAG, _STREAM),
 )
@@ -177,13 +182,13 @@ VERBS = (
     Verb("import", "Read bookmarks from an exported document", _import, (_FROM_FILE, _OVERWRITE, _MOVE, _WHY)),
     Verb(
         "doctor",
-        "Prove the state, and name what is damaged; exit code 1 where something is",
+        "Check the stored state and list any damage; exit code 1 if there is some",
         _doctor,
         (_JOBS, _REPAIR, _NO_FILES, _LOST),
     ),
     Verb(
         "gc",
-        "Remove history that is older than the retention and that nobody needs; exit code 1 where a job can't be read",
+        "Remove unneeded history older than the retention; exit code 1 if a job can't be read",
         _gc,
         (_JOBS, _DRY_RUN, _RETENTION),
     ),

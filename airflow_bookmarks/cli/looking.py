@@ -140,7 +140,9 @@ def _requests(desk: Desk, given: argparse.Namespace) -> None:
         raise StateCorruptError(" ".join(str(error) for error in damaged.values()))
 
 
-_SHARDS = Argument(("--shards",), {"action": "store_true", "help": "each virtual shard of a sharded job by itself"})
+_SHARDS = Argument(
+    ("--shards",), {"action": "store_true", "help": "list each virtual shard of a sharded job separately"}
+)
 _ALL_RUNS = Argument(("--all",), {"action": "store_true", "help": "also runs that did not commit"})
 _ALL_REQUESTS = Argument(
     ("--all",), {"action": "store_true", "help": "also those that are done, rejected, expired or void"}
@@ -152,7 +154,7 @@ _RUN = Argument(
 )
 _QUARANTINED = Argument(
     ("--quarantined",),
-    {"action": "store_true", "help": "instead of a run: the files that can't be parsed, and are left out"},
+    {"action": "store_true", "help": "instead of a run: the files left out because they can't be parsed"},
 )
 _ONE_CTX = Argument(("--ctx",), {"metavar": "CTX", "default": None, "help": "only this context"})
 _RUNS = Argument(("runs",), {"nargs": "*", "metavar": "RUN", "help": "two run numbers or run ids"})
@@ -161,11 +163,11 @@ _WITH_STORE = Argument(
 )
 
 VERBS = (
-    Verb("check", "Say whether the store answers and can be used", _check),
-    Verb("list", "List the jobs of the namespace, a sharded one as one", _list, (_SHARDS,)),
-    Verb("show", "Show where a job stands", _show, (JOB, HIDE_STATE)),
+    Verb("check", "Check whether the store answers and can be used", _check),
+    Verb("list", "List the jobs of the namespace; a sharded job is one row", _list, (_SHARDS,)),
+    Verb("show", "Show the state of a job", _show, (JOB, HIDE_STATE)),
     Verb("history", "List the runs of a job, oldest first", _history, (JOB, _LIMIT, _ALL_RUNS)),
-    Verb("files", "List the files that a run has read, or was about to", _files, (JOB, _RUN, _QUARANTINED, _ONE_CTX)),
+    Verb("files", "List the files that a run has read or planned to read", _files, (JOB, _RUN, _QUARANTINED, _ONE_CTX)),
     Verb("diff", "Compare two runs of a job, or a job in two stores", _diff, (JOB, _RUNS, _WITH_STORE, HIDE_STATE)),
     Verb(
         "requests",

@@ -73,20 +73,18 @@ def _ask(desk: Desk, given: argparse.Namespace, change: Change) -> None:
 
 
 _WITH = Argument(("--with",), {"required": True, "dest": "dag", "metavar": "DAG", "help": "id of the other DAG"})
-_TO = Argument(
-    ("--to",), {"required": True, "dest": "dag", "metavar": "DAG", "help": "id of the DAG that owns it then"}
-)
-_RENAMED_HELP = "DAG is the owner under a new name: no rights are asked of the old name any more"
+_TO = Argument(("--to",), {"required": True, "dest": "dag", "metavar": "DAG", "help": "id of the new owner"})
+_RENAMED_HELP = "DAG is the owner under a new name: rights on the old name are no longer checked"
 _RENAMED = Argument(("--renamed",), {"action": "store_true", "help": _RENAMED_HELP})
-_ASK_HELP = "do not do it, but ask a second person to approve it: for a protected job"
+_ASK_HELP = "ask a second person to approve the change instead of making it, as a protected job needs"
 _REQUEST = Argument(("--request",), {"action": "store_true", "help": _ASK_HELP})
 
 VERBS = (
-    Verb("share", "Let another DAG run a job, beside its owner", _share, (JOB, _WITH, REASON, YES, _REQUEST)),
-    Verb("unshare", "Let a DAG run a job of another one no more", _unshare, (JOB, _WITH, REASON)),
+    Verb("share", "Let another DAG run a job too", _share, (JOB, _WITH, REASON, YES, _REQUEST)),
+    Verb("unshare", "Stop sharing a job with a DAG", _unshare, (JOB, _WITH, REASON)),
     Verb(
         "hand-over",
-        "Let a job belong to another DAG, or to its owner under a new name",
+        "Give a job to another DAG, or to its owner under a new name",
         _hand_over,
         (JOB, _TO, _RENAMED, REASON, YES, _REQUEST),
     ),

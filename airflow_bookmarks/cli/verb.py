@@ -61,10 +61,15 @@ class Verb:
 
 
 JOB = Argument(("job",), {"metavar": "JOB", "help": "name of the job"})
-REASON = Argument(("--reason",), {"required": True, "metavar": "TEXT", "help": "why; kept with who and when"})
-FORCE = Argument(("--force",), {"action": "store_true", "help": "also while a run holds the job: it is fenced"})
+REASON = Argument(
+    ("--reason",), {"required": True, "metavar": "TEXT", "help": "the reason, recorded with your name and the time"}
+)
+FORCE = Argument(
+    ("--force",),
+    {"action": "store_true", "help": "change the job even while a run holds it: that run can't commit any more"},
+)
 HIDE_STATE = Argument(("--hide-state",), {"action": "store_true", "help": "do not show the values of job.state"})
-YES = Argument(("--yes",), {"action": "store_true", "help": "do not ask"})
+YES = Argument(("--yes",), {"action": "store_true", "help": "do not ask for confirmation"})
 
 
 def positive(text: str) -> int:

@@ -37,14 +37,15 @@ _UNUSED_FIELDS = ("host", "port", "schema", "login", "password")
 
 
 class ChangeArguments(TypedDict, total=False):
-    """The arguments, by keyword, of every change that the hook makes.
+    """Keyword arguments that every change of the hook takes.
 
     Args:
-        reason: why; kept with who and when. Required, and not empty.
-        force: also while a run holds the job: that run is fenced. Default: refused.
-        expected_version: refuse if the job has another version by now: the one that was previewed. Default None: any.
-        who: who asks for it, kept as what a program said; default: the task that calls this, else the user of the
-            operating system.
+        reason: why the change is made; recorded with the author and the time. Required, and not empty.
+        force: make the change even while a run holds the job; that run is fenced. Default: refused.
+        expected_version: refuse the change if the job has another version than this, the previewed one. Default None:
+            any.
+        who: the author, recorded as named by a program; default: the calling task, else the user of the operating
+            system.
     """
 
     reason: Required[str]
@@ -54,9 +55,9 @@ class ChangeArguments(TypedDict, total=False):
 
 
 class BookmarkHook(BaseHook):
-    """Look at bookmarks and change them, inside a task or outside.
+    """Inspect and change bookmarks, inside a task or outside.
 
-    What it returns are plain dicts, which can be pushed to XCom. Watermarks are text.
+    It returns plain dicts, which can be pushed to XCom. Watermarks are text.
 
     Args:
         bookmarks_conn_id: an Airflow connection of the type `bookmarks`; its extra says where the store is.

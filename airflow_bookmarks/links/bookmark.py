@@ -21,7 +21,7 @@ def page_url(**search: str) -> str:
     """Return the address of the page, below the `[api] base_url` that this machine knows; else below the site's root.
 
     Args:
-        search: what the page is to show: `job=` a job, `search=` the jobs with that in their name.
+        search: what the page shows: `job=` one job, `search=` the jobs whose name contains the text.
 
     Example:
         >>> page_url(job="flights.clean").endswith("/plugin/bookmarks?job=flights.clean")
@@ -33,10 +33,10 @@ def page_url(**search: str) -> str:
 
 
 class BookmarkLink(BaseOperatorLink):
-    """Opens the page of the bookmark that a task has to do with. A worker makes the link when a try of the task ends.
+    """Open the page of a task's bookmark. A worker creates the link when a try of the task ends.
 
-    Of an operator that runs a job it is that job; of a sharded one all jobs of its name, which is the begin of theirs;
-    of a sensor or a change the job that it names, and all jobs where it names several.
+    For an operator that runs a job, it opens that job; for a sharded one, all jobs whose names begin with its name; for
+    a sensor or a change, the job that it names, or all jobs if it names several.
     """
 
     name = "Bookmark"

@@ -1,1 +1,1 @@
-"""Notifications when a bookmark gets into trouble, and out of it."""
+"""Notifications when a problem of a bookmark begins or ends."""

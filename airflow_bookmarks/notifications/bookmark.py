@@ -1,4 +1,4 @@
-"""The notifier: calls other notifiers, once for each change of how a job stands."""
+"""The notifier: calls other notifiers once for each change in a job's health."""
 
 from __future__ import annotations
 
@@ -25,26 +25,25 @@ Callback = Callable[[Context], Any]
 
 
 class BookmarkNotifier(BaseNotifier):
-    """Check how a job stands, and call other notifiers if that has changed since they were last called.
+    """Check the health of a job, and call other notifiers if it has changed since the last notification.
 
-    For `on_failure_callback` and `on_success_callback` alike: a trouble is told once, however often the task fails with
-    it, and its end once. Put it on both to hear of the end, and on a task that runs often to hear of lag.
+    Use it for both `on_failure_callback` and `on_success_callback`: a problem is reported once, however often the task
+    fails with it, and its end once. To learn of lag, put it on a task that runs often.
 
-    What it calls finds `bookmark` in its template context: job, subject, about (the source or upstream, else None),
-    state, before (what was told last), message, is_recovery. One that raises is called again the next time.
+    The called notifiers find `bookmark` in their template context: job, subject, about (the source or upstream, else
+    None), state, before (the last reported state), message, is_recovery. One that raises is called again next time.
 
     Args:
-        on: what to tell of: "lag" (LAGGING, STALLED, STOPPED), "expectation" (a failed `job.expect`), "upstream" (it
+        on: what to report: "lag" (LAGGING, STALLED, STOPPED), "expectation" (a failed `job.expect`), "upstream" (it
             was rewound or replayed below what the job has read).
-        notify: what to call: a notifier, or several, which count as one.
-        job: name of a job, or several; default: the job of the task whose callback it is. For a callback of a DAG it is
-            needed. (templated)
-        recovery: whether the end of a trouble is told too.
-        name: tells apart what several notifiers have told of one job.
+        notify: a notifier, or several, which count as one.
+        job: name of a job, or several; default: the job of the task. Required for a callback of a DAG. (templated)
+        recovery: whether to also report the end of a problem.
+        name: distinguishes several notifiers for one job.
         bookmarks_conn_id: an Airflow connection of the type `bookmarks`.
 
     Raises:
-        OptionError: nothing to tell of, or something unknown; nothing to call.
+        OptionError: `on` is empty or unknown, or `notify` is empty.
 
     Example:
         told = BookmarkNotifier(on=["expectation", "upstream"], notify=SlackNotifier(text="{{ bookmark.message }}"))
@@ -75,7 +74,7 @@ class BookmarkNotifier(BaseNotifier):
             raise OptionError(f"notify={notify!r}: there is nobody to tell. Give a notifier.")
 
     def notify(self, context: Context) -> None:
-        """Look, and tell what has changed."""
+        """Check the jobs, and report what has changed."""
         store = BookmarkHook(self.bookmarks_conn_id).get_conn()
         for job in self._jobs(context):
             try:

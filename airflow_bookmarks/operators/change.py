@@ -1,4 +1,4 @@
-"""Operators that change where a job stands: reset, rewind, set, set-state, undo. The rules are those of the command
+"""Operators that change the position of a job: reset, rewind, set, set-state, undo. The rules are those of the command
 line and the page, because it is the same code: `lifecycle.changes.change` makes the change,
 `lifecycle.changes.approval` files the request.
 
@@ -120,30 +120,31 @@ class _Series:
 
 
 class BookmarkChangeOperator(BaseOperator):
-    """Base of the operators below: what they share, and the arguments that all of them take.
+    """Provide the arguments that all operators below share.
 
     Args:
-        job: name of the job; of a sharded job only where it is reset or rewound. (templated)
-        reason: why; kept with who and when. (templated)
-        force: also while a run holds the job: that run is fenced. Default: the task fails, and its retry tries again.
-        expected_version: refuse if the job has another version by now: a number, or the preview that has it, e.g.
-            `preview.output`. (templated)
-        dry_run: change nothing and return the preview: what would be read again, which consumers are affected, what
-            would come twice.
+        job: name of the job; a sharded job can only be reset or rewound. (templated)
+        reason: why the change is made; recorded with the author and the time. (templated)
+        force: make the change even while a run holds the job; that run is fenced. Default: the task fails, and its
+            retry tries again.
+        expected_version: refuse the change if the job has another version: a number, or a preview that contains it,
+            e.g. `preview.output`. (templated)
+        dry_run: change nothing and return the preview: what would be read again, which consumers are affected, and
+            which rows would be duplicated.
         condition: called with Airflow's context and the preview; the change is made only if it returns True. Otherwise
-            the task succeeds and returns `{"changed": False, ...}`: the job that comes after it still has to run.
-        request: where the job is protected, file a request and return its id; another person approves it. Default: the
+            the task succeeds and returns `{"changed": False, ...}`, so that downstream tasks still run.
+        request: if the job is protected, file a request and return its id; another person approves it. Default: the
             task fails.
-        missing_ok: a job without a bookmark is nothing to change, and no error; for a DAG that has not run yet.
+        missing_ok: succeed without a change if the job has no bookmark, for a DAG that has not run yet.
         bookmarks_conn_id: an Airflow connection of the type `bookmarks`.
 
     Returns:
         A plain dict. `changed` says whether the job was changed; `request` is the id of a request.
 
     Raises:
-        AirflowFailException: what no retry mends: a wrong argument, an unknown job or run, another version than the
-            expected one, a change that can't be done, a protected job.
-        JobBusyError, StoreError: what a retry may mend.
+        AirflowFailException: a retry can't help: a wrong argument, an unknown job or run, an unexpected version, an
+            impossible change, or a protected job.
+        JobBusyError, StoreError: a retry may help.
     """
 
     shared_template_fields: ClassVar[tuple[str, ...]] = ("job", "reason", "expected_version")
@@ -335,15 +336,15 @@ class BookmarkResetOperator(BookmarkChangeOperator):
 
 
 class BookmarkRewindOperator(BookmarkChangeOperator):
-    """Take a job back to its state after an earlier run; give exactly one of the three that say which.
+    """Take a job back to its state after an earlier run; give exactly one of `to_run`, `to_time`, `to_watermark`.
 
     Besides the arguments of `BookmarkChangeOperator`:
 
     Args:
-        to_run: a run number or run id; of a sharded job a run id. (templated)
+        to_run: a run number or run id; for a sharded job, a run id. (templated)
         to_time: a time with a zone: the last run that had committed by then. (templated)
         to_watermark: the last run whose watermark is at or below this; for a job with several contexts
-            `<context>=<value>`; not of a sharded job. (templated)
+            `<context>=<value>`; not for a sharded job. (templated)
         contexts, clean: as for `BookmarkResetOperator`.
 
     Example:
@@ -397,13 +398,13 @@ class BookmarkRewindOperator(BookmarkChangeOperator):
 
 
 class BookmarkSetOperator(BookmarkChangeOperator):
-    """Put one context of a job to a position that no run left.
+    """Set the position of one context of a job by hand.
 
     Besides the arguments of `BookmarkChangeOperator`:
 
     Args:
         ctx: the context. (templated)
-        value: for files "now", a time with a zone, or "retry:<path>" or "retry:*" for what is quarantined; for an
+        value: for files "now", a time with a zone, or "retry:<path>" or "retry:*" for quarantined files; for an
             upstream "now" or a run number (0: the beginning). (templated)
 
     Example:
@@ -423,7 +424,7 @@ class BookmarkSetOperator(BookmarkChangeOperator):
 
 
 class BookmarkSetStateOperator(BookmarkChangeOperator):
-    """Set one value that a job keeps in `job.state`; no run is undone.
+    """Set one value of `job.state`; no run is undone.
 
     Besides the arguments of `BookmarkChangeOperator`:
 
@@ -449,14 +450,15 @@ class BookmarkSetStateOperator(BookmarkChangeOperator):
 
 
 class BookmarkRelocateOperator(BookmarkChangeOperator):
-    """Say that the files which a context has read lie in another folder now: those that are the same count as read.
+    """Record that the files a context has read were moved to another folder; unchanged files count as read.
 
     Besides the arguments of `BookmarkChangeOperator`:
 
     Args:
         ctx: the context. (templated)
-        from_root, to_root: the folder or prefix as it was, and as it is. (templated)
-        unverified: what files count as that can't be compared any more: "read" or "new". Default: the task fails.
+        from_root, to_root: the old and the new folder or prefix. (templated)
+        unverified: how to count files that can't be compared with those read: "read" or "new". Default: the task
+            fails.
 
     Example:
         BookmarkRelocateOperator(
@@ -488,12 +490,12 @@ class BookmarkRelocateOperator(BookmarkChangeOperator):
 
 
 class BookmarkRenameContextOperator(BookmarkChangeOperator):
-    """Move the position of a context to the name that its script has for it now.
+    """Move the position of a context to the name its script now uses.
 
     Besides the arguments of `BookmarkChangeOperator`:
 
     Args:
-        ctx, to_ctx: the name as it was, and as it is. (templated)
+        ctx, to_ctx: the old and the new name. (templated)
 
     Example:
         BookmarkRenameContextOperator(task_id="name", job="clean", ctx="raw", to_ctx="flights", reason="a clearer name")
@@ -512,9 +514,9 @@ class BookmarkRenameContextOperator(BookmarkChangeOperator):
 
 
 class BookmarkUndoOperator(BookmarkChangeOperator):
-    """Take back the last change of where a job stands, a delete too; takes the arguments of `BookmarkChangeOperator`.
+    """Undo the last change of a job's position, or its deletion; takes the arguments of `BookmarkChangeOperator`.
 
-    An undo of an undo takes it back: so does clearing this task. With `expected_version` it does not.
+    A second undo restores the change, so clearing this task does too, unless `expected_version` is given.
 
     Example:
         BookmarkUndoOperator(task_id="undo", job="flights.clean", reason="it was the delivery of June")

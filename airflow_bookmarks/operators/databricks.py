@@ -23,15 +23,15 @@ class BookmarkDatabricksSubmitRunOperator(RemoteSubmission, DatabricksSubmitRunO
     """Submit a one-time run to Databricks, on a cluster of its own, whose script opens a `BookmarkedJob`.
 
     Takes everything that DatabricksSubmitRunOperator takes and, by name, what `BookmarkedSubmission` and
-    `RemoteSubmission` list. The settings become `spark_conf` of the new cluster: Databricks takes Spark conf with a
-    cluster and with nothing else, so an existing cluster and serverless compute are refused. Returns the summary of the
+    `RemoteSubmission` list. The settings become `spark_conf` of the new cluster: Databricks accepts Spark conf only
+    with a new cluster, so an existing cluster and serverless compute are refused. Returns the summary of the
     run.
 
     Args:
-        runtime_uri: of a wheel, which becomes a library of the run. Databricks takes no zip, and installs what a wheel
+        runtime_uri: a wheel, which becomes a library of the run. Databricks accepts no zip, and installs what a wheel
             depends on: an init script with `pip install --no-deps` and `ship_runtime=False` is lighter. (templated)
-        durable: as in DatabricksSubmitRunOperator, but off by default: whether an earlier try has committed, the
-            bookmark knows.
+        durable: as in DatabricksSubmitRunOperator, but off by default: the bookmark knows whether an earlier try has
+            committed.
 
     Example:
         BookmarkDatabricksSubmitRunOperator(

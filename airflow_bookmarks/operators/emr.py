@@ -30,7 +30,7 @@ class BookmarkEmrAddStepsOperator(RemoteSubmission, EmrAddStepsOperator):  # typ
     """Add steps to an EMR cluster, one of which runs spark-submit on a script that opens a `BookmarkedJob`.
 
     Takes everything that EmrAddStepsOperator takes and, by name, what `BookmarkedSubmission` and `RemoteSubmission`
-    list. The settings become `--conf` of that step, the runtime one of its `--py-files`. Returns the summary of the
+    list. The settings become `--conf` of that step, and the runtime one of its `--py-files`. Returns the summary of the
     run.
 
     Args:

@@ -1,4 +1,4 @@
-"""GlueJobOperator with a bookmark that is not Glue's own."""
+"""GlueJobOperator with a bookmark of this package instead of Glue's own."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class BookmarkGlueJobOperator(RemoteSubmission, GlueJobOperator):  # type: ignor
 
     Takes everything that GlueJobOperator takes and, by name, what `BookmarkedSubmission` and `RemoteSubmission` list.
     The settings become the job run's `--conf`, the runtime one of its `--extra-py-files`. Returns the summary of the
-    run. Glue's own bookmark is switched off for the job run: two bookmarks that move apart lose or double rows.
+    run. Glue's own bookmark is switched off for the job run: two bookmarks that diverge lose or duplicate rows.
 
     Args:
         script_args: as in GlueJobOperator; `--job-bookmark-option` may be absent or "job-bookmark-disable". (templated)
         stop_job_run_on_kill: True by default.
-        durable: as in GlueJobOperator, but off by default: whether an earlier try has committed, the bookmark knows.
+        durable: as in GlueJobOperator, but off by default: the bookmark knows whether an earlier try has committed.
 
     Example:
         BookmarkGlueJobOperator(

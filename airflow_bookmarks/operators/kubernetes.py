@@ -27,9 +27,9 @@ class BookmarkSparkKubernetesOperator(RemoteSubmission, SparkKubernetesOperator)
 
     Args:
         template_spec, application_file: as in SparkKubernetesOperator. (templated)
-        do_xcom_push: push the summary, as any task does; True by default. The driver's own file of XComs is not read.
-        reattach_on_restart: as in SparkKubernetesOperator, but off by default: a retry that has to run is given its own
-            settings, and fences the driver of the try before.
+        do_xcom_push: push the summary, as any task does; True by default. The driver's XCom file is not read.
+        reattach_on_restart: as in SparkKubernetesOperator, but off by default: a retry gets its own settings, and
+            fences the driver of the previous try.
 
     Example:
         BookmarkSparkKubernetesOperator(

@@ -19,11 +19,11 @@ class BookmarkLivyOperator(RemoteSubmission, LivyOperator):
     """Submit a batch to Livy whose script opens a `BookmarkedJob`: it reads what no earlier run has read.
 
     Takes everything that LivyOperator takes and, by name, what `BookmarkedSubmission` and `RemoteSubmission` list.
-    Returns the summary of the run. Works deferred too: the bookmark is finished when the task goes on.
+    Returns the summary of the run. Also works in deferrable mode: the bookmark is finished when the task resumes.
 
     Args:
-        polling_interval: seconds between two looks at the batch; 10 by default, and never 0, which does not wait.
-        durable: as in LivyOperator, but off by default: whether an earlier try has committed, the bookmark knows.
+        polling_interval: seconds between two checks of the batch; 10 by default. 0, which does not wait, is refused.
+        durable: as in LivyOperator, but off by default: the bookmark knows whether an earlier try has committed.
 
     Example:
         BookmarkLivyOperator(

@@ -48,34 +48,34 @@ class Consumer(Protocol):
 
 
 class BookmarkSensor(BaseSensorOperator):
-    """Wait until a job, or each of several, has published what one condition asks for; at most one may be given.
+    """Wait until a job, or each of several jobs, has published what a condition asks for. Give at most one condition.
 
-    What is there already passes at once, and is not deferred. Reads are strongly consistent; poke, reschedule and
+    A condition that already holds passes at once, without deferral. Reads are strongly consistent; poke, reschedule and
     deferrable mode give the same answer. Returns the summary of the run that satisfied it, a list of them for a list of
     jobs.
 
     Args:
-        job: name of a job, or a list of names. A job that does not exist yet is waited for. (templated)
-        consumer: the job that comes after, by name or as the operator that runs it: waits for data that it has not
-            consumed, and is satisfied as well when the upstream went back below what it has consumed, so that its run
-            can say so. (templated)
-        run_number: waits for a published run with this number or a later one. (templated)
-        upstream_dag_run_id: waits for the run, empty or not, that this DAG run of the job's DAG made; default, when no
-            other condition is given: the id of the sensor's own DAG run. (templated)
-        upstream_logical_date: waits for the run, empty or not, that a DAG run of this logical date made: an ISO 8601
-            time with a zone. Each move of the job makes it read the list of all its executions. (templated)
+        job: name of a job, or a list of names. The sensor also waits for a job that does not exist yet. (templated)
+        consumer: the downstream job, by name or as the operator that runs it: waits for data that it has not
+            consumed. Also passes when the upstream was rewound below what the consumer has read, so that its run can
+            report that. (templated)
+        run_number: waits for a published run with this number or a higher one. (templated)
+        upstream_dag_run_id: waits for the run, empty or not, made by this DAG run of the job's DAG. If no other
+            condition is given, it defaults to the id of the sensor's own DAG run. (templated)
+        upstream_logical_date: waits for the run, empty or not, made by a DAG run of this logical date: an ISO 8601
+            time with a zone. It reads all executions of the job after each of its changes. (templated)
         watermark: waits until the newest published run has a watermark at or above this one: an ISO 8601 time, or a
-            whole number. Of several jobs the lowest watermark counts. (templated)
-        watermark_ctx: the context whose watermark is meant, where the job has several. (templated)
+            whole number. For several jobs the lowest watermark counts. (templated)
+        watermark_ctx: the context whose watermark to compare, if the job has several. (templated)
         bookmarks_conn_id: an Airflow connection of the type `bookmarks`.
-        deferrable: wait in the triggerer, where all sensors share one poll. Default: what Airflow's setting
-            `[operators] default_deferrable` says.
-        poll_interval: seconds between two looks of that poll: it takes the shortest that any sensor asks for, and up to
-            twice that, at random. `poke_interval` is for the other modes.
+        deferrable: wait in the triggerer, where all sensors share one poll. Default: Airflow's setting
+            `[operators] default_deferrable`.
+        poll_interval: seconds between two polls in deferrable mode. The poll uses the shortest interval of all sensors,
+            randomly stretched up to twofold. `poke_interval` is for the other modes.
 
     Raises:
-        OptionError: two conditions, a condition that is empty once its template is rendered, or that is none.
-        AirflowSensorTimeout: with what it waited for, and where the job stood.
+        OptionError: there are two conditions, or a condition is empty after rendering or invalid.
+        AirflowSensorTimeout: names the condition and the state of the job.
 
     Example:
         BookmarkSensor(task_id="wait", job="flights.clean", consumer="reports.delays", deferrable=True)

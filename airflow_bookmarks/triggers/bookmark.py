@@ -25,15 +25,15 @@ SILENCE_S = 30.0  # how long past the deadline to wait for an answer of the stor
 class BookmarkTrigger(BaseTrigger):
     """Wait until a condition on one or several jobs holds, and fire one event.
 
-    All it knows is in its arguments, so another triggerer can go on with it. The event is a dict: `status` ("met",
+    Its arguments hold its whole state, so another triggerer can resume it. The event is a dict: `status` ("met",
     "timed_out" or "failed"), `found` (the summaries of the runs that satisfied it), `standing` (what it waited for, and
     where the jobs stood), `warnings`.
 
     Args:
         wait: the jobs and the condition, as `Wait.as_dict` writes them.
         bookmarks_conn_id: an Airflow connection of the type `bookmarks`.
-        poll_interval: seconds between two looks of the poller that all triggers share: it takes the shortest that is
-            asked for, and up to twice that, at random.
+        poll_interval: seconds between two polls of the poller that all triggers share. It uses the shortest interval
+            requested, randomly stretched up to twofold.
         deadline: when to give up, as an ISO 8601 time with a zone; None: never.
     """
 

@@ -1,4 +1,4 @@
-"""The watcher: emits an asset event each time that a job has published something new, in whichever deployment."""
+"""The watcher: emits an asset event each time a job publishes something new, in any deployment."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ CURSOR = "bookmark_cursor"  # the key in the asset's state
 
 
 class BookmarkWatcher(BaseEventTrigger):
-    """Make an asset event of each piece of news of a job: for a DAG that runs when another Airflow has published.
+    """Emit an asset event for each new publication of a job, to start a DAG when another Airflow has published.
 
     The payload is the summary of the newest run with data, as the operator pushes it to XCom, and beside it `runs` (how
     many runs with data are new: they are one event, however many) and `rewound_to` (the last run that still counts
-    where the job was reset or rewound, else None). It is a hint: what there is to read, the job's bookmark says.
+    where the job was reset or rewound, else None). It is only a hint: the consumer's bookmark decides what there is to
+    read.
 
-    It keeps its place in the asset's state where Airflow lets a trigger do that; then it goes on after a restart where
-    it was, and may repeat one event. Elsewhere it begins at what is there when it starts, and what was published while
-    no triggerer ran is part of the next event's data, without an event of its own.
+    It keeps its place in the asset's state if Airflow lets a trigger do that; then it resumes there after a restart,
+    and may repeat one event. Otherwise it starts from the current state, and what was published while no triggerer ran
+    becomes part of the next event, without an event of its own.
 
     Args:
-        job: name of the job. One that does not exist yet is waited for.
+        job: name of the job, which need not exist yet.
         bookmarks_conn_id: an Airflow connection of the type `bookmarks`.
-        poll_interval: seconds between two looks of the poller that all triggers share.
+        poll_interval: seconds between two polls of the poller that all triggers share.
 
     Example:
         Asset("flights", watchers=[AssetWatcher(name="published", trigger=BookmarkWatcher(job="flights.clean"))])
