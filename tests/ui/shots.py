@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from playwright.sync_api import Browser, Route
+from playwright.sync_api import Browser, Route, expect
 
 from tests.ui import chromium
 from tests.ui.places import PLACES, Place
@@ -31,6 +31,7 @@ SHOWN = {
     "dag": "dag",
 }
 MOST_BYTES = 200_000
+_PATIENCE_MS = 60_000  # a machine that does ten other things at once is slow to paint
 _SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 
 
@@ -46,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(chromium.HOW_TO, file=sys.stderr)
         return 1
     asked.to.mkdir(parents=True, exist_ok=True)
+    expect.set_options(timeout=_PATIENCE_MS)
     with ExitStack() as stack:
         root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bookmarks-shots-")))
         world = World.open(root / "world")
