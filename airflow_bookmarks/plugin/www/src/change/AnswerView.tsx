@@ -21,8 +21,8 @@ export function AnswerView({ answer }: { answer: Changed | Requested }) {
       {"change" in answer && <Made changed={answer} />}
       <Text color="fg.muted">
         {answer.audited
-          ? "It stands in Airflow's audit log too."
-          : "It is kept in the history of the job. Airflow's audit log could not take it; the server's log says why."}
+          ? "It is also recorded in Airflow's audit log."
+          : "It is recorded in the history of the job, but could not be written to Airflow's audit log; the server's log says why."}
       </Text>
     </Stack>
   );

@@ -96,12 +96,12 @@ const MEANS: Record<Opened, string> = {
   reset: "back to before the first run",
   rewind: "back to after an earlier run",
   set: "one context to now, a time or an upstream's run",
-  undo: "as before the last change",
-  protection: "whether a change needs a second person",
+  undo: "take back the last change",
+  protection: "require a second person for changes",
   share: "another DAG may run the job too",
-  unshare: "a DAG may run the job no more",
+  unshare: "stop letting a DAG run the job",
   "hand-over": "the job belongs to another DAG, or its owner has a new name",
-  delete: "the bookmark goes: the next run reads everything",
+  delete: "delete the bookmark: the next run reads everything",
 };
 
 function notAllowed(job: Job): string {

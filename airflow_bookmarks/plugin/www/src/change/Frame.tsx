@@ -81,10 +81,10 @@ function Leaving({ onLeave }: { onLeave: () => void }) {
       <Alert.Content minW={0} alignItems="flex-start">
         <Alert.Title>It is being sent</Alert.Title>
         <Alert.Description>
-          Closing does not stop it: it goes on, and the history of the job will say what became of it.
+          Closing this dialog does not stop it. The history of the job will show the result.
         </Alert.Description>
         <Button size="sm" variant="outline" mt={2} onClick={onLeave}>
-          Close all the same
+          Close anyway
         </Button>
       </Alert.Content>
     </Alert.Root>

@@ -17,8 +17,8 @@ export function HolderChoice({ holder, force, onForce }: HolderChoiceProps) {
         <Alert.Description>
           <Stack gap={3} align="flex-start">
             <Text>
-              Let it end, then look again. Or take the job away from it: then it can't commit any more and fails, and
-              its input is read again.
+              Wait until it ends, then look again. Or take the job away from it: then it can't commit and fails, and its
+              input is read again.
             </Text>
             <Switch.Root checked={force} onCheckedChange={({ checked }) => onForce(checked)}>
               <Switch.HiddenInput />

@@ -43,8 +43,8 @@ export function OwnerChoice({ job, draft, onDraft }: OwnerChoiceProps) {
         >
           <RadioGroup.Label>That DAG is</RadioGroup.Label>
           <Stack gap={2} mt={2}>
-            <Radio value="another">Another DAG: rights are asked of the present owner too</Radio>
-            <Radio value="renamed">The present owner under a new name: the old name is not asked any more</Radio>
+            <Radio value="another">Another DAG: changes still need rights on the present owner too</Radio>
+            <Radio value="renamed">The present owner under a new name: no rights on the old name are needed</Radio>
           </Stack>
         </RadioGroup.Root>
       )}

@@ -115,7 +115,7 @@ function RunField({ draft, onDraft }: TypedProps) {
         value={draft.typed}
         onChange={(event) => onDraft({ ...draft, typed: event.currentTarget.value })}
       />
-      <Field.HelperText>Up to this published run all counts as read. 0: from the beginning.</Field.HelperText>
+      <Field.HelperText>Everything up to this published run counts as read. 0: from the beginning.</Field.HelperText>
       {"lacks" in settled && <Field.ErrorText>It has to be {settled.lacks}.</Field.ErrorText>}
     </Field.Root>
   );

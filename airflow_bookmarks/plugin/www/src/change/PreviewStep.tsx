@@ -38,7 +38,7 @@ function Content<Seen>({ preview, lacks, onLookAgain, needsApproval, madeFor, ch
           <Alert.Content>
             <Alert.Title>The job is protected</Alert.Title>
             <Alert.Description>
-              This asks for the change; nothing happens before somebody else approves it.
+              This requests the change; nothing happens before another person approves it.
             </Alert.Description>
           </Alert.Content>
         </Alert.Root>

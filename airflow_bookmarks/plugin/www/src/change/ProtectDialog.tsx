@@ -62,9 +62,8 @@ export function ProtectDialog({ job, opener, onClosed }: ProtectDialogProps) {
 }
 
 const BEGIN =
-  "From then on a reset, rewind, set or undo of this job needs the approval of a second person. Runs go on as before.";
-const END =
-  "The job stays protected until somebody else approves this. Then it can be changed by one person alone again.";
+  "From then on, a reset, rewind, set or undo of this job needs the approval of a second person. Runs are not affected.";
+const END = "The job stays protected until another person approves this. Then one person alone can change it again.";
 
 function useProtecting(job: Job, isEnd: boolean, reason: string) {
   const protect = useProtect(job.job);

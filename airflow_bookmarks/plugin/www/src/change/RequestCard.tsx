@@ -85,7 +85,7 @@ function Origin({ request }: { request: RequestRow }) {
         Made for version {request.version}
         {isWaiting(request) && (
           <>
-            ; it runs out <Ago at={request.valid_until} />
+            ; it expires <Ago at={request.valid_until} />
           </>
         )}
         {request.decided_by === null ? "" : `; decided by ${request.decided_by}`}. Request {request.id}.

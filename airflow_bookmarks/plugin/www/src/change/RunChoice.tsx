@@ -55,7 +55,7 @@ export function RunChoice({ job, picked, toRun, onRun }: RunChoiceProps) {
 }
 
 function nameOfNone(known: readonly RunRow[]): string {
-  return known.length === 0 ? "No run that can be gone back to" : "Pick a run";
+  return known.length === 0 ? "There is no run to go back to" : "Pick a run";
 }
 
 function withPicked(runs: RunRow[], picked: RunRow | undefined): RunRow[] {

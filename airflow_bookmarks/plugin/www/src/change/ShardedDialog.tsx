@@ -71,7 +71,7 @@ function Choice({ job, draft, onDraft }: ChoiceProps) {
   return (
     <Stack gap={4}>
       {draft.kind === "reset" ? (
-        <Text>Each virtual shard stands as before its first run: the next runs read everything.</Text>
+        <Text>Each virtual shard goes back to before its first run: the next runs read everything.</Text>
       ) : (
         <PointField typed={draft.to} onTyped={(to) => onDraft({ to })} />
       )}

@@ -51,7 +51,7 @@ export function TroubleView({ job, error, version, onPreview, isSharded }: Troub
               </Button>
             )}
             {trouble.offer === "look" && isSharded && (
-              <Text>It may have been made all the same, in some shards or all. The events of each shard tell.</Text>
+              <Text>The change may have been made in some or all shards. Check the events of each shard.</Text>
             )}
             {trouble.offer === "look" && !isSharded && <Look job={job} version={version} />}
           </Stack>
@@ -71,7 +71,7 @@ function Look({ job, version }: { job: string; version: number }) {
   const found = look.data === undefined ? undefined : eventsAt(version, look.data.events);
   return (
     <Stack gap={3} align="flex-start" w="100%">
-      <Text>It may have been made all the same. Look before you send it once more.</Text>
+      <Text>The change may have been made. Check before you send it again.</Text>
       <Button size="sm" loading={look.isPending} onClick={() => look.mutate()}>
         Look again
       </Button>
@@ -80,7 +80,7 @@ function Look({ job, version }: { job: string; version: number }) {
         <Stack role="status" gap={2} ref={show}>
           <Text fontWeight="semibold">
             {found.length === 0
-              ? `Nothing is noted since version ${version}: it was not made so far.`
+              ? `Nothing is noted since version ${version}: the change has not been made so far.`
               : `Noted since version ${version}:`}
           </Text>
           <Events events={found} />

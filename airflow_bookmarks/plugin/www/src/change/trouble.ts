@@ -49,7 +49,7 @@ export function troubleOf(error: Error): Trouble {
 }
 
 function headOf(error: Error): readonly [string, Offer] {
-  if (mayHaveBeenMade(error)) return ["Nobody knows whether it was made", "look"];
+  if (mayHaveBeenMade(error)) return ["It is not known whether the change was made", "look"];
   if (!(error instanceof ApiError)) return ["Something went wrong", "nothing"];
   const known = TITLES[error.refusal?.error ?? ""];
   if (known !== undefined) return known;

@@ -56,7 +56,7 @@ describe("a request", () => {
     [{ kind: "reset", clean: true }, "Reset the job and remove what the undone runs wrote"],
     [{ kind: "rewind", to_run: "2", contexts: ["a"] }, "Rewind a to run 2"],
     [{ kind: "set", ctx: "a", value: "7" }, "Set a to 7"],
-    [{ kind: "unprotect" }, "Take the protection away"],
+    [{ kind: "unprotect" }, "Remove the protection"],
     [{ kind: "delete" }, "Delete the bookmark"],
     [{ kind: "something new" }, "something new"],
   ])("for %j is named %s", (change, name) => expect(requestName(change)).toBe(name));

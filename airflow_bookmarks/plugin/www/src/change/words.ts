@@ -42,7 +42,7 @@ export function requestName(change: Readonly<Record<string, unknown>>): string {
   if (kind === "rename-context") return `Rename the context ${ctx} to ${change.to_ctx}`;
   if (kind === "set-state") return `Set job.state ${change.state} to ${value}`;
   if (kind === "undo") return "Undo the last change";
-  if (kind === "unprotect") return "Take the protection away";
+  if (kind === "unprotect") return "Remove the protection";
   if (kind === "share") return `Share the job with DAG ${change.dag}`;
   if (kind === "hand-over" && change.renamed === true) return `Rename the owner of the job to DAG ${change.dag}`;
   if (kind === "hand-over") return `Hand the job over to DAG ${change.dag}`;

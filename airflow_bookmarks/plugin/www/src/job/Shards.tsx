@@ -22,7 +22,7 @@ export function Shards({ job }: { job: Job }) {
   return (
     <Section
       title="Virtual shards"
-      hint="The job is sharded: each of these has a bookmark, runs and a history of its own."
+      hint="The job is sharded: each virtual shard has its own bookmark, runs and history."
     >
       <ScrollTable caption="Virtual shards of the job" columns={COLUMNS}>
         {job.shard_rows.map((row) => (

@@ -35,9 +35,7 @@ export function Chart({ measure, points }: ChartProps) {
       </Flex>
       {!isKnown && (
         <Text fontSize="sm" py={8} color="fg.muted">
-          {measure.isTime
-            ? "The watermark is not known to be a time, so nobody can tell."
-            : "No run has counted these."}
+          {measure.isTime ? "Not known, because the watermark may not be a time." : "No run recorded these counts."}
         </Text>
       )}
       {isKnown && asTable && <ChartTable measure={measure} points={points} />}

@@ -35,9 +35,9 @@ export function eventWords(event: EventRow): string {
     case "request":
       return `Asked for: ${changeWords(event.change)}`;
     case "approve":
-      return "Approved what was asked for";
+      return "Approved a request";
     case "reject":
-      return "Turned down what was asked for";
+      return "Rejected a request";
     case "rename":
       return event.name ? `Renamed to ${event.name}` : "Renamed";
     case "share":

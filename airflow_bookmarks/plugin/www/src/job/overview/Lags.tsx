@@ -28,7 +28,7 @@ export function Lags({ job }: { job: string }) {
     >
       {({ lags }) =>
         lags.length === 0 ? (
-          <Text fontSize="sm">It reads nothing that it could be behind.</Text>
+          <Text fontSize="sm">It has no input that it could be behind.</Text>
         ) : (
           <ScrollTable caption="Lag behind each source" columns={COLUMNS}>
             {lags.map((lag) => (

@@ -21,7 +21,7 @@ const COLUMNS = [
 export function SideRuns({ job }: { job: Job }) {
   if (job.side_runs.length === 0) return null;
   return (
-    <Section title="Side runs" hint="Runs with pause or disable: they read, and changed nothing.">
+    <Section title="Side runs" hint="Runs with pause or disable: they read data and left the bookmark unchanged.">
       <ScrollTable caption="Side runs of the job" columns={COLUMNS}>
         {job.side_runs.map((side) => (
           <Table.Row key={`${side.run_id} ${side.attempt} ${side.made_at} ${side.option}`}>

@@ -51,7 +51,7 @@ it("what a run recorded is not taken for what is there now", () => {
     recorded_at: "2026-05-03T09:00:00Z",
   };
   const told = pendingWords({ ...PENDING, is_known: false, files: null, bytes: null, contexts: [row] });
-  expect(told).toContain("what is new is not known");
+  expect(told).toContain("it is not known what is new");
   expect(recordedWords(row)).toBe("recorded by run 7: what it left waiting");
   expect(recordedWords({ recorded_by: null })).toBeUndefined();
 });

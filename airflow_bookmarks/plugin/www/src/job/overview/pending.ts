@@ -4,12 +4,12 @@ import { count, inBytes, inFull } from "../../words/number";
 /** Say what the next run would do, in one sentence. */
 export function pendingWords(pending: Pending): string {
   if (pending.unknown === null && pending.contexts.some(isRecorded)) {
-    return "The files were not looked at, so what is new is not known. What runs have recorded is below.";
+    return "The files were not listed, so it is not known what is new. What earlier runs recorded is shown below.";
   }
   if (!pending.is_known) return `Nobody can tell before the run: ${pending.unknown ?? "a source can't be looked at"}`;
   if (pending.is_empty) return "There is nothing new: the next run would be empty.";
   if (pending.files === 0) return hasMore(pending) ? "There is something new." : "There is nothing new to read.";
-  if (pending.files === null) return "Nobody can tell before the run how much is new.";
+  if (pending.files === null) return "How much is new is not known before the run.";
   return `The next run would read ${count(pending.files, "file")} (${inBytes(pending.bytes ?? 0)}).`;
 }
 

@@ -141,7 +141,7 @@ interface WindowWordsProps {
 }
 
 function WindowWords({ window, order, isLost }: WindowWordsProps) {
-  if (isLost && window.after === null) return "It did not come to a new watermark.";
+  if (isLost && window.after === null) return "It set no new watermark.";
   if (isUnmoved(window)) return "nothing new";
   return <MarkMove before={window.before} after={window.after} order={order} />;
 }

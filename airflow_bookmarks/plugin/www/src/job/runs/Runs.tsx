@@ -97,7 +97,7 @@ function Found({ job, runs, onPicked }: RunsProps & { runs: readonly RunRow[] })
         <RunTable runs={runs} onOpen={show} mayRewind={mayRewind} onRewind={onPicked} />
       </Section>
       {search.has("run") && !open && (
-        <Text fontSize="sm">The run that the address names is not loaded. If it is an older one, load more.</Text>
+        <Text fontSize="sm">The run in the address is not loaded. If it is an older run, load more.</Text>
       )}
       <RunDrawer
         job={job.job}
