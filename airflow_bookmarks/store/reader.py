@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.errors import BookmarkError
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.position import Edge
+    from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.core.run import Execution, Run, RunKey
     from airflow_bookmarks.core.timeline import Line, Turning
     from airflow_bookmarks.store.object_store import ObjectStore
@@ -243,8 +244,8 @@ class StateReader:
         found = self.items(list(keys))
         return {keys[key]: item.edge_of(keys[key][0], attributes) for key, attributes in found.items()}
 
-    def events(self, job: str) -> list[Attributes]:
-        """Return the audit events of a job, oldest first, as plain attributes.
+    def events(self, job: str) -> list[AuditEvent]:
+        """Return the audit events of a job, oldest first.
 
         In the order of the version that each one found, because clocks differ; within one by time.
         """
@@ -307,19 +308,19 @@ def _hundreds(all_of_them: Sequence[_T]) -> Iterator[Sequence[_T]]:
         yield all_of_them[start : start + MAX_OPERATIONS]
 
 
-def _event(attributes: Attributes) -> Attributes:
+def _event(attributes: AuditEvent) -> AuditEvent:
     """Return an event; the event of a replay, which a run writes, gets the attribute names of events by people.
 
     An imported event was not written by a local user: its `who` says so.
     """
     if "kind" not in attributes and "replayed_by" in attributes:
-        words: Attributes = {"kind": "replay", "who": attributes["replayed_by"], "why": "the run was replayed"}
+        words: AuditEvent = {"kind": "replay", "who": attributes["replayed_by"], "why": "the run was replayed"}
         attributes = {**attributes, **words, "at": attributes.get("replayed_at")}
     if IMPORTED_FROM in attributes:
         attributes = {**attributes, "who": f"{attributes.get('who', '?')!s} (imported)"}
     return attributes
 
 
-def _order(event: Attributes) -> tuple[int, str]:
+def _order(event: AuditEvent) -> tuple[int, str]:
     version, at = event.get("version_before"), event.get("at")
     return (version if isinstance(version, int) else 0, at if isinstance(at, str) else "")

@@ -5,13 +5,28 @@ What writes them is private to the store: see `airflow_bookmarks.store.transitio
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from airflow_bookmarks.store.backends.limits import check_item
-from airflow_bookmarks.store.table import Key
+from airflow_bookmarks.store.table import Attributes, Key, Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+ItemKey: TypeAlias = Key
+"""The key of an item: `StateReader.keys` makes it."""
+
+StoredValue: TypeAlias = Value
+"""What an attribute of an item may hold."""
+
+StoredItem: TypeAlias = Attributes
+"""The attributes of an item by name; `codec.item` decodes those that core has a class for."""
+
+IndexEntry: TypeAlias = StoredItem
+"""The entry of a name in the index of jobs, to be read by `transitions.naming` and `core.rules.owner`."""
+
+SideRecord: TypeAlias = StoredItem
+"""What a pause or disable run left: for people alone, no run reads it."""
 
 
 def item_bytes(partition: str, sort_key: str, attributes: Mapping[str, object]) -> int:
@@ -20,4 +35,4 @@ def item_bytes(partition: str, sort_key: str, attributes: Mapping[str, object]) 
     Raises:
         StoreError: no table takes it: it is above 400 KB, or holds a value that no table takes.
     """
-    return check_item(Key(partition, sort_key), attributes)
+    return check_item(ItemKey(partition, sort_key), attributes)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import Payload, PlanEntry, Run, RunKey
     from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
     from airflow_bookmarks.store.bookmark_store import BookmarkStore, Commit, LeaseGrant
-    from airflow_bookmarks.store.table import Attributes
+    from airflow_bookmarks.store.stored_item import SideRecord
 
 
 class DriverStore(EnvironmentStore):
@@ -47,7 +47,7 @@ class DriverStore(EnvironmentStore):
         self.committed: list[tuple[str, Run]] = []
         self.published: list[tuple[str, Run]] = []
         self.own: list[tuple[str, Run]] = []
-        self.side_records: dict[str, tuple[str, Attributes]] = {}
+        self.side_records: dict[str, tuple[str, SideRecord]] = {}
         self._crash_at, self._planned = crash_at, planned
 
     @property
@@ -86,7 +86,7 @@ class DriverStore(EnvironmentStore):
         return following
 
     def put_side(
-        self, job: str, record: Attributes, *, ulid: str | None = None, replaced: Mapping[str, Payload] | None = None
+        self, job: str, record: SideRecord, *, ulid: str | None = None, replaced: Mapping[str, Payload] | None = None
     ) -> str:
         """See `BookmarkStore.put_side`."""
         kept = super().put_side(job, record, ulid=ulid, replaced=replaced)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import Payload
     from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.table import Attributes
+    from airflow_bookmarks.store.stored_item import SideRecord
     from airflow_bookmarks.testing.arrival import ArrivedRow
     from airflow_bookmarks.testing.driver import DriverStore
 
@@ -151,7 +151,7 @@ def _measured(driver: DriverStore) -> tuple[_Measured, _Measured]:
     return contexts, outputs
 
 
-def _facts_in(record: Attributes, name: str) -> _Measured:
+def _facts_in(record: SideRecord, name: str) -> _Measured:
     """Return what a side record has of contexts or outputs, by their names."""
     found = record.get(name)
     return [(key, facts) for key, facts in found.items() if isinstance(facts, dict)] if isinstance(found, dict) else []

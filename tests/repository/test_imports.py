@@ -215,6 +215,35 @@ def test_table_of_a_store_and_the_size_of_its_requests_are_known_to_the_store_al
     assert found == {"testing/driver.py"}
 
 
+def _importers_of(module: str, outside: str) -> set[str]:
+    """Return which modules of the package import a module, or one below it, also for types alone; none of `outside`."""
+    graph = import_graph(_ROOT / "airflow_bookmarks")
+    importers = {name for name, imported in graph.items() for one in imported if f"{one}.".startswith(f"{module}.")}
+    return {name.removeprefix("airflow_bookmarks.") for name in importers if not name.startswith(f"{outside}.")}
+
+
+def test_table_and_its_operations_are_imported_by_the_store_alone() -> None:
+    store = "airflow_bookmarks.store"
+
+    # A table that dies where a test says so has to be one.
+    assert _importers_of(f"{store}.table", store) == {"testing.crash"}
+    # The page opens its table with short limits of its own; a test of a script runs over one in memory.
+    assert _importers_of(f"{store}.backends", store) == {"plugin.connection", "testing.memory"}
+
+
+def test_items_as_they_are_stored_are_known_to_few() -> None:
+    raw = {"lifecycle.maintenance", "lifecycle.inspect.waiting"}  # what examines, exports and collects; what polls
+    entries = {"lifecycle.changes.naming", "lifecycle.changes.sharing", "lifecycle.inspect.status"}
+    entries |= {"plugin.presenters.job_list", "plugin.presenters.sharded_job"}
+    sides = {"lifecycle.inspect.runs", "testing.driver", "testing.result"}
+
+    importers = _importers_of("airflow_bookmarks.store.stored_item", "airflow_bookmarks.store")
+
+    assert {
+        "lifecycle.maintenance" if name.startswith("lifecycle.maintenance.") else name for name in importers
+    } == raw | entries | sides
+
+
 def _compared(path: Path, attribute: str) -> list[str]:
     """Return the comparisons in a module that have this attribute of something in them."""
     return [

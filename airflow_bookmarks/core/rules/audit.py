@@ -1,14 +1,19 @@
-"""Terms of a change: who asks for it, why, and which conditions must hold."""
+"""Terms of a change: who asks for it, why, and which conditions must hold; and the event that records it."""
 
 from __future__ import annotations
 
 import unicodedata
-from typing import Required, TypedDict
+from typing import Required, TypeAlias, TypedDict
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.text.escaping import check_typed_text
 
 MAX_REASON = 2000
+
+AuditValue: TypeAlias = "str | int | bool | bytes | list[AuditValue] | dict[str, AuditValue] | None"
+
+AuditEvent: TypeAlias = dict[str, AuditValue]
+"""What an event says, by name: `kind`, `who`, `at`, `why`, and what else belongs to a change of that kind."""
 
 
 class Terms(TypedDict, total=False):

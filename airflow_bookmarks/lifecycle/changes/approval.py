@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.table import Attributes
 
 ChangeRequest = Change
 """What is asked for: a change of the kinds below; "unprotect" and, of a whole job, "delete" take no more than that."""
@@ -203,7 +203,7 @@ def request(
                 f"job {job!r} is at version {head.version} and not {expected_version} any more. Nothing was asked for. "
                 "Look again and decide anew."
             )
-        event: Attributes = {"kind": "request", "who": who.name, "who_kind": who.kind, "why": reason}
+        event: AuditEvent = {"kind": "request", "who": who.name, "who_kind": who.kind, "why": reason}
         event |= {"change": change_value(change), "preview": {**seen, **whose}}
         event["valid_until"] = to_text(store.now() + expires_in)
         if seen.get("version", head.version) == head.version:
@@ -242,7 +242,7 @@ def requests_or_damage(
 
 
 def decoded_requests(
-    job: str, items: Mapping[str, Attributes], head: Head, now: datetime
+    job: str, items: Mapping[str, AuditEvent], head: Head, now: datetime
 ) -> tuple[list[Request], dict[str, StateCorruptError]]:
     """Return the requests of a job by the items that hold them, oldest first, and why others can't be read, by id."""
     found: list[Request] = []
@@ -322,8 +322,8 @@ def _decide(store: BookmarkStore, job: str, request_id: str, who: Identity, deci
         if decision == APPROVED and asked.change.kind == "delete":
             check_may_delete(store, job)
         kind = "approve" if decision == APPROVED else "reject"
-        event: Attributes = {"kind": kind, **signed(who.signature), "why": reason or asked.why, "request": request_id}
-        by: Attributes = {"decided_by": who.name, "decided_by_kind": who.kind}
+        event: AuditEvent = {"kind": kind, **signed(who.signature), "why": reason or asked.why, "request": request_id}
+        by: AuditEvent = {"decided_by": who.name, "decided_by_kind": who.kind}
         before = APPROVED if asked.state == APPROVED else None
         if transition.decide(store, job, head, request_id, decision, by, event, before=before):
             return replace(asked, state=decision, decided_by=who)
@@ -357,7 +357,7 @@ def _unprotect(store: BookmarkStore, asked: Request, by: str) -> None:
         raise ApprovalError(f"job {job!r} is not protected any more. Nothing was changed; there is nothing to do.")
     waiting = requests(store, job)
     others = [one.id for one in waiting if one.change.kind == "unprotect" and one.id != asked.id]
-    event: Attributes = {"kind": "unprotect", **signed(by), "why": asked.why, "request": asked.id}
+    event: AuditEvent = {"kind": "unprotect", **signed(by), "why": asked.why, "request": asked.id}
     if head.version != asked.version or not transition.unprotect(store, job, head, asked.id, others, event):
         raise ChangedMeanwhileError(f"job {job!r} moved while its protection was taken away; it stays protected.")
 

@@ -58,10 +58,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.sources.relocation import Unverified
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.table import Attributes
     from airflow_bookmarks.store.transitions.timeline import Turn
 
 log = logging.getLogger(__name__)
@@ -136,7 +136,7 @@ class Change:
     dag: str | None = None
     renamed: bool = False
 
-    def turn(self, history: HistorySnapshot, event: Attributes) -> Turn:
+    def turn(self, history: HistorySnapshot, event: AuditEvent) -> Turn:
         """Return what the change makes of the job as `history` has it.
 
         Raises:
@@ -324,7 +324,7 @@ def unlock(store: BookmarkStore, job: str, *, reason: str, who: str) -> dict[str
         if head.lease is None:
             raise ChangeRefusedError(f"job {job!r}: nobody holds it. Nothing was changed; the next run may begin.")
         lease = head.lease
-        event: Attributes = {"kind": "unlock", **signed(who), "why": reason, "held_by": lease.run_id}
+        event: AuditEvent = {"kind": "unlock", **signed(who), "why": reason, "held_by": lease.run_id}
         if store.break_lease(job, head, event) is not None:
             return {"job": job, "change": "unlock", "held_by": lease.run_id, "attempt": lease.attempt}
     raise _kept_changing(job, "an unlock")
@@ -359,7 +359,7 @@ def apply(
         if change.clean and head.lease is not None:
             # The holder of an expired lease could still plan or stage after the list of what to clean is made.
             change.turn(history, {})  # refuse before anyone is fenced
-            event: Attributes = {"kind": "unlock", **signed(who), "why": f"{change.kind} with clean: {reason}"}
+            event: AuditEvent = {"kind": "unlock", **signed(who), "why": f"{change.kind} with clean: {reason}"}
             event["held_by"] = head.lease.run_id
             fenced = store.break_lease(job, head, event)
             if fenced is None:
@@ -378,7 +378,7 @@ def apply(
     raise _kept_changing(job, f"a {change.kind}")
 
 
-def _undo_turn(history: HistorySnapshot, event: Attributes) -> Turn:
+def _undo_turn(history: HistorySnapshot, event: AuditEvent) -> Turn:
     store, job, head = history.store, history.job, history.head
     turning = store.turning(job, head.epoch)
     if turning is None:
@@ -404,7 +404,7 @@ def _undo_turn(history: HistorySnapshot, event: Attributes) -> Turn:
     return replace(turn, publishing=turning.dropped)
 
 
-def _set_turn(history: HistorySnapshot, ctx: str, value: str, event: Attributes) -> Turn:
+def _set_turn(history: HistorySnapshot, ctx: str, value: str, event: AuditEvent) -> Turn:
     store, job, head = history.store, history.job, history.head
     _check_contexts(job, head, None, [ctx])
     state = head.contexts[ctx]

@@ -22,8 +22,9 @@ from airflow_bookmarks.store.transitions import naming as transition
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.table import Attributes
+    from airflow_bookmarks.store.stored_item import IndexEntry
 
 _RACES = 10
 
@@ -59,7 +60,7 @@ def rename(store: BookmarkStore, job: str, new_name: str, *, reason: str, who: s
     key = key_of(store, job)
     for _ in range(_RACES):
         head, name = check_rename(store, key, new_name)
-        event: Attributes = {"kind": "rename", **signed(who), "why": reason}
+        event: AuditEvent = {"kind": "rename", **signed(who), "why": reason}
         if transition.add_alias(store, key, head, name, None, event):
             return {"job": key, "change": "rename", "name": name}
     raise _kept_changing(key, f"renamed to {new_name!r}")
@@ -114,13 +115,13 @@ def adopt(store: BookmarkStore, job: str, from_job: str, *, reason: str, who: st
             raise NameTakenError(f"{name!r} is a name of job {owner!r}. Nothing was changed. Take another name.")
         own = store.look(name).head
         empty = None if own is None else _emptied(store, name, own, key, entry)
-        event: Attributes = {"kind": "adopt", **signed(who), "why": reason}
+        event: AuditEvent = {"kind": "adopt", **signed(who), "why": reason}
         if transition.add_alias(store, key, head, name, empty, event):
             return {"job": key, "change": "adopt", "name": name}
     raise _kept_changing(key, f"adopted by {name!r}")
 
 
-def _emptied(store: BookmarkStore, name: str, head: Head, key: str, entry: Attributes | None) -> transition.EmptyJob:
+def _emptied(store: BookmarkStore, name: str, head: Head, key: str, entry: IndexEntry | None) -> transition.EmptyJob:
     """Return a job that may become another name of job `key`."""
     _check_empty(store, name, head, key)
     renamed_to = (entry or {}).get("renamed_to")

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.table import Attributes
+    from airflow_bookmarks.store.stored_item import IndexEntry
 
 OWNER_KINDS = ("share", "hand-over")
 """The changes of an owner that a protected job takes with an approval alone; unshare takes only away."""
@@ -299,7 +300,7 @@ def change_owner(
         _check_changeable(store, job, head, change, is_approved=request_id is not None)
         if _is_so(store, job, head, change):
             raise _is_so_already(job, change)
-        event: Attributes = {"kind": change.kind, **signed(who), "why": reason, "dag": change.dag}
+        event: AuditEvent = {"kind": change.kind, **signed(who), "why": reason, "dag": change.dag}
         if request_id is not None:
             event["request"] = request_id
         shared = _shared_after(head, change)
@@ -422,7 +423,7 @@ def _each_once(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(dag_id for each in lists for dag_id in each))
 
 
-def _entry(store: BookmarkStore, job: str) -> Attributes:
+def _entry(store: BookmarkStore, job: str) -> IndexEntry:
     entry = store.index_entry(job)
     if entry is None:
         raise StateCorruptError(

@@ -19,8 +19,8 @@ from airflow_bookmarks.lifecycle.changes.sharing import OWNER_KINDS, Ownership
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from airflow_bookmarks.core.rules.audit import AuditValue
     from airflow_bookmarks.store.codec.attribute import Fields
-    from airflow_bookmarks.store.table import Attributes
 
 NOT_A_TURN = ("unprotect", *OWNER_KINDS)  # they leave positions as they are, so they have no preview
 
@@ -29,9 +29,9 @@ _FLAGS = ("clean", "renamed")
 _KNOWN = frozenset(field.name for field in fields_of(Change))
 
 
-def change_value(change: Change) -> Attributes:
+def change_value(change: Change) -> dict[str, AuditValue]:
     """Return a change as it is stored."""
-    value: Attributes = {"kind": change.kind, "clean": change.clean}
+    value: dict[str, AuditValue] = {"kind": change.kind, "clean": change.clean}
     value |= {name: text for name in _TEXTS if (text := getattr(change, name)) is not None}
     if change.renamed:
         value["renamed"] = True
@@ -55,7 +55,7 @@ def change_of(fields: Fields) -> Change:
     return Change(kind=fields.text("kind"), **given)
 
 
-def ownership_value(seen: Ownership) -> Attributes:
+def ownership_value(seen: Ownership) -> dict[str, AuditValue]:
     """Return whose a job is as the request for a share or hand-over stores it."""
     return {"owner": seen.owner, "shared_with": list(seen.shared_with)}
 

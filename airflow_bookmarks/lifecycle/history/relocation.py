@@ -23,11 +23,11 @@ from airflow_bookmarks.sources.relocation import check_moved, moved_path, reloca
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
     from airflow_bookmarks.sources.relocation import Unverified
     from airflow_bookmarks.sources.source import PlanInput, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.table import Attributes
     from airflow_bookmarks.store.transitions.timeline import Turn
 
 MOVED_FROM = "moved_from"  # name of a fact of a plan: what the keyword of that name made of the position
@@ -40,7 +40,7 @@ def turn_relocate(
     ctx: str,
     roots: tuple[str, str],
     unverified: Unverified | None,
-    event: Attributes,
+    event: AuditEvent,
 ) -> Turn:
     """Return the turn after which the files of a context lie below another root; it undoes no run.
 
@@ -75,7 +75,7 @@ def turn_relocate(
     moved = [now for was in before.folders if (now := moved_path(was, ((old, new),))) != was]
     relocation = relocated(reader.found(ctx), moved, old, new, lambda: _sizes(store, job, head, ctx), unverified)
     state = replace(state, fingerprint=str(after.ref()), moves=(*state.moves, (old, new)))
-    told: Attributes = {**event, "ctx": ctx, "moved": dict(relocation.facts)}
+    told: AuditEvent = {**event, "ctx": ctx, "moved": dict(relocation.facts)}
     return turn_set(history, ctx, state, relocation.position, told, kind="relocate")
 
 

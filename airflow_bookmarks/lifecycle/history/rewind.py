@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.sources.upstream import RewindWanted
     from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
-    from airflow_bookmarks.store.table import Attributes
     from airflow_bookmarks.store.transitions.timeline import Turn
 
 log = logging.getLogger(__name__)
@@ -178,7 +178,7 @@ def rewind_along(store: BookmarkStore, holding: LeaseGrant, wanted: RewindWanted
     else:
         gone = check_uncollected(store, job, 0 if kept is None else kept.key.number)
     _check_names(job, holding.base, kept, wanted)
-    event: Attributes = {"who": holding.caller.run_id, "why": f"upstream {upstream} went back to run {target}"}
+    event: AuditEvent = {"who": holding.caller.run_id, "why": f"upstream {upstream} went back to run {target}"}
     current = store.head(job)
     if current.fence != holding.fence:
         raise FencedError(f"job {job!r} was taken over while it was to be rewound along; nothing was changed.")

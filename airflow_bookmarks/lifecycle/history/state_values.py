@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.table import Attributes
     from airflow_bookmarks.store.transitions.timeline import Turn
 
 _NO_RUN = RunKey(0, 0)  # name of a state that was set by hand before any run set one
@@ -80,7 +80,7 @@ def _shown_after(store: BookmarkStore, job: str, turn: Turn) -> dict[str, str]:
     return shown_states(decode_states(body))
 
 
-def turn_state(history: HistorySnapshot, name: str, text: str, event: Attributes) -> Turn:
+def turn_state(history: HistorySnapshot, name: str, text: str, event: AuditEvent) -> Turn:
     """Return the turn that sets one value of `job.state` from a JSON text; it undoes no run.
 
     The event has only the name, because the value may be a secret; the line that the turn starts has the value.

@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.position import Position, UpstreamPosition
+    from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.core.run import ContextState, Run, RunKey
     from airflow_bookmarks.core.timeline import Line
     from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.table import Attributes
 
 
 log = logging.getLogger(__name__)
 
 
-def turn_to(history: HistorySnapshot, kept: Run | None, kind: str, event: Attributes) -> Turn:
+def turn_to(history: HistorySnapshot, kept: Run | None, kind: str, event: AuditEvent) -> Turn:
     """Return the turn that takes all contexts back to as they were after `kept` (None: before the first run)."""
     contexts = {} if kept is None else dict(kept.contexts)
     number, data_run = (0, 0) if kept is None else (kept.key.number, kept.data_run_number)
@@ -49,7 +49,7 @@ def turn_to(history: HistorySnapshot, kept: Run | None, kind: str, event: Attrib
 
 
 def turn_contexts(
-    history: HistorySnapshot, kept: Run | None, names: Sequence[str], kind: str, event: Attributes
+    history: HistorySnapshot, kept: Run | None, names: Sequence[str], kind: str, event: AuditEvent
 ) -> Turn:
     """Return the turn that takes some contexts back; it undoes no run."""
     head = history.head
@@ -81,7 +81,7 @@ def turn_set(
     ctx: str,
     state: ContextState,
     position: Position,
-    event: Attributes,
+    event: AuditEvent,
     *,
     kind: str = "set",
 ) -> Turn:
@@ -99,7 +99,7 @@ def turn_set(
     return replace(turn, positions={ctx: payload}, bodies=bodies)
 
 
-def turn_rename(history: HistorySnapshot, ctx: str, to_ctx: str, event: Attributes) -> Turn:
+def turn_rename(history: HistorySnapshot, ctx: str, to_ctx: str, event: AuditEvent) -> Turn:
     """Return the turn that moves the position of a context to another name; it undoes no run.
 
     Raises:
@@ -127,7 +127,7 @@ def turn_rename(history: HistorySnapshot, ctx: str, to_ctx: str, event: Attribut
     if payload is None:
         raise OptionError(f"job {job!r}: context {ctx!r} has no position. Nothing was changed.")
     body = store.blobs.get(payload)
-    told: Attributes = {**event, "ctx": ctx, "name": to_ctx}
+    told: AuditEvent = {**event, "ctx": ctx, "name": to_ctx}
     number, data_run = head.run_number, head.data_run_number
     turn = _turn(history, "rename-context", told, contexts, number, data_run, head.epoch, {to_ctx: body})
     # The old name no longer reads anything, so it holds no edge back.
@@ -141,7 +141,7 @@ def turn_back(
     line: Line,
     contexts: Mapping[str, ContextState],
     data_run: int,
-    event: Attributes,
+    event: AuditEvent,
 ) -> Turn:
     """Return the turn that undoes the change which began `line`: history goes on from the epoch before it.
 
@@ -329,7 +329,7 @@ def last_kept(history: HistorySnapshot, turn: Turn) -> int:
 def _turn(
     history: HistorySnapshot,
     kind: str,
-    event: Attributes,
+    event: AuditEvent,
     contexts: Mapping[str, ContextState],
     kept: int,
     data_run: int,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.selection.listing import FileInfo
     from airflow_bookmarks.core.timeline import Ancestry
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.table import Attributes
+    from airflow_bookmarks.store.stored_item import SideRecord
 
 UNDONE = "UNDONE"
 
@@ -200,7 +200,7 @@ def _is_meant(run: Run, reference: str) -> bool:
     return is_number(reference) or reference in (run.run_id, run.replayed_by)
 
 
-def _side_of(store: BookmarkStore, job: str, reference: str) -> Attributes | None:
+def _side_of(store: BookmarkStore, job: str, reference: str) -> SideRecord | None:
     """Return the newest side record of a run id, or the one with an id."""
     found = [side for key, side in store.side_items(job) if reference in (side.get("run_id"), key)]
     return found[-1] if found else None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.errors import BookmarkError
     from airflow_bookmarks.core.head import Head, Lease
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.table import Attributes
+    from airflow_bookmarks.store.stored_item import IndexEntry
 
 _INDEX = ("dag_id", "task_id", "map_index", "first_seen_at", "last_commit_at")
 
@@ -95,12 +95,12 @@ def bookmarks(store: BookmarkStore) -> list[dict[str, Any]]:
     return [rows[job] for job in sorted(rows)]
 
 
-def readable_keys(store: BookmarkStore) -> tuple[dict[str, Attributes], dict[str, BookmarkError]]:
+def readable_keys(store: BookmarkStore) -> tuple[dict[str, IndexEntry], dict[str, BookmarkError]]:
     """Return the index entries of all jobs by key, and the reason for each entry that can't be read, by name.
 
     Neither contains names that came from a rename.
     """
-    keys: dict[str, Attributes] = {}
+    keys: dict[str, IndexEntry] = {}
     damage: dict[str, BookmarkError] = {}
     for name, entry in store.jobs():
         try:

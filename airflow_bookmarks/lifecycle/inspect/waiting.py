@@ -43,7 +43,7 @@ from airflow_bookmarks.core.timeline import Ancestry
 from airflow_bookmarks.lifecycle.inspect.wait import Wait, WaitAnswer, WaitStatus
 from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.store.codec import item
-from airflow_bookmarks.store.table import Attributes, Key
+from airflow_bookmarks.store.stored_item import ItemKey, StoredItem
 from airflow_bookmarks.store.transitions.base import ALIAS_OF
 from airflow_bookmarks.store.transitions.naming import alias_of
 
@@ -57,8 +57,8 @@ if TYPE_CHECKING:
 NAMES_KEPT_S = 60.0
 _FEW = 4  # runs read at first when the newest one is looked for; nearly always that is the first
 
-_Items: TypeAlias = Mapping[Key, Attributes]
-_Reading: TypeAlias = Generator[Sequence[Key], _Items, "WaitStatus"]
+_Items: TypeAlias = Mapping[ItemKey, StoredItem]
+_Reading: TypeAlias = Generator[Sequence[ItemKey], _Items, "WaitStatus"]
 
 
 @dataclass(slots=True)
@@ -149,8 +149,8 @@ def _together(store: BookmarkStore, readings: Sequence[_Reading]) -> list[WaitSt
 
 def _step(
     readings: Sequence[_Reading], given: Mapping[int, _Items | None], ended: dict[int, WaitStatus | BookmarkError]
-) -> dict[int, Sequence[Key]]:
-    needed: dict[int, Sequence[Key]] = {}
+) -> dict[int, Sequence[ItemKey]]:
+    needed: dict[int, Sequence[ItemKey]] = {}
     for i, items in given.items():
         try:
             needed[i] = next(readings[i]) if items is None else readings[i].send(items)
@@ -168,8 +168,8 @@ class _Seen:
 
     job: str
     head: Head | None
-    other_key: Key | None = None
-    other: Attributes | None = None
+    other_key: ItemKey | None = None
+    other: StoredItem | None = None
 
 
 class _StateRead:
@@ -200,7 +200,7 @@ class _StateRead:
 
     # ---- items
 
-    def _head(self, other: Callable[[str], Key | None]) -> Generator[Sequence[Key], _Items, _Seen]:
+    def _head(self, other: Callable[[str], ItemKey | None]) -> Generator[Sequence[ItemKey], _Items, _Seen]:
         """Read the head of the job, and with it the item `other` of it."""
         names = self.memory.names
         job = names.get(self.name, self.name)
@@ -226,14 +226,14 @@ class _StateRead:
         edge = item.edge_of("", seen.other)
         return edge.epoch > seen.head.epoch or edge.changes > seen.head.changes
 
-    def _consumer(self, name: str) -> Generator[Sequence[Key], _Items, str]:
+    def _consumer(self, name: str) -> Generator[Sequence[ItemKey], _Items, str]:
         names = self.memory.names
         if name not in names:
             index = self.store.keys(name).index
             names[name] = alias_of((yield [index]).get(index), name) or name
         return names[name]
 
-    def _maker(self, seen: _Seen) -> Generator[Sequence[Key], _Items, _Maker | None]:
+    def _maker(self, seen: _Seen) -> Generator[Sequence[ItemKey], _Items, _Maker | None]:
         """Return the task that makes the job; read again after each commit, which may be that of another task."""
         if seen.head is None:
             return None
@@ -244,11 +244,11 @@ class _StateRead:
             self.memory.makers[seen.job] = (seen.head.version, maker)
         return maker
 
-    def _execution_key(self, job: str, dag_run_id: str) -> Key | None:
+    def _execution_key(self, job: str, dag_run_id: str) -> ItemKey | None:
         _, maker = self.memory.makers.get(job, (-1, None))
         return None if maker is None else self.store.keys(job).execution(maker.run_id(dag_run_id))
 
-    def _execution(self, seen: _Seen, dag_run_id: str) -> Generator[Sequence[Key], _Items, _Seen]:
+    def _execution(self, seen: _Seen, dag_run_id: str) -> Generator[Sequence[ItemKey], _Items, _Seen]:
         """Read the execution, unless it was read together with the head."""
         key = self._execution_key(seen.job, dag_run_id)
         if key is None or key == seen.other_key:

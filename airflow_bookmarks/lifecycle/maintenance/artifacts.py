@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
-    from airflow_bookmarks.store.table import Key, Value
+    from airflow_bookmarks.store.stored_item import ItemKey, StoredValue
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ _OPEN = tuple(state.value for state in RunState if state.is_open)
 
 
 def collect_artifacts(
-    store: BookmarkStore, now: datetime, *, dry_run: bool, without: frozenset[Key]
+    store: BookmarkStore, now: datetime, *, dry_run: bool, without: frozenset[ItemKey]
 ) -> tuple[str, ...]:
     """Remove the artifacts of the namespace that nothing refers to; return their URIs.
 
@@ -67,7 +67,7 @@ def _is_made_before(name: str, moment: datetime) -> bool:
     return made_at is not None and made_at < moment
 
 
-def _loose(store: StateReader, job: str, names: Sequence[str], without: frozenset[Key]) -> list[str]:
+def _loose(store: StateReader, job: str, names: Sequence[str], without: frozenset[ItemKey]) -> list[str]:
     """Return those artifacts of a job, by name, that none of its items refers to; a name is unique to each.
 
     Of the lines only the present one counts, which an undo goes back to: others stay for ever, and nobody goes there.
@@ -88,7 +88,7 @@ def _loose(store: StateReader, job: str, names: Sequence[str], without: frozense
     return [name for name in names if name not in named]
 
 
-def artifact_uris(value: Value) -> Iterator[str]:
+def artifact_uris(value: StoredValue) -> Iterator[str]:
     """Yield the URIs of artifacts that an item names, at whatever depth.
 
     Example:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
-    from airflow_bookmarks.store.table import Key, Value
+    from airflow_bookmarks.store.stored_item import ItemKey, StoredValue
 
 BLOB_GRACE = timedelta(days=7)  # longer than any run lasts, from the put of a blob to the commit that refers to it
 
@@ -49,7 +49,7 @@ class BlobsGone:
     foreign_objects: tuple[str, ...] = ()
 
 
-def collect_blobs(store: BookmarkStore, now: datetime, *, dry_run: bool, without: frozenset[Key]) -> BlobsGone:
+def collect_blobs(store: BookmarkStore, now: datetime, *, dry_run: bool, without: frozenset[ItemKey]) -> BlobsGone:
     """Remove blobs and objects that nothing refers to.
 
     Args:
@@ -113,7 +113,7 @@ def ulid_time(ulid: str) -> datetime | None:
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
-def _named_blobs(store: StateReader, without: frozenset[Key]) -> set[str]:
+def _named_blobs(store: StateReader, without: frozenset[ItemKey]) -> set[str]:
     """Return the hashes of all blobs that an item of any job refers to, directly or by a position that it holds."""
     named: set[str] = set()
     for partition in collection.job_partitions(store):
@@ -127,7 +127,7 @@ def _named_blobs(store: StateReader, without: frozenset[Key]) -> set[str]:
     return named
 
 
-def payload_hashes(value: Value) -> Iterator[str]:
+def payload_hashes(value: StoredValue) -> Iterator[str]:
     """Yield the hashes that the payloads within an attribute name, at whatever depth."""
     if isinstance(value, dict):
         sha256 = value.get("sha256")
@@ -140,7 +140,7 @@ def payload_hashes(value: Value) -> Iterator[str]:
             yield from payload_hashes(inner)
 
 
-def _named_by_position(store: StateReader, key: Key, value: Value) -> set[str]:
+def _named_by_position(store: StateReader, key: ItemKey, value: StoredValue) -> set[str]:
     try:
         return set(position_hashes(store.blobs.get(item.payload_of(value))))
     except StateCorruptError as error:

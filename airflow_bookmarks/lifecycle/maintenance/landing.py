@@ -23,15 +23,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.store.table import Attributes
+    from airflow_bookmarks.core.rules.audit import AuditEvent
+    from airflow_bookmarks.store.stored_item import IndexEntry, StoredItem
 
 
 @dataclass(frozen=True, slots=True)
 class Landing:
     """The items and the index entry of a job as an import writes them; `dropped` says what it leaves out."""
 
-    items: Mapping[str, Attributes]
-    index: Attributes
+    items: Mapping[str, StoredItem]
+    index: IndexEntry
     dropped: tuple[str, ...] = ()
 
 
@@ -70,7 +71,7 @@ class Origin:
                 f"run once, and export it again; or import it into a namespace {self.namespace!r}."
             )
 
-    def check_artifacts(self, job: str, items: Mapping[str, Attributes]) -> None:
+    def check_artifacts(self, job: str, items: Mapping[str, StoredItem]) -> None:
         """Make sure that a copy has no position with artifacts: they go when the job that was exported leaves them.
 
         Raises:
@@ -85,7 +86,7 @@ class Origin:
                 "anew here."
             )
 
-    def landing(self, job: str, items: Mapping[str, Attributes], head: Head, index: Attributes) -> Landing:
+    def landing(self, job: str, items: Mapping[str, StoredItem], head: Head, index: IndexEntry) -> Landing:
         """Return a job as it is to stand here: without a lease, and without what is not imported."""
         kept, dropped = self._without_changes(job, items, head)
         landed = {sk: self._event(each) if sk.startswith(item.EVENT_PREFIX) else each for sk, each in kept.items()}
@@ -97,8 +98,8 @@ class Origin:
         return Landing(landed, index, tuple(dropped))
 
     def _without_changes(
-        self, job: str, items: Mapping[str, Attributes], head: Head
-    ) -> tuple[dict[str, Attributes], list[str]]:
+        self, job: str, items: Mapping[str, StoredItem], head: Head
+    ) -> tuple[dict[str, StoredItem], list[str]]:
         """Return the items without what would let the next run change files, and what was removed.
 
         To sweep the staging of a job that may be alive by a fence that means nothing there, or to settle its open run,
@@ -126,7 +127,7 @@ class Origin:
             return False
         return True
 
-    def _event(self, event: Attributes) -> Attributes:
+    def _event(self, event: AuditEvent) -> AuditEvent:
         """Mark an event as imported; a request that is not carried out, decided or not, becomes void."""
-        marked: Attributes = {**event, IMPORTED_FROM: event.get(IMPORTED_FROM, self.namespace)}
+        marked: AuditEvent = {**event, IMPORTED_FROM: event.get(IMPORTED_FROM, self.namespace)}
         return {**marked, "void": True} if event.get("kind") == "request" and not event.get("done") else marked

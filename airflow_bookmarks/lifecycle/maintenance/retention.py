@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.timeline import Ancestry, Turning
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
-    from airflow_bookmarks.store.table import Attributes, Key
+    from airflow_bookmarks.store.stored_item import ItemKey, StoredItem
 
 log = logging.getLogger(__name__)
 
@@ -180,9 +180,9 @@ def _readable_jobs(store: BookmarkStore) -> tuple[list[str], dict[str, str]]:
     return [job for job in heads if job not in damage], {job: redacted(str(error)) for job, error in damage.items()}
 
 
-def _keys_gone(store: StateReader, done: Sequence[JobCollected]) -> frozenset[Key]:
+def _keys_gone(store: StateReader, done: Sequence[JobCollected]) -> frozenset[ItemKey]:
     """Return the items that a collection would have removed."""
-    keys: set[Key] = set()
+    keys: set[ItemKey] = set()
     for job in done:
         of_job = store.keys(job.job)
         keys |= {of_job.run(RunKey.parse(run)) for run in job.runs}
@@ -239,7 +239,7 @@ class _Job:
     head: Head
     runs: Sequence[_Past]
     edges: Sequence[Edge]
-    executions: Mapping[str, Attributes]
+    executions: Mapping[str, StoredItem]
     base: Base
     turning: Turning | None = None
 
@@ -320,7 +320,7 @@ class _Gone:
     """What is to go of one job: runs, and executions as they were seen."""
 
     runs: Sequence[_Past]
-    executions: Mapping[str, Attributes]
+    executions: Mapping[str, StoredItem]
 
     @classmethod
     def of(cls, job: _Job, until: int, cutoff: str) -> _Gone:
@@ -337,11 +337,11 @@ class _Gone:
         return cls(runs, executions)
 
 
-def _runs_of(execution: Attributes) -> list[int]:
+def _runs_of(execution: StoredItem) -> list[int]:
     return [n for n in (execution.get("last_run"), execution.get("replaying")) if isinstance(n, int)]
 
 
-def _is_needed(job: _Job, run_id: str, seen: Attributes, until: int, cutoff: str) -> bool:
+def _is_needed(job: _Job, run_id: str, seen: StoredItem, until: int, cutoff: str) -> bool:
     """Whether an execution may still be needed: by its task, a driver that holds the job, or a due mark."""
     touched = [text for text in (seen.get("taken_at"), seen.get("killed_at")) if isinstance(text, str)]
     if not touched or max(touched) >= cutoff or any(number > until for number in _runs_of(seen)):
@@ -401,7 +401,7 @@ def _side_leftovers(store: BookmarkStore, job: _Job, cutoff: datetime, now: date
     return expired, folders
 
 
-def _is_expired(side: Attributes, now: datetime) -> bool:
+def _is_expired(side: StoredItem, now: datetime) -> bool:
     """Whether a side record is no longer needed. Earlier versions wrote into it when that is."""
     expires, made_at = side.get("expires_at"), side.get("made_at")
     if isinstance(expires, int):

@@ -61,9 +61,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.core.run import ContextState, Run
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.table import Attributes, Value
+    from airflow_bookmarks.store.stored_item import IndexEntry, StoredItem, StoredValue
 
 log = logging.getLogger(__name__)
 
@@ -116,7 +117,7 @@ def export(store: BookmarkStore, jobs: Sequence[str] | None = None, *, hide_stat
     }
 
 
-def _artifacts(items: Attributes) -> list[str]:
+def _artifacts(items: StoredItem) -> list[str]:
     """Return the folders that belong to positions of an exported job: a document names them, and does not hold them."""
     return sorted(set(artifact_uris(items)))
 
@@ -134,14 +135,14 @@ def _exported_job(store: BookmarkStore, job: str, blobs: dict[str, str]) -> dict
     return {**part, "sha256": _checksum(part)}
 
 
-def _shown(sort_key: str, attributes: Attributes) -> Attributes:
+def _shown(sort_key: str, attributes: StoredItem) -> StoredItem:
     """Return an item as a document has it: without secrets in an error that an earlier version stored raw."""
     error = attributes.get("error")
     is_raw = sort_key.startswith(item.RUN_PREFIX) and isinstance(error, str)
     return {**attributes, "error": stored_error(str(error))} if is_raw else attributes
 
 
-def _settled_items(store: BookmarkStore, job: str) -> dict[str, Attributes]:
+def _settled_items(store: BookmarkStore, job: str) -> dict[str, StoredItem]:
     """Return the items of a job by sort key, read while its head did not move."""
     keys = store.keys(job)
     for _ in range(_LOOKS):
@@ -155,7 +156,7 @@ def _settled_items(store: BookmarkStore, job: str) -> dict[str, Attributes]:
     raise ChangedMeanwhileError(f"job {job!r} moved at every look. Nothing was exported. Try again when it is at rest.")
 
 
-def _still(head: Attributes | None) -> Attributes | None:
+def _still(head: StoredItem | None) -> StoredItem | None:
     return None if head is None else {name: value for name, value in head.items() if name != "lease_until"}
 
 
@@ -169,7 +170,7 @@ def _needed_blobs(store: BookmarkStore, items: Any) -> Iterator[str]:
                     yield from _named_by_position(store, payload)
 
 
-def _payloads(value: Value) -> Iterator[Attributes]:
+def _payloads(value: StoredValue) -> Iterator[StoredItem]:
     if isinstance(value, dict):
         if isinstance(value.get("sha256"), str):
             yield value
@@ -181,7 +182,7 @@ def _payloads(value: Value) -> Iterator[Attributes]:
             yield from _payloads(inner)
 
 
-def _named_by_position(store: BookmarkStore, payload: Attributes) -> list[str]:
+def _named_by_position(store: BookmarkStore, payload: StoredItem) -> list[str]:
     body = store.blobs.get(item.payload_of(payload))
     if body.startswith(_LEDGER_START):
         return Ledger.from_root(body, store.blobs.get_named).segment_ids()
@@ -265,7 +266,7 @@ def import_(
         store.blobs.put(body)
     dropped: dict[str, tuple[str, ...]] = {}
     for job, part in jobs.items():
-        event: Attributes = {"kind": "import", **signed(who), "why": reason, "from": str(document.get("namespace"))}
+        event: AuditEvent = {"kind": "import", **signed(who), "why": reason, "from": str(document.get("namespace"))}
         landing = origin.landing(job, part.items, part.head, part.index)
         if landing.dropped:
             dropped[job] = landing.dropped
@@ -298,9 +299,9 @@ class _TransferPart:
 
     sha256: str
     head: Head
-    index: Attributes
+    index: IndexEntry
     aliases: tuple[str, ...]
-    items: Mapping[str, Attributes]
+    items: Mapping[str, StoredItem]
 
 
 def _checked(document: Any) -> tuple[dict[str, _TransferPart], dict[str, bytes]]:
@@ -338,7 +339,7 @@ def _checked_part(job: str, part: Mapping[str, Any]) -> _TransferPart:
     index = _of_json(part["index"])
     if not isinstance(index, dict) or not all(isinstance(value, dict) for value in items.values()):
         raise DocumentError(f"job {job!r} has an item that is no map. Nothing was imported. Export again.")
-    attributes: dict[str, Attributes] = {sk: value for sk, value in items.items() if isinstance(value, dict)}
+    attributes: dict[str, StoredItem] = {sk: value for sk, value in items.items() if isinstance(value, dict)}
     for sk, value in attributes.items():
         item_bytes(job, sk, value)  # what a table would refuse half-way
     aliases = tuple(check_name("job", name) for name in part["aliases"])
@@ -358,7 +359,7 @@ def _check_complete(jobs: Mapping[str, _TransferPart], blobs: Mapping[str, bytes
                         )
 
 
-def _named_by(name: str, payload: Attributes, blobs: Mapping[str, bytes]) -> Iterator[str]:
+def _named_by(name: str, payload: StoredItem, blobs: Mapping[str, bytes]) -> Iterator[str]:
     """Yield the blobs that a payload in the attribute `name` needs."""
     stored = item.payload_of(payload)
     if stored.inline is None:
@@ -475,7 +476,7 @@ def _glue_time(text: str) -> str:
 # ---- values as JSON
 
 
-def _to_json(value: Value) -> Any:
+def _to_json(value: StoredValue) -> Any:
     match value:
         case bytes():
             return {_BYTES: base64.b64encode(value).decode()}
@@ -487,7 +488,7 @@ def _to_json(value: Value) -> Any:
     return value
 
 
-def _of_json(value: Any) -> Value:
+def _of_json(value: Any) -> StoredValue:
     match value:
         case list():
             return [_of_json(element) for element in value]

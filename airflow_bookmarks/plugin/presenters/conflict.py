@@ -10,9 +10,9 @@ from airflow_bookmarks.plugin.presenters.bookmark import event_row, run_row
 from airflow_bookmarks.plugin.schemas.responses import Difference, Seen
 
 if TYPE_CHECKING:
+    from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.plugin.schemas.responses import Watermarks
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.table import Attributes
 
 _LOOKED_AT = 200  # runs; who saw a version that is older than these looks at the whole page again
 
@@ -53,7 +53,7 @@ def _runs_since(store: BookmarkStore, job: str, seen: int) -> tuple[list[Run], R
     return since, None
 
 
-def _watermarks_at(seen: int, seen_run: Run | None, events: list[Attributes]) -> Watermarks:
+def _watermarks_at(seen: int, seen_run: Run | None, events: list[AuditEvent]) -> Watermarks:
     """Return the watermarks of a version: of the run that made it, or those recorded by the change that ended it."""
     if seen_run is not None:
         return watermarks(seen_run.contexts)
@@ -61,6 +61,6 @@ def _watermarks_at(seen: int, seen_run: Run | None, events: list[Attributes]) ->
     return next((before for before in kept if isinstance(before, dict)), {})  # type: ignore[misc]
 
 
-def _version_before(event: Attributes) -> int:
+def _version_before(event: AuditEvent) -> int:
     version = event.get("version_before")
     return version if isinstance(version, int) else -1

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from airflow_bookmarks.plugin.auth import Sight
     from airflow_bookmarks.plugin.schemas.responses import JobRow, JobState
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.table import Attributes
+    from airflow_bookmarks.store.stored_item import IndexEntry
 
-    _Found = Mapping[str, Attributes | Parts | str]
+    _Found = Mapping[str, IndexEntry | Parts | str]
     _Heads = Mapping[str, Head | BookmarkError]
 
 Sort = Literal[
@@ -127,7 +127,7 @@ class AllHeads:
                     self._until = now + min(kept_s, _HEADS_KEPT_AT_MOST_S)
             return {job: head for job in jobs if (head := self._heads[job]) is not None}
 
-    def index_of(self, store: BookmarkStore) -> tuple[Mapping[str, Attributes], Mapping[str, BookmarkError]]:
+    def index_of(self, store: BookmarkStore) -> tuple[Mapping[str, IndexEntry], Mapping[str, BookmarkError]]:
         """Return the index as `readable_keys` does; a large one is five seconds old at most."""
         kept = self._index
         if kept is None or store is not kept.store or self._monotonic() >= kept.until:
@@ -144,7 +144,7 @@ class _Index:
 
     store: BookmarkStore
     until: float
-    entries: Mapping[str, Attributes]
+    entries: Mapping[str, IndexEntry]
     damage: Mapping[str, BookmarkError]
 
 
@@ -195,7 +195,7 @@ def _names_by_heads(
 def _candidates(store: BookmarkStore, sight: Sight, wanted: JobQuery, all_heads: AllHeads) -> _Found:
     """Return the index entry of each requested job, or why it can't be read, by name."""
     index, damage = all_heads.index_of(store)
-    everything: dict[str, Attributes | str] = {**index, **{job: str(why) for job, why in damage.items()}}
+    everything: dict[str, IndexEntry | str] = {**index, **{job: str(why) for job, why in damage.items()}}
     shards = {job: whole for job in everything if (whole := sharded_name(job)) is not None}
     wholes = set(shards.values())
     seen = {
@@ -208,7 +208,7 @@ def _candidates(store: BookmarkStore, sight: Sight, wanted: JobQuery, all_heads:
         for job, head in store.heads_or_damage(marked).items()
         if isinstance(head, Head) and is_deleted(index[job], head)
     }
-    found: dict[str, Attributes | Parts | str] = {job: each for job, each in seen.items() if job not in gone}
+    found: dict[str, IndexEntry | Parts | str] = {job: each for job, each in seen.items() if job not in gone}
     for whole, names in groups_of(job for job in everything if job not in gone).items():
         others = [everything[job] for job in gone if job == whole or shards.get(job) == whole]
         parts = Parts({job: everything[job] for job in sorted(names)}, tuple(others))
@@ -221,12 +221,12 @@ def _candidates(store: BookmarkStore, sight: Sight, wanted: JobQuery, all_heads:
     return found
 
 
-def _is_seen(sight: Sight, entry: Attributes | str) -> bool:
+def _is_seen(sight: Sight, entry: IndexEntry | str) -> bool:
     """Whether a job may be looked at; an entry that can't be read does not name its owner."""
     return sight.may_read_unknown if isinstance(entry, str) else sight.sees(entry)
 
 
-def _facts(each: Attributes | Parts | str) -> Mapping[str, Any]:
+def _facts(each: IndexEntry | Parts | str) -> Mapping[str, Any]:
     """Return what the index says of a job."""
     return {} if isinstance(each, str) else each.entry if isinstance(each, Parts) else each
 
@@ -288,7 +288,7 @@ def _rows(store: BookmarkStore, sight: Sight, found: _Found, names: Sequence[str
 
 
 def row_of(
-    store: BookmarkStore, sight: Sight, job: str, entry: Attributes | str, head: Head | BookmarkError | None
+    store: BookmarkStore, sight: Sight, job: str, entry: IndexEntry | str, head: Head | BookmarkError | None
 ) -> JobRow:
     """Return the row of one bookmark by its index entry and head, each of which may be damaged."""
     if isinstance(entry, str):

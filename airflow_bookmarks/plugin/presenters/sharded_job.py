@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.plugin.auth import Rights, Sight
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.table import Attributes
+    from airflow_bookmarks.store.stored_item import IndexEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class Parts:
     `others` are what rights are asked of besides: deleted shards, and the deleted bookmark of the whole.
     """
 
-    shards: Mapping[str, Attributes | str]
-    others: tuple[Attributes | str, ...] = ()
+    shards: Mapping[str, IndexEntry | str]
+    others: tuple[IndexEntry | str, ...] = ()
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def find_sharded(store: BookmarkStore, job: str) -> Sharded | None:
 
 def live_shards(
     store: BookmarkStore, shards: Iterable[str]
-) -> dict[str, tuple[Attributes, Head | BookmarkError | None]]:
+) -> dict[str, tuple[IndexEntry, Head | BookmarkError | None]]:
     """Return index entry and head of those of some shards that are not deleted."""
     names = list(dict.fromkeys(shards))
     heads, entries = store.heads_or_damage(names), store.index_entries(names)
@@ -94,18 +94,18 @@ def live_shards(
     return {name: (entry, head) for name, (entry, head) in found.items() if not _is_gone(entry, head)}
 
 
-def _is_gone(entry: Attributes | None, head: Head | BookmarkError | None) -> bool:
+def _is_gone(entry: IndexEntry | None, head: Head | BookmarkError | None) -> bool:
     return entry is not None and isinstance(head, Head) and is_deleted(entry, head)
 
 
-def _is_alias(entry: Attributes | None, name: str) -> bool:
+def _is_alias(entry: IndexEntry | None, name: str) -> bool:
     try:
         return entry is not None and alias_of(entry, name) is not None
     except StateCorruptError:
         return False
 
 
-def _owners(entry: Attributes | None, head: Head | BookmarkError | None, name: str) -> tuple[str, ...] | None:
+def _owners(entry: IndexEntry | None, head: Head | BookmarkError | None, name: str) -> tuple[str, ...] | None:
     if entry is None:
         return owners_in({"dag_id": head.owner}) if isinstance(head, Head) else None
     try:

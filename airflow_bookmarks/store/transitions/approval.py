@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.table import Key
 
 
-def stamped(store: BookmarkStore, head: Head, event: Attributes) -> Attributes:
+def stamped(store: BookmarkStore, head: Head, event: AuditEvent) -> Attributes:
     """Return an event that changes no position: with its time, and the version, epoch and protection that it met.
 
     IAM policies of jobs recognise what people do by these names (`epoch_after`, `protected`): no run writes them.
@@ -52,7 +53,7 @@ def transact_once(store: BookmarkStore, trace: Key, operations: list[Operation])
     return True
 
 
-def protect(store: BookmarkStore, job: str, head: Head, event: Attributes) -> bool:
+def protect(store: BookmarkStore, job: str, head: Head, event: AuditEvent) -> bool:
     """Mark a job as protected; False if its version moved since `head`, or it is protected already."""
     keys = store.keys(job)
     trace = keys.event(store.new_id())
@@ -65,7 +66,7 @@ def protect(store: BookmarkStore, job: str, head: Head, event: Attributes) -> bo
 
 
 def unprotect(
-    store: BookmarkStore, job: str, head: Head, request_id: str, others: Sequence[str], event: Attributes
+    store: BookmarkStore, job: str, head: Head, request_id: str, others: Sequence[str], event: AuditEvent
 ) -> bool:
     """Remove the protection of a job, for an approved request; False if the version moved since `head`.
 
@@ -84,7 +85,7 @@ def unprotect(
     return transact_once(store, trace, operations)
 
 
-def put_request(store: BookmarkStore, job: str, head: Head, event: Attributes) -> str | None:
+def put_request(store: BookmarkStore, job: str, head: Head, event: AuditEvent) -> str | None:
     """Store a request; return its id, None if the version moved since `head`."""
     keys = store.keys(job)
     request_id = store.new_id()
@@ -103,7 +104,7 @@ def decide(
     request_id: str,
     decision: str,
     who: Attributes,
-    event: Attributes,
+    event: AuditEvent,
     *,
     before: str | None = None,
 ) -> bool:

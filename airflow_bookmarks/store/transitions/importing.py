@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.codec.item import Keys
     from airflow_bookmarks.store.table import Condition, Operation
@@ -85,7 +86,7 @@ def write_job(
     seen: Head | None,
     items: Mapping[str, Attributes],
     index: Attributes,
-    event: Attributes,
+    event: AuditEvent,
     owner: str | None = None,
 ) -> bool:
     """Write the items of a job, given by sort key; False if the job moved since `seen` (None: it was absent).
@@ -130,7 +131,7 @@ def _claim(
     seen: Head | None,
     head: Attributes,
     index: Attributes,
-    event: Attributes,
+    event: AuditEvent,
     owner: str | None,
 ) -> int | None:
     keys = store.keys(job)

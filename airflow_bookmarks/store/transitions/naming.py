@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
     from airflow_bookmarks.store.table import Operation
@@ -75,7 +76,7 @@ class EmptyJob:
     renamed_to: str | None = None
 
 
-def add_alias(store: BookmarkStore, job: str, head: Head, name: str, empty: EmptyJob | None, event: Attributes) -> bool:
+def add_alias(store: BookmarkStore, job: str, head: Head, name: str, empty: EmptyJob | None, event: AuditEvent) -> bool:
     """Make `name` an alias of `job`; False if one of both moved meanwhile.
 
     Args:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.table import Operation
 
@@ -31,7 +32,7 @@ def hand_over(
     head: Head,
     entry: Mapping[str, object],
     to: str,
-    event: Attributes,
+    event: AuditEvent,
     *,
     is_renamed: bool = False,
     request_id: str | None = None,
@@ -63,7 +64,7 @@ def share(
     head: Head,
     owner: str,
     shared_with: Sequence[str],
-    event: Attributes,
+    event: AuditEvent,
     *,
     request_id: str | None = None,
 ) -> bool:

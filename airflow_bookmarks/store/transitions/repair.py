@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from airflow_bookmarks.core.head import Head, Lease
+    from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.core.run import RunKey
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.table import Attributes, Operation, Value
+    from airflow_bookmarks.store.table import Attributes, Operation
 
 
-def free(store: BookmarkStore, job: str, head: Head, lease: Lease, event: Mapping[str, Value]) -> bool:
+def free(store: BookmarkStore, job: str, head: Head, lease: Lease, event: AuditEvent) -> bool:
     """Remove a lease that nobody renews, as an unlock does: under the next fence, its driver can't write any more."""
     conditions: list[Condition] = [Equals("fence", head.fence), Equals("lease_nonce", lease.nonce)]
     conditions.append(Equals("lease_until", to_text(lease.expires_at)))
@@ -40,7 +41,7 @@ def free(store: BookmarkStore, job: str, head: Head, lease: Lease, event: Mappin
     return _repaired(store, job, head, [freed], event)
 
 
-def publish_later(store: BookmarkStore, job: str, head: Head, key: RunKey, event: Mapping[str, Value]) -> bool:
+def publish_later(store: BookmarkStore, job: str, head: Head, key: RunKey, event: AuditEvent) -> bool:
     """Mark a committed run as due again, where nothing is due and nobody holds the job."""
     keys = store.keys(job)
     conditions: list[Condition] = [Equals("fence", head.fence), Equals("epoch", head.epoch)]
@@ -59,7 +60,7 @@ def enter(
     seen_at: datetime,
     collected_until: int,
     former: Mapping[str, Sequence[str]],
-    event: Mapping[str, Value],
+    event: AuditEvent,
 ) -> bool:
     """Write the entry of a job into the index, which has none.
 
@@ -77,16 +78,14 @@ def enter(
     return _repaired(store, job, head, [Put(store.keys(job).index, entry, [Missing()])], event)
 
 
-def forget_staging(store: BookmarkStore, job: str, head: Head, own: Sequence[str], event: Mapping[str, Value]) -> bool:
+def forget_staging(store: BookmarkStore, job: str, head: Head, own: Sequence[str], event: AuditEvent) -> bool:
     """Leave only the folders `own` on the list of the job's staging folders."""
     conditions: list[Condition] = [Equals("fence", head.fence), Equals("staging", list(head.staging))]
     kept = Update(store.keys(job).head, set={"staging": [*own]}, conditions=conditions)
     return _repaired(store, job, head, [kept], event)
 
 
-def _repaired(
-    store: BookmarkStore, job: str, head: Head, operations: Sequence[Operation], event: Mapping[str, Value]
-) -> bool:
+def _repaired(store: BookmarkStore, job: str, head: Head, operations: Sequence[Operation], event: AuditEvent) -> bool:
     trace = store.keys(job).event(store.new_id())
     met = {"version_before": head.version, "epoch_before": head.epoch, "epoch_after": head.epoch}
     return transact_once(store, trace, [*operations, Put(trace, {**event, **met}, [Missing()])])

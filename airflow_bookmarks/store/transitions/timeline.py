@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.position import Edge
+    from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.core.run import ContextState, Payload, Run, RunKey
 
 
@@ -37,7 +38,7 @@ class Turn:
     data_run_number: int
     publishing: RunKey | None
     edges: Mapping[str, Edge]
-    event: Attributes
+    event: AuditEvent
     parent: int | None = None
     positions: Mapping[str, Payload] = field(default_factory=dict)
     cleaning: Payload | None = None
@@ -113,7 +114,7 @@ class LineStore(Transitions):
             conditions.append(_protected_as(seen))
         return Update(self.keys(job).head, set=changes, remove=remove, conditions=conditions)
 
-    def break_lease(self, job: str, seen: Head, event: Attributes) -> Head | None:
+    def break_lease(self, job: str, seen: Head, event: AuditEvent) -> Head | None:
         """Fence the holder of a job, and free it; None if the job moved since `seen`.
 
         Nothing else changes: the open run stays, and the next run settles it.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.lifecycle.maintenance.doctor.survey import Survey
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.table import Attributes
+    from airflow_bookmarks.store.stored_item import IndexEntry
 
 
 LEASE_GRACE = timedelta(hours=1)  # a lease that ended so long ago is no longer renewed
@@ -186,7 +186,7 @@ def names_to_examine(store: BookmarkStore, *, with_lost: bool) -> tuple[list[str
     return sorted({*names, *index}), found
 
 
-def _entry(store: BookmarkStore, name: str, index: Mapping[str, Attributes]) -> Iterator[Finding]:
+def _entry(store: BookmarkStore, name: str, index: Mapping[str, IndexEntry]) -> Iterator[Finding]:
     try:
         check_name("job", name)
         key = alias_of(index[name], name)

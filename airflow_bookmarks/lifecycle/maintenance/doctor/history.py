@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.core.run import PlanEntry, Run
     from airflow_bookmarks.core.timeline import Line
     from airflow_bookmarks.lifecycle.maintenance.doctor.survey import Survey
-    from airflow_bookmarks.store.table import Attributes
 
 
 _AUDIT = "Restore the table from a backup if the audit trail matters: nothing else depends on the event."
@@ -84,7 +84,7 @@ def _event(survey: Survey, line: Line) -> Iterator[Finding]:
         yield Finding("line-differs", survey.job, Severity.ERROR, what, _where(line.epoch), RESTORE_LINE)
 
 
-def _fits(line: Line, event: Attributes) -> bool:
+def _fits(line: Line, event: AuditEvent) -> bool:
     before = event.get("epoch_before")
     if not isinstance(before, int) or (event.get("to_run"), event["run_number_before"]) != (line.kept, line.start):
         return False

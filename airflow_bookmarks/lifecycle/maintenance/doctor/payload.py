@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.lifecycle.maintenance.doctor.survey import Survey
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.table import Attributes, Value
+    from airflow_bookmarks.store.stored_item import StoredItem, StoredValue
 
 
 _REACH = "Give this process access to the object, and look again: more may be wrong."
@@ -37,7 +37,7 @@ def examine_payloads(survey: Survey) -> Iterator[Finding]:
                     yield from _examine_ledger(survey, seen, payload, f"{key.sk}, {name}")
 
 
-def _payloads(value: Value) -> Iterator[Attributes]:
+def _payloads(value: StoredValue) -> Iterator[StoredItem]:
     if isinstance(value, dict):
         if isinstance(value.get("sha256"), str):
             yield value
@@ -49,7 +49,7 @@ def _payloads(value: Value) -> Iterator[Attributes]:
             yield from _payloads(inner)
 
 
-def _examine(survey: Survey, seen: dict[str, Finding | None], payload: Attributes, where: str) -> Iterator[Finding]:
+def _examine(survey: Survey, seen: dict[str, Finding | None], payload: StoredItem, where: str) -> Iterator[Finding]:
     sha256, inline = str(payload["sha256"]), payload.get("inline")
     if isinstance(inline, bytes):
         if hashlib.sha256(inline).hexdigest() != sha256:
@@ -76,7 +76,7 @@ def _examine_blob(survey: Survey, sha256: str, where: str) -> Finding | None:
 
 
 def _examine_ledger(
-    survey: Survey, seen: dict[str, Finding | None], payload: Attributes, where: str
+    survey: Survey, seen: dict[str, Finding | None], payload: StoredItem, where: str
 ) -> Iterator[Finding]:
     body = payload.get("inline")
     if not isinstance(body, bytes):

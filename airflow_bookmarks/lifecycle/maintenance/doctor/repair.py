@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.lifecycle.maintenance.doctor.finding import Finding
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -123,8 +124,8 @@ def _forget_staging(survey: Survey, head: Head, finding: Finding, who: str) -> s
     return f"{foreign} came off the list of staging folders; nothing in them was touched."
 
 
-def _event(survey: Survey, finding: Finding, who: str) -> dict[str, str]:
-    told = {"kind": "repair", **signed(who), "at": to_text(survey.now), "why": finding.what}
+def _event(survey: Survey, finding: Finding, who: str) -> AuditEvent:
+    told: AuditEvent = {"kind": "repair", **signed(who), "at": to_text(survey.now), "why": finding.what}
     return {**told, "code": finding.code}
 
 

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.ledger.file_ledger import Ledger
     from airflow_bookmarks.core.position import Edge
+    from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.core.run import ContextState, Execution, OutputEntry, Payload, Run, RunKey
     from airflow_bookmarks.core.selection.listing import FileInfo
     from airflow_bookmarks.core.timeline import Line
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.table import Attributes, Key
+    from airflow_bookmarks.store.stored_item import IndexEntry, ItemKey, StoredItem
 
 _LOOKS = 5
 
@@ -39,8 +40,8 @@ class Survey:
     store: BookmarkStore
     job: str
     now: datetime
-    items: Mapping[Key, Attributes]
-    index: Attributes | None
+    items: Mapping[ItemKey, StoredItem]
+    index: IndexEntry | None
     is_settled: bool = True
     head: Head | None = None
     collected: int = 0
@@ -48,14 +49,14 @@ class Survey:
     lines: Mapping[int, Line] = field(default_factory=dict)
     executions: Mapping[str, Execution] = field(default_factory=dict)
     edges: Mapping[str, Edge] = field(default_factory=dict)
-    events: tuple[Attributes, ...] = ()
-    unreadable: Mapping[Key, str] = field(default_factory=dict)
+    events: tuple[AuditEvent, ...] = ()
+    unreadable: Mapping[ItemKey, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, store: BookmarkStore, job: str, now: datetime) -> Survey:
         """Read a job; again if it moved while it was read."""
         keys = store.keys(job)
-        found: dict[Key, Attributes] = {}
+        found: dict[ItemKey, StoredItem] = {}
         for _ in range(_LOOKS):
             index = store.index_entry(job)
             found = dict(store.partition(keys.partition))
@@ -69,12 +70,12 @@ class Survey:
         store: BookmarkStore,
         job: str,
         now: datetime,
-        items: Mapping[Key, Attributes],
-        index: Attributes | None,
+        items: Mapping[ItemKey, StoredItem],
+        index: IndexEntry | None,
         is_settled: bool,
     ) -> Survey:
         read: dict[str, dict[Any, Any]] = {}
-        unreadable: dict[Key, str] = {}
+        unreadable: dict[ItemKey, str] = {}
         for key, attributes in items.items():
             kind, _, rest = key.sk.partition("#")
             try:
@@ -188,7 +189,7 @@ class Survey:
         return None if body is None or kind is None else kind.ledger(body, self.store.blobs.get_named)
 
 
-def _object_of(kind: str, rest: str, key: Key, attributes: Attributes) -> tuple[Any, Any]:
+def _object_of(kind: str, rest: str, key: ItemKey, attributes: StoredItem) -> tuple[Any, Any]:
     match kind:
         case "HEAD":
             return "", item.head_of(attributes)
@@ -206,5 +207,5 @@ def _object_of(kind: str, rest: str, key: Key, attributes: Attributes) -> tuple[
     return rest, attributes
 
 
-def _still(head: Attributes | None) -> Attributes | None:
+def _still(head: StoredItem | None) -> StoredItem | None:
     return None if head is None else {name: value for name, value in head.items() if name != "lease_until"}
