@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.lifecycle.maintenance.doctor.survey import Survey
 
-_MEND = "It may be as it should be: ask the version of this package, or the system itself, that knows this kind."
+_MEND = "Nothing to do if that is intended. To check it, ask that system, or a version that knows the kind."
 
 
 def examine_kinds(survey: Survey) -> Iterator[Finding]:
