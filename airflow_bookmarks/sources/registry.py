@@ -15,6 +15,7 @@ from airflow_bookmarks.core.errors import BookmarkError, OptionError, SourceErro
 from airflow_bookmarks.core.run import SourceRef
 from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.entry_point import load_kind
+from airflow_bookmarks.sources.contract import check_kind, checked_position
 from airflow_bookmarks.sources.files.kind import FileKind
 from airflow_bookmarks.sources.kind import SourceKind
 from airflow_bookmarks.sources.upstream_kind import UpstreamKind
@@ -48,8 +49,9 @@ def register(kind: SourceKind[Any]) -> None:
     command line) shows its contexts with what is stored of them, and refuses what it would need the kind for.
 
     Raises:
-        OptionError: another kind has that name.
+        OptionError: another kind has that name; or it is no object of a kind, or has a name that can't be stored.
     """
+    check_kind(kind)
     known = KINDS.setdefault(kind.name, kind)
     if type(known) is not type(kind):
         raise OptionError(
@@ -118,6 +120,8 @@ def _installed(name: str) -> tuple[SourceKind[Any] | None, str | None]:
 
 
 def _named(made: object) -> dict[str, SourceKind[Any]]:
+    if isinstance(made, SourceKind):
+        check_kind(made)
     return {made.name: made} if isinstance(made, SourceKind) else {}
 
 
@@ -196,10 +200,17 @@ def position_at(name: str, store: StateReader, found: PlanInput, plan: Any, valu
         raise OptionError(
             f"a context of kind {name!r} can't be set to a value; {sorted(KINDS)} can.{why_unknown(name)}"
         )
-    return with_order(name, kind.seek(store, found, plan, value))
+    with own_errors(name):
+        position = kind.seek(store, found, plan, value)
+    return with_order(name, position)
 
 
 def with_order(name: str, position: Position) -> Position:
-    """Return a position of a kind that says how its watermark compares: as all of the kind do, if not as it says."""
+    """Return a position of a kind that says how its watermark compares: as all of the kind do, if not as it says.
+
+    Raises:
+        MisuseError: it can't be stored; nothing was.
+    """
     kind = find_kind(name)
+    position = checked_position(kind, position)
     return position if kind is None or position.order is not None else replace(position, order=kind.order)

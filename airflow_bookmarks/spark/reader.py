@@ -26,6 +26,7 @@ from airflow_bookmarks.files.opener import open_one_filesystem
 from airflow_bookmarks.lifecycle.changes.naming import key_of
 from airflow_bookmarks.lifecycle.history.shards import is_sharded, upstream_of_shard
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal, danger_of
+from airflow_bookmarks.sources.contract import check_source
 from airflow_bookmarks.sources.files.planner import FileSource, left_out
 from airflow_bookmarks.sources.registry import find_kind, why_unknown
 from airflow_bookmarks.sources.shard import ShardedUpstream
@@ -469,6 +470,7 @@ class BookmarkedReader(ByFormat):
                 "airflow_bookmarks.sources.registry with the kind before the job begins, or let an installed package "
                 + f"name it by an entry point.{why_unknown(source.kind)}".rstrip(".")
             )
+        check_source(source)
         if self._share.shard is not None:
             raise self._refused(
                 f"a source of kind {source.kind!r} in a sharded job, each of whose shards would read all of it"

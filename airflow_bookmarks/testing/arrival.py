@@ -20,7 +20,7 @@ class Arrival:
         name: under which the job's plan has it: of a file, the path below the folder that it arrives in.
         rows: what a job can read of it. A later arrival of the same name replaces them.
         arrive: brings it; given the folder of the test.
-        vanish: takes it away again; called as soon as a run has planned to read it. None: it stays.
+        vanish: takes it away again; called as soon as a run has planned to read it as a file. None: it stays.
 
     Example:
         >>> arrival = Arrival("note.txt", ({"value": "a"},), lambda folder: (folder / "note.txt").write_text("a"))

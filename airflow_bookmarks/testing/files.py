@@ -14,12 +14,14 @@ the first file is of `FIRST_TIME`, and each new one a minute younger than the yo
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import json
 import os
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from functools import partial
+from math import isinf, isnan
 from pathlib import Path, PurePosixPath
 from random import Random
 from typing import TYPE_CHECKING, TypeAlias
@@ -305,9 +307,9 @@ def _text(name: str, suffix: str, rows: Rows) -> str:
         raise OptionError(f"the rows of {name!r} have different columns. Nothing was written. Give each the same.")
     match suffix:
         case ".csv":
-            return _csv(rows)
+            return _csv(name, rows)
         case ".json" | ".jsonl":
-            return "".join(f"{json.dumps(row, default=str)}\n" for row in rows)
+            return "".join(f"{json.dumps(row, default=partial(_json_value, name))}\n" for row in rows)
         case ".txt":
             return _lines(name, rows)
     raise OptionError(
@@ -316,14 +318,45 @@ def _text(name: str, suffix: str, rows: Rows) -> str:
     )
 
 
-def _csv(rows: Rows) -> str:
+def _json_value(name: str, value: object) -> str:
+    if isinstance(value, date | time | Decimal):
+        return str(value)
+    raise OptionError(
+        f"{name!r} can't hold {value!r}: a value of JSON is text, a number, a time, a bool, None, or a list or map "
+        "of these. Nothing was written."
+    )
+
+
+def _csv(name: str, rows: Rows) -> str:
+    """Return rows as Spark reads them: nothing for NULL, quotes around an empty text, NaN and infinity by its names."""
     if not rows:
         return ""
-    out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue()
+    lines = [",".join(_quoted(column) for column in rows[0])]
+    lines += [",".join(_csv_value(name, value) for value in row.values()) for row in rows]
+    if "" in lines:
+        raise OptionError(
+            f"{name!r}: a line would be empty, because its one column is None or it has none, and Spark reads no such "
+            "line. Nothing was written. Give the rows a second column, or write them as .json."
+        )
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _csv_value(name: str, value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case float() if isnan(value) or isinf(value):
+            return "NaN" if isnan(value) else "Inf" if value > 0 else "-Inf"
+        case bytes() | Mapping() | list() | tuple() | set():
+            raise OptionError(
+                f"{name!r} can't hold {value!r}: a value of CSV is text, a number, a time or None. Nothing was written."
+            )
+    return _quoted(str(value))
+
+
+def _quoted(text: str) -> str:
+    is_plain = text and text == text.strip() and not any(sign in text for sign in ',"\r\n')
+    return text if is_plain else '"' + text.replace('"', '""') + '"'
 
 
 def _lines(name: str, rows: Rows) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
+from airflow_bookmarks.core.amount import FILES, Amount
 from airflow_bookmarks.core.plan import decode_moves
 from airflow_bookmarks.lifecycle.state.execution_summary import joined
 from airflow_bookmarks.lifecycle.state.summary import Summary
@@ -31,7 +32,7 @@ class RunResult:
         step: the number of the step, 1 and up.
         attempt: its try: 2 for the one that follows a crash.
         read: the names of what was planned to be read, by context; of files, the paths below the folder of the test.
-            Of a try that did not commit, what it was about to read.
+            Of a try that did not commit, what it was about to read. Of a source of your own, which names nothing: ().
         skipped: what was left out, counted by reason and context (docs/guides/left_out.md).
         committed: the numbers of the runs that were committed.
         published: the numbers of the runs that became visible, also of those that a try before had committed.
@@ -166,19 +167,25 @@ def _rows_in_all(measured: _Measured) -> dict[str, int | None]:
 
 
 def _read(store: BookmarkStore, driver: DriverStore, base: str) -> dict[str, tuple[str, ...]]:
-    bodies = [(ctx, entry.body) for (_, _, ctx), entry in driver.plans.items()]
+    bodies = [(ctx, entry.kind, entry.body) for (_, _, ctx), entry in driver.plans.items()]
     for _, record in driver.side_records.values():
-        plans = [(name, value) for name, value in record.items() if name.startswith(_PLAN)]
-        bodies += [(name.removeprefix(_PLAN), payload_of(value)) for name, value in plans]
+        facts = dict(_facts_in(record, "contexts"))
+        plans = [(name.removeprefix(_PLAN), value) for name, value in record.items() if name.startswith(_PLAN)]
+        # The record of a pause or disable run names no kind; what is counted in another unit is no files.
+        of_files = [(ctx, value) for ctx, value in plans if Amount.of_facts(facts.get(ctx, {})).unit == FILES]
+        bodies += [(ctx, UNNAMED, payload_of(value)) for ctx, value in of_files]
     read: dict[str, tuple[str, ...]] = {}
-    for ctx, body in bodies:
-        read[ctx] = read.get(ctx, ()) + names_planned(store, body, base)
+    for ctx, kind, body in bodies:
+        read[ctx] = read.get(ctx, ()) + names_planned(store, kind, body, base)
     return read
 
 
-def names_planned(store: BookmarkStore, body: Payload, base: str) -> tuple[str, ...]:
-    """Return the names of what a stored plan reads, without the `base` that they begin with."""
-    files = files_in(UNNAMED, store.blobs.get(body))
+def names_planned(store: BookmarkStore, kind: str, body: Payload, base: str) -> tuple[str, ...]:
+    """Return the names of what a stored plan of a kind reads, without the `base` that they begin with; () of no files.
+
+    Of no file that a plan of another kind reads the name is known.
+    """
+    files = files_in(kind, store.blobs.get(body))
     paths = () if files is None else files.paths
     return tuple(path.removeprefix(f"{base}/") for path in paths)
 

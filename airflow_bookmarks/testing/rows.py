@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from math import isnan
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from airflow_bookmarks.core.errors import OptionError
@@ -50,8 +51,10 @@ def assert_each_row_once(
     """
     rows, found = [dict(row) for row in arrived], [_mapping(row) for row in _rows(target)]
     names = _columns(rows, columns)
-    wanted, there = _counted(rows, names, "an arrived row"), _counted(found, names, "a row of the target")
-    faults = [*_told(wanted, there, names)]
+    shown: dict[_Key, str] = {}
+    wanted = _counted(rows, names, "an arrived row", shown)
+    there = _counted(found, names, "a row of the target", shown)
+    faults = [*_told(wanted, there, shown)]
     if not rows and found and not names:
         faults = [f"nothing arrived, and {len(found)} row(s) are there"]
     if faults:
@@ -62,7 +65,7 @@ def _columns(rows: Sequence[ArrivedRow], columns: Sequence[str] | None) -> Seque
     if columns is not None:
         if isinstance(columns, str) or not columns:
             raise OptionError(f"columns={columns!r}: expected a list of names, such as ['id']. Nothing was compared.")
-        return columns
+        return list(columns)  # which may be an iterator
     if any(row.keys() != rows[0].keys() for row in rows):
         raise OptionError(
             "arrived rows have different columns. Nothing was compared. Say with columns=['id'] which ones tell one "
@@ -90,7 +93,9 @@ def _mapping(row: Any) -> Mapping[str, Any]:
 _Key: TypeAlias = tuple[Hashable, ...]
 
 
-def _counted(rows: Iterable[Mapping[str, Any]], names: Sequence[str], what: str) -> Counter[_Key]:
+def _counted(
+    rows: Iterable[Mapping[str, Any]], names: Sequence[str], what: str, shown: dict[_Key, str]
+) -> Counter[_Key]:
     counted: Counter[_Key] = Counter()
     for row in rows:
         missing = [name for name in names if name not in row]
@@ -99,23 +104,33 @@ def _counted(rows: Iterable[Mapping[str, Any]], names: Sequence[str], what: str)
                 f"{what} has no column {missing[0]!r}, only {list(row)}. Nothing was compared. Say with columns=[...] "
                 "which ones to compare."
             )
-        counted[tuple(_comparable(row[name]) for name in names)] += 1
+        key = tuple(_comparable(row[name]) for name in names)
+        shown.setdefault(key, f"({', '.join(f'{name}={row[name]!r}' for name in names)})")
+        counted[key] += 1
     return counted
 
 
 def _comparable(value: object) -> Hashable:
-    try:
-        hash(value)
-    except TypeError:  # an array, a map
-        return repr(value)
-    return value
+    """Return what is equal for equal values: NaN is NaN, a map has no order, and a list in Spark was any sequence."""
+    if hasattr(value, "asDict"):
+        value = value.asDict()
+    match value:
+        case float() if isnan(value):
+            return float, "nan"
+        case bool():
+            return bool, value  # and not the number that it equals
+        case Mapping():
+            return dict, frozenset((name, _comparable(each)) for name, each in value.items())
+        case list() | tuple():
+            return tuple(_comparable(each) for each in value)
+    return value if isinstance(value, Hashable) else repr(value)
 
 
-def _told(wanted: Counter[_Key], there: Counter[_Key], names: Sequence[str]) -> Iterable[str]:
-    missing = [f"{_shown(key, names)}" for key in wanted if key not in there]
-    seldom = [_often(key, wanted, there, names) for key in wanted if 0 < there[key] < wanted[key]]
-    often = [_often(key, wanted, there, names) for key in wanted if there[key] > wanted[key]]
-    other = [_shown(key, names) for key in there if key not in wanted]
+def _told(wanted: Counter[_Key], there: Counter[_Key], shown: Mapping[_Key, str]) -> Iterable[str]:
+    missing = [shown[key] for key in wanted if key not in there]
+    seldom = [_often(key, wanted, there, shown) for key in wanted if 0 < there[key] < wanted[key]]
+    often = [_often(key, wanted, there, shown) for key in wanted if there[key] > wanted[key]]
+    other = [shown[key] for key in there if key not in wanted]
     kinds = {"missing": missing, "too seldom": seldom, "too often": often, "that never arrived": other}
     for kind, rows in kinds.items():
         if rows:
@@ -123,10 +138,6 @@ def _told(wanted: Counter[_Key], there: Counter[_Key], names: Sequence[str]) -> 
             yield f"{len(rows)} row(s) {kind}: {', '.join(rows[:_SHOWN])}{more}"
 
 
-def _often(key: _Key, wanted: Counter[_Key], there: Counter[_Key], names: Sequence[str]) -> str:
+def _often(key: _Key, wanted: Counter[_Key], there: Counter[_Key], shown: Mapping[_Key, str]) -> str:
     came = "once" if wanted[key] == 1 else f"{wanted[key]} times"
-    return f"{_shown(key, names)} {there[key]} times, and arrived {came}"
-
-
-def _shown(key: _Key, names: Sequence[str]) -> str:
-    return f"({', '.join(f'{name}={value!r}' for name, value in zip(names, key, strict=True))})"
+    return f"{shown[key]} {there[key]} times, and arrived {came}"

@@ -168,7 +168,7 @@ class _Stage:
 
     def _planned(self, entry: PlanEntry) -> None:
         """Let vanish what a run has planned to read, and is about to."""
-        names = names_planned(self.store, entry.body, str(self.folder)) if self._leaving else ()
+        names = names_planned(self.store, entry.kind, entry.body, str(self.folder)) if self._leaving else ()
         for arrival in [arrival for arrival in self._leaving if arrival.name in names]:
             self._leaving.remove(arrival)
             self._gone.append(arrival)
@@ -186,7 +186,12 @@ class _Stage:
 
     def results(self) -> RunResults:
         stayed = [arrival for arrival in self.arrived if arrival not in self._gone]
-        current = {arrival.name: arrival.rows for arrival in stayed}
+        current: dict[str, Sequence[ArrivedRow]] = {}
+        for arrival in self.arrived:
+            if arrival in self._gone:
+                current.pop(arrival.name, None)  # with what had that name before
+            else:
+                current[arrival.name] = arrival.rows
         return RunResults(tuple(self.runs), _all_rows(arrival.rows for arrival in stayed), _all_rows(current.values()))
 
 

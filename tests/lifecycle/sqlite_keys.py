@@ -109,7 +109,7 @@ class KeyKind(SourceKind[KeyPlan]):
         return KeySource(self.decode(store.blobs.get(entry.body)).database)
 
     def seek(self, store: object, found: PlanInput, plan: KeyPlan, value: str) -> Position:
-        if not value.isdigit():
+        if not (value.isascii() and value.isdigit()):
             raise OptionError(f"{value!r} is no key. Nothing was changed.")
         return Position(value.encode(), value)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,35 @@ def test_rows_are_written_as_the_name_says(tmp_path: Path, name: str, text: str)
     arrival = files.new(name, ROWS)
     assert arrive(tmp_path, arrival).read_text() == text
     assert arrival.rows == tuple(ROWS)
+
+
+def test_csv_names_numbers_as_spark_does_and_tells_an_empty_text_from_none(tmp_path: Path) -> None:
+    values = [float("nan"), float("inf"), float("-inf"), 0.5, "", None, True, 'a "b"', "a,b\nc", " a "]
+    text = arrive(tmp_path, files.new("a.csv", [{"id": 1, "x": value} for value in values])).read_text()
+    assert text == 'id,x\n1,NaN\n1,Inf\n1,-Inf\n1,0.5\n1,""\n1,\n1,True\n1,"a ""b"""\n1,"a,b\nc"\n1," a "\n'
+
+
+def test_times_and_decimals_of_json_are_text(tmp_path: Path) -> None:
+    row = {"day": date(2013, 1, 31), "amount": Decimal("1.50"), "none": None}
+    text = arrive(tmp_path, files.new("a.json", [row])).read_text()
+    assert text == '{"day": "2013-01-31", "amount": "1.50", "none": null}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("a.csv", [{"id": None}]),
+        ("a.csv", [{}]),
+        ("a.csv", [{"id": b"x"}]),
+        ("a.csv", [{"id": {"a": 1}}]),
+        ("a.csv", [{"id": [1]}]),
+        ("a.json", [{"id": b"x"}]),
+        ("a.json", [{"id": {1, 2}}]),
+    ],
+)
+def test_row_that_no_reader_would_find_is_refused(name: str, rows: list[dict[str, object]]) -> None:
+    with pytest.raises(OptionError, match="Nothing was written"):
+        files.new(name, rows)
 
 
 def test_rows_are_compressed_where_the_name_says_so(tmp_path: Path) -> None:

@@ -94,3 +94,21 @@ def test_rows_with_arrays_are_compared() -> None:
 def test_what_can_not_be_compared_is_an_error_of_its_own(target: list[Any], columns: Any, said: str) -> None:
     with pytest.raises(OptionError, match=said):
         assert_each_row_once([ONE], target, columns=columns)
+
+
+def test_nan_is_nan_and_a_map_has_no_order() -> None:
+    nan = float("nan")
+    arrived = [{"x": float("nan"), "y": {"a": 1, "b": [nan]}}]
+    assert_each_row_once(arrived, [{"x": float("nan"), "y": {"b": (float("nan"),), "a": 1}}])
+    with pytest.raises(AssertionError, match=r"missing: \(x=nan, y=\{'a': 1, 'b': \[nan\]\}\)"):
+        assert_each_row_once(arrived, [])
+
+
+def test_true_is_not_the_number_one() -> None:
+    with pytest.raises(AssertionError, match=r"missing: \(id=1\)\n.*never arrived: \(id=True\)"):
+        assert_each_row_once([{"id": 1}], [{"id": True}])
+
+
+def test_columns_of_an_iterator_are_all_compared() -> None:
+    with pytest.raises(AssertionError, match=r"missing: \(id=1\)"):
+        assert_each_row_once([{"id": 1}], [{"id": 2}], columns=(name for name in ["id"]))  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ import pytest
 from airflow_bookmarks.core.errors import MisuseError, OptionError, SourceChangedError
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.environment import EnvironmentStore, environment_of, runs_in
+from airflow_bookmarks.sources.registry import registered
 from airflow_bookmarks.spark import BookmarkedJob
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.testing import (
@@ -26,6 +27,7 @@ from airflow_bookmarks.testing import (
 )
 from airflow_bookmarks.testing.fixtures import bookmark_store
 from tests.lifecycle.shop import Shop
+from tests.lifecycle.sqlite_keys import KeyKind, KeySource, keys_of, make_table, put
 
 __all__ = ["bookmark_store"]
 
@@ -225,7 +227,46 @@ def test_history_with_crashes_leaves_each_row_once(
     )
 
 
+# ---- a source of one's own
+
+
+@pytest.mark.parametrize(
+    ("option", "crash_at", "expected"),
+    [
+        ("enable", None, [[1], [2]]),
+        ("enable", Failpoint.BEFORE_COMMIT, [[1], [2]]),
+        ("enable", Failpoint.COMMITTED, [[], []]),
+        ("pause", None, [[1], [1, 2]]),
+        ("disable", None, [[1], [1, 2]]),
+    ],
+)
+def test_job_with_a_source_of_its_own_is_run_over_what_arrives(
+    bookmark_store: BookmarkStore, tmp_path: Path, option: str, crash_at: Failpoint | None, expected: list[list[int]]
+) -> None:
+    database = str(tmp_path / "crm.db")
+    make_table(database)
+
+    def job(run: RunSetup) -> list[int]:
+        with BookmarkedJob(name="copy", store=run.store, option=option) as job:
+            return keys_of(job.active_run.plan("people", KeySource(database)))
+
+    arrivals = [Arrival(str(key), ({"id": key},), lambda folder, key=key: put(database, key)) for key in (1, 2)]  # type: ignore[misc]
+    with registered(KeyKind()):
+        results = run_over(job, arrivals, store=bookmark_store, folder=tmp_path / "raw", crash_at=crash_at)
+    assert [run.returned for run in results if run.crashed_at is None] == expected
+    assert {run.read.get("people", ()) for run in results} == {()}
+
+
 # ---- what vanishes
+
+
+def test_what_vanished_is_not_there_under_its_former_content_either(
+    bookmark_store: BookmarkStore, tmp_path: Path
+) -> None:
+    steps = [[files.new("a.txt", [{"value": "a"}])], [files.vanishing("a.txt", [{"value": "b"}])]]
+    results = play(bookmark_store, tmp_path, steps, on_error="keep")
+    assert not (tmp_path / "raw" / "a.txt").exists()
+    assert (results.arrived_rows, results.current_rows) == (({"value": "a"},), ())
 
 
 VANISHING = [files.new("a.txt", [{"value": "a"}]), files.vanishing("gone.txt", [{"value": "gone"}])]

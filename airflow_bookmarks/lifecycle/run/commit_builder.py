@@ -16,7 +16,7 @@ from airflow_bookmarks.lifecycle.history.timeline_switch import resting_contexts
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import IS_READ_WHOLE
 from airflow_bookmarks.lifecycle.state.discard import increment_of
 from airflow_bookmarks.lifecycle.state.job_state import state_context
-from airflow_bookmarks.sources.registry import with_order
+from airflow_bookmarks.sources.contract import facts_of
 from airflow_bookmarks.store.bookmark_store import Commit
 
 if TYPE_CHECKING:
@@ -55,12 +55,11 @@ class ContextOutcome:
         greatest = self.greatest
         if self.keeps_column and self.before is not None and self.before.watermark_column is not None:
             greatest = Greatest(self.before.watermark_column)
-        position = with_order(self.kind, self.position)
-        return state_after(ContextState(self.kind, self.fingerprint, key), position, self.before, greatest)
+        return state_after(ContextState(self.kind, self.fingerprint, key), self.position, self.before, greatest)
 
     def facts(self, watermark_before: str | None) -> dict[str, Any]:
         """Return what the run record says of the context."""
-        facts = {**self.plan.facts(), "rows": self.rows, "watermark_before": watermark_before}
+        facts = {**facts_of(self.plan), "rows": self.rows, "watermark_before": watermark_before}
         if self.schema_change:
             facts["schema_change"] = self.schema_change
         if not self.is_read_whole:

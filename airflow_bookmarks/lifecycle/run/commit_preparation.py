@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.lifecycle.run.commit_builder import ContextOutcome, RunOutcome, StoredBodies, build_commit
 from airflow_bookmarks.lifecycle.state.start import position_at_start
-from airflow_bookmarks.sources.registry import kind_of
+from airflow_bookmarks.sources.registry import kind_of, with_order
 from airflow_bookmarks.sources.source import PlanInput
 
 if TYPE_CHECKING:
@@ -96,12 +96,11 @@ class CommitPreparation:
 
     def _advanced(self, ctx: str, context: PlannedContext, plan: Plan) -> Position | None:
         position = context.source.advance(plan)
-        if position is not None:
-            return position
-        if context.found.moved is not None:
-            return context.found.moved.position  # nothing is new, and the place is
-        is_new = ctx not in self.holding.base.contexts
-        return position_at_start(context.found, plan) if is_new else None
+        if position is None and context.found.moved is not None:
+            position = context.found.moved.position  # nothing is new, and the place is
+        elif position is None and ctx not in self.holding.base.contexts:
+            position = position_at_start(context.found, plan)
+        return None if position is None else with_order(context.source.kind, position)
 
     # ---- a run that was taken over
 
@@ -122,11 +121,12 @@ class CommitPreparation:
     def _adopted_outcome(self, ctx: str, entry: PlanEntry) -> ContextOutcome:
         kind, starts_over = kind_of(entry.kind), entry.metadata.starts_over
         plan = kind.decode(self.bodies.store.blobs.get(entry.body))
+        position = kind.advance(plan, PlanInput() if starts_over else self.reader.found(ctx))
         return ContextOutcome(
             entry.kind,
             entry.fingerprint,
             plan,
-            kind.advance(plan, PlanInput() if starts_over else self.reader.found(ctx)),
+            None if position is None else with_order(entry.kind, position),
             before=None if starts_over else self.reader.state(ctx),
             keeps_column=True,  # the content of its rows died with its driver
             is_read_whole=entry.metadata.on_published is None,

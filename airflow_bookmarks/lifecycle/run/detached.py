@@ -32,6 +32,7 @@ from airflow_bookmarks.lifecycle.history.window import window_entries
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.owner import check_owner
 from airflow_bookmarks.lifecycle.run.checks.expectation import Expects
+from airflow_bookmarks.lifecycle.run.checks.going_on import check_moves
 from airflow_bookmarks.lifecycle.run.commit_builder import is_over_bound
 from airflow_bookmarks.lifecycle.run.detached_publish import DetachedPublish
 from airflow_bookmarks.lifecycle.run.use.inputs import PlannedContext
@@ -53,6 +54,7 @@ from airflow_bookmarks.lifecycle.state.verification import (
     without,
 )
 from airflow_bookmarks.sinks.registry import SINKS
+from airflow_bookmarks.sources.contract import facts_of
 from airflow_bookmarks.sources.registry import kind_of
 from airflow_bookmarks.sources.source import P, PlanInput, Source
 from airflow_bookmarks.sources.upstream import RewindWanted
@@ -414,7 +416,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         )
 
     def _facts_of(self, plans: Mapping[str, Plan]) -> dict[str, dict[str, Any]]:
-        contexts = {ctx: {**plan.facts(), "rows": self._inputs[ctx].rows} for ctx, plan in plans.items()}
+        contexts = {ctx: {**facts_of(plan), "rows": self._inputs[ctx].rows} for ctx, plan in plans.items()}
         for ctx, context in self._inputs.items():
             if context.greatest is not None:
                 contexts[ctx] |= {"watermark_column": context.greatest.column, "greatest": context.greatest.value}
@@ -460,9 +462,10 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
             return
         self._goes_on = is_over_bound(plans)
         for ctx, plan in plans.items():
-            position = self._inputs[ctx].source.advance(plan)
+            found, position = self._inputs[ctx].found, self._inputs[ctx].source.advance(plan)
+            check_moves(self._job, ctx, found, plan, position, "The bookmark stays where it is.")
             if position is not None:
-                self._walk.move(ctx, self._inputs[ctx].found, position)
+                self._walk.move(ctx, found, position)
 
     def _note_replaced(self, replaced: Mapping[str, Payload]) -> None:
         """Store what is about to be replaced, before the first of it is deleted; without an attempt, do nothing."""

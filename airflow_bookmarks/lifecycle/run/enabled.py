@@ -26,6 +26,7 @@ from airflow_bookmarks.lifecycle.protocol.cleanup import finish_clean
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.new_name import check_part_name
 from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM, STARTS_OVER, starts_from
+from airflow_bookmarks.lifecycle.run.checks.going_on import check_moves
 from airflow_bookmarks.lifecycle.run.checks.other_use import check_alone, put_away_read, warn_of_readers
 from airflow_bookmarks.lifecycle.run.checks.replacement import Replacement
 from airflow_bookmarks.lifecycle.run.checks.unknown_run import check_known_runs
@@ -50,6 +51,7 @@ from airflow_bookmarks.lifecycle.state.verification import OnMissing, plan_of_fi
 from airflow_bookmarks.sinks.entry import discarded_entry, landed_entry, published_entry
 from airflow_bookmarks.sinks.files.publish import check_publishable
 from airflow_bookmarks.sinks.registry import SINKS, SinkRegistry
+from airflow_bookmarks.sources.contract import facts_of
 from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.sources.upstream import RewindWanted
 from airflow_bookmarks.store.bookmark_store import PLAN_INLINE_BYTES, BookmarkStore, Commit, LeaseGrant
@@ -160,7 +162,7 @@ class ActiveRun(HoldsLease):
             warn_of_readers(self._store, self.job, ctx, source)
 
     def _store_plan(self, ctx: str, source: Source[Any], found: PlanInput, plan: Plan) -> None:
-        facts = {**plan.facts(), STARTS_FROM: starts_from(self._holding.base, ctx)}
+        facts = {**facts_of(plan), STARTS_FROM: starts_from(self._holding.base, ctx)}
         if found.position is None:
             facts[STARTS_OVER] = True
         if ctx in self._inputs.disposals:
@@ -404,6 +406,10 @@ class ActiveRun(HoldsLease):
         warn_renamed(self.job, self._holding.base.contexts, self._inputs.sources)
         prepared = self._leased.preparation(self._reader, self._states)
         outcome = prepared.outcome(self._inputs, plans)
+        for ctx, context in outcome.contexts.items() if self._in_batches else ():
+            check_moves(
+                self.job, ctx, self._inputs[ctx].found, context.plan, context.position, "Nothing was committed."
+            )
         stored = StoredBodies(
             positions=prepared.store_positions(outcome, self._inputs),
             outputs=self._output_entries(outcome.increment),

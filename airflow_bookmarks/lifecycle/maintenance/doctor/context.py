@@ -21,7 +21,7 @@ from airflow_bookmarks.core.selection.reason import BEFORE_START, MISSING
 from airflow_bookmarks.lifecycle.maintenance.doctor.finding import RESTORE, Finding, Severity
 from airflow_bookmarks.lifecycle.state.last_plan import last_plans_among
 from airflow_bookmarks.sources.files.planner import recorded_files
-from airflow_bookmarks.sources.registry import find_kind, has_ledger, kind_of, upstream_of
+from airflow_bookmarks.sources.registry import find_kind, has_ledger, kind_of, own_errors, upstream_of
 from airflow_bookmarks.sources.source import PlanInput
 
 if TYPE_CHECKING:
@@ -85,7 +85,8 @@ def _watermark(survey: Survey, ctx: str, state: ContextState) -> str | None:
         return _watermark_of_sequence(survey, ctx, state)
     payload, kind = survey.position_of(ctx, state), find_kind(state.kind)
     body = None if payload is None or kind is None else survey.bytes_of(payload)
-    return None if body is None or kind is None else kind.watermark(body, survey.store.blobs.get_named)
+    with own_errors(state.kind):
+        return None if body is None or kind is None else kind.watermark(body, survey.store.blobs.get_named)
 
 
 def _has_sequence(survey: Survey, ctx: str, state: ContextState) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.errors import StateCorruptError, StoreAccessError
 from airflow_bookmarks.core.plan import FilePlan, decode_moves, decode_paths, decode_published
 from airflow_bookmarks.core.timeline import Ancestry, living_runs
-from airflow_bookmarks.sources.registry import find_kind
+from airflow_bookmarks.sources.registry import find_kind, own_errors
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.transitions import collection
 
@@ -186,7 +186,8 @@ class Survey:
         payload = self.position_of(ctx, state)
         body = None if payload is None else self.bytes_of(payload)
         kind = find_kind(state.kind)
-        return None if body is None or kind is None else kind.ledger(body, self.store.blobs.get_named)
+        with own_errors(state.kind):
+            return None if body is None or kind is None else kind.ledger(body, self.store.blobs.get_named)
 
 
 def _object_of(kind: str, rest: str, key: ItemKey, attributes: StoredItem) -> tuple[Any, Any]:
