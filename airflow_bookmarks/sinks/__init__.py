@@ -3,6 +3,7 @@
     sink       the two kinds of sink: staged ones, and those that commit by themselves
     registry   one object per kind; recovery asks it by the kind that is stored with an output
     entry      the output as a commit stores it, built from what was staged
+    clean      what a clean removes, as it is stored, and the sinks that can be cleaned
     staging    what a script asks a sink to stage, and what it has staged
     files/     the sink of files: staged in a folder, published by moves
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.errors import MisuseError, OptionError, SinkUnknownError
 from airflow_bookmarks.core.run import OutputEntry
 from airflow_bookmarks.entry_point import load_kind
+from airflow_bookmarks.sinks.clean import CleanedSink
 from airflow_bookmarks.sinks.files.sink import FilesSink
 from airflow_bookmarks.sinks.sink import NOT_TAKEN_BACK, CommittingSink, SidewaysSink, StagedSink
 from airflow_bookmarks.sinks.staging import stats_of
@@ -155,9 +156,15 @@ class SinkRegistry:
         """Return why a clean can't remove what an output has made visible; None if it can."""
         sink = self.find(entry.sink)
         if sink is not None:
-            return sink.why_not_clean(entry)
+            why_not = sink.why_not_clean(entry)
+            return NOT_TAKEN_BACK.format(entry.sink) if why_not is None and not _can_clean(sink) else why_not
         why = self.why_unknown(entry.sink).strip(" .")
         return NOT_TAKEN_BACK.format(f"{entry.sink}: {why}" if why else entry.sink)
+
+    def find_to_clean(self, kind: str) -> CleanedSink | None:
+        """Return the kind of that name, if it is a known one that can be cleaned."""
+        sink = self.find(kind)
+        return sink if isinstance(sink, CleanedSink) else None
 
     def why_not_replay(self, entry: OutputEntry) -> str | None:
         """Return why a run with such an output can't be replayed; None if it can."""
@@ -182,6 +189,10 @@ class SinkRegistry:
         """Sweep one staging root that the head lists: see `StagedSink.sweep`."""
         sink, root = self.of_root(territory.job, stored)
         sink.sweep(territory, root, fence)
+
+
+def _can_clean(sink: Sink) -> bool:
+    return isinstance(sink, CleanedSink)
 
 
 def _by_itself(request: StagingRequest) -> OutputEntry:

@@ -18,7 +18,7 @@ from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.core.run import Payload
 from airflow_bookmarks.core.text.deflated import LEAST_RAW_BYTES, deflated, inflated, packed_parts
 from airflow_bookmarks.files.objects import FileObjects
-from airflow_bookmarks.lifecycle.protocol.cleanup import CleanList
+from airflow_bookmarks.sinks.clean import CleanList
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.blobs import OBJECT_BYTES
 from airflow_bookmarks.store.bookmark_store import BookmarkStore

@@ -11,7 +11,7 @@ import pytest
 
 from airflow_bookmarks.core.errors import ChangeRefusedError
 from airflow_bookmarks.lifecycle.maintenance.transfer import _checksum, _to_json, export, import_
-from airflow_bookmarks.lifecycle.protocol.cleanup import CleanList
+from airflow_bookmarks.sinks.clean import CleanList
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.codec import item

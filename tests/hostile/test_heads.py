@@ -21,11 +21,11 @@ from airflow_bookmarks.files.s3.filesystem import S3FileSystem
 from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine, repair
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
-from airflow_bookmarks.lifecycle.protocol.cleanup import CleanList
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.finish import finish
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.sinks.clean import CleanList
 from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Key, Update

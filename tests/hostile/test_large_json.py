@@ -24,8 +24,8 @@ from airflow_bookmarks.core.text import stored_json
 from airflow_bookmarks.core.text.deflated import deflated, packed_parts
 from airflow_bookmarks.core.text.stored_json import JSON_BOUND, JsonBound, parsing_at_most, read_json
 from airflow_bookmarks.lifecycle.changes.change import Change, apply
-from airflow_bookmarks.lifecycle.protocol.cleanup import CleanList
 from airflow_bookmarks.plugin.scan.child import LIMITS, _told
+from airflow_bookmarks.sinks.clean import CleanList
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Update
 from tests.airflow.conftest import World

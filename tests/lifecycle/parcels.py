@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.errors import OutOfBoundsError
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import OutputEntry, RunKey
+from airflow_bookmarks.sinks.clean import CleanedSink, CleanGround, CleanList, CleanPart
 from airflow_bookmarks.sinks.sink import SidewaysSink, StoredOutput
 from airflow_bookmarks.sinks.staging import stats_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Sequence
 
     from airflow_bookmarks.sinks.sink import PublishSteps, SideOutput
     from airflow_bookmarks.sinks.staging import StagingRequest
@@ -37,7 +38,23 @@ class Delivery:
         return count
 
 
-class Parcels(SidewaysSink):
+@dataclass(frozen=True, slots=True)
+class Return:
+    """What a clean removes of one output."""
+
+    sink: Parcels
+    places: frozenset[str]
+
+    def remove_staged(self) -> None:
+        for place in self.places:
+            self.sink.remove(place, is_visible=False)
+
+    def remove_visible(self) -> None:
+        for place in self.places:
+            self.sink.remove(place, is_visible=True)
+
+
+class Parcels(SidewaysSink, CleanedSink):
     """Rows in a database; a place is named `<namespace>/<job>/<run key>/<output>`, that of a side run by its id."""
 
     kind = "parcels"
@@ -74,6 +91,20 @@ class Parcels(SidewaysSink):
         """Return where each revision of a run has staged."""
         run, root = output.run, f"{output.territory.namespace}/{output.territory.job}"
         return {f"{root}/{run.key.number}.{fence}/{output.name}" for fence in run.fences}
+
+    def why_not_clean(self, entry: OutputEntry) -> str | None:
+        return None
+
+    def list_clean(self, output: StoredOutput, replaced: Collection[str]) -> CleanList:
+        return CleanList(parts=(CleanPart.of(output, {"places": sorted(self.places(output))}),))
+
+    def left(self, output: StoredOutput) -> CleanList | None:
+        query = "SELECT count(*) FROM parcels WHERE place = ? AND is_visible = 1"
+        counts = [self.db.execute(query, [place]).fetchone()[0] for place in self.places(output)]
+        return CleanList(parts=(CleanPart.of(output),)) if any(counts) else CleanList()
+
+    def prepare_clean(self, ground: CleanGround, listed: CleanList) -> Sequence[Return]:
+        return [Return(self, frozenset(self.places(ground.output_of(part)))) for part in listed.parts]
 
     def why_not_replay(self, entry: OutputEntry) -> str | None:
         return None

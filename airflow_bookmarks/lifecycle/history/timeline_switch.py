@@ -19,9 +19,11 @@ from airflow_bookmarks.core.position import Edge
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.text.script import check_new_name
 from airflow_bookmarks.core.timeline import living_runs
-from airflow_bookmarks.lifecycle.protocol.cleanup import CleanList, check_published, clean_list, left_in_targets
+from airflow_bookmarks.lifecycle.protocol.cleanup import check_published, clean_list, left_in_targets, left_of
+from airflow_bookmarks.lifecycle.protocol.publish import stored_output
 from airflow_bookmarks.lifecycle.protocol.recover import made_by, unknown_sources
 from airflow_bookmarks.lifecycle.state.positions import stored_position
+from airflow_bookmarks.sinks.clean import CleanList
 from airflow_bookmarks.sources.registry import kind_of, upstream_of
 from airflow_bookmarks.store.transitions.collection import check_made_here
 from airflow_bookmarks.store.transitions.timeline import Turn
@@ -183,7 +185,7 @@ def with_clean(history: HistorySnapshot, turn: Turn, *, stays: Collection[str] =
         clean_list(
             store, job, [*undone, *dropped, *opened], (run for run in later if run.state.is_committed), stays=stays
         ),
-        left_in_targets(store, (run for run in before if run.state is RunState.PUBLISHED), stays=stays),
+        left_in_targets(store, job, (run for run in before if run.state is RunState.PUBLISHED), stays=stays),
     ]
     if head.cleaning is not None:
         lists.insert(0, CleanList.decode(store.blobs.get(head.cleaning)))
@@ -229,10 +231,14 @@ def files_to_clean(turn: Turn) -> int:
 def files_left_over(history: HistorySnapshot, turn: Turn) -> int | None:
     """Return the number of files of runs undone before `turn` that still lie in their targets; None: not known."""
     before = undone_before(history, turn)
-    if before.damage or any(not o.lies_in_files for run in before.runs for o in run.outputs.values()):
+    if before.damage:
         return None
+    outputs = [(run, name) for run in before.runs for name in run.outputs]
     try:
-        return len(left_in_targets(history.store, before.runs).files)
+        found = [left_of(stored_output(history.store, history.job, run, name)) for run, name in outputs]
+        if any(left is None or left.parts for left in found):
+            return None  # what is left in a sink is not known, or is no file
+        return len(CleanList.joined(left for left in found if left is not None).files)
     except LookRefusedError:
         return None
     except (SourceError, OptionError, OSError, StateCorruptError) as error:

@@ -46,7 +46,7 @@ def recover(
     """
     # The whole list before the first change: a job whose state names files of others publishes nothing by halves.
     sinks.check_roots(Territory(store.namespace, holding.job), list(holding.base.staging))
-    holding = finish_clean(store, holding)
+    holding = finish_clean(store, holding, sinks)
     if holding.base.publishing is not None:
         holding = finish_publish(store, holding, machine, sinks)
     adopted: Run | None = None

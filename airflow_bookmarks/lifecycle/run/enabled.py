@@ -240,7 +240,7 @@ class ActiveRun(HoldsLease):
         # A renewal under the old fence, on its way now, must not count as a lost lease.
         self._leased.renewer.rest()
         self._hold(rewind_along(self._store, self._holding, wanted))
-        self._hold(finish_clean(self._store, self._holding))
+        self._hold(finish_clean(self._store, self._holding, self._leased.sinks))
 
     def _hold(self, holding: LeaseGrant) -> None:
         """Go on with another holding of the job, and with what its head says."""

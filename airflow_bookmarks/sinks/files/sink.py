@@ -14,16 +14,20 @@ from airflow_bookmarks.core.rules.territory import (
     staging_root,
 )
 from airflow_bookmarks.core.run import FILES_SINK, OutputEntry
+from airflow_bookmarks.sinks.clean import CleanedSink
 from airflow_bookmarks.sinks.files.changes import HEAD_STAGING, FileChanges, staged_folders
+from airflow_bookmarks.sinks.files.clean import files_left, files_to_clean, published_files, removals
 from airflow_bookmarks.sinks.files.publish import Closing, delete_all, move_all
 from airflow_bookmarks.sinks.sink import SidewaysSink
 from airflow_bookmarks.sinks.staging import stats_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Sequence
 
     from airflow_bookmarks.core.rules.territory import Territory
     from airflow_bookmarks.core.run import RunKey
+    from airflow_bookmarks.sinks.clean import CleanGround, CleanList
+    from airflow_bookmarks.sinks.files.clean import FilesRemoval
     from airflow_bookmarks.sinks.sink import PublishSteps, SideOutput, StoredOutput
     from airflow_bookmarks.sinks.staging import StagingRequest
 
@@ -76,7 +80,7 @@ def _closing_of(output: SideOutput) -> Closing:
     )
 
 
-class FilesSink(SidewaysSink):
+class FilesSink(SidewaysSink, CleanedSink):
     """Files below a target; see `core.rules.territory` for the names of staged and published files."""
 
     kind = FILES_SINK
@@ -131,6 +135,24 @@ class FilesSink(SidewaysSink):
     def why_not_clean(self, entry: OutputEntry) -> str | None:
         """Return None: each published file carries the name of its run, so a clean removes exactly these."""
         return None
+
+    def list_clean(self, output: StoredOutput, replaced: Collection[str]) -> CleanList:
+        """See `CleanedSink.list_clean`."""
+        return files_to_clean(output, replaced)
+
+    def left(self, output: StoredOutput) -> CleanList:
+        """See `CleanedSink.left`."""
+        return files_left(output)
+
+    def prepare_clean(self, ground: CleanGround, listed: CleanList) -> Sequence[FilesRemoval]:
+        """See `CleanedSink.prepare_clean`."""
+        return removals(ground, listed)
+
+    def check_visible(self, output: StoredOutput) -> None:
+        """See `CleanedSink.check_visible`: by the names of its files."""
+        bounds = OutputBounds.of(output.territory, output.run, output.name)
+        for path in published_files(output).files:
+            bounds.check_own(path)
 
     def why_not_replay(self, entry: OutputEntry) -> str | None:
         """Return None: the commit of a revision lists the former files of its run, which its publish deletes."""

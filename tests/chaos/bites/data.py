@@ -13,11 +13,11 @@ from airflow_bookmarks.files.opener import open_to_change
 from airflow_bookmarks.lifecycle.history import timeline_switch as turn
 from airflow_bookmarks.lifecycle.protocol import cleanup as clean
 from airflow_bookmarks.lifecycle.protocol import finish, publish, recover
-from airflow_bookmarks.lifecycle.protocol.cleanup import CleanList
 from airflow_bookmarks.lifecycle.run import enabled as active_run
 from airflow_bookmarks.lifecycle.run import leased
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.sinks.clean import CleanList
 from airflow_bookmarks.sinks.files.changes import FileChanges
 from airflow_bookmarks.sinks.files.publish import move_all
 from airflow_bookmarks.sinks.files.sink import FilesSink
@@ -260,7 +260,7 @@ def clean_of_newest_revision() -> None:
 
 @bite("a clean is noted on HEAD and finished by whoever begins next", theme="cleans")
 def clean_not_finished() -> None:
-    put(recover, "finish_clean", lambda store, holding: store.note_clean(holding))
+    put(recover, "finish_clean", lambda store, holding, sinks=None: store.note_clean(holding))
 
 
 # ---- consumers

@@ -7,20 +7,33 @@ from pathlib import Path
 
 import pytest
 
-from airflow_bookmarks.core.errors import ChangeRefusedError, OptionError, SourceError
+from airflow_bookmarks.core.errors import (
+    ChangeRefusedError,
+    CleanRefusedError,
+    OptionError,
+    OutOfBoundsError,
+    SinkUnknownError,
+    SourceError,
+    StateCorruptError,
+)
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import OutputEntry, RunKey
+from airflow_bookmarks.core.text.deflated import deflated
+from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind
+from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.maintenance.doctor import Finding, examine
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.lifecycle.run.session import RunSession
 from airflow_bookmarks.lifecycle.state.summary import Summary
+from airflow_bookmarks.sinks.clean import CleanList, CleanPart
 from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.sinks.sink import StagedSink, StoredOutput
 from airflow_bookmarks.sinks.staging import Staged, StagingRequest
 from airflow_bookmarks.sources.files.planner import FileSource
-from airflow_bookmarks.store.codec.item import output_attribute
+from airflow_bookmarks.store.codec.item import output_attribute, payload_value
+from airflow_bookmarks.store.table import Update
 from tests.lifecycle.parcels import Parcels
 from tests.lifecycle.shop import FILES, Shop
 
@@ -77,6 +90,16 @@ def make(shop: Shop, parcels: Parcels, run: RunSession | None = None) -> Summary
     run = run or begin(shop, parcels)
     copy(shop, parcels, run)
     return run.commit()
+
+
+def plain_run(shop: Shop) -> None:
+    """Let a run write to the plain sink."""
+    shop.put("a.txt", "a")
+    run = shop.begin()
+    run.plan("raw", FileSource(FILES, [str(shop.raw)]))
+    run.place("out", StagingRequest(Plain.kind, TARGET))
+    run.staged("out", Staged((), rows=1))
+    run.commit()
 
 
 def dying_at(wanted: Failpoint) -> Callable[[Failpoint], None]:
@@ -232,14 +255,115 @@ def test_replay_replaces_what_its_run_made_visible(shop: Shop, installed: Parcel
 
 def test_replay_of_a_sink_that_replaces_nothing_is_refused(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SINKS.sinks, Plain.kind, Plain())
-    shop.put("a.txt", "a")
-    run = shop.begin()
-    run.plan("raw", FileSource(FILES, [str(shop.raw)]))
-    run.place("out", StagingRequest(Plain.kind, TARGET))
-    run.staged("out", Staged((), rows=1))
-    run.commit()
+    plain_run(shop)
     with pytest.raises(ChangeRefusedError, match=r"run 1 can't be replayed: it wrote to a sink \(plain\) that can't"):
         ReplayRun.begin_replay(shop.store, "copy", shop.caller(), shop.machine, 1)
+
+
+# ---- clean
+
+
+def test_clean_removes_what_undone_runs_made_visible_of_all_revisions(shop: Shop, installed: Parcels) -> None:
+    for name in "abc":
+        shop.put(f"{name}.txt", name)
+        make(shop, installed)
+    make(shop, installed, ReplayRun.begin_replay(shop.store, "copy", shop.caller(), shop.machine, 2))
+    rewind(shop.store, "copy", "1", reason="a test", who="me", clean=True)
+    assert installed.visible() == ["a", "b", "c"]
+    make(shop, installed)
+    assert (installed.visible(), installed.staged()) == (["a", "b", "c"], [])
+    assert shop.store.head("copy").cleaning is None
+
+
+@pytest.mark.parametrize("point", [Failpoint.BEFORE_COMMIT, Failpoint.COMMITTED])
+def test_clean_takes_what_a_dead_driver_has_staged(shop: Shop, installed: Parcels, point: Failpoint) -> None:
+    shop.put("a.txt", "a")
+    make(shop, installed)
+    shop.put("b.txt", "b")
+    die(shop, installed, point)
+    reset(shop.store, "copy", reason="a test", who="me", clean=True)
+    assert installed.staged() == ["b"]
+    make(shop, installed)
+    assert (installed.visible(), installed.staged()) == (["a", "b"], [])
+
+
+def test_clean_takes_what_an_earlier_change_has_left(shop: Shop, installed: Parcels) -> None:
+    shop.put("a.txt", "a")
+    make(shop, installed)
+    reset(shop.store, "copy", reason="a test", who="me")
+    make(shop, installed)
+    assert installed.visible() == ["a", "a"]
+    assert preview(shop.store, "copy", Change("reset", clean=True)).left_over is None
+    reset(shop.store, "copy", reason="a test", who="me", clean=True)
+    make(shop, installed)
+    assert installed.visible() == ["a"]
+
+
+def test_nothing_is_said_to_be_left_where_the_sink_finds_nothing(shop: Shop, installed: Parcels) -> None:
+    shop.put("a.txt", "a")
+    make(shop, installed)
+    reset(shop.store, "copy", reason="a test", who="me")
+    with installed.db:
+        installed.db.execute("DELETE FROM parcels")
+    assert preview(shop.store, "copy", Change("reset")).left_over == 0
+
+
+def test_what_is_left_in_a_sink_that_does_not_know_is_not_known(shop: Shop, parcels: Parcels) -> None:
+    shop.put("a.txt", "a")
+    make(shop, parcels)
+    reset(shop.store, "copy", reason="a test", who="me")
+    assert preview(shop.store, "copy", Change("reset")).left_over is None
+
+
+def test_clean_is_left_to_whoever_knows_the_sink(shop: Shop, parcels: Parcels, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.put("a.txt", "a")
+    shop.put("b.txt", "b")
+    make(shop, parcels)
+    with monkeypatch.context() as patched:
+        patched.setitem(SINKS.sinks, Parcels.kind, parcels)
+        reset(shop.store, "copy", reason="a test", who="me", clean=True)
+    with pytest.raises(SinkUnknownError, match=r"kind 'parcels'.*Nothing was"):
+        shop.begin()
+    assert parcels.visible() == ["a", "b"]
+    (finding,) = (each for each in found(shop, "kind-unknown") if each.where == "HEAD, cleaning")
+    assert "'parcels'" in finding.what
+    assert "the clean stays to be done" in finding.what
+    make(shop, parcels)
+    assert parcels.visible() == ["a", "b"]
+
+
+def test_clean_of_a_sink_that_has_none_is_refused(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SINKS.sinks, Plain.kind, Plain())
+    plain_run(shop)
+    with pytest.raises(CleanRefusedError, match=r"output 'out' of run 1 went to a sink \(plain\) that can't take rows"):
+        reset(shop.store, "copy", reason="a test", who="me", clean=True)
+    assert shop.store.head("copy").cleaning is None
+
+
+def test_stored_clean_that_names_a_run_of_living_history_removes_nothing(shop: Shop, installed: Parcels) -> None:
+    shop.put("a.txt", "a")
+    make(shop, installed)
+    body = CleanList(parts=(CleanPart(Parcels.kind, RunKey(1, 1), "out"),)).encode()
+    changed = {"cleaning": payload_value(shop.store.blobs.refer(body, 4096))}
+    shop.store.table.transact([Update(shop.store.keys("copy").head, set=changed)])
+
+    with pytest.raises(OutOfBoundsError, match=r"HEAD, cleaning names .parcels: run 1\.1, output 'out'"):
+        begin(shop, installed)
+    assert installed.visible() == ["a"]
+
+
+@pytest.mark.parametrize("part", [{}, "text", {"sink": 1, "run": "1.1", "output": "out", "listed": {}}, {"sink": "x"}])
+def test_stored_clean_with_a_part_that_is_none_is_damage(part: object) -> None:
+    body = deflated({"folders": [], "files": [], "parts": [part]})
+    with pytest.raises(StateCorruptError, match="a stored clean list can't be read"):
+        CleanList.decode(body)
+
+
+def test_clean_list_of_files_is_stored_as_it_always_was() -> None:
+    listed = CleanList(("/s/1.1",), ("/t/run-1.1-a",), {"/t/run-1.1-a": "v"})
+    stored = deflated({"folders": ["/s/1.1"], "files": ["/t/run-1.1-a"], "versions": {"/t/run-1.1-a": "v"}})
+    assert listed.encode() == stored
+    assert CleanList.decode(stored) == listed
 
 
 # ---- consumers

@@ -30,7 +30,8 @@ from airflow_bookmarks.lifecycle.maintenance.blobs import ulid_time
 from airflow_bookmarks.lifecycle.maintenance.doctor.finding import RESTORE_ALONE, Finding, Severity
 from airflow_bookmarks.lifecycle.maintenance.doctor.head import unpublishable
 from airflow_bookmarks.lifecycle.maintenance.doctor.survey import Survey
-from airflow_bookmarks.lifecycle.protocol.cleanup import CleanList, left_in_targets, listed_changes
+from airflow_bookmarks.lifecycle.protocol.cleanup import left_in_targets, prepare_clean
+from airflow_bookmarks.sinks.clean import HEAD_CLEANING, CleanList
 from airflow_bookmarks.sinks.files.changes import HEAD_STAGING
 from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.sinks.staging import Mode
@@ -165,7 +166,7 @@ def _left_over(survey: Survey) -> Iterator[Finding]:
     if head is None or head.cleaning is not None:
         return
     runs = undone_before(HistorySnapshot(survey.store, survey.job, head)).runs
-    left = {run.key.number: left_in_targets(survey.store, [run]).files for run in runs}
+    left = {run.key.number: left_in_targets(survey.store, survey.job, [run]).files for run in runs}
     numbers = [str(number) for number, files in left.items() if files]
     if not numbers:
         return
@@ -361,7 +362,9 @@ def examine_bounds(survey: Survey) -> Iterator[Finding]:
     body = None if head.cleaning is None else survey.bytes_of(head.cleaning)
     if body is not None:
         yield from _refused(
-            survey, lambda: listed_changes(survey.store, survey.job, head.epoch, CleanList.decode(body))
+            survey,
+            lambda: prepare_clean(survey.store, survey.job, head.epoch, CleanList.decode(body)),
+            HEAD_CLEANING,
         )
     copied = copied_until(survey.store, survey.job)
     for run in survey.runs.values():
@@ -386,7 +389,7 @@ def _check(survey: Survey, head: Head, run: Run, name: str) -> None:
             bounds.check_replaced(path)
 
 
-def _refused(survey: Survey, check: Callable[[], object]) -> Iterator[Finding]:
+def _refused(survey: Survey, check: Callable[[], object], where: str = HEAD_STAGING) -> Iterator[Finding]:
     """Yield a finding if a check refused something."""
     try:
         check()
@@ -397,4 +400,4 @@ def _refused(survey: Survey, check: Callable[[], object]) -> Iterator[Finding]:
         yield Finding(CODE, survey.job, Severity.ERROR, what, error.item, mend, is_root)
     except SinkUnknownError as error:
         mend = "Look again where the sink is known. No run of the job begins without it."
-        yield Finding("kind-unknown", survey.job, Severity.WARNING, str(error), HEAD_STAGING, mend)
+        yield Finding("kind-unknown", survey.job, Severity.WARNING, str(error), where, mend)
