@@ -37,7 +37,8 @@ def _init(desk: Desk, given: argparse.Namespace) -> None:
 
 def _export(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.naming import key_of
-    from airflow_bookmarks.lifecycle.maintenance.transfer import as_glue_entry, export
+    from airflow_bookmarks.lifecycle.maintenance.transfer.exporting import export
+    from airflow_bookmarks.lifecycle.maintenance.transfer.glue_entry import as_glue_entry
 
     jobs = [key_of(desk.store, name) for name in given.jobs]
     document: Any
@@ -61,7 +62,7 @@ def _all_jobs(desk: Desk) -> list[str]:
 
 
 def _import(desk: Desk, given: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.maintenance.transfer import import_
+    from airflow_bookmarks.lifecycle.maintenance.transfer.importing import import_
 
     try:
         text = sys.stdin.read() if given.file == _STANDARD else Path(given.file).read_text(encoding="utf-8")

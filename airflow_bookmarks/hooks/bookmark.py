@@ -291,7 +291,7 @@ class BookmarkHook(BaseHook):
         Raises:
             JobUnknownError: no such bookmark.
         """
-        from airflow_bookmarks.lifecycle.maintenance.transfer import export
+        from airflow_bookmarks.lifecycle.maintenance.transfer.exporting import export
 
         return export(self.get_conn(), jobs, hide_state=self.hides_state)
 

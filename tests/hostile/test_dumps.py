@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import ChangeRefusedError
-from airflow_bookmarks.lifecycle.maintenance.transfer import _checksum, _to_json, export, import_
+from airflow_bookmarks.lifecycle.maintenance.transfer.document import checksum_of, to_json
+from airflow_bookmarks.lifecycle.maintenance.transfer.exporting import export
+from airflow_bookmarks.lifecycle.maintenance.transfer.importing import import_
 from airflow_bookmarks.sinks.clean import CleanList
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -42,7 +44,7 @@ def forged(document: Mapping[str, Any], **items: Callable[[dict[str, Any]], obje
         for sk, attributes in part["items"].items():
             if sk.startswith(name):
                 change(attributes)
-    return {**document, "jobs": {"copy": {**part, "sha256": _checksum(part)}}}
+    return {**document, "jobs": {"copy": {**part, "sha256": checksum_of(part)}}}
 
 
 def with_requests(document: Mapping[str, Any], **attributes: Any) -> dict[str, Any]:
@@ -51,11 +53,11 @@ def with_requests(document: Mapping[str, Any], **attributes: Any) -> dict[str, A
     request |= {"at": "2026-11-22T00:00:00.000000Z", "version_before": 1, "epoch_before": 1, "epoch_after": 1}
     part = {name: value for name, value in document["jobs"]["copy"].items() if name != "sha256"}
     part["items"]["EVENT#" + "0" * 26] = {**request, **attributes}
-    return {**document, "jobs": {"copy": {**part, "sha256": _checksum(part)}}}
+    return {**document, "jobs": {"copy": {**part, "sha256": checksum_of(part)}}}
 
 
 def cleaning(shop: Shop, *paths: str) -> Any:
-    return _to_json(item.payload_value(shop.store.blobs.refer(CleanList((), paths).encode(), 4096)))
+    return to_json(item.payload_value(shop.store.blobs.refer(CleanList((), paths).encode(), 4096)))
 
 
 def test_staging_of_a_document_is_swept_by_nobody(shop: Shop, victim: Path) -> None:

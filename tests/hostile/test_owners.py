@@ -26,7 +26,8 @@ from airflow_bookmarks.lifecycle.changes.change import Change, reset
 from airflow_bookmarks.lifecycle.changes.sharing import hand_over, ownership_of, share, unshare
 from airflow_bookmarks.lifecycle.inspect.status import bookmark
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine, repair
-from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
+from airflow_bookmarks.lifecycle.maintenance.transfer.exporting import export
+from airflow_bookmarks.lifecycle.maintenance.transfer.importing import import_
 from airflow_bookmarks.lifecycle.protocol.acquire import begin
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.protocol.owner import owner_to_bind

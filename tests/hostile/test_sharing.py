@@ -22,7 +22,8 @@ from airflow_bookmarks.core.rules.shard import shard_name
 from airflow_bookmarks.lifecycle.changes import sharing
 from airflow_bookmarks.lifecycle.changes.change import Change
 from airflow_bookmarks.lifecycle.changes.sharing import change_seen_owner, hand_over, preview_owner, share, unshare
-from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
+from airflow_bookmarks.lifecycle.maintenance.transfer.exporting import export
+from airflow_bookmarks.lifecycle.maintenance.transfer.importing import import_
 from airflow_bookmarks.lifecycle.protocol.acquire import begin
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.store.backends.sqlite import SqliteTable

@@ -28,7 +28,7 @@ from airflow_bookmarks.lifecycle.inspect.graph import graph
 from airflow_bookmarks.lifecycle.inspect.runs import history
 from airflow_bookmarks.lifecycle.inspect.status import bookmarks
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
-from airflow_bookmarks.lifecycle.maintenance.transfer import export
+from airflow_bookmarks.lifecycle.maintenance.transfer.exporting import export
 from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
 from airflow_bookmarks.plugin.auth import Sight
 from airflow_bookmarks.plugin.presenters.bookmark import damaged_row

@@ -15,7 +15,8 @@ from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.inspect.difference import diff, diff_stores
 from airflow_bookmarks.lifecycle.inspect.status import bookmark, changes
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
-from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
+from airflow_bookmarks.lifecycle.maintenance.transfer.exporting import export
+from airflow_bookmarks.lifecycle.maintenance.transfer.importing import import_
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore

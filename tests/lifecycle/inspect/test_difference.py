@@ -9,7 +9,8 @@ import pytest
 from airflow_bookmarks.core.errors import JobUnknownError, RunUnknownError
 from airflow_bookmarks.lifecycle.changes.change import rewind
 from airflow_bookmarks.lifecycle.inspect.difference import diff, diff_stores
-from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
+from airflow_bookmarks.lifecycle.maintenance.transfer.exporting import export
+from airflow_bookmarks.lifecycle.maintenance.transfer.importing import import_
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.lifecycle.shop import Shop

@@ -18,7 +18,8 @@ from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position, undo
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
-from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
+from airflow_bookmarks.lifecycle.maintenance.transfer.exporting import export
+from airflow_bookmarks.lifecycle.maintenance.transfer.importing import import_
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun

@@ -25,7 +25,8 @@ from airflow_bookmarks.lifecycle.inspect.runs import files_of, history
 from airflow_bookmarks.lifecycle.inspect.status import bookmarks
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine, repair
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
-from airflow_bookmarks.lifecycle.maintenance.transfer import as_glue_entry, export
+from airflow_bookmarks.lifecycle.maintenance.transfer.exporting import export
+from airflow_bookmarks.lifecycle.maintenance.transfer.glue_entry import as_glue_entry
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.table import Attributes, Key, Put, Update, Value
 from tests.lifecycle.shop import Shop

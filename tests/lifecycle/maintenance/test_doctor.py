@@ -19,7 +19,8 @@ from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_positi
 from airflow_bookmarks.lifecycle.changes.naming import adopt, delete, rename
 from airflow_bookmarks.lifecycle.maintenance.doctor import Finding, repair
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
-from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
+from airflow_bookmarks.lifecycle.maintenance.transfer.exporting import export
+from airflow_bookmarks.lifecycle.maintenance.transfer.importing import import_
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun

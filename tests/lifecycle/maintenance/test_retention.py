@@ -29,7 +29,8 @@ from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_positi
 from airflow_bookmarks.lifecycle.inspect.runs import history
 from airflow_bookmarks.lifecycle.maintenance.blobs import BLOB_GRACE, position_hashes
 from airflow_bookmarks.lifecycle.maintenance.retention import Collected, JobCollected, collect
-from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
+from airflow_bookmarks.lifecycle.maintenance.transfer.exporting import export
+from airflow_bookmarks.lifecycle.maintenance.transfer.importing import import_
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sinks.staging import Mode

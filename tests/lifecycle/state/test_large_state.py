@@ -15,7 +15,8 @@ from airflow_bookmarks.lifecycle.inspect.runs import files_of
 from airflow_bookmarks.lifecycle.maintenance.blobs import BLOB_GRACE
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from airflow_bookmarks.lifecycle.maintenance.retention import RETENTION, collect
-from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
+from airflow_bookmarks.lifecycle.maintenance.transfer.exporting import export
+from airflow_bookmarks.lifecycle.maintenance.transfer.importing import import_
 from airflow_bookmarks.store import blobs as blob
 from airflow_bookmarks.store import bookmark_store
 from airflow_bookmarks.store.backends.sqlite import SqliteTable

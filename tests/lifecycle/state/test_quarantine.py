@@ -20,7 +20,8 @@ from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind, se
 from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
-from airflow_bookmarks.lifecycle.maintenance.transfer import export, import_
+from airflow_bookmarks.lifecycle.maintenance.transfer.exporting import export
+from airflow_bookmarks.lifecycle.maintenance.transfer.importing import import_
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.empty import commit_empty

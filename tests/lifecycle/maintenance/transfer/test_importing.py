@@ -1,8 +1,7 @@
-"""Transfer: bookmarks out of one table and into another, and as Glue shows them."""
+"""Import: bookmarks out of one table and into another."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -12,65 +11,29 @@ import pytest
 
 from airflow_bookmarks.core.errors import (
     ChangeRefusedError,
-    DocumentError,
     FencedError,
     JobBusyError,
-    JobUnknownError,
     OptionError,
     ProtectedError,
-    RunUnknownError,
-    StateCorruptError,
 )
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.lifecycle.changes.approval import protect
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind, undo, unlock
-from airflow_bookmarks.lifecycle.changes.naming import adopt, delete, names_of, rename
+from airflow_bookmarks.lifecycle.changes.naming import names_of
 from airflow_bookmarks.lifecycle.inspect.runs import history
-from airflow_bookmarks.lifecycle.maintenance import transfer
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
-from airflow_bookmarks.lifecycle.maintenance.transfer import as_glue_entry, export, import_
+from airflow_bookmarks.lifecycle.maintenance.transfer.exporting import export
+from airflow_bookmarks.lifecycle.maintenance.transfer.importing import import_
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.table import Attributes, Delete, Key, Put
+from airflow_bookmarks.store.table import Attributes, Put
 from airflow_bookmarks.store.transitions import importing as transition
+from tests.lifecycle.maintenance.transfer.documents import WHY, items, through_json
 from tests.lifecycle.shop import Shop, unsound
-
-WHY: dict[str, Any] = {"who": "ann", "reason": "a new table"}
-
-
-@pytest.fixture
-def other(shop: Shop, tmp_path: Path) -> Shop:
-    """Return a shop over the same files whose store is another, empty one."""
-    store = BookmarkStore(SqliteTable(tmp_path / "other.db"), "test")
-    store.init()
-    return replace(shop, store=store)
-
-
-@pytest.fixture
-def busy(shop: Shop) -> Shop:
-    """Return a shop with history: runs, a rewind, a consumer, two names."""
-    for second, name in enumerate("abc", 1):
-        shop.put(f"{name}.txt", name, seconds=1_700_000_000 + second)
-        shop.run()
-    shop.run("report", upstream="copy")
-    rewind(shop.store, "copy", 2, reason="wrong rows", who="ann")
-    shop.run()
-    shop.run("report", upstream="copy", on_rewind="ignore")
-    rename(shop.store, "copy", "lake.copy", reason="new DAG", who="ann")
-    return shop
-
-
-def through_json(document: Any) -> Any:
-    return json.loads(json.dumps(document))
-
-
-def items(store: BookmarkStore, job: str) -> dict[str, Attributes]:
-    return {key.sk: item for key, item in store.table.query(store.keys(job).partition)}
-
 
 # ---- out and in
 
@@ -134,13 +97,6 @@ def test_large_history_is_written_in_parts(shop: Shop, other: Shop) -> None:
     assert other.store.head("copy").lease is None
 
 
-def test_only_the_named_jobs_are_exported(busy: Shop) -> None:
-    document = export(busy.store, ["lake.copy"])
-    assert list(document["jobs"]) == ["copy"]
-    with pytest.raises(JobUnknownError):
-        export(busy.store, ["no.such"])
-
-
 def test_lease_of_the_exported_job_is_not_imported(busy: Shop, other: Shop) -> None:
     run = busy.begin()
     import_(other.store, export(busy.store), **WHY)
@@ -153,14 +109,6 @@ def test_staging_of_another_namespace_is_left_alone(busy: Shop, tmp_path: Path) 
     store.init()
     import_(store, export(busy.store), **WHY)
     assert (busy.store.head("copy").staging != (), store.head("copy").staging) == (True, ())
-
-
-def test_map_whose_names_begin_with_a_dollar_comes_through(shop: Shop, other: Shop) -> None:
-    shop.run()
-    odd: Attributes = {"a": {"$base64": "no bytes"}, "b": b"bytes", "c": {"$map": {"$x": [b"y", None, True, 3]}}}
-    shop.store.table.transact([Put(shop.store.keys("copy").execution("odd"), odd)])
-    import_(other.store, through_json(export(shop.store)), **WHY)
-    assert items(other.store, "copy")["EXEC#odd"] == odd
 
 
 # ---- over what is there
@@ -330,44 +278,6 @@ def test_import_that_died_half_way_is_no_lease_to_be_taken_away(busy: Shop, othe
             act()
 
 
-def test_name_that_had_begun_before_its_adoption_is_exported_as_a_name(busy: Shop, other: Shop) -> None:
-    busy.begin("begun").abort("nothing was read")
-    adopt(busy.store, "begun", "copy", **WHY)
-
-    document = export(busy.store)
-
-    assert list(document["jobs"]) == ["copy", "report"]
-    import_(other.store, document, **WHY)
-    assert names_of(other.store, "copy") == ["copy", "begun", "lake.copy"]
-
-
-@pytest.mark.parametrize("document", [[], "x", 5, None, {}, {"format": True, "jobs": {}, "blobs": {}}])
-def test_what_is_no_export_is_refused(other: Shop, document: Any) -> None:
-    with pytest.raises(DocumentError, match="Nothing was imported"):
-        import_(other.store, document, **WHY)
-
-
-@pytest.mark.parametrize(
-    "value", [1.5, {"": 1}, {"$base64": "!"}, {"$map": 5}, 10**40, "\udcff", [[]] * 40, {"sha256": "x"}]
-)
-def test_value_that_no_table_holds_is_found_before_anything_is_written(busy: Shop, other: Shop, value: Any) -> None:
-    document = export(busy.store, ["copy"])
-    part = document["jobs"]["copy"]
-    run = next(sk for sk in part["items"] if sk.startswith("RUN#"))
-    part["items"][run]["odd"] = value if value != [[]] * 40 else _nested(40)
-    part["sha256"] = transfer._checksum({name: part[name] for name in ("index", "aliases", "items")})
-    with pytest.raises(DocumentError, match="Nothing was imported"):
-        import_(other.store, document, **WHY)
-    assert other.store.jobs() == []
-
-
-def _nested(depth: int) -> list[Any]:
-    inner: list[Any] = []
-    for _ in range(depth):
-        inner = [inner]
-    return inner
-
-
 def test_import_over_a_run_a_protected_job_or_a_reader_is_refused(busy: Shop, other: Shop) -> None:
     document = export(busy.store, ["copy"])
     other.run("copy")
@@ -416,94 +326,6 @@ def test_import_that_died_half_way_holds_the_job_and_is_finished_by_another(busy
         unlock(other.store, "copy", reason="free already", who="ann")
 
 
-# ---- documents that are damaged
-
-
-def test_document_that_was_changed_is_refused(busy: Shop, other: Shop) -> None:
-    document = through_json(export(busy.store))
-    document["jobs"]["copy"]["items"]["HEAD"]["run_number"] = 3
-    with pytest.raises(DocumentError, match="job 'copy' does not match"):
-        import_(other.store, document, **WHY)
-    assert other.store.jobs() == []
-
-
-def test_blob_that_is_damaged_or_missing_is_refused(shop: Shop, other: Shop) -> None:
-    for number in range(900):
-        shop.put(f"p={number}/f.txt", str(number))
-    shop.run()
-    document = through_json(export(shop.store))
-    for sha256 in list(document["blobs"]):
-        less = {**document, "blobs": {name: body for name, body in document["blobs"].items() if name != sha256}}
-        with pytest.raises(DocumentError, match="lacks it"):
-            import_(other.store, less, **WHY)
-        damaged = {**document, "blobs": {**document["blobs"], sha256: "AAAA"}}
-        with pytest.raises(DocumentError, match="checksum"):
-            import_(other.store, damaged, **WHY)
-    assert other.store.jobs() == []
-
-
-@pytest.mark.parametrize("document", [{}, {"format": 2}, {"format": 1}, {"format": 1, "jobs": {"a": {}}, "blobs": {}}])
-def test_what_is_no_document_is_refused(other: Shop, document: dict[str, Any]) -> None:
-    with pytest.raises(DocumentError, match="Nothing was imported"):
-        import_(other.store, document, **WHY)
-
-
 def test_import_takes_a_reason(busy: Shop, other: Shop) -> None:
     with pytest.raises(OptionError, match="reason"):
         import_(other.store, export(busy.store), who="ann", reason=" ")
-
-
-def test_state_with_a_blob_gone_is_not_exported(shop: Shop) -> None:
-    for number in range(900):
-        shop.put(f"p={number}/f.txt", str(number))
-    shop.run()
-    sha256 = next(iter(export(shop.store)["blobs"]))
-    shop.store.table.transact([Delete(Key(f"test#BLOB#{sha256}", f"{0:010d}"))])
-    with pytest.raises(StateCorruptError):
-        export(shop.store)
-
-
-# ---- as Glue shows it
-
-
-def test_entry_has_the_shape_of_glue(busy: Shop) -> None:
-    entry = as_glue_entry(busy.store, "copy")
-
-    bookmark = json.loads(entry.pop("JobBookmark"))
-    last, before = busy.store.committed_run("copy", 4), busy.store.committed_run("copy", 2)
-    assert last is not None
-    assert before is not None
-    assert entry == {
-        "JobName": "copy",
-        "Version": busy.store.head("copy").version,
-        "Run": 5,
-        "Attempt": 0,
-        "PreviousRunId": before.run_id,
-        "RunId": last.run_id,
-    }
-    state = bookmark["raw"]
-    assert state["jsonClass"] == "HadoopDataSourceJobBookmarkState"
-    assert {type(value) for value in state["timestamps"].values()} == {str}
-    assert state["timestamps"]["RUN"] == "4"
-
-
-def test_entry_of_a_run_is_that_of_then(busy: Shop) -> None:
-    first = busy.store.committed_run("copy", 1)
-    assert first is not None
-    entry = as_glue_entry(busy.store, "copy", first.run_id)
-    assert (entry["Run"], entry["RunId"], "PreviousRunId" in entry) == (2, first.run_id, False)
-    with pytest.raises(RunUnknownError):
-        as_glue_entry(busy.store, "copy", "9")
-    with pytest.raises(JobUnknownError):
-        as_glue_entry(busy.store, "no.such")
-
-
-def test_entry_after_a_deletion_has_no_run(busy: Shop) -> None:
-    delete(busy.store, "lake.copy", typed_name="lake.copy", reason="gone", who="ann")
-    entry = as_glue_entry(busy.store, "copy")
-    assert (entry["Run"], entry["JobBookmark"], "RunId" in entry) == (1, "{}", False)
-
-
-def test_entry_of_a_consumer_names_the_run_of_its_upstream(busy: Shop) -> None:
-    (state,) = json.loads(as_glue_entry(busy.store, "report")["JobBookmark"]).values()
-    assert (state["jsonClass"], state["values"]["WATERMARK"]) == ("UpstreamJobBookmarkState", "4")
