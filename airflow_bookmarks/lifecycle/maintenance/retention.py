@@ -33,7 +33,7 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.rules.territory import SIDE_FOLDER, StagingBounds, Territory
 from airflow_bookmarks.core.run import RunKey
-from airflow_bookmarks.core.text.instant import from_text, to_text, utc_now
+from airflow_bookmarks.core.text.instant import to_text, utc_now
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.lifecycle.inspect.status import readable_keys
@@ -41,9 +41,8 @@ from airflow_bookmarks.lifecycle.maintenance.artifacts import collect_artifacts
 from airflow_bookmarks.lifecycle.maintenance.blobs import BLOB_GRACE, BlobsGone, collect_blobs, ulid_time
 from airflow_bookmarks.sinks.files.changes import HEAD_STAGING, FileChanges
 from airflow_bookmarks.store.bookmark_store import SIDE_RETENTION
-from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.transitions import collection
-from airflow_bookmarks.store.transitions.collection import Base, SeenRun
+from airflow_bookmarks.store.transitions.collection import Base, SeenExecution, SeenRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.timeline import Ancestry, Turning
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
-    from airflow_bookmarks.store.stored_item import ItemKey, StoredItem
+    from airflow_bookmarks.store.stored_item import ItemKey
 
 log = logging.getLogger(__name__)
 
@@ -239,7 +238,7 @@ class _Job:
     head: Head
     runs: Sequence[_Past]
     edges: Sequence[Edge]
-    executions: Mapping[str, StoredItem]
+    executions: Mapping[str, SeenExecution]
     base: Base
     turning: Turning | None = None
 
@@ -254,7 +253,7 @@ class _Job:
             head=head,
             runs=[_Past.of(run, living) for run in store.runs(job)],
             edges=store.edges(job),
-            executions=dict(store.execution_items(job)),
+            executions=collection.seen_executions(store, job),
             base=base,
             turning=store.turning(job, head.epoch) if head.epoch > 1 else None,
         )
@@ -320,14 +319,14 @@ class _Gone:
     """What is to go of one job: runs, and executions as they were seen."""
 
     runs: Sequence[_Past]
-    executions: Mapping[str, StoredItem]
+    executions: Mapping[str, SeenExecution]
 
     @classmethod
     def of(cls, job: _Job, until: int, cutoff: str) -> _Gone:
         executions = {
             run_id: seen for run_id, seen in job.executions.items() if not _is_needed(job, run_id, seen, until, cutoff)
         }
-        kept = {n for run_id, seen in job.executions.items() if run_id not in executions for n in _runs_of(seen)}
+        kept = {n for run_id, seen in job.executions.items() if run_id not in executions for n in seen.runs}
         pinned = _pinned(job, until)
         runs = [
             run
@@ -337,14 +336,9 @@ class _Gone:
         return cls(runs, executions)
 
 
-def _runs_of(execution: StoredItem) -> list[int]:
-    return [n for n in (execution.get("last_run"), execution.get("replaying")) if isinstance(n, int)]
-
-
-def _is_needed(job: _Job, run_id: str, seen: StoredItem, until: int, cutoff: str) -> bool:
+def _is_needed(job: _Job, run_id: str, seen: SeenExecution, until: int, cutoff: str) -> bool:
     """Whether an execution may still be needed: by its task, a driver that holds the job, or a due mark."""
-    touched = [text for text in (seen.get("taken_at"), seen.get("killed_at")) if isinstance(text, str)]
-    if not touched or max(touched) >= cutoff or any(number > until for number in _runs_of(seen)):
+    if seen.touched_at is None or seen.touched_at >= cutoff or any(number > until for number in seen.runs):
         return True
     due = {run.run_id for run in job.runs if run.seen.state.is_open or run.key == job.head.publishing}
     holder = None if job.head.lease is None else job.head.lease.run_id
@@ -389,7 +383,7 @@ def _side_leftovers(store: BookmarkStore, job: _Job, cutoff: datetime, now: date
     Folders are looked for beside the staging of enabled runs: of a target that only side runs write, the state knows
     nothing.
     """
-    expired = [key for key, attributes in store.side_items(job.name) if _is_expired(attributes, now)]
+    expired = collection.expired_sides(store, job.name, now, SIDE_RETENTION)
     folders: list[str] = []
     territory = Territory(store.namespace, job.name)
     for root in job.head.staging:
@@ -399,19 +393,6 @@ def _side_leftovers(store: BookmarkStore, job: _Job, cutoff: datetime, now: date
             made = {name: ulid_time(name) for name in open_filesystem(root).folders(side)}
             folders += [f"{side}/{name}" for name, at in made.items() if at is not None and at < cutoff]
     return expired, folders
-
-
-def _is_expired(side: StoredItem, now: datetime) -> bool:
-    """Whether a side record is no longer needed. Earlier versions wrote into it when that is."""
-    expires, made_at = side.get("expires_at"), side.get("made_at")
-    if isinstance(expires, int):
-        return expires < now.timestamp()
-    if not isinstance(made_at, str) or any(name.startswith(item.REPLACED_PREFIX) for name in side):
-        return False
-    try:
-        return from_text(made_at) + SIDE_RETENTION < now
-    except ValueError:
-        return False
 
 
 def _remove_folders(territory: Territory, folders: Iterable[str]) -> list[str]:

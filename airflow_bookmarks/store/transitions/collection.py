@@ -24,7 +24,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import ChangeRefusedError, ConditionFailedError, RunUnknownError, StateCorruptError
+from airflow_bookmarks.core.text.instant import from_text
 from airflow_bookmarks.store.blobs import URI
+from airflow_bookmarks.store.codec.item import REPLACED_PREFIX
 from airflow_bookmarks.store.table import (
     MAX_OPERATIONS,
     Attributes,
@@ -40,6 +42,7 @@ from airflow_bookmarks.store.table import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime, timedelta
 
     from airflow_bookmarks.core.run import RunKey, RunState
     from airflow_bookmarks.store.reader import StateReader
@@ -236,20 +239,63 @@ def remove_runs(store: StateReader, job: str, base: Base, runs: Iterable[SeenRun
     return _removed(store, job, base, deletes)
 
 
-def remove_executions(store: StateReader, job: str, base: Base, executions: Mapping[str, Attributes]) -> bool:
-    """Remove executions, given by run id with their attributes as seen; False if one of them, or the job, moved."""
+@dataclass(frozen=True, slots=True)
+class SeenExecution:
+    """An execution as it was seen: it is removed only if unchanged.
+
+    `runs` are the run it made last and the one it replays; `touched_at` says when it was last taken or killed, None
+    where nothing tells that.
+    """
+
+    runs: tuple[int, ...]
+    touched_at: str | None
+    unchanged: tuple[Condition, ...]
+
+    @classmethod
+    def of(cls, item: Attributes) -> SeenExecution:
+        """Return it from its item. One that is damaged is as old, and has as many runs, as can be read of it."""
+        names = ("attempt", "killed_attempt", "taken_nonce", "last_run", "replaying")
+        times = [text for text in (item.get("taken_at"), item.get("killed_at")) if isinstance(text, str)]
+        return cls(
+            runs=tuple(n for n in (item.get("last_run"), item.get("replaying")) if isinstance(n, int)),
+            touched_at=max(times, default=None),
+            unchanged=tuple(Equals(n, item[n]) if n in item else Lacks(n) for n in names),
+        )
+
+
+def seen_executions(store: StateReader, job: str) -> dict[str, SeenExecution]:
+    """Return all executions of a job by run id, as they are now."""
+    return {run_id: SeenExecution.of(attributes) for run_id, attributes in store.execution_items(job)}
+
+
+def remove_executions(store: StateReader, job: str, base: Base, executions: Mapping[str, SeenExecution]) -> bool:
+    """Remove executions, given by run id; False if one of them, or the job, moved since they were seen."""
     keys = store.keys(job)
-    names = ("attempt", "killed_attempt", "taken_nonce", "last_run", "replaying")
-    deletes = [
-        Delete(keys.execution(run_id), [Equals(n, seen[n]) if n in seen else Lacks(n) for n in names])
-        for run_id, seen in executions.items()
-    ]
+    deletes = [Delete(keys.execution(run_id), seen.unchanged) for run_id, seen in executions.items()]
     return _removed(store, job, base, deletes)
 
 
 def _removed(store: StateReader, job: str, base: Base, deletes: Sequence[Operation]) -> bool:
     checks = base.checks(store, job)
     return all(_is_written(store, [*checks, *part]) for part in _parts(deletes, MAX_OPERATIONS - len(checks)))
+
+
+def expired_sides(store: StateReader, job: str, now: datetime, kept_for: timedelta) -> list[str]:
+    """Return the ids of side records that are no longer needed, those made longer than `kept_for` ago."""
+    return [ulid for ulid, side in store.side_items(job) if _is_expired(side, now, kept_for)]
+
+
+def _is_expired(side: Attributes, now: datetime, kept_for: timedelta) -> bool:
+    # Earlier versions wrote into it when it expires.
+    expires, made_at = side.get("expires_at"), side.get("made_at")
+    if isinstance(expires, int):
+        return expires < now.timestamp()
+    if not isinstance(made_at, str) or any(name.startswith(REPLACED_PREFIX) for name in side):
+        return False
+    try:
+        return from_text(made_at) + kept_for < now
+    except ValueError:
+        return False
 
 
 def remove_sides(store: StateReader, job: str, ulids: Sequence[str]) -> None:
