@@ -141,7 +141,7 @@ def bookmark_task(
         conn_id: an Airflow connection of the type `spark_connect` (the session is remote) or `spark` (its master);
             default: a local master. (templated)
         config_kwargs: Spark conf of the session. (templated)
-        kwargs: what `BookmarkedSubmission` lists (`bookmark_job`, `bookmark_option`, ...), and of any task.
+        kwargs: the arguments of `BookmarkedSubmission` (`bookmark_job`, `bookmark_option`, ...) and those of any task.
 
     Example:
         @task.bookmark(conn_id="spark_connect_default", bookmark_job="flights.clean")

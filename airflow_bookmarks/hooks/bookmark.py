@@ -202,7 +202,7 @@ class BookmarkHook(BaseHook):
     # ---- reading
 
     def get(self, job: str) -> Row:
-        """Return where a job stands: numbers, contexts with watermarks, `job.state`, lease, consumers.
+        """Return the state of a job: numbers, contexts with watermarks, `job.state`, lease, consumers.
 
         Raises:
             JobUnknownError: no such bookmark.
@@ -212,7 +212,7 @@ class BookmarkHook(BaseHook):
         return self._shown(bookmark(*self._found(job)))
 
     def history(self, job: str, limit: int | None = None) -> Rows:
-        """Return the committed runs of a job, oldest first (with `limit`: the newest so many).
+        """Return the committed runs of a job, oldest first; `limit`: only the newest.
 
         Raises:
             JobUnknownError: no such bookmark.
@@ -243,7 +243,7 @@ class BookmarkHook(BaseHook):
         return files_of(*self._found(job), str(run))
 
     def pending(self, job: str, *, with_skipped: bool = False) -> Row:
-        """Return what the next run of a job would read, without a run; `with_skipped` names the files left out.
+        """Return what the next run of a job would read; `with_skipped` names the files left out.
 
         A job that has never run is no error: `is_known` is False then, and `unknown` says so.
         """
@@ -274,7 +274,7 @@ class BookmarkHook(BaseHook):
         return graph(store, key).as_dict()
 
     def replay_settings(self, job: str, run_number: int) -> Row:
-        """Return what to give to spark-submit to make a run again: same input, its output replaced.
+        """Return the settings for spark-submit that replay a run: same input, its output replaced.
 
         Raises:
             RunUnknownError, ChangeRefusedError: it can't be replayed.
@@ -305,7 +305,7 @@ class BookmarkHook(BaseHook):
     # ---- changing: a job may be given by any of its names
 
     def preview(self, job: str, change: Change) -> Row:
-        """Preview a change: what is read again, which consumers are affected, what would come twice."""
+        """Preview a change: what is read again, which consumers are affected, which rows would be duplicated."""
         from airflow_bookmarks.lifecycle.changes.sharded_change import preview_job
 
         return self._shown(preview_job(self.get_conn(), job, change).as_dict())
@@ -345,7 +345,7 @@ class BookmarkHook(BaseHook):
     ) -> Row:
         """Take a job back to its state after an earlier run, given by run number or run id; see `reset` for the rest.
 
-        A sharded job takes a run id or a time with a zone: its run numbers are others in each shard.
+        A sharded job takes a run id or a time with a zone: its run numbers differ between shards.
 
         Raises:
             RunUnknownError: no such run in the living history. Besides those of `reset`.
@@ -357,7 +357,7 @@ class BookmarkHook(BaseHook):
         return change_job(self.get_conn(), job, change, **_terms(**ask)).as_dict()
 
     def set_position(self, job: str, ctx: str, value: str | int, **ask: Unpack[ChangeArguments]) -> Row:
-        """Put one context to a position that no run left; see `reset` for the rest.
+        """Set the position of one context by hand; see `reset` for the rest.
 
         Args:
             value: for files "now" or a time with a zone; for an upstream "now" or a run number (0: the beginning).
@@ -378,7 +378,7 @@ class BookmarkHook(BaseHook):
         return set_state(self.get_conn(), job, state, value, **_terms(**ask)).as_dict()
 
     def rename_context(self, job: str, ctx: str, to_ctx: str, **ask: Unpack[ChangeArguments]) -> Row:
-        """Move the position of a context to the name that its script has for it now; see `reset` for the rest."""
+        """Move the position of a context to the name its script now uses; see `reset` for the rest."""
         from airflow_bookmarks.lifecycle.changes.change import rename_context
 
         return rename_context(self.get_conn(), job, ctx, to_ctx, **_terms(**ask)).as_dict()
@@ -393,11 +393,11 @@ class BookmarkHook(BaseHook):
         unverified: Unverified | None = None,
         **ask: Unpack[ChangeArguments],
     ) -> Row:
-        """Say that the files which one context has read lie in another folder now; see `reset` for the rest.
+        """Record that the files a context has read were moved to another folder; see `reset` for the rest.
 
         Args:
-            from_root, to_root: the folder or prefix as it was, and as it is.
-            unverified: what files count as that can't be compared any more: "read" or "new". Default: an error.
+            from_root, to_root: the old and the new folder or prefix.
+            unverified: how to count files that can't be compared with those read: "read" or "new". Default: an error.
         """
         from airflow_bookmarks.lifecycle.changes.change import relocate
 
@@ -405,7 +405,7 @@ class BookmarkHook(BaseHook):
         return relocate(store, job, ctx, from_root, to_root, unverified=unverified, **_terms(**ask)).as_dict()
 
     def undo(self, job: str, **ask: Unpack[ChangeArguments]) -> Row:
-        """Take back the last change of where a job stands; see `reset` for the rest.
+        """Undo the last change of a job's position; see `reset` for the rest.
 
         Raises:
             ChangeRefusedError: there is none, or it was made with clean.
@@ -418,7 +418,7 @@ class BookmarkHook(BaseHook):
         """Delete the bookmark of a job: its next run reads everything; see `reset` for the rest.
 
         Args:
-            typed_name: the name of the job once more: whoever wants this has to write it out.
+            typed_name: the name of the job again, as a confirmation.
 
         Raises:
             OptionError: another name. StoreAccessError: this role may not delete. Besides those of `reset`.
@@ -428,13 +428,13 @@ class BookmarkHook(BaseHook):
         return delete(self.get_conn(), job, typed_name=typed_name, clean=clean, **_terms(**ask)).as_dict()
 
     def unlock(self, job: str, *, reason: str, who: str | None = None) -> Row:
-        """Free a lease that a person knows to be dead: its holder is fenced."""
+        """Release the lease of a driver that is known to be dead; the driver is fenced."""
         from airflow_bookmarks.lifecycle.changes.change import unlock
 
         return unlock(self.get_conn(), job, reason=reason, who=who or _who())
 
     def rename(self, job: str, new_name: str, *, reason: str, who: str | None = None) -> Row:
-        """Give a job another name; it keeps the old one too.
+        """Give a job another name; the old one keeps working.
 
         Raises:
             NameTakenError, NameInvalidError: it can't have that name. OptionError: no reason. JobUnknownError.
@@ -444,7 +444,7 @@ class BookmarkHook(BaseHook):
         return rename(self.get_conn(), job, new_name, reason=reason, who=who or _who())
 
     def adopt(self, job: str, from_job: str, *, reason: str, who: str | None = None) -> Row:
-        """Let a job without runs (a renamed DAG or task) go on with the bookmark of its old name.
+        """Let a job without runs (a renamed DAG or task) continue with the bookmark of its old name.
 
         Raises:
             NameTakenError: `job` has a bookmark of its own. Besides those of `rename`.
@@ -456,7 +456,7 @@ class BookmarkHook(BaseHook):
     # ---- whose it is
 
     def share(self, job: str, dag: str, *, reason: str, who: str | None = None) -> Row:
-        """Let another DAG run a job, beside its owner.
+        """Let another DAG run a job too.
 
         Raises:
             ProtectedError: it needs the approval of a second person. ChangeRefusedError: no DAG owns the job, or this
@@ -467,13 +467,13 @@ class BookmarkHook(BaseHook):
         return share(self.get_conn(), job, dag, reason=reason, who=who or _who())
 
     def unshare(self, job: str, dag: str, *, reason: str, who: str | None = None) -> Row:
-        """Let a DAG run a job of another one no more; the errors are those of `share`."""
+        """Stop sharing a job with a DAG; raises the errors of `share`."""
         from airflow_bookmarks.lifecycle.changes.sharing import unshare
 
         return unshare(self.get_conn(), job, dag, reason=reason, who=who or _who())
 
     def hand_over(self, job: str, dag: str, *, reason: str, renamed: bool = False, who: str | None = None) -> Row:
-        """Let a job belong to another DAG; `renamed`: to its owner under a new name.
+        """Give a job to another DAG; `renamed`: to its owner under a new name.
 
         Raises:
             JobBusyError: a run holds the job. Besides those of `share`.
@@ -485,7 +485,7 @@ class BookmarkHook(BaseHook):
     # ---- protection: the requester and the approver are determined by authentication, not by an argument
 
     def protect(self, job: str, *, reason: str, who: str | None = None) -> Row:
-        """Let changes of a job need the approval of a second person. Runs go on.
+        """Require a second person's approval for changes of a job. Runs are not affected.
 
         Raises:
             OptionError: no reason. JobUnknownError. ChangeRefusedError: it is protected already.
@@ -518,7 +518,7 @@ class BookmarkHook(BaseHook):
         return [self._shown(asked.as_dict()) for asked in requests(self.get_conn(), job, with_closed=with_closed)]
 
     def approve(self, job: str, request_id: str, *, force: bool = False) -> Row:
-        """Approve a change that another person requested, and make it; `force`: also while a run holds the job.
+        """Approve a change that another person requested, and make it; `force`: even while a run holds the job.
 
         Raises:
             RequestUnknownError. ApprovalError: not by this identity, or it is void, expired, rejected or done.

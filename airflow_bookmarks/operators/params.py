@@ -26,10 +26,10 @@ class BookmarkArguments(TypedDict):
 
 
 def bookmark_params(option: Option | str = Option.ENABLE) -> dict[str, Param]:
-    """Return DAG parameters for the trigger form: which option, and the window of a pause run.
+    """Return DAG parameters for the trigger form: the option, and the window of a pause run.
 
     Args:
-        option: what is picked when nobody picks, also by scheduled runs: "enable", "pause" or "disable".
+        option: the default choice, also for scheduled runs: "enable", "pause" or "disable".
 
     Raises:
         OptionError: unknown option.
@@ -58,7 +58,7 @@ def bookmark_params(option: Option | str = Option.ENABLE) -> dict[str, Param]:
 
 
 def bookmark_arguments() -> BookmarkArguments:
-    """Return the operator's arguments that take the choices of the form; an empty one counts as unset.
+    """Return operator arguments that take their values from the form; an empty value counts as unset.
 
     See `bookmark_params`.
     """

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class RemoteSubmission(BookmarkedSubmission):
-    """The base of submitters whose driver runs elsewhere: in a cluster, behind a REST API.
+    """Add a bookmark to a submitter whose driver runs elsewhere: in a cluster, behind a REST API.
 
-    Its machine does not see this worker's files. So the store has to be reachable from both, and the runtime lies where
-    the cluster can read it: `runtime_uri` names it, or the image has the package and `ship_runtime` is False. No
-    credential is sent: the driver has an identity of its own.
+    The driver does not see this worker's files. So the store has to be reachable from both machines, and the cluster
+    needs the runtime: `runtime_uri` names a place it can read, or its image has the package and `ship_runtime` is
+    False. No credential is sent: the driver has its own identity.
 
     Args:
-        runtime_uri: where the zip of the runtime lies, as the cluster reads it (`s3://bucket/airflow_bookmarks.zip`).
+        runtime_uri: where the cluster finds the zip of the runtime (`s3://bucket/airflow_bookmarks.zip`).
             `python -m airflow_bookmarks.operators.runtime_zip` writes the zip of this version. (templated)
 
     Raises:

@@ -30,48 +30,48 @@ if TYPE_CHECKING:
 
 
 class BookmarkedSubmission(BaseOperator):
-    """The part of an operator that has to do with bookmarks; the base of those that submit a Spark application.
+    """Add a bookmark to an operator; the base of all operators that submit a Spark application.
 
-    It stands in front of the provider's operator among the bases, whose `execute` then submits. The class that has both
-    names `bookmark_template_fields` among its template fields, and says in `submission` how settings and runtime get
-    into what is submitted.
+    List it before the provider's operator among the bases: its `execute` submits by that operator. The class with both
+    bases adds `bookmark_template_fields` to its template fields, and its `submission` adds settings and runtime to what
+    is submitted.
 
     Args:
-        bookmark_job: name of the job, the key of its bookmark; default `<dag_id>.<task_id>`, for mapped tasks with the
-            map index. (templated)
-        bookmark_option: "enable", "pause" or "disable", or Glue's spellings; default: what the connection says, else
+        bookmark_job: name of the job, the key of its bookmark; default: `<dag_id>.<task_id>`, with the map index for
+            mapped tasks. (templated)
+        bookmark_option: "enable", "pause" or "disable", or Glue's spellings; default: that of the connection, else
             "enable". (templated)
-        bookmark_from, bookmark_to: with "pause" only: read again what the runs after FROM up to and including TO have
-            read; run numbers or run ids. (templated)
+        bookmark_from, bookmark_to: with "pause" only: reread the input of the runs after FROM up to and including TO,
+            given as run numbers or run ids. (templated)
         bookmark_upstream: names of the jobs that the script reads with `.upstream(...)`. (templated)
-        bookmark_upstream_until: what an operator or sensor of an upstream returned, or a list of such: up to and
-            including those runs is read and no further, though more is published. (templated)
-        bookmark_shard: this task's part of a sharded job: "i/n", task i of n, counted from 0, or "lo:hi" of the 64
-            virtual shards; for mapped tasks what `core.shard.shards(n)` or `ranges(...)` returns. The job has no map
-            index in its default name then, and the script loops over `BookmarkedJob(spark).shards()`. (templated)
-        bookmark_manifest_uri: a folder in which the driver writes each plan down before it reads it, as Glue does it:
+        bookmark_upstream_until: the result of an operator or sensor of an upstream, or a list of results: the job reads
+            up to and including those runs, even if more are published. (templated)
+        bookmark_shard: this task's share of a sharded job: "i/n", task i of n, counted from 0, or "lo:hi" of the 64
+            virtual shards; for mapped tasks the result of `core.shard.shards(n)` or `ranges(...)`. The default name of
+            the job then has no map index, and the script loops over `BookmarkedJob(spark).shards()`. (templated)
+        bookmark_manifest_uri: a folder to which the driver writes each plan before it reads it, in Glue's format:
             `<uri>/partitionlisting/<job>/<run id>/<ctx>.input-files.json`. (templated)
-        bookmark_on_conflict: "fail" (default) when another run holds the job, before Spark starts; or "wait" in the
-            driver.
-        bookmark_on_unused: of a context that the script has read and not used: "warn" (default), "error" (nothing is
-            committed) or "ignore".
-        bookmark_on_clear: what clearing a task does whose run is finished: "replay" (default) reads its stored plan
-            again and replaces its output, "skip" succeeds without Spark, "fail" refuses. A retry never replays.
-        skip_when_empty: look first, without Spark, whether there is anything new in the sources that the last run
-            recorded; if not, do what `on_empty` says. Where that can't be told, Spark runs.
-        on_empty: "succeed" (default) commits an empty run, as Spark would; "skip" skips the task, and makes no run.
-        conf_for: a function of what is pending (`files`, `bytes`, `contexts`, ...: what `BookmarkHook.pending` returns)
-            that returns Spark conf, for resources that follow the amount; it goes before `conf`.
-        bookmark_asset: an asset that gets an event when the task has published something, and only then, with the
-            summary as its extra. A hint to whoever is scheduled by it: the job's bookmark says what there is to read.
-        asset_partitions: a function of the summary that returns partition keys; the event is one for each of them then.
-            DAGs that are scheduled by the asset without partitions do not see such events.
+        bookmark_on_conflict: what to do if another run holds the job: "fail" (default) before Spark starts, or "wait"
+            in the driver.
+        bookmark_on_unused: what to do if the script reads a context and does not use it: "warn" (default), "error"
+            (nothing is committed) or "ignore".
+        bookmark_on_clear: what to do if a task with a finished run is cleared: "replay" (default) reads its stored
+            plan again and replaces its output, "skip" succeeds without Spark, "fail" refuses. A retry never replays.
+        skip_when_empty: first check without Spark whether the sources recorded by the last run have anything new; if
+            not, apply `on_empty`. If that can't be determined, Spark runs.
+        on_empty: "succeed" (default) commits an empty run, as Spark would; "skip" skips the task without a run.
+        conf_for: a function of the pending input (the result of `BookmarkHook.pending`: `files`, `bytes`, `contexts`,
+            ...) that returns Spark conf, to size resources by it; `conf` overrides it.
+        bookmark_asset: an asset that gets an event, with the summary as its extra, when the task has published
+            something. It is only a hint: the consumer's bookmark decides what there is to read.
+        asset_partitions: a function of the summary that returns partition keys, each of which gets an event of its own.
+            DAGs scheduled by the asset without partitions do not see such events.
         bookmarks_conn_id: an Airflow connection of the type `bookmarks`.
-        ship_runtime: send the runtime along; False where the driver's image has the package.
+        ship_runtime: ship the runtime with the application; False if the driver's image has the package.
 
     Raises:
-        OptionError: an unknown or contradictory argument that holds no template, in the constructor. One that does
-            fails the task before Spark starts, without a retry.
+        OptionError: in the constructor, for an unknown or contradictory argument without a template. With a template,
+            it fails the task before Spark starts, without a retry.
         JobBusyError: another run holds the job. NotCommittedError: Spark ended well, and nothing was committed.
     """
 
