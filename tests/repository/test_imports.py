@@ -294,11 +294,18 @@ _MAY_READ_STATS = ("core/metadata/", "sources/", "plugin/", "cli/", "testing/")
 
 
 def _reads_by_key(tree: ast.AST) -> list[str]:
-    """Return where a module takes one value out of stats or facts: `.stats["a"]`, `.stats.get("a")`, `a in x.stats`."""
+    """Return where a module takes one value out of stats or facts: `.stats["a"]`, `.stats.get("a")`, `a in x.stats`.
+
+    Where it gives them a name, it may do so in the next line.
+    """
 
     def holds(node: ast.AST) -> bool:
         named = node.func if isinstance(node, ast.Call) else node
         return isinstance(named, ast.Attribute) and named.attr in {"stats", "facts"}
+
+    def is_stats(value: ast.expr) -> bool:
+        either = (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,)
+        return any(isinstance(each, ast.Attribute) and each.attr == "stats" for each in either)
 
     return [
         ast.unparse(node)
@@ -306,6 +313,11 @@ def _reads_by_key(tree: ast.AST) -> list[str]:
         if (isinstance(node, ast.Subscript) and holds(node.value))
         or (isinstance(node, ast.Attribute) and node.attr == "get" and holds(node.value))
         or (isinstance(node, ast.Compare) and any(holds(each) for each in node.comparators))
+        or (
+            isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr))
+            and node.value is not None
+            and is_stats(node.value)
+        )
     ]
 
 
@@ -318,6 +330,7 @@ def _reads_by_key(tree: ast.AST) -> list[str]:
         "plan.facts()['options']",
         "plan.facts().get('options')",
         "'moved_from' not in entry.stats",
+        "facts = {} if plan is None else plan.stats",
     ],
 )
 def test_read_of_one_value_of_stats_is_found(text: str) -> None:

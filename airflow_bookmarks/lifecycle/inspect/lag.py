@@ -20,7 +20,7 @@ from airflow_bookmarks.core.rules.lag import WINDOW, LagPoint, LagState, lag_sta
 from airflow_bookmarks.core.run import ContextState, RunState, names_now
 from airflow_bookmarks.core.text.instant import from_text, to_text
 from airflow_bookmarks.lifecycle.inspect.pending import pending
-from airflow_bookmarks.lifecycle.inspect.runs import total
+from airflow_bookmarks.lifecycle.inspect.runs import sum_of
 from airflow_bookmarks.sources.registry import reads_jobs, upstream_of
 from airflow_bookmarks.store.transitions.naming import aliases, is_deleted
 
@@ -298,8 +298,8 @@ def _outputs(reader: JobConsumer, window: Sequence[Run]) -> frozenset[str]:
 
 
 def _written(runs: Iterable[Run], outputs: frozenset[str]) -> tuple[int | None, int | None]:
-    stats = [entry.stats for run in runs for name, entry in run.outputs.items() if not outputs or name in outputs]
-    return total(stats, "files"), total(stats, "bytes")
+    read = [entry.metadata for run in runs for name, entry in run.outputs.items() if not outputs or name in outputs]
+    return sum_of(each.files for each in read), sum_of(each.bytes for each in read)
 
 
 def _in_words(state: LagState, points: Sequence[LagPoint]) -> str | None:

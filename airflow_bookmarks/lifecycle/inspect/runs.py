@@ -89,9 +89,13 @@ def row(run: Run, living: Ancestry) -> dict[str, Any]:
 
 def total(measured: Iterable[Mapping[str, Any]], key: str) -> int | None:
     """Return the sum of one count over several contexts or outputs; None if one of them is not known."""
-    counts = [facts.get(key) for facts in measured]
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
+    return sum_of(facts.get(key) for facts in measured)
+
+
+def sum_of(counts: Iterable[int | None]) -> int | None:
+    """Return the sum of some counts; None if one of them is not known."""
+    known = list(counts)
+    return None if None in known else sum(count for count in known if count is not None)
 
 
 def files_of(store: BookmarkStore, job: str, reference: str) -> list[dict[str, Any]]:
