@@ -125,6 +125,8 @@ class SourceConformance(ABC):
             _check("its amount", stored.amount, plan.amount)
             _check("whether it is empty", (stored.is_empty, plan.is_empty), (False, False))
             _check("whether more is left", stored.has_more, plan.has_more)
+            _check("what it leaves out", dict(stored.skipped), dict(plan.skipped))
+            _check("how much of it was read before", (stored.read_again, plan.read_again), (0, 0))
             self._run()
 
     def test_plan_with_nothing_new_is_empty(self) -> None:
@@ -139,6 +141,11 @@ class SourceConformance(ABC):
         self.arrive(1)
         facts = self._planned().facts()
         _check("the facts, read back from JSON", json.loads(json.dumps(facts)), facts)
+
+    def test_locations_of_a_plan_are_text(self) -> None:
+        self.arrive(1)
+        locations = self.kind().locations(self._planned(), self.source().ref())
+        _check("whether each place is text", [isinstance(place, str) for place in locations], [True] * len(locations))
 
     def test_source_is_of_its_kind_and_has_one_name(self) -> None:
         one, other = self.source(), self.source()
@@ -268,6 +275,7 @@ class SourceConformance(ABC):
             _check("what the next run reads", self._run(), [])
         else:
             set_position(self.store, self.job, CTX, value, reason="conformance", who="test")
+            _check("what the doctor finds", examine(self.store), [])
             _check("what the next run reads", self._run(), [2, 3])
 
     def test_set_to_what_is_no_value_changes_nothing(self) -> None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.position import Position
+from airflow_bookmarks.core.run import SourceRef
 from airflow_bookmarks.core.selection.listing import instant
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.files.local import LocalFileSystem
@@ -182,6 +184,57 @@ class LooksOnce(TestKeys):
         return self.Source(self.database)
 
 
+class CountsAgain(TestKeys):
+    """What is new counts as read before."""
+
+    class Source(KeySource):
+        def plan(self, found: PlanInput) -> KeyPlan:
+            return replace(super().plan(found), read_again=7)
+
+    def source(self) -> KeySource:
+        return self.Source(self.database)
+
+
+class ForgetsWhatItLeftOut(TestKeys):
+    """What a plan leaves out is not stored with it."""
+
+    class Source(KeySource):
+        def plan(self, found: PlanInput) -> KeyPlan:
+            return replace(super().plan(found), skipped={"late": 3})
+
+    class Kind(KeyKind):
+        def decode(self, body: bytes) -> KeyPlan:
+            return replace(super().decode(body), skipped={})
+
+    def kind(self) -> KeyKind:
+        return self.Kind()
+
+    def source(self) -> KeySource:
+        return self.Source(self.database)
+
+
+class ReadsNowhere(TestKeys):
+    """The places that a plan reads are no text."""
+
+    class Kind(KeyKind):
+        def locations(self, plan: KeyPlan, source: SourceRef) -> Any:
+            return (None,)
+
+    def kind(self) -> KeyKind:
+        return self.Kind()
+
+
+class SetsElsewhere(TestKeys):
+    """A set gives another watermark than its position has."""
+
+    class Kind(KeyKind):
+        def seek(self, store: object, found: PlanInput, plan: KeyPlan, value: str) -> Position:
+            return replace(super().seek(store, found, plan, value), watermark="999")
+
+    def kind(self) -> KeyKind:
+        return self.Kind()
+
+
 @pytest.mark.parametrize(
     ("broken", "test"),
     [
@@ -190,6 +243,10 @@ class LooksOnce(TestKeys):
         (ForgetsWhereItBegan, TestKeys.test_job_that_begins_now_reads_what_arrives_later),
         (LooksOnce, TestKeys.test_planned_input_that_changes_stops_the_commit),
         (LooksOnce, TestKeys.test_replay_of_input_that_has_changed_is_refused),
+        (CountsAgain, TestKeys.test_plan_that_is_read_back_is_the_same_plan),
+        (ForgetsWhatItLeftOut, TestKeys.test_plan_that_is_read_back_is_the_same_plan),
+        (ReadsNowhere, TestKeys.test_locations_of_a_plan_are_text),
+        (SetsElsewhere, TestKeys.test_set_goes_to_a_value_or_is_refused),
     ],
 )
 def test_suite_finds_it(broken: type[TestKeys], test: Callable[[TestKeys], None], tmp_path: Path) -> None:

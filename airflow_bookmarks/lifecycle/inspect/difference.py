@@ -100,22 +100,32 @@ def _pair(a: Any, b: Any) -> dict[str, Any]:
     return {"a": a, "b": b}
 
 
-def _planned(store: BookmarkStore, run: Run, ctx: str) -> dict[str, Any]:
-    """Return the planned files of a context by path; none if its source is not files."""
+def _planned(store: BookmarkStore, run: Run, ctx: str) -> dict[str, Any] | None:
+    """Return the planned files of a context by path; None where it did not read files, or its kind is not known."""
     entry = run.plans.get(ctx)
-    files = None if entry is None else files_in(entry.kind, store.blobs.get(entry.body))
-    return {file.path: file for file in files or ()}
+    if entry is None:
+        return {}
+    files = files_in(entry.kind, store.blobs.get(entry.body))
+    return None if files is None else {file.path: file for file in files}
 
 
 def _context_diff(store: BookmarkStore, a: Run, b: Run, ctx: str) -> dict[str, Any]:
-    of_a, of_b = _planned(store, a, ctx), _planned(store, b, ctx)
+    return {
+        **_files_diff(_planned(store, a, ctx), _planned(store, b, ctx)),
+        "watermark": _pair(_mark(a.contexts.get(ctx)), _mark(b.contexts.get(ctx))),
+    }
+
+
+def _files_diff(of_a: Mapping[str, Any] | None, of_b: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Compare planned files; all is None where one side's are not known."""
+    if of_a is None or of_b is None:
+        return dict.fromkeys(("only_in_a", "only_in_b", "other_version", "in_both"))
     both = of_a.keys() & of_b.keys()
     return {
         "only_in_a": sorted(of_a.keys() - both),
         "only_in_b": sorted(of_b.keys() - both),
         "other_version": sorted(path for path in both if of_a[path].version != of_b[path].version),
         "in_both": len(both),
-        "watermark": _pair(_mark(a.contexts.get(ctx)), _mark(b.contexts.get(ctx))),
     }
 
 
