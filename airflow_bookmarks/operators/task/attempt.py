@@ -21,7 +21,7 @@ from airflow_bookmarks.lifecycle.protocol.finish import (
     outcome,
     publish_due,
 )
-from airflow_bookmarks.lifecycle.run.replay import changed_upstream
+from airflow_bookmarks.lifecycle.run.checks.replayable import changed_upstream
 from airflow_bookmarks.lifecycle.state.execution_summary import batches_until
 
 if TYPE_CHECKING:
