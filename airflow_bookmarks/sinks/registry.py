@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import MisuseError, OptionError, SinkUnknownError
+from airflow_bookmarks.core.errors import MisuseError, OptionError, OutOfBoundsError, SinkUnknownError
 from airflow_bookmarks.core.run import OutputEntry
 from airflow_bookmarks.entry_point import load_kind
 from airflow_bookmarks.sinks.clean import CleanedSink
@@ -20,7 +20,7 @@ from airflow_bookmarks.sinks.sink import NOT_TAKEN_BACK, CommittingSink, Sideway
 from airflow_bookmarks.sinks.staging import stats_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from airflow_bookmarks.core.rules.territory import Territory
     from airflow_bookmarks.core.run import RunKey
@@ -141,8 +141,7 @@ class SinkRegistry:
         Raises:
             SinkUnknownError: its kind is not known here.
         """
-        match = _ROOT_OF_A_KIND.fullmatch(stored)
-        kind, root = (FilesSink.kind, stored) if match is None else (match[1], match[2])
+        kind, root = _kind_and_root(stored)
         sink = self.find_staged(kind)
         if sink is None:
             raise SinkUnknownError(
@@ -185,6 +184,17 @@ class SinkRegistry:
             sink, root = self.of_root(territory.job, stored)
             sink.check_root(territory, root)
 
+    def is_foreign(self, territory: Territory, stored: str) -> bool:
+        """Whether a staging root that the head lists is none of the job; False where its kind is not known here."""
+        try:
+            self.check_roots(territory, [stored])
+        except SinkUnknownError:
+            return False
+        except OutOfBoundsError:
+            return True
+        else:
+            return False
+
     def sweep(self, territory: Territory, stored: str, fence: int) -> None:
         """Sweep one staging root that the head lists: see `StagedSink.sweep`."""
         sink, root = self.of_root(territory.job, stored)
@@ -221,6 +231,16 @@ def _check_name(sink: Sink) -> None:
             "'-' alone, because its staging is listed after that name. The sink is not known, and nothing was read or "
             "written. Give it another name."
         )
+
+
+def _kind_and_root(stored: str) -> tuple[str, str]:
+    match = _ROOT_OF_A_KIND.fullmatch(stored)
+    return (FilesSink.kind, stored) if match is None else (match[1], match[2])
+
+
+def folders_among(roots: Iterable[str]) -> list[str]:
+    """Return those of the staging roots that the head lists which are folders: sinks of other kinds name theirs."""
+    return [root for stored in roots for kind, root in [_kind_and_root(stored)] if kind == FilesSink.kind]
 
 
 def stored_root(kind: str, root: str) -> str:

@@ -40,6 +40,7 @@ from airflow_bookmarks.lifecycle.inspect.status import readable_keys
 from airflow_bookmarks.lifecycle.maintenance.artifacts import collect_artifacts
 from airflow_bookmarks.lifecycle.maintenance.blobs import BLOB_GRACE, BlobsGone, collect_blobs, ulid_time
 from airflow_bookmarks.sinks.files.changes import HEAD_STAGING, FileChanges
+from airflow_bookmarks.sinks.registry import folders_among
 from airflow_bookmarks.store.bookmark_store import SIDE_RETENTION
 from airflow_bookmarks.store.transitions import collection
 from airflow_bookmarks.store.transitions.collection import Base, SeenExecution, SeenRun
@@ -381,12 +382,12 @@ def _side_leftovers(store: BookmarkStore, job: _Job, cutoff: datetime, now: date
     """Return the ids of expired side records, and the staging folders that killed side runs left.
 
     Folders are looked for beside the staging of enabled runs: of a target that only side runs write, the state knows
-    nothing.
+    nothing. What killed side runs left in sinks of other kinds is not known here, and stays.
     """
     expired = collection.expired_sides(store, job.name, now, SIDE_RETENTION)
     folders: list[str] = []
     territory = Territory(store.namespace, job.name)
-    for root in job.head.staging:
+    for root in folders_among(job.head.staging):
         side = f"{root}{SIDE_FOLDER}"
         with _telling(f"bookmark {job.name}: {side!r}, where killed pause and disable runs staged, is not looked into"):
             territory.check_staging_root(HEAD_STAGING, root)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,16 @@ from airflow_bookmarks.core.errors import (
     SourceError,
     StateCorruptError,
 )
+from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import OutputEntry, RunKey
 from airflow_bookmarks.core.text.deflated import deflated
 from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind
 from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.maintenance.doctor import Finding, examine
+from airflow_bookmarks.lifecycle.maintenance.doctor.repair import repair
+from airflow_bookmarks.lifecycle.maintenance.retention import collect
+from airflow_bookmarks.lifecycle.maintenance.transfer.landing import Origin
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
@@ -33,7 +38,7 @@ from airflow_bookmarks.sinks.sink import StagedSink, StoredOutput
 from airflow_bookmarks.sinks.staging import Staged, StagingRequest
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.codec.item import output_attribute, payload_value
-from airflow_bookmarks.store.table import Update
+from airflow_bookmarks.store.table import Update, Value
 from tests.lifecycle.parcels import Parcels
 from tests.lifecycle.shop import FILES, Shop
 
@@ -408,3 +413,52 @@ def test_doctor_does_not_name_a_run_at_work_nor_one_of_a_known_sink(
 
     monkeypatch.setitem(SINKS.sinks, Parcels.kind, parcels)
     assert [each for each in found(shop, "kind-unknown") if each.where == "RUN 1.1"] == []
+
+
+def test_doctor_finds_what_undone_runs_left_in_the_sink(shop: Shop, installed: Parcels) -> None:
+    shop.put("a.txt", "a")
+    make(shop, installed)
+    assert found(shop, "undone-files-left") == []
+    reset(shop.store, "copy", reason="a test", who="me")
+    (finding,) = found(shop, "undone-files-left")
+    assert "output 'out' of runs that were undone (1) is still visible in its sink, of kind 'parcels'" in finding.what
+
+
+def test_doctor_looks_at_no_staging_of_the_sink_as_a_folder(shop: Shop, installed: Parcels) -> None:
+    shop.put("a.txt", "a")
+    make(shop, installed)
+    assert shop.store.head("copy").staging == ("parcels:test/copy",)
+    assert {each.code for each in examine(shop.store)} == {"kind-unknown"}
+
+
+def test_repair_takes_foreign_staging_off_the_list_and_leaves_that_of_other_sinks(
+    shop: Shop, installed: Parcels
+) -> None:
+    shop.put("a.txt", "a")
+    make(shop, installed)
+    roots: list[Value] = ["parcels:test/copy", "unknown:dw/copy", "/tmp/elsewhere", "parcels:test/other"]
+    shop.store.table.transact([Update(shop.store.keys("copy").head, set={"staging": roots})])
+    (finding,) = found(shop, "path-foreign")
+    repair(shop.store, [finding], who="me")
+    assert shop.store.head("copy").staging == ("parcels:test/copy", "unknown:dw/copy")
+
+
+def test_collection_leaves_staging_of_other_sinks_alone_and_does_not_warn(
+    shop: Shop, installed: Parcels, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop.put("a.txt", "a")
+    make(shop, installed)
+    later = shop.store.now() + timedelta(days=400)
+    collect(shop.store, clock=lambda: later)
+    assert [record.message for record in caplog.records if "is not looked into" in record.message] == []
+    shop.put("b.txt", "b")
+    make(shop, installed)
+    assert installed.visible() == ["a", "b"]
+
+
+def test_moved_job_keeps_its_own_staging_in_other_sinks(shop: Shop, installed: Parcels) -> None:
+    landed = Origin("test", "test", is_copy=False, is_move=True)
+    roots = ("parcels:test/copy", "unknown:dw/copy", "parcels:test/other", "/tmp/elsewhere")
+    head = Head(staging=roots)
+    done = landed.landing("copy", {"HEAD": {"staging": list(roots)}}, head, {})
+    assert done.items["HEAD"]["staging"] == ["parcels:test/copy", "unknown:dw/copy"]

@@ -17,7 +17,7 @@ from airflow_bookmarks.core.text.instant import to_text, utc_now
 from airflow_bookmarks.lifecycle.maintenance.doctor.examination import examine_job
 from airflow_bookmarks.lifecycle.maintenance.doctor.head import collected_before
 from airflow_bookmarks.lifecycle.maintenance.doctor.survey import Survey
-from airflow_bookmarks.lifecycle.maintenance.doctor.target import orphaned_staging, own_staging
+from airflow_bookmarks.lifecycle.maintenance.doctor.target import foreign_staging, orphaned_staging
 from airflow_bookmarks.sinks.files.changes import HEAD_STAGING, FileChanges
 from airflow_bookmarks.store.transitions import repair as transition
 
@@ -117,8 +117,8 @@ def _sweep(survey: Survey, head: Head, finding: Finding, who: str) -> str:
 
 def _forget_staging(survey: Survey, head: Head, finding: Finding, who: str) -> str | None:
     """Take foreign folders off a job's list of staging folders, so that it can run again. None is touched."""
-    own = own_staging(survey)
-    foreign = [root for root in head.staging if root not in own]
+    foreign = foreign_staging(survey)
+    own = [root for root in head.staging if root not in foreign]
     if not transition.forget_staging(survey.store, survey.job, head, own, _event(survey, finding, who)):
         return None
     return f"{foreign} came off the list of staging folders; nothing in them was touched."

@@ -33,7 +33,7 @@ from airflow_bookmarks.lifecycle.maintenance.doctor.survey import Survey
 from airflow_bookmarks.lifecycle.protocol.cleanup import left_in_targets, prepare_clean
 from airflow_bookmarks.sinks.clean import HEAD_CLEANING, CleanList
 from airflow_bookmarks.sinks.files.changes import HEAD_STAGING
-from airflow_bookmarks.sinks.registry import SINKS
+from airflow_bookmarks.sinks.registry import SINKS, folders_among
 from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.store.transitions.collection import copied_until
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import OutputEntry, Run
+    from airflow_bookmarks.sinks.clean import CleanPart
 
 
 _FOLDER = re.compile(r"(\d+)\.(\d+)")
@@ -166,7 +167,9 @@ def _left_over(survey: Survey) -> Iterator[Finding]:
     if head is None or head.cleaning is not None:
         return
     runs = undone_before(HistorySnapshot(survey.store, survey.job, head)).runs
-    left = {run.key.number: left_in_targets(survey.store, survey.job, [run]).files for run in runs}
+    found = {run.key.number: left_in_targets(survey.store, survey.job, [run]) for run in runs}
+    yield from _left_in_sinks(survey, [part for each in found.values() for part in each.parts])
+    left = {number: each.files for number, each in found.items()}
     numbers = [str(number) for number, files in left.items() if files]
     if not numbers:
         return
@@ -177,6 +180,20 @@ def _left_over(survey: Survey) -> Iterator[Finding]:
     )
     mend = "The next reset or rewind with --clean takes them too; or remove them by hand."
     yield Finding("undone-files-left", survey.job, Severity.WARNING, what, paths[0], mend)
+
+
+def _left_in_sinks(survey: Survey, parts: Sequence[CleanPart]) -> Iterator[Finding]:
+    """Find what undone runs left in sinks that are no files; of a sink that can't tell, `examine_kinds` says so."""
+    by_output: dict[tuple[str, str], list[str]] = {}
+    for part in parts:
+        by_output.setdefault((part.output, part.sink), []).append(str(part.run.number))
+    for (name, sink), numbers in sorted(by_output.items()):
+        what = (
+            f"output {name!r} of runs that were undone ({', '.join(numbers)}) is still visible in its sink, of kind "
+            f"{sink!r}. Where their input was read again and appended, its rows are there twice"
+        )
+        mend = "The next reset or rewind with --clean takes it too; or remove its rows by hand."
+        yield Finding("undone-files-left", survey.job, Severity.WARNING, what, f"output {name!r}", mend)
 
 
 # ---- what no run published
@@ -254,14 +271,21 @@ def orphaned_staging(survey: Survey) -> list[str]:
 
 
 def own_staging(survey: Survey) -> list[str]:
-    """Return the staging roots on the head that are the job's own; no other is listed."""
+    """Return the staging folders on the head that are the job's own; sinks of other kinds alone can list theirs."""
     territory = Territory(survey.store.namespace, survey.job)
     own: list[str] = []
-    for root in () if survey.head is None else survey.head.staging:
+    for root in () if survey.head is None else folders_among(survey.head.staging):
         with suppress(OutOfBoundsError):
             territory.check_staging_root(HEAD_STAGING, root)
             own.append(root)
     return own
+
+
+def foreign_staging(survey: Survey) -> list[str]:
+    """Return the staging roots on the head that are none of the job's, by what their sinks say."""
+    territory = Territory(survey.store.namespace, survey.job)
+    listed = () if survey.head is None else survey.head.staging
+    return [root for root in listed if SINKS.is_foreign(territory, root)]
 
 
 def unreachable_staging(survey: Survey) -> dict[str, str]:
@@ -358,7 +382,9 @@ def examine_bounds(survey: Survey) -> Iterator[Finding]:
     head, territory = survey.head, Territory(survey.store.namespace, survey.job)
     if head is None:
         return
-    yield from _refused(survey, lambda: SINKS.check_roots(territory, list(head.staging)))
+    foreign = foreign_staging(survey)[:1]  # the repair of one takes all of them off the list
+    for root in [*foreign, *(root for root in head.staging if not SINKS.is_foreign(territory, root))]:
+        yield from _refused(survey, partial(SINKS.check_roots, territory, [root]))
     body = None if head.cleaning is None else survey.bytes_of(head.cleaning)
     if body is not None:
         yield from _refused(

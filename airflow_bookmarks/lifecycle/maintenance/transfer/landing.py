@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import ChangeRefusedError, OutOfBoundsError
+from airflow_bookmarks.core.errors import ChangeRefusedError
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.lifecycle.maintenance.artifacts import artifact_uris
-from airflow_bookmarks.sinks.files.changes import HEAD_STAGING
+from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.reader import IMPORTED_FROM
 from airflow_bookmarks.store.transitions.collection import COPIED_UNTIL
@@ -121,11 +121,8 @@ class Origin:
         return kept, dropped
 
     def _is_own(self, job: str, root: str) -> bool:
-        try:
-            Territory(self.home, job).check_staging_root(HEAD_STAGING, root)
-        except OutOfBoundsError:
-            return False
-        return True
+        # A root of a kind that is not known here stays: no run sweeps it before that kind has found it to be the job's.
+        return not SINKS.is_foreign(Territory(self.home, job), root)
 
     def _event(self, event: AuditEvent) -> AuditEvent:
         """Mark an event as imported; a request that is not carried out, decided or not, becomes void."""
