@@ -95,12 +95,13 @@ class SinkRegistry:
 
         Raises:
             SinkUnknownError: an installed package names its kind, and does not give it.
+            MisuseError: the staging root could not be found again.
         """
         sink = self._writing(territory, output, request)
         if sink is None:
             return _by_itself(request), None
         entry, root = sink.stage(territory, key, output, request)
-        return entry, None if root is None else stored_root(sink.kind, root)
+        return entry, None if root is None else _listed_root(sink, root)
 
     def stage_aside(self, territory: Territory, run: str, output: str, request: StagingRequest) -> OutputEntry:
         """Return the output as a pause or disable run stages it: see `SidewaysSink.stage_aside`.
@@ -241,6 +242,17 @@ def _kind_and_root(stored: str) -> tuple[str, str]:
 def folders_among(roots: Iterable[str]) -> list[str]:
     """Return those of the staging roots that the head lists which are folders: sinks of other kinds name theirs."""
     return [root for stored in roots for kind, root in [_kind_and_root(stored)] if kind == FilesSink.kind]
+
+
+def _listed_root(sink: StagedSink, root: str) -> str:
+    stored = stored_root(sink.kind, root)
+    if sink.kind != FilesSink.kind and _ROOT_OF_A_KIND.fullmatch(stored) is None:
+        raise MisuseError(
+            f"{type(sink).__name__}.stage() returns the staging root {root!r}: empty, or after that name the "
+            "address of a folder, it would be taken for a folder of files. Nothing was read or written. Return None "
+            "where there is nothing to sweep, and a root that does not begin with '//'."
+        )
+    return stored
 
 
 def stored_root(kind: str, root: str) -> str:

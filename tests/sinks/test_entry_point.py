@@ -180,4 +180,4 @@ print(preview(store, "copy", Change("reset")).undone)
 print([finding.code for finding in examine(store)])
 """
     assert why
-    assert told(site, worker(left_open, looks)) == ["['PUBLISHED', 'FAILED']", "(1,)", "[]"]
+    assert told(site, worker(left_open, looks)) == ["['PUBLISHED', 'FAILED']", "(1,)", "['kind-unknown']"]

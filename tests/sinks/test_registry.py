@@ -8,7 +8,7 @@ import pytest
 
 from airflow_bookmarks.core.errors import MisuseError
 from airflow_bookmarks.core.rules.territory import Territory
-from airflow_bookmarks.core.run import RunKey
+from airflow_bookmarks.core.run import OutputEntry, RunKey
 from airflow_bookmarks.sinks.registry import GROUP, SINKS, SinkRegistry
 from airflow_bookmarks.sinks.staging import StagingRequest
 from tests.installed import install, printed
@@ -35,6 +35,19 @@ def test_staging_root_of_a_kind_is_found_by_its_name(kind: str) -> None:
     _, root = sinks.stage(Territory("test", "copy"), RunKey(1, 1), "out", StagingRequest(kind, "dw"))
     assert root == f"{kind}:test/copy"
     assert sinks.of_root("copy", root)[1] == "test/copy"
+
+
+@pytest.mark.parametrize("root", ["", "//host/test/copy"])
+def test_staging_root_that_would_be_taken_for_a_folder_is_refused(root: str) -> None:
+    class Rooted(Parcels):
+        def stage(
+            self, territory: Territory, key: RunKey, output: str, request: StagingRequest
+        ) -> tuple[OutputEntry, str | None]:
+            return super().stage(territory, key, output, request)[0], root
+
+    sinks = SinkRegistry.of(Rooted(":memory:"))
+    with pytest.raises(MisuseError, match=r"Rooted\.stage\(\) returns the staging root .*Nothing was read or written"):
+        sinks.stage(Territory("test", "copy"), RunKey(1, 1), "out", StagingRequest(Parcels.kind, "dw"))
 
 
 def test_installed_sink_of_such_a_name_is_not_known_and_says_why(tmp_path: Path) -> None:
