@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+import airflow_bookmarks
 from airflow_bookmarks.core.errors import MisuseError
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import OutputEntry, RunKey
@@ -21,6 +23,16 @@ class Spelled(Parcels):
     def __init__(self, kind: str) -> None:
         super().__init__(":memory:")
         self.kind = kind  # type: ignore[misc]
+
+
+def test_lifecycle_and_sources_know_no_kind_of_sink_by_name() -> None:
+    package = Path(airflow_bookmarks.__file__).parent
+    naming = {
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        if re.search(r"\bFILES_SINK\b|\bFilesSink\b|\.sink ==", path.read_text())
+    }
+    assert {name for name in naming if not name.startswith("sinks/")} == {"core/run.py"}
 
 
 @pytest.mark.parametrize("kind", ["Parcels", "my parcels", "parcels:dw", "päckchen", "", "parcels\n"])
