@@ -29,7 +29,7 @@ export function Contexts({ contexts }: { contexts: Job["contexts"] }) {
                 <Mark mark={context.watermark} order={context.order} />
               </Table.Cell>
               <Table.Cell textAlign="end">{context.run_number}</Table.Cell>
-              <Table.Cell minW="16rem">
+              <Table.Cell minW="16rem" whiteSpace="normal">
                 {context.position}
                 {context.set_in_epoch !== null && (
                   <Text fontSize="xs" color="fg.muted">
@@ -48,7 +48,7 @@ export function Contexts({ contexts }: { contexts: Job["contexts"] }) {
                 )}
               </Table.Cell>
               <Table.Cell>{context.kind}</Table.Cell>
-              <Table.Cell minW="16rem">
+              <Table.Cell minW="16rem" whiteSpace="normal">
                 <Code size="sm" bg="transparent" px={0} wordBreak="break-all">
                   {context.source}
                 </Code>
