@@ -238,7 +238,8 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         """Fix what this run reads: what is new (pause), what earlier runs read (pause with a window), all (disable).
 
         Raises:
-            MisuseError: the run is over, or the context is planned already. SourceError: it can't be planned.
+            MisuseError: the run is over, the context is planned already, or the side record can't take its facts.
+            SourceError: it can't be planned.
         """
         check_name("context", ctx)
         self._check_running(f"read {ctx!r}")
@@ -249,6 +250,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
                 if self._window is not None
                 else self._new_plan(ctx, source, on_source_change, moved_from)
             )
+            facts_of(plan)  # the side record gets them after the publish, which is too late to refuse them
             self._write_manifest(ctx, plan)
             self._machine.at(Failpoint.PLANNED)
         self._inputs.add(ctx, PlannedContext(source, found, plan, on_missing))
@@ -351,6 +353,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         with self._stopwatch.measure("plan"):
             found = PlanInput()
             plan = context.source.plan(found)
+            facts_of(plan)
             self._write_manifest(ctx, plan)
         context.found, context.plan = found, plan
         log_planned(log, self._job, ctx, plan)
@@ -391,6 +394,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
             ctx: recheck_plan(self._job, ctx, context.source, context.plan, context.on_missing)
             for ctx, context in self._inputs.items()
         }
+        contexts = self._facts_of(plans)
         increment = increment_of(plans, state_changed=self._states.has_changed)
         publisher = self._publisher()
         replaced, prepared = publisher.replaced(increment), publisher.prepared(increment)
@@ -399,7 +403,6 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
             self._note_replaced(replaced)
             outputs = publisher.publish(increment, prepared)
             self._move_on(plans)
-            contexts = self._facts_of(plans)
             self._leave_record(contexts, outputs, replaced)
         finally:
             publisher.sweep()  # no later run looks for what a side run has staged

@@ -1,0 +1,107 @@
+"""Runs over a source of a user's own that says what can't be stored: refused before any row is visible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_bookmarks.core.errors import MisuseError
+from airflow_bookmarks.core.job import RunIdentity
+from airflow_bookmarks.core.option import Choice
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+from airflow_bookmarks.lifecycle.run.detached import DetachedRun
+from airflow_bookmarks.sinks.registry import SINKS
+from airflow_bookmarks.sinks.staging import Staged, StagingRequest
+from airflow_bookmarks.sources.registry import registered
+from airflow_bookmarks.sources.source import PlanInput
+from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from airflow_bookmarks.testing.memory import memory_store
+from tests.lifecycle.parcels import Parcels
+from tests.lifecycle.sqlite_keys import KeyKind, KeyPlan, KeySource, keys_of, make_table, put
+
+
+@dataclass(frozen=True)
+class ToldPlan(KeyPlan):
+    """Keys with more facts."""
+
+    more: dict[str, Any] = field(default_factory=dict)
+
+    def facts(self) -> dict[str, Any]:
+        return {**super().facts(), **self.more}
+
+
+@dataclass
+class ToldSource(KeySource):
+    """Keys whose plans have more facts."""
+
+    database: str
+    more: dict[str, Any]
+
+    def plan(self, found: PlanInput) -> KeyPlan:
+        return ToldPlan(**vars(super().plan(found)), more=self.more)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    """Make a table with two keys."""
+    database = str(tmp_path / "crm.db")
+    make_table(database)
+    put(database, 1, 2)
+    return database
+
+
+@pytest.fixture
+def store() -> Iterator[BookmarkStore]:
+    """Open an empty store in a process that knows the kind."""
+    with memory_store() as store, registered(KeyKind()):
+        yield store
+
+
+@pytest.fixture
+def parcels(tmp_path: Path) -> Parcels:
+    """Open an empty sink that publishes."""
+    return Parcels(tmp_path / "parcels.db")
+
+
+def write(run: DetachedRun, source: KeySource, parcels: Parcels) -> None:
+    """Read the keys, stage them, and commit."""
+    keys = keys_of(run.plan("people", source))
+    parcels.put(run.place("out", StagingRequest(Parcels.kind, "parcels")), [f"key {key}" for key in keys])
+    run.staged("out", Staged((), rows=len(keys)))
+    run.commit()
+
+
+def run_aside(store: BookmarkStore, source: KeySource, parcels: Parcels, option: str, **how: Any) -> DetachedRun:
+    caller, choice, sinks = RunIdentity(store.new_id(), 1), Choice.of(option), SINKS.extended(parcels)
+    run = DetachedRun.begin(store, "copy", caller, choice, RunEnvironment(), sinks=sinks, **how)
+    try:
+        write(run, source, parcels)
+    except MisuseError as error:
+        run.abort(str(error))
+        raise
+    return run
+
+
+@pytest.mark.parametrize("option", ["pause", "disable"])
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"options": {"partition_time": "day"}}, "its facts name 'options'"),
+        ({"partitions": {"new": 1}}, "its facts name 'partitions'"),
+        ({"bytes": -5}, "the fact 'bytes' is no count"),
+    ],
+)
+def test_fact_that_no_side_record_can_have_is_refused_before_rows_are_visible(
+    store: BookmarkStore, database: str, parcels: Parcels, option: str, more: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(MisuseError, match=f"{why}.*Nothing was read or changed"):
+        run_aside(store, ToldSource(database, more), parcels, option)
+    assert (parcels.visible(), parcels.staged()) == ([], [])
+
+    run_aside(store, ToldSource(database, {"region": "eu"}), parcels, option)
+    assert parcels.visible() == ["key 1", "key 2"]
+    assert len(list(store.side_items("copy"))) == 1
