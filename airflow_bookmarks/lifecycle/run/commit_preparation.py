@@ -95,7 +95,7 @@ class CommitPreparation:
         )
 
     def _advanced(self, ctx: str, context: PlannedContext, plan: Plan) -> Position | None:
-        position = context.source.advance(plan)
+        position = context.advance(plan)
         if position is None and context.found.moved is not None:
             position = context.found.moved.position  # nothing is new, and the place is
         elif position is None and ctx not in self.holding.base.contexts:

@@ -22,6 +22,7 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job import RunIdentity, check_name
 from airflow_bookmarks.core.option import Choice, Option
+from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.rules.start import BEGINNING, Start
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.selection.reason import QUARANTINED
@@ -66,7 +67,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.ledger.file_ledger import Load
     from airflow_bookmarks.core.ledger.segment import Segment
-    from airflow_bookmarks.core.plan import FilePlan, Plan
+    from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.run import Payload, Run
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
@@ -365,11 +366,16 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
 
         Raises:
             OptionError: its sink stages, and has no place for such a run.
+            MisuseError: its sink commits by itself, and the next run of the loop would read the same again.
         """
         check_name("output", output)
         self._check_running(f"write {output!r}")
         self._outputs.check_new(output)
         entry = self._sinks.stage_aside(Territory(self._store.namespace, self._job), self._id, output, place)
+        if entry.commits_by_itself:
+            # Rows that have landed can't be taken back. A plan of files may still lose some before the commit.
+            whole = {ctx: plan for ctx, plan in self._inputs.plans.items() if not isinstance(plan, FilePlan)}
+            self._positions_after(whole)
         self._outputs.place(output, entry)
         if place.overwrites_published:
             self._overwriting.add(output)
@@ -380,7 +386,8 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         """Publish what was staged, and leave the side record; the bookmark does not move.
 
         Raises:
-            MisuseError: it is over already, a read failed, or an output was placed and not written.
+            MisuseError: it is over already, a read failed, an output was placed and not written, or the next run of the
+                loop would read the same again.
             SourceChangedError: planned input changed. In these cases nothing was published.
             PublishError: an output can't be moved; what was not moved is gone.
         """
@@ -394,7 +401,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
             ctx: recheck_plan(self._job, ctx, context.source, context.plan, context.on_missing)
             for ctx, context in self._inputs.items()
         }
-        contexts = self._facts_of(plans)
+        contexts, positions = self._facts_of(plans), self._positions_after(plans)
         increment = increment_of(plans, state_changed=self._states.has_changed)
         publisher = self._publisher()
         replaced, prepared = publisher.replaced(increment), publisher.prepared(increment)
@@ -402,7 +409,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         try:
             self._note_replaced(replaced)
             outputs = publisher.publish(increment, prepared)
-            self._move_on(plans)
+            self._move_on(plans, positions)
             self._leave_record(contexts, outputs, replaced)
         finally:
             publisher.sweep()  # no later run looks for what a side run has staged
@@ -460,15 +467,30 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
     def leave(self) -> None:
         """Do nothing: between two runs of a loop nothing is held."""
 
-    def _move_on(self, plans: Mapping[str, Plan]) -> None:
+    def _positions_after(self, plans: Mapping[str, Plan]) -> dict[str, Position]:
+        """Return where the next run of the loop reads on; empty for contexts that stay, and where there is no loop.
+
+        Raises:
+            MisuseError: it would read the same again.
+        """
+        if self._walk is None or self._window is not None:
+            return {}
+        is_landed = any(entry.commits_by_itself for entry in self._outputs.placed.values())
+        done = "Nothing else was published." if is_landed else "Nothing was published."
+        positions: dict[str, Position] = {}
+        for ctx, plan in plans.items():
+            found, position = self._inputs[ctx].found, self._inputs[ctx].advance(plan)
+            check_moves(self._job, ctx, found, plan, position, done)
+            if position is not None:
+                positions[ctx] = position
+        return positions
+
+    def _move_on(self, plans: Mapping[str, Plan], positions: Mapping[str, Position]) -> None:
         if self._walk is None or self._window is not None:
             return
         self._goes_on = is_over_bound(plans)
-        for ctx, plan in plans.items():
-            found, position = self._inputs[ctx].found, self._inputs[ctx].source.advance(plan)
-            check_moves(self._job, ctx, found, plan, position, "The bookmark stays where it is.")
-            if position is not None:
-                self._walk.move(ctx, found, position)
+        for ctx, position in positions.items():
+            self._walk.move(ctx, self._inputs[ctx].found, position)
 
     def _note_replaced(self, replaced: Mapping[str, Payload]) -> None:
         """Store what is about to be replaced, before the first of it is deleted; without an attempt, do nothing."""

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.rules.emptiness import Increment
     from airflow_bookmarks.lifecycle.protocol.acquire import OnConflict
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+    from airflow_bookmarks.lifecycle.run.commit_builder import RunOutcome
     from airflow_bookmarks.sinks.staging import StagingRequest
     from airflow_bookmarks.sources.source import OnSourceChange, P, Source
 
@@ -302,8 +303,8 @@ class ActiveRun(HoldsLease):
         """Return what to store with the place of a sink that commits by itself; nothing for any other.
 
         Another process that finds its rows takes the run over, with what is staged and what `job.state` is: so by then
-        everything else is staged, and listed. The input is checked one last time, because rows that have landed can't
-        be taken back.
+        everything else is staged, and listed. The input, and where it leads, are checked one last time, because rows
+        that have landed can't be taken back.
         """
         if self._landing is not None:
             raise MisuseError(
@@ -313,7 +314,9 @@ class ActiveRun(HoldsLease):
         if self._leased.sinks.find_staged(place.sink) is not None:
             return {}
         self._outputs.check_staged("committed")
-        self._landing = self._rechecked()
+        landing = self._rechecked()
+        self._check_moves(self._leased.preparation(self._reader, self._states).outcome(self._inputs, landing))
+        self._landing = landing
         # Rows are about to land in that sink, so this run moves something, whatever else it has found.
         return self._output_entries(increment_of(self._landing, state_changed=True))
 
@@ -406,10 +409,8 @@ class ActiveRun(HoldsLease):
         warn_renamed(self.job, self._holding.base.contexts, self._inputs.sources)
         prepared = self._leased.preparation(self._reader, self._states)
         outcome = prepared.outcome(self._inputs, plans)
-        for ctx, context in outcome.contexts.items() if self._in_batches else ():
-            check_moves(
-                self.job, ctx, self._inputs[ctx].found, context.plan, context.position, "Nothing was committed."
-            )
+        if self._landing is None:
+            self._check_moves(outcome)
         stored = StoredBodies(
             positions=prepared.store_positions(outcome, self._inputs),
             outputs=self._output_entries(outcome.increment),
@@ -417,6 +418,11 @@ class ActiveRun(HoldsLease):
         )
         is_last = not (self._in_batches and is_over_bound(plans))
         return build_commit(outcome, stored, is_last=is_last, has_item=self._leased.has_item)
+
+    def _check_moves(self, outcome: RunOutcome) -> None:
+        for ctx, context in outcome.contexts.items() if self._in_batches else ():
+            found = self._inputs[ctx].found
+            check_moves(self.job, ctx, found, context.plan, context.position, "Nothing was committed.")
 
     def _output_entries(self, increment: Increment) -> Mapping[str, OutputEntry]:
         """Return the outputs as the commit stores them; those that were stored with a landing stay as they were."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,17 @@ import pytest
 from airflow_bookmarks.core.errors import MisuseError
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.option import Choice
+from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sinks.registry import SINKS
+from airflow_bookmarks.sinks.sink import CommittingSink, StoredOutput
 from airflow_bookmarks.sinks.staging import Staged, StagingRequest
 from airflow_bookmarks.sources.registry import registered
 from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from airflow_bookmarks.testing.driver import DriverStore
 from airflow_bookmarks.testing.memory import memory_store
 from tests.lifecycle.parcels import Parcels
 from tests.lifecycle.sqlite_keys import KeyKind, KeyPlan, KeySource, keys_of, make_table, put
@@ -105,3 +109,109 @@ def test_fact_that_no_side_record_can_have_is_refused_before_rows_are_visible(
     run_aside(store, ToldSource(database, {"region": "eu"}), parcels, option)
     assert parcels.visible() == ["key 1", "key 2"]
     assert len(list(store.side_items("copy"))) == 1
+
+
+# ---- loops of batches
+
+
+class StuckSource(KeySource):
+    """Keys of which more is always left, and whose position never moves."""
+
+    def plan(self, found: PlanInput) -> KeyPlan:
+        return replace(super().plan(found), has_more=True)
+
+    def advance(self, plan: KeyPlan) -> Position | None:
+        return None
+
+
+class MisplacedSource(KeySource):
+    """Keys whose position no reader could read."""
+
+    def advance(self, plan: KeyPlan) -> Position | None:
+        return Position(b"2", "NaN")
+
+
+@dataclass
+class CountingSource(KeySource):
+    """Keys, and how often it was asked where a plan leads."""
+
+    database: str
+    asked: int = 0
+
+    def advance(self, plan: KeyPlan) -> Position | None:
+        self.asked += 1
+        return super().advance(plan)
+
+
+class Landed(CommittingSink):
+    """Rows that are visible as soon as they are written."""
+
+    kind = "landed"
+
+    def __init__(self) -> None:
+        self.rows: list[int] = []
+
+    def burn(self, output: StoredOutput, fence: int) -> None:
+        pass
+
+    def landed(self, output: StoredOutput) -> bool:
+        return bool(self.rows)
+
+
+@pytest.mark.parametrize("option", ["pause", "disable"])
+def test_batch_that_leads_nowhere_publishes_nothing_aside(
+    store: BookmarkStore, database: str, parcels: Parcels, option: str
+) -> None:
+    with pytest.raises(MisuseError, match=r"each batch would read the same again.* Nothing was published\."):
+        run_aside(store, StuckSource(database), parcels, option, in_batches=True)
+    assert (parcels.visible(), parcels.staged()) == ([], [])
+
+    assert not run_aside(store, KeySource(database), parcels, option, in_batches=True).goes_on
+    assert parcels.visible() == ["key 1", "key 2"]
+
+
+def test_batch_that_leads_nowhere_lets_no_rows_land_aside(store: BookmarkStore, database: str) -> None:
+    caller, sinks = RunIdentity(store.new_id(), 1), SINKS.extended(Landed())
+    run = DetachedRun.begin(store, "copy", caller, Choice.of("pause"), RunEnvironment(), in_batches=True, sinks=sinks)
+    run.plan("people", StuckSource(database))
+    with pytest.raises(MisuseError, match=r"each batch would read the same again.* Nothing was published\."):
+        run.place("out", StagingRequest(Landed.kind, "landed"))
+
+
+def land(store: BookmarkStore, source: KeySource, sink: Landed) -> None:
+    """Read the keys in batches, and write them to a sink that commits by itself."""
+    driver = DriverStore(store, None, lambda entry: None)
+    caller, sinks = RunIdentity(store.new_id(), 1), SINKS.extended(sink)
+    run = ActiveRun.begin(driver, "copy", caller, driver.environment, sinks=sinks, in_batches=True)
+    try:
+        keys = keys_of(run.plan("people", source))
+        run.place("out", StagingRequest(Landed.kind, "landed"))
+        sink.rows += keys
+        run.staged("out", Staged((), rows=len(keys)))
+        run.commit()
+    except MisuseError as error:
+        run.abort(str(error))
+        raise
+
+
+@pytest.mark.parametrize(
+    ("source", "why"), [(StuckSource, "each batch would read the same again"), (MisplacedSource, "watermark 'NaN'")]
+)
+def test_no_rows_land_of_a_run_that_could_not_commit_them(
+    store: BookmarkStore, database: str, source: type[KeySource], why: str
+) -> None:
+    sink = Landed()
+    with pytest.raises(MisuseError, match=rf"{why}.* Nothing was committed"):
+        land(store, source(database), sink)
+    assert sink.rows == []
+
+    land(store, KeySource(database), sink)
+    assert (sink.rows, store.head("copy").contexts["people"].watermark) == ([1, 2], "2")
+
+
+def test_source_is_asked_once_where_a_plan_leads_whose_rows_land_before_the_commit(
+    store: BookmarkStore, database: str
+) -> None:
+    source = CountingSource(database)
+    land(store, source, Landed())
+    assert source.asked == 1

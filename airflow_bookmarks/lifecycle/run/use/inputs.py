@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import MisuseError
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.plan import Plan
-    from airflow_bookmarks.core.position import Greatest
+    from airflow_bookmarks.core.position import Greatest, Position
     from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
     from airflow_bookmarks.lifecycle.state.verification import OnMissing
     from airflow_bookmarks.sources.source import PlanInput, Source
@@ -33,6 +33,16 @@ class PlannedContext:
     failure: str | None = None
     rows: int | None = None
     greatest: Greatest | None = None
+    _advanced: tuple[Any, Position | None] | None = field(default=None, init=False, repr=False)
+
+    def advance(self, plan: Any) -> Position | None:
+        """Return where its source leads after `plan`; asked once for a plan, because a source may count what is read.
+
+        Where rows land before the commit, it has to be known before.
+        """
+        if self._advanced is None or self._advanced[0] is not plan:
+            self._advanced = plan, self.source.advance(plan)
+        return self._advanced[1]
 
 
 class RunInputs(Mapping[str, PlannedContext]):
