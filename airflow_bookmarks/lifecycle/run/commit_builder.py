@@ -35,6 +35,7 @@ class ContextOutcome:
     `position` is where its source leads after `plan` (None: the context stays where it is); `before` is the state that
     the run went on from (None: it started anew). `greatest` was read of the column of the watermark (None: the source
     tells the watermark). `keeps_column`: what was read is not known, so the watermark of a column stays as it was.
+    `stored_facts` are those that were stored with a plan of another driver (None: its own are asked).
     """
 
     kind: str
@@ -47,6 +48,7 @@ class ContextOutcome:
     rows: int | None = None
     schema_change: Mapping[str, Any] | None = None
     is_read_whole: bool = True
+    stored_facts: Mapping[str, Any] | None = None
 
     def state(self, key: RunKey) -> ContextState | None:
         """Return where the context stands once run `key` is committed; None: where it stood."""
@@ -59,7 +61,8 @@ class ContextOutcome:
 
     def facts(self, watermark_before: str | None) -> dict[str, Any]:
         """Return what the run record says of the context."""
-        facts = {**facts_of(self.plan), "rows": self.rows, "watermark_before": watermark_before}
+        planned = facts_of(self.plan) if self.stored_facts is None else self.stored_facts
+        facts = {**planned, "rows": self.rows, "watermark_before": watermark_before}
         if self.schema_change:
             facts["schema_change"] = self.schema_change
         if not self.is_read_whole:

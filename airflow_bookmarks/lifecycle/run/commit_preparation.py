@@ -8,9 +8,12 @@ What is stored here is referred to by the commit, and by nothing before it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.errors import MisuseError
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
+from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM, STARTS_OVER
 from airflow_bookmarks.lifecycle.run.commit_builder import ContextOutcome, RunOutcome, StoredBodies, build_commit
 from airflow_bookmarks.lifecycle.state.start import position_at_start
 from airflow_bookmarks.sources.registry import kind_of, with_order
@@ -108,7 +111,7 @@ class CommitPreparation:
         """Return the commit of a run that was taken over, as it was planned; its bodies are stored."""
         if adopted.job_state is not None:
             self.states.restore(self.bodies.store.blobs.get(adopted.job_state.values))
-        outcome = self._outcome({ctx: self._adopted_outcome(ctx, entry) for ctx, entry in adopted.plans.items()})
+        outcome = self._outcome({ctx: self._adopted_outcome(adopted, ctx) for ctx in adopted.plans})
         goes_on = [ctx for ctx, entry in adopted.plans.items() if not entry.metadata.starts_over]
         stored = StoredBodies(
             positions=self._store_positions(outcome.moved),
@@ -118,19 +121,33 @@ class CommitPreparation:
         )
         return build_commit(outcome, stored, is_last=False)
 
-    def _adopted_outcome(self, ctx: str, entry: PlanEntry) -> ContextOutcome:
+    def _adopted_outcome(self, adopted: Run, ctx: str) -> ContextOutcome:
+        entry = adopted.plans[ctx]
         kind, starts_over = kind_of(entry.kind), entry.metadata.starts_over
         plan = kind.decode(self.bodies.store.blobs.get(entry.body))
-        position = kind.advance(plan, PlanInput() if starts_over else self.reader.found(ctx))
         return ContextOutcome(
             entry.kind,
             entry.fingerprint,
             plan,
-            None if position is None else with_order(entry.kind, position),
+            self._adopted_position(adopted, ctx, plan),
             before=None if starts_over else self.reader.state(ctx),
             keeps_column=True,  # the content of its rows died with its driver
             is_read_whole=entry.metadata.on_published is None,
+            # Its rows are there: what a version before has let a plan say is no reason to refuse it now.
+            stored_facts=None if isinstance(plan, FilePlan) else _facts_of_plan(entry),
         )
+
+    def _adopted_position(self, adopted: Run, ctx: str, plan: Any) -> Position | None:
+        entry = adopted.plans[ctx]
+        found = PlanInput() if entry.metadata.starts_over else self.reader.found(ctx)
+        position = kind_of(entry.kind).advance(plan, found)
+        try:
+            return None if position is None else with_order(entry.kind, position)
+        except MisuseError as error:
+            raise MisuseError(
+                f"job {self.holding.job!r}, context {ctx!r}: the rows of run {adopted.key.number} are there, and it "
+                f"can't be committed: {error} The next run of the job then commits it."
+            ) from error
 
     # ---- both
 
@@ -155,3 +172,8 @@ class CommitPreparation:
 
     def _store_schemas(self, schemas: Mapping[str, str | None]) -> dict[str, Payload]:
         return self.bodies.payloads({ctx: schema.encode() for ctx, schema in schemas.items() if schema is not None})
+
+
+def _facts_of_plan(entry: PlanEntry) -> dict[str, Any]:
+    """Return what a plan itself said when it was stored, without what its run has added."""
+    return {name: value for name, value in entry.stats.items() if name not in (STARTS_FROM, STARTS_OVER)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from airflow_bookmarks.core.errors import MisuseError
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.option import Choice
 from airflow_bookmarks.core.position import Position
+from airflow_bookmarks.core.run import PlanEntry
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
@@ -21,10 +22,11 @@ from airflow_bookmarks.sinks.sink import CommittingSink, StoredOutput
 from airflow_bookmarks.sinks.staging import Staged, StagingRequest
 from airflow_bookmarks.sources.registry import registered
 from airflow_bookmarks.sources.source import PlanInput
-from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
 from airflow_bookmarks.testing.driver import DriverStore
 from airflow_bookmarks.testing.memory import memory_store
 from tests.lifecycle.parcels import Parcels
+from tests.lifecycle.shop import short_lease
 from tests.lifecycle.sqlite_keys import KeyKind, KeyPlan, KeySource, keys_of, make_table, put
 
 
@@ -215,3 +217,66 @@ def test_source_is_asked_once_where_a_plan_leads_whose_rows_land_before_the_comm
     source = CountingSource(database)
     land(store, source, Landed())
     assert source.asked == 1
+
+
+# ---- runs that a driver of an earlier version left open with landed rows
+
+
+DEAD_SOON = replace(short_lease(), start_thread=lambda renew: None)
+
+
+class EarlierStore(DriverStore):
+    """The store of a driver that stores whatever a plan says."""
+
+    told: Mapping[str, Any] = {}
+
+    def plan(self, holding: LeaseGrant, ctx: str, entry: PlanEntry, *, option: str, is_last: bool) -> None:
+        super().plan(holding, ctx, replace(entry, stats={**entry.stats, **self.told}), option=option, is_last=is_last)
+
+
+class TellingKind(KeyKind):
+    """Keys of a kind whose plans still say what is refused now."""
+
+    def decode(self, body: bytes) -> KeyPlan:
+        return ToldPlan(**vars(super().decode(body)), more={"partitions": {"new": 1}})
+
+
+class MisplacingKind(KeyKind):
+    """Keys of a kind that leads to a position which no reader could read."""
+
+    def advance(self, plan: KeyPlan, found: PlanInput) -> Position | None:
+        return Position(b"2", "NaN")
+
+
+def leave_open(store: BookmarkStore, database: str, told: Mapping[str, Any]) -> Landed:
+    """Let the driver of a run die after its rows have landed."""
+    driver, sink = EarlierStore(store, None, lambda entry: None), Landed()
+    driver.told = told
+    dead = ActiveRun.begin(driver, "copy", RunIdentity("task", 1), DEAD_SOON, sinks=SINKS.extended(sink))
+    dead.plan("people", KeySource(database))
+    dead.place("out", StagingRequest(Landed.kind, "landed"))
+    sink.rows += [1, 2]
+    return sink
+
+
+def test_run_with_landed_rows_is_taken_over_with_the_facts_that_were_stored(database: str) -> None:
+    with memory_store() as store, registered(TellingKind()):
+        sinks = SINKS.extended(leave_open(store, database, {"partitions": {"new": 1}, "region": "eu"}))
+        ActiveRun.begin(store, "copy", RunIdentity("task", 2), DEAD_SOON, sinks=sinks).abort("only to recover")
+        run = store.committed_run("copy", 1)
+        assert store.head("copy").contexts["people"].watermark == "2"
+    assert run is not None
+    facts = run.metrics["contexts"]["people"]
+    assert (facts["partitions"], facts["region"], facts["count"], "starts_from" in facts) == (
+        {"new": 1},
+        "eu",
+        2,
+        False,
+    )
+
+
+def test_run_with_landed_rows_that_leads_to_no_position_is_named(database: str) -> None:
+    with memory_store() as store, registered(MisplacingKind()):
+        sinks = SINKS.extended(leave_open(store, database, {}))
+        with pytest.raises(MisuseError, match=r"job 'copy', context 'people': the rows of run 1 are there.*'NaN'"):
+            ActiveRun.begin(store, "copy", RunIdentity("task", 2), DEAD_SOON, sinks=sinks)
