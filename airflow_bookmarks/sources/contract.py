@@ -5,7 +5,6 @@ A name, a fact or a watermark of another type than its readers expect would be s
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.amount import COUNT, UNIT, Amount
@@ -21,7 +20,6 @@ from airflow_bookmarks.sources.kind import SourceKind
 if TYPE_CHECKING:
     from airflow_bookmarks.core.plan import Plan
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
 _SHOWN = 80  # characters of a value in a message
 
 # Facts by which the package decides something, or which it adds itself: not for plans of other kinds.
@@ -46,10 +44,10 @@ def check_kind(kind: object) -> None:
             "for example register(KeyKind())."
         )
     name: object = getattr(kind, "name", None)
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or name == STATE_KIND:
+    if not _is_name(name):
         raise OptionError(
-            f"{_shown(name)} can't be the name of the kind {type(kind).__qualname__}: ASCII letters, digits, '_', '.' "
-            f"and '-' are allowed, 100 at most, and {STATE_KIND!r} is taken. Nothing was registered."
+            f"{_shown(name)} can't be the name of the kind {type(kind).__qualname__}: a text is needed that can be "
+            f"stored, and {STATE_KIND!r} is taken. Nothing was registered."
         )
     if kind.order is not None and not _is_order(kind.order):
         raise OptionError(
@@ -131,6 +129,17 @@ def _fault_of(kind: SourceKind[Any] | None, position: object) -> str | None:
 
 def _is_order(order: object) -> bool:
     return isinstance(order, Order) and ORDERS.get(order.name) is order
+
+
+def _is_name(name: object) -> bool:
+    """Whether a kind can be stored by that name; any such name may be that of contexts which have to stay readable."""
+    if not isinstance(name, str) or name in ("", STATE_KIND):
+        return False
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_unit(unit: object) -> bool:
