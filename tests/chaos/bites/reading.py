@@ -149,7 +149,9 @@ def window_of_undone_runs() -> None:
 def pause_from_the_beginning() -> None:
     init = DetachedRun.__init__
 
-    def blank(self: Any, store: Any, job: str, caller: Any, choice: Any, machine: Any, head: Any, *rest: Any) -> None:
-        init(self, store, job, caller, choice, machine, Head() if choice.from_run is None else head, *rest)
+    def blank(
+        self: Any, store: Any, job: str, caller: Any, choice: Any, machine: Any, head: Any, *rest: Any, **named: Any
+    ) -> None:
+        init(self, store, job, caller, choice, machine, Head() if choice.from_run is None else head, *rest, **named)
 
     put(DetachedRun, "__init__", blank)

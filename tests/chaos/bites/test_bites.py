@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_bookmarks.core.job import RunIdentity
+from airflow_bookmarks.core.option import Choice
+from airflow_bookmarks.lifecycle.run.detached import DetachedRun
+from airflow_bookmarks.testing.driver import DriverStore
+from airflow_bookmarks.testing.memory import memory_store
 from tests.chaos.bites import data
 from tests.chaos.bites.__main__ import hunt, is_of_the_bite
 from tests.chaos.bites.bite import BITES
@@ -33,3 +38,14 @@ def test_error_in_the_code_of_a_bite_is_told_from_one_that_it_causes(file: str, 
         exec(compile("1 / 0", file, "exec"))  # noqa: S102 - an error that came up in that file
 
     assert is_of_the_bite(raised.value) is is_own
+
+
+@pytest.mark.parametrize("option", ["pause", "disable"])
+def test_run_that_reads_from_the_beginning_begins_all_the_same(monkeypatch: pytest.MonkeyPatch, option: str) -> None:
+    monkeypatch.setattr(DetachedRun, "__init__", DetachedRun.__init__)  # so that the bite is taken out again
+    BITES["pause_from_the_beginning"].apply()
+    with memory_store() as store:
+        driver = DriverStore(store, None, lambda entry: None)
+        caller, choice = RunIdentity("execution", 1), Choice.of(option)
+        run = DetachedRun.begin(driver, "copy", caller, choice, driver.environment)
+    assert run.option.value == option
