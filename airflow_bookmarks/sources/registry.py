@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from airflow_bookmarks.core.errors import BookmarkError, OptionError, SourceError, StateCorruptError
 from airflow_bookmarks.core.run import SourceRef
@@ -18,6 +18,7 @@ from airflow_bookmarks.entry_point import load_kind
 from airflow_bookmarks.sources.contract import check_kind, checked_position
 from airflow_bookmarks.sources.files.kind import FileKind
 from airflow_bookmarks.sources.kind import SourceKind
+from airflow_bookmarks.sources.source import P
 from airflow_bookmarks.sources.upstream_kind import UpstreamKind
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.run import ContextState, PlanEntry
     from airflow_bookmarks.core.selection.listing import Listing
-    from airflow_bookmarks.sources.source import PlanInput, Source
+    from airflow_bookmarks.sources.source import PlanInput, Recheck, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
 
@@ -84,7 +85,7 @@ def own_errors(name: str) -> Iterator[None]:
     """Raise a `SourceError` for whatever a kind of a user's own raises within the block beside errors of this package.
 
     So a look at many sources says what is wrong with this one, and goes on with the others. What a kind of this package
-    raises besides is a fault of the package, and stays what it is.
+    raises besides is a fault of the package, and stays what it is: so the block is a call of the kind, and no more.
 
     Raises:
         SourceError: the kind has raised something of a class of its own, or of Python's.
@@ -93,7 +94,7 @@ def own_errors(name: str) -> Iterator[None]:
         yield
     except BookmarkError:
         raise
-    except Exception as error:
+    except Exception as error:  # a user's module, which may raise anything: only its own contexts are not known for it
         if name in _OURS:
             raise
         raise SourceError(f"its kind {name!r} failed: {cause_of(error)}") from error
@@ -177,8 +178,11 @@ def files_in(name: str, body: bytes) -> Listing | None:
 def recorded_source(store: BookmarkStore, job: str, entry: PlanEntry) -> Source[Any]:
     """Return the source that a run of `job` planned from, according to its plan, to plan it again without the script.
 
+    Whatever a source of a user's own kind raises is a `SourceError`, or another error of this package.
+
     Raises:
         OptionError: contexts of this kind can't be looked at without it, or not from here.
+        SourceError: a kind of a user's own failed.
     """
     kind = find_kind(entry.kind)
     if kind is None:
@@ -186,7 +190,41 @@ def recorded_source(store: BookmarkStore, job: str, entry: PlanEntry) -> Source[
             f"a context of kind {entry.kind!r} can't be looked at without its script; {sorted(KINDS)} can. "
             f"Nothing was read or changed.{why_unknown(entry.kind)}"
         )
-    return kind.source_of(store, job, entry)
+    with own_errors(entry.kind):
+        source = kind.source_of(store, job, entry)
+    return source if entry.kind in _OURS else _OwnSource(entry.kind, source)
+
+
+class _OwnSource(Generic[P]):
+    """A source of a user's own kind, which was made without its script: what it raises is said to be of its kind."""
+
+    def __init__(self, name: str, source: Source[P]) -> None:
+        self._name, self._source = name, source
+
+    @property
+    def kind(self) -> str:
+        return self._name
+
+    @property
+    def format(self) -> str | None:
+        with own_errors(self._name):
+            return self._source.format
+
+    def ref(self) -> SourceRef:
+        with own_errors(self._name):
+            return self._source.ref()
+
+    def plan(self, found: PlanInput) -> P:
+        with own_errors(self._name):
+            return self._source.plan(found)
+
+    def advance(self, plan: P) -> Position | None:
+        with own_errors(self._name):
+            return self._source.advance(plan)
+
+    def recheck(self, plan: P) -> Recheck:
+        with own_errors(self._name):
+            return self._source.recheck(plan)
 
 
 def position_at(name: str, store: StateReader, found: PlanInput, plan: Any, value: str) -> Position:

@@ -13,7 +13,7 @@ from airflow_bookmarks.lifecycle.inspect.pending import recent_runs, recorded_on
 from airflow_bookmarks.lifecycle.state.last_plan import READ_LATER
 from airflow_bookmarks.lifecycle.state.positions import ContextReader
 from airflow_bookmarks.sources.files.planner import left_out
-from airflow_bookmarks.sources.registry import own_errors, recorded_source
+from airflow_bookmarks.sources.registry import recorded_source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,11 +56,10 @@ def never_read_after(store: BookmarkStore, job: str, head: Head, turn: Turn, ctx
     if entry is None:
         return NeverReadInput(None, None, (), consumers, "no run is left that says how it was read")
     try:
-        with own_errors(entry.kind):
-            source = recorded_source(store, job, entry)
-            found = reader.found_for(ctx, source, recorded_on_change(entry))
-            before = source.plan(found)
-            after = recorded_source(store, job, entry).plan(_found_after(store, found, turn, ctx))
+        source = recorded_source(store, job, entry)
+        found = reader.found_for(ctx, source, recorded_on_change(entry))
+        before = source.plan(found)
+        after = recorded_source(store, job, entry).plan(_found_after(store, found, turn, ctx))
     except (OptionError, SourceError, OSError) as error:
         return NeverReadInput(None, None, (), consumers, redacted(str(error)))
     if not isinstance(before, FilePlan) or not isinstance(after, FilePlan):  # two plans are compared by their names

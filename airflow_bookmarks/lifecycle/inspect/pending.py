@@ -24,7 +24,7 @@ from airflow_bookmarks.lifecycle.inspect.runs import total
 from airflow_bookmarks.lifecycle.state.last_plan import Waiting, left_waiting
 from airflow_bookmarks.lifecycle.state.positions import ContextReader, entry_now
 from airflow_bookmarks.sources.files.planner import left_out
-from airflow_bookmarks.sources.registry import own_errors, recorded_source
+from airflow_bookmarks.sources.registry import recorded_source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -305,9 +305,8 @@ def _context(
         kind, source = ("", "") if state is None else (state.kind, state.fingerprint)
         return PendingContext(ctx, kind, source, unknown="no run is left that says how it was read")
     try:
-        with own_errors(entry.kind):
-            source_now = recorded_source(store, job, entry)
-            plan = source_now.plan(reader.found_for(ctx, source_now, recorded_on_change(entry)))
+        source_now = recorded_source(store, job, entry)
+        plan = source_now.plan(reader.found_for(ctx, source_now, recorded_on_change(entry)))
     except LookRefusedError as error:
         waiting = left_waiting(store, job, reader.head, ctx, recent)
         return PendingContext(ctx, entry.kind, entry.fingerprint, unknown=str(error), waiting=waiting)

@@ -19,7 +19,7 @@ from airflow_bookmarks.lifecycle.inspect.pending import (
 )
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.state.manifest import Manifests
-from airflow_bookmarks.sources.registry import own_errors, recorded_source
+from airflow_bookmarks.sources.registry import recorded_source
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.job import RunIdentity
@@ -100,8 +100,7 @@ def _planned(store: BookmarkStore, run: RunSession) -> str | None:
     for ctx, entry in sorted(plans.items()):
         if entry is None:
             return f"no run is left that says how context {ctx!r} is read"
-        with own_errors(entry.kind):
-            plan = run.plan(ctx, recorded_source(store, run.job, entry), on_source_change=recorded_on_change(entry))
+        plan = run.plan(ctx, recorded_source(store, run.job, entry), on_source_change=recorded_on_change(entry))
         if not plan.is_empty:
             return f"{plan.amount.in_words()} of context {ctx!r} came meanwhile"
         choice = up_to_script(plan, entry)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.errors import StoreAccessError
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.position import Position
-from airflow_bookmarks.sources.registry import kind_of
+from airflow_bookmarks.sources.registry import kind_of, own_errors
 from airflow_bookmarks.store.transitions.naming import job_keys
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ def found_at_start(store: BookmarkStore, source: Source[Any], start: Start) -> P
 
     An upstream begins after the last run that it had published by then; any other source is given the time.
     """
-    return kind_of(source.kind).begin(store, source.ref(), start)
+    kind, ref = kind_of(source.kind), source.ref()
+    with own_errors(kind.name):
+        return kind.begin(store, ref, start)
 
 
 def position_at_start(found: PlanInput, plan: Plan) -> Position | None:

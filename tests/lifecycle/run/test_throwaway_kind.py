@@ -6,7 +6,7 @@ Nothing of the package knows of it. What it can't say is shown as not known, and
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -233,6 +233,31 @@ def test_preview_of_a_set_goes_on_where_its_planner_fails(
 
     assert asked.never_read is not None
     assert asked.never_read.unknown == "its kind 'sqlite_keys' failed: ZeroDivisionError: division by zero"
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda shop: pending(shop.store, JOB),
+        lambda shop: preview(shop.store, JOB, Change("set", ctx=CTX, value="2")),
+        lambda shop: commit_empty(shop.store, JOB, shop.caller(), shop.machine),
+    ],
+    ids=["pending", "preview", "empty run"],
+)
+def test_fault_of_the_package_is_not_said_of_its_kind(
+    shop: Shop, table: str, monkeypatch: pytest.MonkeyPatch, look: Callable[[Shop], object]
+) -> None:
+    enabled(shop, table)
+    monkeypatch.setattr("airflow_bookmarks.lifecycle.state.positions.ContextReader.found_for", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        look(shop)
+
+
+def test_worker_leaves_a_run_to_spark_where_its_planner_fails(shop: Shop, table: str) -> None:
+    enabled(shop, table)
+    with connected(table) as connection:
+        connection.execute("DROP TABLE people")
+    assert commit_empty(shop.store, JOB, shop.caller(), shop.machine) is None
 
 
 def test_pending_and_lag_count_in_its_unit(shop: Shop, table: str) -> None:
