@@ -115,13 +115,17 @@ class NotingSource(KeySource):
         return NotedPlan(plan.database, plan.after, plan.until, plan.count, plan.skipped)
 
 
-def test_metadata_of_a_kind_of_its_own_is_read_back_by_that_kind_alone(shop: Shop, table: str) -> None:
+def test_metadata_of_a_kind_of_its_own_is_read_back_by_that_kind_alone(
+    shop: Shop, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = NotingSource(table)
-    for key in (4, 5):
-        run = shop.begin(JOB)
-        run.plan(CTX, source)
-        run.commit()
-        put(table, key)
+    with monkeypatch.context() as earlier:  # versions that let a plan say what means something else of files
+        earlier.setattr("airflow_bookmarks.sources.contract._TAKEN", frozenset())
+        for key in (4, 5):
+            run = shop.begin(JOB)
+            run.plan(CTX, source)
+            run.commit()
+            put(table, key)
     last = shop.store.committed_run(JOB, 2)
 
     assert last is not None
