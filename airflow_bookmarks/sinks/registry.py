@@ -173,7 +173,8 @@ class SinkRegistry:
         sink = self.find_staged(entry.sink)
         if sink is not None:
             return sink.why_not_replay(entry)
-        return f"it wrote to a sink of kind {entry.sink!r}, which is not known here{self.why_unknown(entry.sink)}"
+        why = self.why_unknown(entry.sink).strip(" .")
+        return f"it wrote to a sink of kind {entry.sink!r}, which is not known here{f': {why}' if why else ''}"
 
     def check_roots(self, territory: Territory, roots: list[str]) -> None:
         """Check all staging roots that the head lists, before any of them is swept.

@@ -111,11 +111,14 @@ for need in (
     except SinkUnknownError as error:
         print(error)
 print(SINKS.why_not_clean(OutputEntry("rows", "dw.clean", "", {}, commits_by_itself=True)))
+print(SINKS.why_not_replay(OutputEntry("rows", "dw.clean", "dw/copy", {})))
 """
-    *errors, not_clean = told(site, code)
+    *errors, not_clean, not_again = told(site, code)
     assert len(errors) == 2
     assert all(why in error for error in errors)
     assert why.rstrip(".") in not_clean
+    assert not_again.startswith(f"it wrote to a sink of kind 'rows', which is not known here: {why.rstrip('.')}")
+    assert not not_again.endswith(".")
 
 
 # ---- a driver died after its rows had landed, and a worker meets the run
