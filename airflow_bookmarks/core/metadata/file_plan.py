@@ -72,15 +72,25 @@ class FilePlanMetadata:
 
     `partition_types` are the types of the partition columns. `newest_partition` is the start of the partition up to
     which all is read; `waiting_from_ms` the oldest file that a bound has left to the next run, which does not become
-    late by that. `moves` are the roots that moved since. `options` are as stored; None: its version recorded none.
+    late by that. `options` are as stored; None: its version recorded none. `moved` is what is found in the place of
+    `moves`: a kind of a user's own may have stored anything there.
     """
 
     partition_types: Mapping[str, str] = field(default_factory=dict)
     newest_partition: str | None = None
     waiting_from_ms: int | None = None
     gaps: GapsMetadata | None = None
-    moves: tuple[tuple[str, str], ...] = ()
+    moved: Any = ()
     options: Mapping[str, Any] | None = None
+
+    @property
+    def moves(self) -> tuple[tuple[str, str], ...]:
+        """The roots that moved since; of a plan of files alone.
+
+        Raises:
+            StateCorruptError: there is something else in that place.
+        """
+        return _pairs(self.moved)
 
     @property
     def read(self) -> RecordedRead | None:
@@ -122,14 +132,14 @@ class FilePlanMetadata:
             newest_partition=value_of(stats, "newest_partition"),
             waiting_from_ms=value_of(stats, "waiting_from_ms"),
             gaps=_gaps_of(stats),
-            moves=_moves_of(stats),
+            moved=stats.get(MOVES, ()),
             options=value_of(stats, "options"),
         )
 
 
 def with_moves(stats: Mapping[str, Any], moves: Sequence[tuple[str, str]]) -> Mapping[str, Any]:
     """Return the stats of a plan as if it had been made before some roots moved."""
-    return {**stats, MOVES: [*_moves_of(stats), *moves]}
+    return {**stats, MOVES: [*_pairs(stats.get(MOVES, ())), *moves]}
 
 
 def _gaps_of(stats: Mapping[str, Any]) -> GapsMetadata | None:
@@ -137,9 +147,9 @@ def _gaps_of(stats: Mapping[str, Any]) -> GapsMetadata | None:
     return None if recorded is None else GapsMetadata(recorded["unit"], recorded["of"], recorded["missing"], recorded)
 
 
-def _moves_of(stats: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+def _pairs(moved: Any) -> tuple[tuple[str, str], ...]:
     try:
-        return tuple((str(old), str(new)) for old, new in stats.get(MOVES, ()))
+        return tuple((str(old), str(new)) for old, new in moved)
     except (TypeError, ValueError) as error:
         raise StateCorruptError(
             f"{MOVES!r} of a plan are no pairs of roots ({error}). Nothing was read or changed."

@@ -10,7 +10,7 @@ from airflow_bookmarks.core.metadata.file_plan import with_moves
 from airflow_bookmarks.core.rules.start import BEGINNING, Start, is_first_run
 from airflow_bookmarks.core.text.instant import from_text
 from airflow_bookmarks.lifecycle.state.start import found_at_start
-from airflow_bookmarks.sources.registry import kind_of
+from airflow_bookmarks.sources.registry import has_ledger, kind_of
 from airflow_bookmarks.sources.relocation import moved_path
 from airflow_bookmarks.sources.source import PlanInput
 
@@ -167,7 +167,7 @@ class ContextReader:
                 "was changed."
             )
         plan = kind_of(entry.kind).decode(self._store.blobs.get(entry.body))
-        moves = entry.file_metadata.moves
+        moves = entry.file_metadata.moves if has_ledger(entry.kind) else ()  # nothing else is relocated
         return replace(plan, roots=tuple(moved_path(root, moves) for root in plan.roots)) if moves else plan
 
     def known_schema(self, ctx: str) -> str | None:

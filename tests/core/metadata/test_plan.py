@@ -135,10 +135,17 @@ def test_another_type_of_a_known_name_is_damage(name: str, value: object) -> Non
         PlanMetadata.of_stats(STORED | {name: value})
 
 
-@pytest.mark.parametrize(("name", "value"), [("gaps", {}), ("options", []), ("newest_partition", 1), ("moves", [1])])
+@pytest.mark.parametrize(("name", "value"), [("gaps", {}), ("options", []), ("newest_partition", 1)])
 def test_another_type_of_a_name_of_files_is_damage(name: str, value: object) -> None:
     with pytest.raises(StateCorruptError):
         FilePlanMetadata.of_stats(STORED | {name: value})
+
+
+def test_moves_that_are_none_are_damage_to_who_asks_for_them_alone() -> None:
+    metadata = FilePlanMetadata.of_stats(STORED | {"moves": [1]})
+
+    with pytest.raises(StateCorruptError):
+        _ = metadata.moves
 
 
 @pytest.mark.parametrize(

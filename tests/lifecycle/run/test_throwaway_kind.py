@@ -31,6 +31,7 @@ from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.empty import commit_empty
 from airflow_bookmarks.lifecycle.run.session import RunSession
+from airflow_bookmarks.lifecycle.state.last_plan import shown
 from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.plugin.presenters.bookmark import context_rows
 from airflow_bookmarks.plugin.schemas.responses import LagRow, Pending, RunRow
@@ -135,6 +136,34 @@ def test_metadata_of_a_kind_of_its_own_is_read_back_by_that_kind_alone(
     assert entry.metadata.amount.count == 1
     assert pending(shop.store, JOB).contexts[0].plan is not None
     assert examine(shop.store) == []
+
+
+def test_fact_of_a_kind_of_its_own_that_is_no_list_of_moves_is_left_alone(
+    shop: Shop, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class MovingPlan(KeyPlan):
+        def facts(self) -> dict[str, Any]:
+            return {**super().facts(), "moves": 17}
+
+    class MovingSource(KeySource):
+        def plan(self, found: PlanInput) -> KeyPlan:
+            plan = super().plan(found)
+            return MovingPlan(plan.database, plan.after, plan.until, plan.count, plan.skipped)
+
+    with monkeypatch.context() as earlier:  # versions that let it be stored
+        earlier.setattr("airflow_bookmarks.sources.contract._TAKEN", frozenset())
+        run = shop.begin(JOB)
+        run.plan(CTX, MovingSource(table))
+        run.commit()
+    put(table, 4)
+
+    (entry,) = (run.plans[CTX] for run in shop.store.runs(JOB))
+    assert entry.stats["moves"] == 17
+    assert shown(entry) == {}
+    assert examine(shop.store) == []
+    assert enabled(shop, table)[0].count == 1
+    set_position(shop.store, JOB, CTX, "1", reason="a test", who="ada")
+    assert shop.store.head(JOB).contexts[CTX].watermark == "1"
 
 
 def test_pause_and_disable_leave_the_position_where_it_is(shop: Shop, table: str) -> None:
