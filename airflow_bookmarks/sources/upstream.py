@@ -40,7 +40,7 @@ from airflow_bookmarks.sources.files.planner import recheck_files
 from airflow_bookmarks.sources.source import PlanInput, Recheck
 from airflow_bookmarks.sources.way_back import way_back
 from airflow_bookmarks.store.outputs import numbers_replacing, paths_replaced_by_sides
-from airflow_bookmarks.store.transitions.collection import check_readable
+from airflow_bookmarks.store.transitions.collection import check_readable, collected_until
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -87,6 +87,20 @@ class _Written:
     entry: OutputEntry
     paths: tuple[str, ...]
     replaced: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GivenLayout:
+    """What a script says by itself of how files were written: whether their format and columns, and which options."""
+
+    has_format: bool
+    has_schema: bool
+    options: Collection[str] = ()
+
+    def covers(self, options: Collection[str]) -> bool:
+        """Whether a reader needs nothing that is stored: no other run's `options` either, which may not be theirs."""
+        named = {name.lower() for name in self.options}
+        return self.has_format and self.has_schema and bool(named) and named.issuperset(options)
 
 
 _SELF_DESCRIBING = frozenset(["parquet", "orc"])  # formats, and how the names of their files end
@@ -435,21 +449,22 @@ class UpstreamSource:
             )
         return [info for info in found if info is not None]
 
-    def entry_of(self, plan: FilePlan) -> OutputEntry | None:
+    def entry_of(self, plan: FilePlan, given: GivenLayout | None = None) -> OutputEntry | None:
         """Return how the newest run that a plan reads wrote that output: format, partitions, schema.
 
-        For an empty plan: how the newest run with data did. None where the upstream never wrote the output.
+        For an empty plan: how the newest run with data did. None where the upstream never wrote the output. `given` is
+        what the script says of it.
 
         Raises:
             SourceError: the runs that a stored plan reads, or several of them together, were not written alike; or some
-                were collected, and how they were written can't be told any more.
+                were collected, and how they were written can't be told any more, nor is it `given`.
         """
         window = plan.edge
         if window is None:
             return None
         if self._planned is not None and self._planned[0] is window:
             return self._planned[1]
-        return self._entry_of_stored(plan, window)
+        return self._entry_of_stored(plan, window, given)
 
     def format_of(self, entry: OutputEntry) -> str:
         """Return the format in which an output of the upstream was written.
@@ -471,7 +486,7 @@ class UpstreamSource:
         endings = {path.rpartition(".")[2] for path in plan.files.paths}
         return next(iter(endings & _SELF_DESCRIBING), "parquet")
 
-    def _entry_of_stored(self, plan: FilePlan, window: UpstreamWindow) -> OutputEntry | None:
+    def _entry_of_stored(self, plan: FilePlan, window: UpstreamWindow, given: GivenLayout | None) -> OutputEntry | None:
         written = self._written_of(plan, window)
         broken = self._break(written)
         if broken is not None:
@@ -482,7 +497,7 @@ class UpstreamSource:
             )
         lost = set(plan.files.paths).difference(*(each.paths for each in written))
         if lost:
-            self._check_self_describing(lost, plan.roots, written)
+            self._check_known(lost, plan.roots, written, given)
         if written or lost:
             return _newest(written) if written else None
         until = window.until if window.runs else self._upstream_head().data_run_number
@@ -492,11 +507,14 @@ class UpstreamSource:
                 return entry
         return None
 
-    def _check_self_describing(self, lost: Collection[str], roots: Sequence[str], written: Sequence[_Written]) -> None:
+    def _check_known(
+        self, lost: Collection[str], roots: Sequence[str], written: Sequence[_Written], given: GivenLayout | None
+    ) -> None:
         """Make sure that files whose runs were collected are read rightly without what these runs had stored.
 
         Files of some formats say by themselves how they were written, unless a folder holds a column of theirs. Read
-        with the options of another run, any other file may give other rows, without an error.
+        with the options of another run, any other file may give other rows, without an error: then the script has to
+        say all of it.
         """
         endings = {path.rpartition(".")[2] for path in lost}
         layouts = [_layout(each.entry) for each in written]
@@ -505,11 +523,17 @@ class UpstreamSource:
         is_alike = all({each["format"]} == endings and not each["partitionBy"] for each in layouts)
         if len(endings) == 1 and endings <= _SELF_DESCRIBING and is_plain and is_alike:
             return
+        options = {name for each in layouts for name in each["options"]}
+        if is_plain and given is not None and given.covers(options):
+            return
+        is_collected = collected_until(self._store, self._upstream) > 0
+        went = "were collected, and with them" if is_collected else "are not found, nor"
+        by_hand = "ead these files with spark.read, with the format, options and partitions that they were written with"
+        in_script = "Give .format(...), .schema(...) and each .option(...) that they were written with, or r"
         raise SourceError(
             f"job {self._consumer!r} is to read again what it has read of upstream {self._upstream!r}, and the runs "
-            f"that wrote {len(lost)} of these files were collected, and with them how they were written, the first: "
-            f"{min(lost)!r}. Nothing was read or changed. Read these files with spark.read, with the format, options "
-            "and partitions that they were written with."
+            f"that wrote {len(lost)} of these files {went} how they were written, the first: {min(lost)!r}. Nothing "
+            f"was read or changed. {in_script if is_plain else 'R'}{by_hand}."
         )
 
     def _written_of(self, plan: FilePlan, window: UpstreamWindow) -> list[_Written]:

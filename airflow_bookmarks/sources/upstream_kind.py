@@ -53,8 +53,13 @@ class UpstreamKind(SourceKind[FilePlan]):
         return min(self.consumed(found.position).run_number, plan.edge.until) > plan.edge.after
 
     def union(self, plans: Sequence[FilePlan]) -> FilePlan:
-        """Return one plan that reads what `plans` read, as of the window of the last; see `SourceKind.union`."""
-        window = plans[-1].edge if plans else None
+        """Return one plan that reads what `plans` read; see `SourceKind.union`.
+
+        Its window is the one that ends last, since a set may have led back between the plans: by it the runs are found
+        that wrote the files.
+        """
+        windows = [plan.edge for plan in reversed(plans) if plan.edge is not None]
+        window = max(windows, key=lambda each: each.until, default=None)
         return union(plans) if window is None else UpstreamPlan.of(union(plans), window)
 
     def begin(self, store: BookmarkStore, source: SourceRef, start: Start) -> PlanInput:

@@ -30,7 +30,7 @@ from airflow_bookmarks.sources.contract import check_source
 from airflow_bookmarks.sources.files.planner import FileSource, left_out
 from airflow_bookmarks.sources.registry import find_kind, why_unknown
 from airflow_bookmarks.sources.shard import ShardedUpstream
-from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.sources.upstream import GivenLayout, UpstreamSource
 from airflow_bookmarks.spark.readers.avro import as_read, as_written
 from airflow_bookmarks.spark.readers.by_format import ByFormat, set_option
 from airflow_bookmarks.spark.readers.change import ColumnRule
@@ -403,7 +403,8 @@ class BookmarkedReader(ByFormat):
     def _frame_of_upstream(
         self, job: str, source: UpstreamSource, plan: FilePlan, recorded: str | None, _schema: StructType | None
     ) -> DataFrame:
-        entry = source.entry_of(plan)
+        given = GivenLayout(self._format is not None, self._schema is not None, tuple(self._options))
+        entry = source.entry_of(plan, given)
         self._job.inputs.note_upstream([*plan.roots, *([entry.target] if entry else [])])
         written = self._written_schema(entry)
         known = None if written is not None else self._job.active_run.known_schema(self._ctx)

@@ -30,7 +30,7 @@ from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.planner import FileSource
-from airflow_bookmarks.sources.upstream import OnRewind, UpstreamSource
+from airflow_bookmarks.sources.upstream import GivenLayout, OnRewind, UpstreamSource
 from tests.lifecycle.shop import FILES, Shop
 
 
@@ -431,13 +431,13 @@ def collected(shop: Shop, until: int) -> None:
     assert [run.key.number for run in shop.store.runs("up")] == [until + 1]
 
 
-def read_again(shop: Shop, number: int) -> tuple[OutputEntry | None, str]:
+def read_again(shop: Shop, number: int, given: GivenLayout | None = None) -> tuple[OutputEntry | None, str]:
     """Return how a replay of a run of the consumer reads what that run has read: as stored, and the format by name."""
     run = ReplayRun.begin_replay(shop.store, "down", shop.caller(), shop.machine, number)
     source = UpstreamSource(shop.store, "down", "up", alike="columns")
     try:
         plan = run.plan("up", source)
-        return source.entry_of(plan), source.format_by_name(plan)
+        return source.entry_of(plan, given), source.format_by_name(plan)
     finally:
         run.abort("it was only to be looked at")
 
@@ -460,7 +460,7 @@ def test_replay_refuses_files_of_which_nobody_can_tell_how_they_were_written(sho
         written(shop, name, "x", form=form, path=path.format(name))
         consumed(shop)
     collected(shop, 1)
-    with pytest.raises(SourceError, match=r"Nothing was read or changed. Read these files with spark\.read, with the"):
+    with pytest.raises(SourceError, match=r"Nothing was read or changed.*ead these files with spark\.read, with the"):
         read_again(shop, 1)
 
 
@@ -471,3 +471,38 @@ def test_replay_reads_files_that_say_themselves_how_they_were_written(shop: Shop
         consumed(shop)
     collected(shop, 1)
     assert read_again(shop, 1) == (None, form)
+
+
+def test_pause_window_finds_the_runs_of_all_files_also_where_a_set_led_back_meanwhile(shop: Shop) -> None:
+    for name in "ab":
+        written(shop, name, "x", form="csv", path=f"{name}.csv")
+        consumed(shop)
+    set_position(shop.store, "down", "up", "0", reason="a test", who="ada")
+    assert consumed(shop, until=1) == (["a"], 0)
+    source = UpstreamSource(shop.store, "down", "up", alike="columns")
+    entry = source.entry_of(shop.side("down", "pause", "0", "3").plan("up", source))
+    assert entry is not None
+    assert entry.stats["format"] == "csv"
+
+
+@pytest.mark.parametrize(
+    ("given", "is_enough"),
+    [
+        (GivenLayout(has_format=True, has_schema=True, options=("SEP",)), True),
+        (GivenLayout(has_format=True, has_schema=True), False),
+        (GivenLayout(has_format=True, has_schema=False, options=("sep",)), False),
+        (GivenLayout(has_format=False, has_schema=True, options=("sep",)), False),
+    ],
+)
+def test_replay_reads_files_of_which_the_script_says_all_that_is_not_known(
+    shop: Shop, given: GivenLayout, is_enough: bool
+) -> None:
+    for name in "ab":
+        written(shop, name, "x", form="csv", path=f"{name}.csv", sep=";")
+        consumed(shop)
+    collected(shop, 1)
+    if is_enough:
+        assert read_again(shop, 1, given)[0] is None
+        return
+    with pytest.raises(SourceError, match=r"collected.*Give \.format\(...\), \.schema\(...\) and each \.option"):
+        read_again(shop, 1, given)
