@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.cli.output import amount, as_json, counted, files_and_bytes, in_words
-from airflow_bookmarks.cli.shards import sharded_lines
+from airflow_bookmarks.cli.shards import removed_in_words, sharded_lines
 from airflow_bookmarks.cli.verb import (
     FORCE,
     HIDE_STATE,
@@ -163,9 +163,9 @@ def in_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> list[st
     """Return a preview as lines for people."""
     if "by_shard" in seen:
         return sharded_lines(namespace, seen, change)
-    again, to_clean = seen["read_again"], seen["files_to_clean"]
+    again = seen["read_again"]
     about = f"job {seen['job']!r} in namespace {namespace!r} (version {seen['version']})"
-    lines = [f"{about} {_what(seen, change)}." + ("" if to_clean else " Written data stays.")]
+    lines = [f"{about} {_what(seen, change)}." + ("" if change.clean else " Written data stays.")]
     if change.kind != SET_STATE:  # which moves none of them
         lines += [
             f"  {ctx}: watermark {in_words(m['before'])} -> {in_words(m['after'])}"
@@ -181,8 +181,8 @@ def in_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> list[st
     lines += _never_read(seen.get("never_read"), change)  # a request that an older version stored has none
     if seen.get("unreadable_runs"):
         lines.append(f"  can't be read, and is not counted: runs {', '.join(seen['unreadable_runs'])}")
-    if to_clean:
-        removed = counted(to_clean, "published file")
+    removed = removed_in_words(seen)
+    if removed:
         lines.append(f"  removed by the next run: {removed}; there is no undo after that")
     lines += _left_over(seen, change)
     lines += [f"  would hold rows twice: {target}" for target in seen["written_twice"]]

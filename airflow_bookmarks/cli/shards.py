@@ -19,10 +19,10 @@ def sharded_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> li
     about = f"sharded job {seen['job']!r} in namespace {namespace!r} (version {seen['version']})"
     if not seen["shards"]:
         return [f"{about} stands there already, in each of its {seen['unchanged_shards']} virtual shards."]
-    shards, to_clean = counted(seen["shards"], "virtual shard"), seen["files_to_clean"]
+    shards = counted(seen["shards"], "virtual shard")
     which = "" if change.contexts is None else f" with {', '.join(change.contexts)} alone"
     undone = "no run is undone" if change.contexts is not None else f"{_runs(seen['undone_run_count'])} undone"
-    stays = "" if to_clean else " Written data stays."
+    stays = "" if change.clean else " Written data stays."
     lines = [f"{about} goes back {_where(change)}{which}, in {shards}: {undone}.{stays}"]
     if seen["unchanged_shards"]:
         lines.append(f"  there already, and left alone: {counted(seen['unchanged_shards'], 'virtual shard')}")
@@ -30,8 +30,8 @@ def sharded_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> li
     lines += _by_shard(seen["by_shard"])
     if seen["unreadable_runs"]:
         lines.append(f"  can't be read, and is not counted: runs {', '.join(seen['unreadable_runs'])}")
-    if to_clean:
-        removed = counted(to_clean, "published file")
+    removed = removed_in_words(seen)
+    if removed:
         lines.append(f"  removed by the next run of each shard: {removed}; there is no undo after that")
     left = seen["files_left_by_undone_runs"]
     if left is None:
@@ -43,6 +43,14 @@ def sharded_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> li
     lines += [f"  consumer {name} has read up to run {number}" for name, number in seen["consumers"].items()]
     lines += [f"  {shard} is held by {holder!r}" for shard, holder in seen["holders"].items()]
     return lines
+
+
+def removed_in_words(seen: Mapping[str, Any]) -> str:
+    """Say what a clean removes; empty where it removes nothing. A request of an older version counts files alone."""
+    files, outputs = seen["files_to_clean"], seen.get("outputs_to_clean", 0)
+    elsewhere = f"what {counted(outputs, 'output')} in other sinks {'holds' if outputs == 1 else 'hold'}"
+    told = [counted(files, "published file")] if files else []
+    return " and ".join([*told, *([elsewhere] if outputs else [])])
 
 
 def _where(change: Change) -> str:

@@ -545,6 +545,7 @@ def _made(store: BookmarkStore, job: str, series: _Series) -> dict[str, Any] | N
         "to_run": found["to_run"],
         "undone_run_count": None,
         "files_to_clean": None,
+        "outputs_to_clean": None,
         "epoch": {"before": found["epoch_before"], "after": found["epoch_after"]},
         "version": {"before": found["version_before"], "after": found["version_before"] + 1},
         "watermarks": {ctx: {"before": before.get(ctx), "after": after.get(ctx)} for ctx in sorted({*before, *after})},

@@ -41,6 +41,7 @@ from airflow_bookmarks.lifecycle.history.timeline_switch import (
     former_names,
     last_kept,
     look_at_undone,
+    outputs_to_clean,
     turn_back,
     turn_contexts,
     turn_rename,
@@ -75,8 +76,8 @@ _Turning = Callable[["Head"], "Turn"]
 class ChangeOutcome:
     """What a change did: the head before and after, the last run kept (0: none), and the numbers of undone runs.
 
-    `to_clean` counts the files that the next run removes. `unreadable` are the keys of undone run items that can't be
-    read: a change without clean does not need them.
+    `to_clean` counts the files that the next run removes, and `sinks_to_clean` the outputs in other sinks. `unreadable`
+    are the keys of undone run items that can't be read: a change without clean does not need them.
     """
 
     job: str
@@ -87,6 +88,7 @@ class ChangeOutcome:
     undone: tuple[int, ...] = ()
     to_clean: int = 0
     unreadable: tuple[str, ...] = ()
+    sinks_to_clean: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values, for XCom, CLI and notes."""
@@ -97,6 +99,7 @@ class ChangeOutcome:
             "undone_run_count": len(self.undone),
             "unreadable_runs": list(self.unreadable),
             "files_to_clean": self.to_clean,
+            "outputs_to_clean": self.sinks_to_clean,
             "epoch": {"before": self.before.epoch, "after": self.after.epoch},
             "version": {"before": self.before.version, "after": self.after.version},
             "watermarks": watermarks_moved(self.before, self.after),
@@ -374,7 +377,8 @@ def apply(
         after = store.begin_line(job, head, turn)
         if after is not None:
             numbers = tuple(run.key.number for run in undone.runs)
-            return ChangeOutcome(job, change.kind, kept, head, after, numbers, files_to_clean(turn), undone.unreadable)
+            files, outputs, damaged = files_to_clean(turn), outputs_to_clean(turn), undone.unreadable
+            return ChangeOutcome(job, change.kind, kept, head, after, numbers, files, damaged, outputs)
     raise _kept_changing(job, f"a {change.kind}")
 
 

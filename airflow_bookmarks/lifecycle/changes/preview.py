@@ -17,6 +17,7 @@ from airflow_bookmarks.lifecycle.history.timeline_switch import (
     files_to_clean,
     last_kept,
     look_at_undone,
+    outputs_to_clean,
 )
 from airflow_bookmarks.lifecycle.inspect.never_read import NeverReadInput, never_read_after
 from airflow_bookmarks.lifecycle.inspect.runs import total
@@ -40,7 +41,8 @@ class ChangePreview:
     `files`, `bytes` and `rows` are what the undone runs read and would be read again (None: not known, as of a set to
     another position than "now").
     `consumers` maps each job that has consumed an undone run to the run up to which it has; `twice` names the targets
-    whose rows would come twice; `to_clean` counts the files that would be removed. `holder` is who works on the job.
+    whose rows would come twice; `to_clean` counts the files that would be removed, and `sinks_to_clean` the outputs in
+    other sinks, whose rows nobody counts. `holder` is who works on the job.
     `unreadable` are the keys of run items among the undone ones that can't be read; what they read is counted nowhere.
     `left_over` counts the files of runs undone before, without a clean, that still lie in their targets (None: not
     known). `never_read` is what a set skips for good (None: no other change skips anything).
@@ -66,6 +68,7 @@ class ChangePreview:
     left_over: int | None = 0
     never_read: NeverReadInput | None = None
     moved: Mapping[str, Any] | None = None
+    sinks_to_clean: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -84,6 +87,7 @@ class ChangePreview:
             "consumers": self.consumers,
             "written_twice": list(self.twice),
             "files_to_clean": self.to_clean,
+            "outputs_to_clean": self.sinks_to_clean,
             "files_left_by_undone_runs": self.left_over,
             "never_read": None if self.never_read is None else self.never_read.as_dict(),
             "holder": self.holder,
@@ -123,6 +127,7 @@ def preview(store: BookmarkStore, job: str, change: Change) -> ChangePreview:
         consumers={} if low is None else {e.consumer: e.run_number for e in store.edges(job) if e.run_number >= low},
         twice=() if is_cleaned else targets_written(again),
         to_clean=files_to_clean(turn),
+        sinks_to_clean=outputs_to_clean(turn),
         holder=None if head.lease is None else head.lease.run_id,
         unreadable=undone.unreadable,
         state=state_moved_by(store, job, head, turn),

@@ -79,6 +79,7 @@ class ShardedChangePreview:
             },
             "written_twice": sorted({target for each in seen.values() for target in each["written_twice"]}),
             "files_to_clean": sum(each["files_to_clean"] for each in seen.values()),
+            "outputs_to_clean": sum(each["outputs_to_clean"] for each in seen.values()),
             "files_left_by_undone_runs": total(seen.values(), "files_left_by_undone_runs"),
             "holders": {shard: each["holder"] for shard, each in seen.items() if each["holder"] is not None},
             "by_shard": seen,
@@ -105,6 +106,7 @@ class ShardedChanged:
             "undone_run_count": sum(each["undone_run_count"] for each in done.values()),
             "unreadable_runs": [f"{shard}: {key}" for shard, each in done.items() for key in each["unreadable_runs"]],
             "files_to_clean": sum(each["files_to_clean"] for each in done.values()),
+            "outputs_to_clean": sum(each["outputs_to_clean"] for each in done.values()),
             "by_shard": {
                 shard: {name: each[name] for name in ("to_run", "undone_run_count", "epoch", "version")}
                 for shard, each in done.items()

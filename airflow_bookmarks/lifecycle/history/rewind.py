@@ -22,6 +22,7 @@ from airflow_bookmarks.lifecycle.history.timeline_switch import (
     files_to_clean,
     former_names,
     look_at_undone,
+    outputs_to_clean,
     turn_to,
     undone_before,
     with_clean,
@@ -190,8 +191,10 @@ def rewind_along(store: BookmarkStore, holding: LeaseGrant, wanted: RewindWanted
     after = store.begin_line(job, current, turn, keep=holding)
     if after is None:
         raise FencedError(f"job {job!r} was taken over while it was to be rewound along; nothing was changed.")
-    said = "bookmark %s: upstream %s went back to run %d; going back along to run %d, %d file(s) to clean"
-    log.warning(said, job, upstream, target, turn.kept, files_to_clean(turn))
+    outputs = outputs_to_clean(turn)
+    elsewhere = f" and {outputs} output(s) in other sinks" if outputs else ""
+    said = "bookmark %s: upstream %s went back to run %d; going back along to run %d, %d file(s)%s to clean"
+    log.warning(said, job, upstream, target, turn.kept, files_to_clean(turn), elsewhere)
     return replace(holding, fence=after.fence, base=replace(after, lease=None))
 
 
@@ -237,7 +240,9 @@ def _with_clean_along(history: HistorySnapshot, turn: Turn, wanted: RewindWanted
             output,
             count,
         )
-    return replace(turn, event={**turn.event, "files_to_clean": files_to_clean(turn)})
+    outputs = outputs_to_clean(turn)
+    elsewhere: AuditEvent = {"outputs_to_clean": outputs} if outputs else {}
+    return replace(turn, event={**turn.event, "files_to_clean": files_to_clean(turn), **elsewhere})
 
 
 def _disposed(undone: Sequence[Run]) -> str:

@@ -222,10 +222,21 @@ _CLEAN_INLINE = 512  # the head has 4 KB for everything
 
 def files_to_clean(turn: Turn) -> int:
     """Return the number of files that a turn lists for removal."""
+    listed = _listed(turn)
+    return 0 if listed is None else len(listed.files)
+
+
+def outputs_to_clean(turn: Turn) -> int:
+    """Return the number of outputs in other sinks than files from which a turn lists something for removal."""
+    listed = _listed(turn)
+    return 0 if listed is None else len(listed.parts)
+
+
+def _listed(turn: Turn) -> CleanList | None:
     if turn.cleaning is None:
-        return 0
+        return None
     body = turn.cleaning.inline
-    return len(CleanList.decode(turn.bodies[0] if body is None else body).files)
+    return CleanList.decode(turn.bodies[0] if body is None else body)
 
 
 def files_left_over(history: HistorySnapshot, turn: Turn) -> int | None:

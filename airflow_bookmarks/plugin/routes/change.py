@@ -214,7 +214,15 @@ def answer_of(
     """Note a change that was made in Airflow's log, and return what is told of it."""
     kept: dict[str, Any] = {
         name: told[name]
-        for name in ("epoch", "version", "undone_run_count", "files_to_clean", "shards", "unchanged_shards")
+        for name in (
+            "epoch",
+            "version",
+            "undone_run_count",
+            "files_to_clean",
+            "outputs_to_clean",
+            "shards",
+            "unchanged_shards",
+        )
         if name in told
     }
     is_noted = _note(event or f"bookmark.{told['change']}", found, person, {**facts, **kept})
@@ -245,9 +253,11 @@ def _in_words(told: dict[str, Any]) -> str:
         which = f" in {told['shards']} of its virtual shards" if told.get("shards") else ""
         also = f", and may be run by {shared} too" if shared else ""
         return f"job {job!r} belongs to DAG {told['owner']!r}{which}{also}"
-    undone, clean = told["undone_run_count"], told["files_to_clean"]
+    undone, clean, sinks = told["undone_run_count"], told["files_to_clean"], told["outputs_to_clean"]
     runs = f"{undone} run{'' if undone == 1 else 's'} undone" if undone else "no run undone"
     files = f", {clean} file{'' if clean == 1 else 's'} to be removed by the next run" if clean else ""
+    if sinks:
+        files += f", what {sinks} output{'' if sinks == 1 else 's'} in other sinks hold{'s' if sinks == 1 else ''} too"
     if "by_shard" in told:
         shards, same = told["shards"], told["unchanged_shards"]
         left = f"; {same} stood there already" if same else ""

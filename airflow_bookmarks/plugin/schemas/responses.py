@@ -468,6 +468,7 @@ class Preview(Answer):
     hidden_consumers: int
     written_twice: list[str]
     files_to_clean: int
+    outputs_to_clean: int = 0
     files_left_by_undone_runs: int | None = 0
     never_read: NeverRead | None = None
     holder: str | None
@@ -503,6 +504,7 @@ class ShardedPreview(Answer):
     hidden_consumers: int
     written_twice: list[str]
     files_to_clean: int
+    outputs_to_clean: int = 0
     files_left_by_undone_runs: int | None
     holders: dict[str, str]
     by_shard: dict[str, ShardPreview]
@@ -561,6 +563,7 @@ class Changed(Answer):
     undone_run_count: int | None = None
     unreadable_runs: list[str] = []
     files_to_clean: int | None = None
+    outputs_to_clean: int | None = None
     epoch: Moved | None = None
     version: Moved | None = None
     watermarks: dict[str, Window] = {}

@@ -105,6 +105,7 @@ def test_reset_with_clean_removes_what_the_shards_published(shop: Shop) -> None:
     done = make(shop, Change("reset", clean=True))
 
     assert done.as_dict()["files_to_clean"] == lines.total()
+    assert done.as_dict()["outputs_to_clean"] == 0
     assert Counter(task.run(RANGE)) == lines == shop.target_lines()
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from airflow_bookmarks.cli.changing import in_lines
 from airflow_bookmarks.core.errors import (
     ChangeRefusedError,
     CleanRefusedError,
@@ -21,6 +22,8 @@ from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import OutputEntry, RunKey
 from airflow_bookmarks.core.text.deflated import deflated
+from airflow_bookmarks.core.text.identity import Identity
+from airflow_bookmarks.lifecycle.changes.approval import approve, protect, request, requests
 from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind
 from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.maintenance.doctor import Finding, examine
@@ -278,6 +281,25 @@ def test_clean_removes_what_undone_runs_made_visible_of_all_revisions(shop: Shop
     make(shop, installed)
     assert (installed.visible(), installed.staged()) == (["a", "b", "c"], [])
     assert shop.store.head("copy").cleaning is None
+
+
+def test_preview_of_a_clean_tells_of_what_goes_from_other_sinks(shop: Shop, installed: Parcels) -> None:
+    for name in "ab":
+        shop.put(f"{name}.txt", name)
+        make(shop, installed)
+    change = Change("reset", clean=True)
+    seen = preview(shop.store, "copy", change).as_dict()
+    assert (seen["files_to_clean"], seen["outputs_to_clean"]) == (0, 2)
+    said = "\n".join(in_lines("test", seen, change))
+    assert "removed by the next run: what 2 outputs in other sinks hold; there is no undo after that" in said
+    assert "Written data stays" not in said
+    ann, bob = Identity("ann", True, "os"), Identity("bob", True, "os")
+    protect(shop.store, "copy", reason="a test", who=ann)
+    asked = request(shop.store, "copy", change, reason="a test", who=ann)
+    (kept,) = requests(shop.store, "copy")
+    assert kept.preview["outputs_to_clean"] == 2
+    done = approve(shop.store, "copy", asked.id, who=bob)
+    assert (done["files_to_clean"], done["outputs_to_clean"]) == (0, 2)
 
 
 @pytest.mark.parametrize("point", [Failpoint.BEFORE_COMMIT, Failpoint.COMMITTED])

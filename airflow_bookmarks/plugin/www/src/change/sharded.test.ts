@@ -34,6 +34,7 @@ describe("a change of a sharded job", () => {
       hidden_consumers: 1,
       written_twice: [],
       files_to_clean: 0,
+      outputs_to_clean: 0,
       files_left_by_undone_runs: 0,
       holders: {},
       by_shard: {},

@@ -2,7 +2,7 @@ import type { Changed, ShardedAsk, ShardedPreview, ShardedWish } from "../api/mo
 import { count } from "../words/number";
 import { contextName, type Settled } from "./setting";
 import type { Sure } from "./wish";
-import { againInWords, consumersInWords, type Fact } from "./words";
+import { againInWords, consumersInWords, type Fact, removedInWords } from "./words";
 
 export type ShardedKind = ShardedWish["kind"];
 
@@ -33,6 +33,7 @@ export function shardedActionName(wish: ShardedWish): string {
 /** Say what a change of a sharded job would do, line by line: sums over its shards. */
 export function shardedFactsOf(seen: ShardedPreview): Fact[] {
   const same = seen.unchanged_shards;
+  const removed = removedInWords(seen.files_to_clean, seen.outputs_to_clean ?? 0);
   return [
     {
       label: "Virtual shards",
@@ -45,9 +46,9 @@ export function shardedFactsOf(seen: ShardedPreview): Fact[] {
       label: "Consumers affected",
       says: consumersInWords({ consumers: seen.consumers, hiddenConsumers: seen.hidden_consumers }),
     },
-    ...(seen.files_to_clean > 0
-      ? [{ label: "Removed", says: `${count(seen.files_to_clean, "file")}, by the next runs. This can't be undone.` }]
-      : []),
+    ...(removed === undefined
+      ? []
+      : [{ label: "Removed", says: `${removed}, by the next runs. This can't be undone.` }]),
     ...(seen.files_left_by_undone_runs === 0
       ? []
       : [{ label: "Left by undone runs", says: leftInWords(seen.files_left_by_undone_runs) }]),

@@ -22,6 +22,8 @@ export interface Told {
   hiddenConsumers: number;
   twice: readonly string[];
   toClean: number;
+  /** Outputs in other sinks than files, from which rows are removed. */
+  sinksToClean: number;
   /** Files of runs undone before that still lie in a target; null: not known. */
   leftOver: number | null;
   /** What a set skips for good; null: nothing. */
@@ -53,6 +55,7 @@ export function toldOf(preview: Preview): Told {
     hiddenConsumers: preview.hidden_consumers,
     twice: preview.written_twice,
     toClean: preview.files_to_clean,
+    sinksToClean: preview.outputs_to_clean ?? 0,
     leftOver: preview.files_left_by_undone_runs ?? null,
     neverRead: skipped(preview.never_read ?? null),
     holder: preview.holder,
@@ -82,6 +85,7 @@ export function toldOfRequest(kept: Kept): Told | undefined {
     hiddenConsumers: isNumber(kept.hidden_consumers) ? kept.hidden_consumers : 0,
     twice: listOf(kept.written_twice, isText),
     toClean: isNumber(kept.files_to_clean) ? kept.files_to_clean : 0,
+    sinksToClean: isNumber(kept.outputs_to_clean) ? kept.outputs_to_clean : 0,
     leftOver: kept.files_left_by_undone_runs === undefined ? 0 : numberOrNull(kept.files_left_by_undone_runs),
     neverRead: skipped(neverReadOf(kept.never_read)),
     holder: isText(kept.holder) ? kept.holder : null,

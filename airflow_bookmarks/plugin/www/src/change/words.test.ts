@@ -31,6 +31,7 @@ const PREVIEW: Preview = {
   hidden_consumers: 2,
   written_twice: ["/lake/clean"],
   files_to_clean: 0,
+  outputs_to_clean: 0,
   files_left_by_undone_runs: 0,
   never_read: null,
   holder: null,
@@ -113,6 +114,13 @@ describe("a preview", () => {
     expect(factsOf(some({ toClean: 3 })).find(({ label }) => label === "Removed")?.says).toBe(
       "3 files, by the next run. This can't be undone.",
     ));
+  it("tells of rows to be removed from other sinks, beside files or alone", () => {
+    const removed = (more: Partial<Told>) => factsOf(some(more)).find(({ label }) => label === "Removed")?.says;
+    expect(removed({ sinksToClean: 1 })).toBe(
+      "what 1 output in other sinks holds, by the next run. This can't be undone.",
+    );
+    expect(removed({ toClean: 3, sinksToClean: 2 })).toMatch(/^3 files and what 2 outputs in other sinks hold, by/);
+  });
   it("tells of runs that can't be read", () =>
     expect(factsOf(some({ unreadable: ["5.6"] })).at(-1)).toEqual({
       label: "Can't be read",

@@ -121,10 +121,18 @@ export function neverReadInWords({ files, bytes, runs, consumers, unknown }: Nev
   return `${amount}${upstream} No run will ever read them: their rows are lost to this job.${missed}`;
 }
 
+/** Say what a clean removes; undefined where it removes nothing. */
+export function removedInWords(files: number, sinks: number): string | undefined {
+  const told = files > 0 ? [count(files, "file")] : [];
+  if (sinks > 0) told.push(`what ${count(sinks, "output")} in other sinks ${sinks === 1 ? "holds" : "hold"}`);
+  return told.length === 0 ? undefined : told.join(" and ");
+}
+
 /** Say what runs that were undone before have left in their targets. */
-function leftInWords({ leftOver, toClean }: Told): string {
+function leftInWords({ leftOver, toClean, sinksToClean }: Told): string {
   if (leftOver === null) return "not known";
-  const fate = toClean > 0 ? "removed with the rest" : "removed by the next reset or rewind that removes output";
+  const isCleaned = toClean > 0 || sinksToClean > 0;
+  const fate = isCleaned ? "removed with the rest" : "removed by the next reset or rewind that removes output";
   return `${count(leftOver, "file")} in a target; ${fate}`;
 }
 
@@ -138,15 +146,16 @@ export function consumersInWords({ consumers, hiddenConsumers }: Pick<Told, "con
 /** Say what a change would do, line by line; the watermarks are told apart. */
 export function factsOf(told: Told): Fact[] {
   const unreadable = told.unreadable.join(", ");
+  const removed = removedInWords(told.toClean, told.sinksToClean);
   const isRead = told.hiddenConsumers > 0 || Object.keys(told.consumers).length > 0;
   return [
     { label: "Runs undone", says: undoneInWords(told) },
     { label: "Last run kept", says: told.toRun === 0 ? "none: as before the first run" : `run ${told.toRun}` },
     { label: "Read again", says: againInWords(told) },
     { label: "Consumers affected", says: consumersInWords(told), ...(isRead ? { note: WENT_BACK } : {}) },
-    ...(told.toClean > 0
-      ? [{ label: "Removed", says: `${count(told.toClean, "file")}, by the next run. This can't be undone.` }]
-      : []),
+    ...(removed === undefined
+      ? []
+      : [{ label: "Removed", says: `${removed}, by the next run. This can't be undone.` }]),
     ...(told.leftOver === 0 ? [] : [{ label: "Left by undone runs", says: leftInWords(told) }]),
     ...(unreadable === "" ? [] : [{ label: "Can't be read", says: `${unreadable}; not counted above` }]),
   ];
