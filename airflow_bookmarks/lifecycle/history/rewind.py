@@ -70,9 +70,13 @@ def resolve_run(store: BookmarkStore, job: str, head: Head, reference: str) -> R
     Raises:
         RunUnknownError: there is none, or it was collected.
     """
-    run = kept_run(HistorySnapshot(store, job, head), reference)
+    history = HistorySnapshot(store, job, head)
+    number = _named_number(history, reference)
+    run = _living_at(history, number)
+    if run is None:
+        return _living_below(history, number, reference)
     # After the look at the run: a collection announces what it takes before the first run goes.
-    check_uncollected(store, job, run.key.number)
+    check_uncollected(store, job, number)
     return run
 
 
@@ -84,6 +88,13 @@ def kept_run(history: HistorySnapshot, reference: str) -> Run:
     Raises:
         RunUnknownError: there is none, or it was collected.
     """
+    number = _named_number(history, reference)
+    check_left(history.store, history.job, number, history.collected)
+    return _living_at(history, number) or _living_below(history, number, reference)
+
+
+def _named_number(history: HistorySnapshot, reference: str) -> int:
+    """Return the number that a reference names: of a run that was committed, living or not."""
     store, job, head = history.store, history.job, history.head
     number = _number(store, job, reference)
     if number == 0:
@@ -95,9 +106,11 @@ def kept_run(history: HistorySnapshot, reference: str) -> Run:
             f"job {job!r} has no committed run {reference!r}; its last is run {head.run_number}. Nothing was read or "
             f"changed. 'airflow-bookmarks history {job}' lists them."
         )
-    check_left(store, job, number, history.collected)
-    named = next(living_runs(history.runs(number - 1, number), history.living), None)
-    return named or _living_below(history, number, reference)
+    return number
+
+
+def _living_at(history: HistorySnapshot, number: int) -> Run | None:
+    return next(living_runs(history.runs(number - 1, number), history.living), None)
 
 
 def _living_below(history: HistorySnapshot, number: int, reference: str) -> Run:

@@ -10,6 +10,7 @@ import pytest
 
 from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind, set_position, undo
 from airflow_bookmarks.lifecycle.changes.preview import preview
+from airflow_bookmarks.lifecycle.history.rewind import resolve_run
 from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -96,3 +97,13 @@ def test_snapshot_reads_each_run_once_and_gives_parts_of_what_it_has(shop: Shop,
     assert [run.key.number for run in history.runs(2, 4)] == [3, 4]
     assert list(history.runs(5, 5)) == []
     assert len(table.reads) == 1
+
+
+@pytest.mark.parametrize("reference", ["5", "3"])
+def test_run_is_found_with_one_look_at_what_was_collected(shop: Shop, table: CountedTable, reference: str) -> None:
+    five_runs(shop)
+    head = shop.store.head("copy")
+    table.reads.clear()
+
+    assert resolve_run(shop.store, "copy", head, reference).key.number == int(reference)
+    assert len([read for read in table.reads if read.startswith("get ")]) == 1, "\n".join(table.reads)
