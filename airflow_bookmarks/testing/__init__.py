@@ -11,9 +11,10 @@
     driver              the store as one such driver has it
     source_conformance  the tests that a kind of source of your own inherits
     sink_conformance    the same for a kind of sink of your own
+    sink_ground         what these tests need of the test of a sink
 
-It knows neither Airflow nor Spark: the session is the one that a test gives. Only `fixtures` and `source_conformance`
-import pytest.
+It knows neither Airflow nor Spark: the session is the one that a test gives. Only `fixtures` and the two conformance
+suites import pytest.
 """
 
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint

@@ -4,7 +4,13 @@
     OverwritingSinkConformance   the same, for one that replaces what earlier runs published
     CommittingSinkConformance    a sink that commits by itself, under the token of a run
 
-A subclass is named `Test...` and has a pytest fixture `ground`, which makes an empty target for one test:
+They have the tests of what a sink may also be able to do, and skip them, saying what is then not shown, if it can't:
+
+    CleanedSinkConformance       a clean removes what undone runs have staged and made visible (`CleanedSink`)
+    SidewaysSinkConformance      pause and disable runs write to it (`SidewaysSink`)
+
+A subclass is named `Test...` and has a pytest fixture `ground`, which makes an empty target for one test; the classes
+in `sink_ground` say what it has. Only test modules import this one: it needs pytest.
 
     class TestMySink(StagedSinkConformance):
         @pytest.fixture
@@ -14,125 +20,188 @@ A subclass is named `Test...` and has a pytest fixture `ground`, which makes an 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.errors import BookmarkError, FencedError, OutOfBoundsError
-from airflow_bookmarks.core.rules.territory import Territory
-from airflow_bookmarks.core.run import OutputEntry, Run, RunKey, RunState
-from airflow_bookmarks.sinks.sink import PublishSteps, StoredOutput
+import pytest
+
+from airflow_bookmarks.core.errors import BookmarkError, CleanRefusedError, FencedError, OutOfBoundsError
+from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
+from airflow_bookmarks.sinks.clean import CleanedSink, CleanGround, CleanList
+from airflow_bookmarks.sinks.sink import PublishSteps, SideOutput, SidewaysSink, StoredOutput
+from airflow_bookmarks.sinks.staging import Staged
+from airflow_bookmarks.testing.sink_ground import JOB as JOB
+from airflow_bookmarks.testing.sink_ground import NAME, OTHER_JOB, KilledError, Publisher, stored_output
+from airflow_bookmarks.testing.sink_ground import CommittingSinkGround as CommittingSinkGround
+from airflow_bookmarks.testing.sink_ground import StagedSinkGround as StagedSinkGround
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from airflow_bookmarks.sinks.sink import CommittingSink, StagedSink
-    from airflow_bookmarks.sinks.staging import StagingRequest
-    from airflow_bookmarks.store.blobs import BlobStore
+    from airflow_bookmarks.testing.sink_ground import SidewaysSinkGround
 
-JOB = Territory("test", "job")
-_OTHER_JOB = Territory("test", "other")
-_NAME = "out"
+_SIDE_RUN, _SIDE_RUN_2 = "01ARZ3NDEKTSV4RRFFQ69G5FAV", "01ARZ3NDEKTSV4RRFFQ69G5FAW"  # as the store makes ids
 
 
-class StagedSinkGround(Protocol):
-    """A staged sink and an empty target, for one test."""
+class CleanedSinkConformance(ABC):
+    """The promises of a sink that a clean can remove rows from. Its ground has `touch` (`CleanedSinkGround`)."""
 
-    sink: StagedSink
-    request: StagingRequest
-    blobs: BlobStore
+    @abstractmethod
+    def shown_output(self, ground: Any, key: RunKey, rows: Sequence[str]) -> StoredOutput:
+        """Make rows visible as a run does; return the output as it is stored then."""
 
-    def stage(self, output: StoredOutput, rows: Sequence[str], *, overwrites: bool = False) -> OutputEntry:
-        """Write rows where the output is staged, as a driver does; return the output as the commit stores it.
+    def test_output_that_a_clean_can_remove_is_not_refused(self, ground: Any) -> None:
+        output = self.shown_output(ground, RunKey(1, 1), ["a"])
+        assert _cleaned_sink(ground).why_not_clean(output.entry) is None
 
-        `overwrites`: its publish replaces everything that is in the target now.
-        """
-        ...
+    def test_clean_removes_what_undone_runs_made_visible_and_no_more(self, ground: Any) -> None:
+        _cleaned_sink(ground)
+        keys = [RunKey(1, 1), RunKey(2, 2), RunKey(3, 3), RunKey(12, 22), RunKey(22, 23)]
+        outputs = [self.shown_output(ground, key, [f"{key} first", f"{key} second"]) for key in keys]
+        _clean(ground, outputs[1], outputs[2])
+        kept = [f"{key} {which}" for key in (keys[0], keys[3], keys[4]) for which in ("first", "second")]
+        assert sorted(ground.visible()) == sorted(kept)
 
-    def put(self, row: str) -> None:
-        """Put a row into the target that no run has written."""
-        ...
+    def test_clean_can_be_repeated(self, ground: Any) -> None:
+        _cleaned_sink(ground)
+        undone = self.shown_output(ground, RunKey(1, 1), ["a"])
+        listed = _listed(ground, undone)
+        _carry_out(ground, listed, undone)
+        self.shown_output(ground, RunKey(2, 2), ["b"])
+        for _ in range(2):
+            _carry_out(ground, listed, undone)
+            assert list(ground.visible()) == ["b"]
 
-    def visible(self) -> Sequence[str]:
-        """Return the rows in the target, as readers see them."""
-        ...
+    def test_clean_removes_nothing_while_it_is_prepared_nor_of_living_runs(self, ground: Any) -> None:
+        sink = _cleaned_sink(ground)
+        output = self.shown_output(ground, RunKey(1, 1), ["a"])
+        listed = _listed(ground, output)
+        sink.prepare_clean(_clean_ground(ground, output), listed)
+        assert list(ground.visible()) == ["a"]
+        assert _is_refused(lambda: sink.prepare_clean(_clean_ground(ground), listed))
+        assert list(ground.visible()) == ["a"]
 
-    def staged(self) -> set[RunKey]:
-        """Return the runs of which something is staged."""
-        ...
+    def test_clean_leaves_what_somebody_else_touched_since_it_was_listed(self, ground: Any) -> None:
+        _cleaned_sink(ground)
+        undone = self.shown_output(ground, RunKey(1, 1), ["a", "b"])
+        listed = _listed(ground, undone)
+        touched = ground.touch("a")
+        _carry_out(ground, listed, undone)
+        assert list(ground.visible()) == [touched]
 
-    def outside(self) -> object:
-        """Return what lies beside the target and the staging of the job `JOB`, to be compared with `==`."""
-        ...
+    def test_clean_leaves_what_somebody_else_touched_before_or_is_refused(self, ground: Any) -> None:
+        _cleaned_sink(ground)
+        undone = self.shown_output(ground, RunKey(1, 1), ["a", "b"])
+        touched = ground.touch("a")
+        with suppress(CleanRefusedError):
+            _clean(ground, undone)
+        assert touched in ground.visible()
 
-
-class CommittingSinkGround(Protocol):
-    """A sink that commits by itself and an empty target, for one test."""
-
-    sink: CommittingSink
-    request: StagingRequest
-    blobs: BlobStore
-
-    def write(self, output: StoredOutput, fence: int, rows: Sequence[str]) -> bool:
-        """Write rows in one step under the token of a fence; return whether the sink took them."""
-        ...
-
-    def visible(self) -> Sequence[str]:
-        """Return the rows in the target."""
-        ...
-
-
-class _KilledError(BaseException):
-    """Stands for the death of a process: nothing catches it."""
-
-
-def _output(entry: OutputEntry, key: RunKey, blobs: BlobStore, fences: tuple[int, ...] = ()) -> StoredOutput:
-    run = Run(
-        key,
-        RunState.COMMITTED,
-        epoch=0,
-        run_id="task",
-        attempt=1,
-        planned_at="2026-01-01T00:00:00.000Z",
-        fences=fences or (key.fence,),
-        outputs={_NAME: entry},
-    )
-    return StoredOutput(JOB, run, _NAME, blobs)
-
-
-class _Publisher:
-    """A process that publishes: it may die after so many steps, or find that the job was taken from it."""
-
-    def __init__(self, dies_after: int | None = None, *, is_fenced: bool = False) -> None:
-        self._left, self._is_fenced = dies_after, is_fenced
-
-    def publish(self, ground: StagedSinkGround, output: StoredOutput) -> None:
-        publication = ground.sink.prepare(output)
-        if publication is not None:
-            publication.publish(self._check_held, PublishSteps(self._count, lambda: 0.0))
-
-    def _check_held(self, what: str) -> None:
-        if self._is_fenced:
-            raise FencedError(f"the job was taken; nothing was done to {what}")
-        self._count()
-
-    def _count(self) -> None:
-        if self._left is not None:
-            self._left -= 1
-            if self._left < 0:
-                raise _KilledError
+    def test_what_an_undone_run_has_left_is_what_a_later_clean_removes(self, ground: Any) -> None:
+        sink = _cleaned_sink(ground)
+        undone = self.shown_output(ground, RunKey(1, 1), ["a", "b"])
+        touched = ground.touch("b")
+        left = sink.left(undone)
+        if left is None:
+            pytest.skip("left() knows nothing: nothing shows that a clean takes what an earlier change has left")
+        _carry_out(ground, left, undone)
+        assert list(ground.visible()) == [touched]
+        again = sink.left(undone)
+        assert again is None or not again.by_sink()
 
 
-class StagedSinkConformance:
+class SidewaysSinkConformance:
+    """The promises of a sink that pause and disable runs write to. Its ground is a `SidewaysSinkGround`."""
+
+    def side_output(self, ground: SidewaysSinkGround, run: str, rows: Sequence[str]) -> SideOutput:
+        """Stage rows as a pause run does; return its output."""
+        entry = _sideways_sink(ground).stage_aside(JOB, run, NAME, ground.request)
+        placed = SideOutput(JOB, "pause", f"side-{run}", NAME, entry, Staged(()))
+        return replace(placed, staged=ground.stage_aside(placed, rows))
+
+    def test_side_run_shows_nothing_before_its_publish(self, ground: SidewaysSinkGround) -> None:
+        sink = _sideways_sink(ground)
+        output = self.side_output(ground, _SIDE_RUN, ["a"])
+        sink.prepare_aside(output)
+        assert (list(ground.visible()), ground.staged_aside()) == ([], {_SIDE_RUN})
+
+    def test_side_publish_makes_each_row_visible_once_and_can_be_repeated(self, ground: SidewaysSinkGround) -> None:
+        _sideways_sink(ground)
+        ground.put("of another writer")
+        output = self.side_output(ground, _SIDE_RUN, ["a", "b"])
+        for _ in range(3):
+            _publish_aside(ground, output)
+            assert sorted(ground.visible()) == ["a", "b", "of another writer"]
+
+    def test_side_runs_share_no_place_with_any_run(self, ground: SidewaysSinkGround) -> None:
+        sink, names = _sideways_sink(ground), ("a", "b")
+        places = {sink.stage(JOB, RunKey(1, 1), name, ground.request)[0].place for name in names}
+        places |= {
+            sink.stage_aside(JOB, run, name, ground.request).place for run in (_SIDE_RUN, _SIDE_RUN_2) for name in names
+        }
+        assert len(places) == 6
+
+    def test_staging_of_a_side_run_is_swept_by_nobody_else(self, ground: SidewaysSinkGround) -> None:
+        sink = _sideways_sink(ground)
+        output, other = self.side_output(ground, _SIDE_RUN, ["a"]), self.side_output(ground, _SIDE_RUN_2, ["b"])
+        entry, root = sink.stage(JOB, RunKey(1, 1), NAME, ground.request)
+        placed = stored_output(entry, RunKey(1, 1), ground.blobs)
+        Publisher().publish(ground, stored_output(ground.stage(placed, ["c"]), RunKey(1, 1), ground.blobs))
+        if root is not None:
+            sink.sweep(JOB, root, 1_000)
+        assert (list(ground.visible()), ground.staged_aside()) == (["c"], {_SIDE_RUN, _SIDE_RUN_2})
+        sink.sweep_aside(other)
+        assert ground.staged_aside() == {_SIDE_RUN}
+        _publish_aside(ground, output)
+        assert sorted(ground.visible()) == ["a", "c"]
+
+    def test_side_run_sweeps_what_it_staged_and_no_more(self, ground: SidewaysSinkGround) -> None:
+        sink = _sideways_sink(ground)
+        entry, _ = sink.stage(JOB, RunKey(1, 1), NAME, ground.request)
+        ground.stage(stored_output(entry, RunKey(1, 1), ground.blobs), ["of a run"])
+        published, unpublished = (
+            self.side_output(ground, _SIDE_RUN, ["a"]),
+            self.side_output(ground, _SIDE_RUN_2, ["b"]),
+        )
+        _publish_aside(ground, published)
+        sink.sweep_aside(published)
+        sink.sweep_aside(unpublished)
+        assert (list(ground.visible()), ground.staged_aside()) == (["a"], set())
+        assert ground.staged() == {RunKey(1, 1)}
+
+    def test_side_run_touches_nothing_outside(self, ground: SidewaysSinkGround) -> None:
+        sink, before = _sideways_sink(ground), ground.outside()
+        output = self.side_output(ground, _SIDE_RUN, ["a"])
+        _publish_aside(ground, output)
+        sink.sweep_aside(output)
+        assert ground.outside() == before
+
+    def test_side_output_of_another_job_is_refused(self, ground: SidewaysSinkGround) -> None:
+        sink = _sideways_sink(ground)
+        output = replace(self.side_output(ground, _SIDE_RUN, ["a"]), territory=OTHER_JOB)
+        assert _is_refused(lambda: sink.prepare_aside(output))
+        assert list(ground.visible()) == []
+
+
+class StagedSinkConformance(CleanedSinkConformance, SidewaysSinkConformance):
     """The promises of a sink that stages."""
+
+    def shown_output(self, ground: Any, key: RunKey, rows: Sequence[str]) -> StoredOutput:
+        """Return the output of a run that has published these rows."""
+        staged = self.staged_output(ground, key, rows)
+        Publisher().publish(ground, staged)
+        return stored_output(staged.entry, key, ground.blobs, state=RunState.PUBLISHED)
 
     def staged_output(
         self, ground: StagedSinkGround, key: RunKey, rows: Sequence[str], *, overwrites: bool = False
     ) -> StoredOutput:
         """Stage rows under a run item; return the output as its commit stores it."""
-        entry, _ = ground.sink.stage(JOB, key, _NAME, ground.request)
-        placed = _output(entry, key, ground.blobs)
-        return _output(ground.stage(placed, rows, overwrites=overwrites), key, ground.blobs)
+        entry, _ = ground.sink.stage(JOB, key, NAME, ground.request)
+        placed = stored_output(entry, key, ground.blobs)
+        return stored_output(ground.stage(placed, rows, overwrites=overwrites), key, ground.blobs)
 
     def test_nothing_is_visible_before_the_publish(self, ground: StagedSinkGround) -> None:
         output = self.staged_output(ground, RunKey(1, 1), ["a", "b"])
@@ -141,13 +210,13 @@ class StagedSinkConformance:
 
     def test_publish_makes_each_row_visible_once(self, ground: StagedSinkGround) -> None:
         ground.put("of another writer")
-        _Publisher().publish(ground, self.staged_output(ground, RunKey(1, 1), ["a", "b"]))
+        Publisher().publish(ground, self.staged_output(ground, RunKey(1, 1), ["a", "b"]))
         assert sorted(ground.visible()) == ["a", "b", "of another writer"]
 
     def test_publish_can_be_repeated(self, ground: StagedSinkGround) -> None:
         output = self.staged_output(ground, RunKey(1, 1), ["a", "b"])
         for _ in range(3):
-            _Publisher().publish(ground, output)
+            Publisher().publish(ground, output)
         assert sorted(ground.visible()) == ["a", "b"]
 
     def test_publish_that_dies_after_any_step_is_finished_by_another(self, ground: StagedSinkGround) -> None:
@@ -168,7 +237,7 @@ class StagedSinkConformance:
         root = None
         for key in (RunKey(1, 3), RunKey(1, 5), RunKey(2, 30), RunKey(2, 51)):
             self.staged_output(ground, key, [f"of {key}"])
-            _, root = ground.sink.stage(JOB, key, _NAME, ground.request)
+            _, root = ground.sink.stage(JOB, key, NAME, ground.request)
         if root is None:
             return  # nothing is listed, so no sweep is ever asked for
         for _ in range(2):
@@ -177,8 +246,8 @@ class StagedSinkConformance:
 
     def test_sweep_takes_no_published_row(self, ground: StagedSinkGround) -> None:
         output = self.staged_output(ground, RunKey(1, 1), ["a"])
-        _Publisher().publish(ground, output)
-        _, root = ground.sink.stage(JOB, RunKey(1, 1), _NAME, ground.request)
+        Publisher().publish(ground, output)
+        _, root = ground.sink.stage(JOB, RunKey(1, 1), NAME, ground.request)
         if root is not None:
             ground.sink.sweep(JOB, root, 1)
         assert list(ground.visible()) == ["a"]
@@ -186,8 +255,8 @@ class StagedSinkConformance:
     def test_publisher_that_comes_after_the_sweep_changes_nothing(self, ground: StagedSinkGround) -> None:
         output = self.staged_output(ground, RunKey(1, 1), ["a"])
         late = ground.sink.prepare(output)
-        _Publisher().publish(ground, output)
-        _, root = ground.sink.stage(JOB, RunKey(1, 1), _NAME, ground.request)
+        Publisher().publish(ground, output)
+        _, root = ground.sink.stage(JOB, RunKey(1, 1), NAME, ground.request)
         if root is not None:
             ground.sink.sweep(JOB, root, 1)
         assert late is not None
@@ -197,32 +266,53 @@ class StagedSinkConformance:
 
     def test_publish_and_sweep_touch_nothing_outside(self, ground: StagedSinkGround) -> None:
         before = ground.outside()
-        _Publisher().publish(ground, self.staged_output(ground, RunKey(1, 1), ["a"]))
-        _, root = ground.sink.stage(JOB, RunKey(1, 1), _NAME, ground.request)
+        Publisher().publish(ground, self.staged_output(ground, RunKey(1, 1), ["a"]))
+        _, root = ground.sink.stage(JOB, RunKey(1, 1), NAME, ground.request)
         if root is not None:
             ground.sink.sweep(JOB, root, 1)
         assert ground.outside() == before
 
-    def test_output_of_another_job_is_refused(self, ground: StagedSinkGround) -> None:
+    def test_output_of_another_jobis_refused(self, ground: StagedSinkGround) -> None:
         output = self.staged_output(ground, RunKey(1, 1), ["a"])
-        foreign = StoredOutput(_OTHER_JOB, output.run, output.name, output.blobs)
+        foreign = StoredOutput(OTHER_JOB, output.run, output.name, output.blobs)
         assert _is_refused(lambda: ground.sink.prepare(foreign))
         assert list(ground.visible()) == []
 
     def test_staging_root_of_another_job_is_neither_accepted_nor_swept(self, ground: StagedSinkGround) -> None:
         self.staged_output(ground, RunKey(1, 1), ["a"])
-        _, root = ground.sink.stage(JOB, RunKey(1, 1), _NAME, ground.request)
+        _, root = ground.sink.stage(JOB, RunKey(1, 1), NAME, ground.request)
         if root is None:
             return
         ground.sink.check_root(JOB, root)
-        assert _is_refused(lambda: ground.sink.check_root(_OTHER_JOB, root))
-        assert _is_refused(lambda: ground.sink.sweep(_OTHER_JOB, root, 9))
+        assert _is_refused(lambda: ground.sink.check_root(OTHER_JOB, root))
+        assert _is_refused(lambda: ground.sink.sweep(OTHER_JOB, root, 9))
         assert ground.staged() == {RunKey(1, 1)}
 
     def test_refusal_of_a_clean_says_why(self, ground: StagedSinkGround) -> None:
         output = self.staged_output(ground, RunKey(1, 1), ["a"])
         why = ground.sink.why_not_clean(output.entry)
         assert why is None or why.strip()
+
+    def test_clean_removes_what_each_fence_of_an_undone_run_staged_and_no_more(self, ground: StagedSinkGround) -> None:
+        _cleaned_sink(ground)
+        for key in (RunKey(1, 1), RunKey(2, 2), RunKey(22, 22)):
+            self.staged_output(ground, key, [f"of {key}"])
+        entry = self.staged_output(ground, RunKey(2, 5), ["a"]).entry
+        undone = stored_output(entry, RunKey(2, 5), ground.blobs, (2, 5))
+        late = ground.sink.prepare(undone)
+        _clean(ground, undone)
+        assert ground.staged() == {RunKey(1, 1), RunKey(22, 22)}
+        assert late is not None
+        with suppress(BookmarkError):  # to refuse is as good
+            late.publish(lambda what: None, PublishSteps(lambda: None, lambda: 0.0))
+        assert list(ground.visible()) == []
+
+    def test_clean_leaves_rows_of_other_writers_and_what_lies_outside(self, ground: StagedSinkGround) -> None:
+        _cleaned_sink(ground)
+        ground.put("of another writer")
+        before = ground.outside()
+        _clean(ground, self.shown_output(ground, RunKey(1, 1), ["a"]))
+        assert (list(ground.visible()), ground.outside()) == (["of another writer"], before)
 
 
 class OverwritingSinkConformance(StagedSinkConformance):
@@ -233,7 +323,7 @@ class OverwritingSinkConformance(StagedSinkConformance):
         output = self.staged_output(ground, RunKey(1, 1), ["a"], overwrites=True)
         ground.put("later")
         for _ in range(2):
-            _Publisher().publish(ground, output)
+            Publisher().publish(ground, output)
             assert sorted(ground.visible()) == ["a", "later"]
 
     def test_overwrite_that_dies_after_any_step_is_finished_by_another(self, ground: StagedSinkGround) -> None:
@@ -249,17 +339,24 @@ class OverwritingSinkConformance(StagedSinkConformance):
         ground.put("earlier")
         output = self.staged_output(ground, RunKey(1, 1), ["a"], overwrites=True)
         with suppress(FencedError):
-            _Publisher(is_fenced=True).publish(ground, output)
+            Publisher(is_fenced=True).publish(ground, output)
         assert "earlier" in ground.visible()
 
 
-class CommittingSinkConformance:
+class CommittingSinkConformance(CleanedSinkConformance):
     """The promises of a sink that commits by itself."""
+
+    def shown_output(self, ground: Any, key: RunKey, rows: Sequence[str]) -> StoredOutput:
+        """Return the output of a run whose rows have landed."""
+        entry = self.stored_output(ground, (key.fence,)).entry
+        output = stored_output(entry, key, ground.blobs, state=RunState.PUBLISHED)
+        assert ground.write(output, key.fence, rows)
+        return output
 
     def stored_output(self, ground: CommittingSinkGround, fences: tuple[int, ...]) -> StoredOutput:
         """Return the output of a run that has had these fences, the last of them its own."""
         entry = OutputEntry(ground.request.sink, ground.request.target, "", commits_by_itself=True)
-        return _output(entry, RunKey(1, fences[-1]), ground.blobs, fences)
+        return stored_output(entry, RunKey(1, fences[-1]), ground.blobs, fences)
 
     def test_rows_land_once_under_a_token(self, ground: CommittingSinkGround) -> None:
         output = self.stored_output(ground, (3,))
@@ -308,9 +405,9 @@ def _die_after_each_step(
     for step in range(1000):
         output = staged(step + 1)
         try:
-            _Publisher(step).publish(ground, output)
-        except _KilledError:
-            _Publisher().publish(ground, output)
+            Publisher(step).publish(ground, output)
+        except KilledError:
+            Publisher().publish(ground, output)
             assert is_whole()
         else:
             assert is_whole()
@@ -324,3 +421,48 @@ def _is_refused(change: Callable[[], object]) -> bool:
     except OutOfBoundsError:
         return True
     return False
+
+
+def _cleaned_sink(ground: Any) -> CleanedSink:
+    if not isinstance(ground.sink, CleanedSink):
+        pytest.skip(
+            "the sink is no CleanedSink: nothing shows that a clean removes what undone runs wrote, and no more"
+        )
+    return ground.sink
+
+
+def _clean_ground(ground: Any, *undone: StoredOutput) -> CleanGround:
+    runs = {(output.run.key.number, fence): output.run for output in undone for fence in output.run.fences}
+    return CleanGround(
+        JOB, ground.blobs, lambda first, last: {key: run for key, run in runs.items() if first <= key[0] <= last}
+    )
+
+
+def _listed(ground: Any, *undone: StoredOutput) -> CleanList:
+    """Return what goes with undone outputs, as whoever carries it out reads it."""
+    listed = CleanList.joined(_cleaned_sink(ground).list_clean(output, ()) for output in undone)
+    return CleanList.decode(listed.encode())
+
+
+def _carry_out(ground: Any, listed: CleanList, *undone: StoredOutput) -> None:
+    for kind, part in listed.by_sink().items():
+        assert kind == ground.sink.kind, f"the sink lists what is to be removed from another kind, {kind!r}"
+        removals = _cleaned_sink(ground).prepare_clean(_clean_ground(ground, *undone), part)
+        for removal in removals:
+            removal.remove_staged()
+        for removal in removals:
+            removal.remove_visible()
+
+
+def _clean(ground: Any, *undone: StoredOutput) -> None:
+    _carry_out(ground, _listed(ground, *undone), *undone)
+
+
+def _sideways_sink(ground: StagedSinkGround) -> SidewaysSink:
+    if not isinstance(ground.sink, SidewaysSink):
+        pytest.skip("the sink is no SidewaysSink: nothing shows that it takes what pause and disable runs write")
+    return ground.sink
+
+
+def _publish_aside(ground: SidewaysSinkGround, output: SideOutput) -> None:
+    _sideways_sink(ground).prepare_aside(output).publish(lambda what: None, PublishSteps(lambda: None, lambda: 0.0))

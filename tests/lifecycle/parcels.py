@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import OutOfBoundsError
+from airflow_bookmarks.core.errors import CleanRefusedError, OutOfBoundsError
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import OutputEntry, RunKey
 from airflow_bookmarks.sinks.clean import CleanedSink, CleanGround, CleanList, CleanPart
@@ -47,27 +47,30 @@ class Return:
 
     def remove_staged(self) -> None:
         for place in self.places:
-            self.sink.remove(place, is_visible=False)
+            self.sink.remove_staged(place)
 
     def remove_visible(self) -> None:
         for place in self.places:
-            self.sink.remove(place, is_visible=True)
+            self.sink.remove_visible(place)
 
 
 class Parcels(SidewaysSink, CleanedSink):
-    """Rows in a database; a place is named `<namespace>/<job>/<run key>/<output>`, that of a side run by its id."""
+    """Rows in a database; a place is named `<namespace>/<job>/<run key>/<output>`, that of a side run by its id.
+
+    `written` is the row as a run has written it: where it differs, somebody else has changed the row since.
+    """
 
     kind = "parcels"
 
     def __init__(self, path: Path | str) -> None:
         self.db = sqlite3.connect(path)
-        self.db.execute("CREATE TABLE IF NOT EXISTS parcels (place TEXT, row TEXT, is_visible INT)")
+        self.db.execute("CREATE TABLE IF NOT EXISTS parcels (place TEXT, row TEXT, written TEXT, is_visible INT)")
 
     # ---- what a script does
 
     def put(self, place: str, rows: list[str]) -> None:
         with self.db:
-            self.db.executemany("INSERT INTO parcels VALUES (?, ?, 0)", [(place, row) for row in rows])
+            self.db.executemany("INSERT INTO parcels VALUES (?, ?, ?, 0)", [(place, row, row) for row in rows])
 
     def visible(self) -> list[str]:
         return sorted(row for (row,) in self.db.execute("SELECT row FROM parcels WHERE is_visible = 1"))
@@ -96,12 +99,13 @@ class Parcels(SidewaysSink, CleanedSink):
         return None
 
     def list_clean(self, output: StoredOutput, replaced: Collection[str]) -> CleanList:
+        if self._count(output, "row IS NOT written"):
+            what = f"rows of {output} have been changed by something else"
+            raise CleanRefusedError(output.territory.job, what, "Put them back, or reset or rewind without clean.")
         return CleanList(parts=(CleanPart.of(output, {"places": sorted(self.places(output))}),))
 
     def left(self, output: StoredOutput) -> CleanList | None:
-        query = "SELECT count(*) FROM parcels WHERE place = ? AND is_visible = 1"
-        counts = [self.db.execute(query, [place]).fetchone()[0] for place in self.places(output)]
-        return CleanList(parts=(CleanPart.of(output),)) if any(counts) else CleanList()
+        return CleanList(parts=(CleanPart.of(output),)) if self._count(output, "row IS written") else CleanList()
 
     def prepare_clean(self, ground: CleanGround, listed: CleanList) -> Sequence[Return]:
         return [Return(self, frozenset(self.places(ground.output_of(part)))) for part in listed.parts]
@@ -118,7 +122,7 @@ class Parcels(SidewaysSink, CleanedSink):
         return Delivery(self, output.entry.place)
 
     def sweep_aside(self, output: SideOutput) -> None:
-        self.remove(output.entry.place, is_visible=False)
+        self.remove_staged(output.entry.place)
 
     def check_root(self, territory: Territory, root: str) -> None:
         if root != f"{territory.namespace}/{territory.job}":
@@ -128,11 +132,20 @@ class Parcels(SidewaysSink, CleanedSink):
         self.check_root(territory, root)
         for (place,) in self.db.execute("SELECT DISTINCT place FROM parcels WHERE is_visible = 0").fetchall():
             if place.startswith(f"{root}/") and RunKey.parse(place.split("/")[2]).fence <= fence:
-                self.remove(place, is_visible=False)
+                self.remove_staged(place)
 
-    def remove(self, place: str, *, is_visible: bool) -> None:
+    def remove_staged(self, place: str) -> None:
         with self.db:
-            self.db.execute("DELETE FROM parcels WHERE place = ? AND is_visible = ?", [place, is_visible])
+            self.db.execute("DELETE FROM parcels WHERE place = ? AND is_visible = 0", [place])
+
+    def remove_visible(self, place: str) -> None:
+        """Remove the rows that are still as a run has written them."""
+        with self.db:
+            self.db.execute("DELETE FROM parcels WHERE place = ? AND is_visible = 1 AND row IS written", [place])
+
+    def _count(self, output: StoredOutput, which: str) -> int:
+        query = f"SELECT count(*) FROM parcels WHERE place = ? AND is_visible = 1 AND {which}"  # noqa: S608
+        return sum(self.db.execute(query, [place]).fetchone()[0] for place in self.places(output))
 
     def _check(self, territory: Territory, place: str, what: str) -> None:
         if not place.startswith(f"{territory.namespace}/{territory.job}/"):
