@@ -186,6 +186,7 @@ class CleanedSink(Sink):
     def list_clean(self, output: StoredOutput, replaced: Collection[str]) -> CleanList:
         """Return what goes with an output whose run is undone, or given up while it was open: of all its revisions.
 
+        A sink that commits by itself lists each output, also where nothing has landed: its tokens are burned with it.
         `replaced` are files that the publishes of later runs have deleted, so that nobody misses them.
 
         Raises:

@@ -1,8 +1,8 @@
 """Clean: remove what undone runs staged and published. A reset or rewind requests it, and the next run does it.
 
 change    one transaction: HEAD.cleaning = what the sink of each output of the runs being undone lists
-begin     each sink checks its part; then what is staged, so that nothing is published any more; then what is visible;
-          then the note that it is done
+begin     sinks that commit by themselves burn the tokens of their outputs; each sink checks its part; then what is
+          staged, so that nothing is published any more; then what is visible; then the note that it is done
 """
 
 from __future__ import annotations
@@ -139,6 +139,9 @@ def finish_clean(store: BookmarkStore, holding: LeaseGrant, sinks: SinkRegistry 
 
     A file whose content has changed stays, with a warning: it is not what the undone runs published.
 
+    A driver of a run that was given up may only seem dead. A sink that commits by itself burns its token first, so that
+    what it writes too late is refused, and what it has written until then is removed.
+
     Raises:
         OutOfBoundsError: the list names what no undone run of the job staged or published; nothing was removed.
         SinkUnknownError: it names a sink that is not known here; nothing was removed.
@@ -148,6 +151,8 @@ def finish_clean(store: BookmarkStore, holding: LeaseGrant, sinks: SinkRegistry 
     if holding.base.cleaning is None:
         return holding
     listed = CleanList.decode(store.blobs.get(holding.base.cleaning))
+    _burn_tokens(_ground(store, holding.job, holding.base.epoch), holding.fence, listed, sinks)
+    # Prepared after the burn: the sink may look here for what it removes, and nothing is added to that any more.
     prepared = prepare_clean(store, holding.job, holding.base.epoch, listed, sinks)
     log.info(
         "bookmark %s: cleaning: %d staging folders, %d published files%s",
@@ -178,13 +183,22 @@ def prepare_clean(
         OutOfBoundsError: it names what no undone run of the job staged or published.
         SinkUnknownError: it names a sink that is not known here.
     """
+    ground = _ground(store, job, epoch)
+    by_kind = [(_cleaned(job, kind, sinks), part) for kind, part in listed.by_sink().items()]
+    return [removal for sink, part in by_kind for removal in sink.prepare_clean(ground, part)]
 
+
+def _burn_tokens(ground: CleanGround, fence: int, listed: CleanList, sinks: SinkRegistry) -> None:
+    burned = [(sink, ground.output_of(part)) for part in listed.parts if (sink := sinks.find_committing(part.sink))]
+    for sink, output in burned:
+        sink.burn(output, fence)
+
+
+def _ground(store: BookmarkStore, job: str, epoch: int) -> CleanGround:
     def undone(first: int, last: int) -> Mapping[tuple[int, int], Run]:
         return _undone_by_key(store, job, epoch, first, last)
 
-    ground = CleanGround(Territory(store.namespace, job), store.blobs, undone)
-    by_kind = [(_cleaned(job, kind, sinks), part) for kind, part in listed.by_sink().items()]
-    return [removal for sink, part in by_kind for removal in sink.prepare_clean(ground, part)]
+    return CleanGround(Territory(store.namespace, job), store.blobs, undone)
 
 
 def _cleaned(job: str, kind: str, sinks: SinkRegistry) -> CleanedSink:
