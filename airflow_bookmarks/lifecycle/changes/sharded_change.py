@@ -248,7 +248,8 @@ def _changes(store: BookmarkStore, job: str, heads: Mapping[str, Head], change: 
 
 def _stands(store: BookmarkStore, shard: str, head: Head, change: Change, seen: ChangePreview) -> bool:
     """Whether a shard already stands where the change would take it."""
-    if head.lease is not None or seen.undone or seen.unreadable or seen.to_clean or seen.version != head.version:
+    to_do = seen.undone or seen.unreadable or seen.to_clean or seen.sinks_to_clean
+    if head.lease is not None or to_do or seen.version != head.version:
         return False
     return replace(change, clean=False).turn(HistorySnapshot(store, shard, head), {}).contexts == head.contexts
 

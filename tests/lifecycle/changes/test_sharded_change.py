@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from airflow_bookmarks.core.errors import (
     ShardsBusyError,
     ShardsLeftError,
 )
+from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.rules.shard import shard_name, shard_names, shards
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.lifecycle.changes.approval import protect
@@ -28,6 +30,10 @@ from airflow_bookmarks.lifecycle.changes.sharded_change import (
 )
 from airflow_bookmarks.lifecycle.history.shards import shards_of
 from airflow_bookmarks.lifecycle.inspect.runs import history
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.sinks.registry import SINKS
+from airflow_bookmarks.sinks.staging import Staged, StagingRequest
+from tests.lifecycle.parcels import Parcels
 from tests.lifecycle.run.test_shards import JOB, Task, numbers_of, put
 from tests.lifecycle.shop import Shop
 
@@ -116,6 +122,31 @@ def test_reset_with_clean_takes_what_a_reset_without_it_has_left(shop: Shop) -> 
     make(shop, Change("reset", clean=True))
 
     assert Counter(task.run(RANGE)) == lines == shop.target_lines()
+
+
+def test_reset_with_clean_takes_what_a_reset_without_it_has_left_in_other_sinks(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parcels = Parcels(tmp_path / "parcels.db")
+    monkeypatch.setitem(SINKS.sinks, Parcels.kind, parcels)
+
+    class ToParcels(Task):
+        def copy(self, run: ActiveRun, number: int, plan: FilePlan) -> list[str]:
+            rows = [line for path in plan.files.paths for line in Path(path).read_text().splitlines()]
+            parcels.put(run.place("out", StagingRequest(Parcels.kind, "dw.clean")), rows)
+            run.staged("out", Staged((), rows=len(rows)))
+            return rows
+
+    task = ToParcels(shop)
+    lines = put(shop, [f"f{i}" for i in range(40)])
+    task.run("0:64")
+    change_job(shop.store, JOB, RESET, **ASKED)
+
+    done = make(shop, Change("reset", clean=True)).as_dict()
+
+    assert (done["files_to_clean"], done["outputs_to_clean"]) == (0, done["shards"])
+    task.run("0:64")
+    assert Counter(parcels.visible()) == lines
 
 
 def test_shard_that_a_run_holds_keeps_all_of_them_from_being_changed(shop: Shop) -> None:
