@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_bookmarks.core.errors import (
@@ -91,16 +91,27 @@ class _Written:
 
 @dataclass(frozen=True, slots=True)
 class GivenLayout:
-    """What a script says by itself of how files were written: whether their format and columns, and which options."""
+    """What a script says by itself of how files were written: their format, whether their columns, and the options.
 
-    has_format: bool
+    `recorded` names in small letters the options that each run stores which has set them.
+    """
+
+    format: str | None
     has_schema: bool
-    options: Collection[str] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    recorded: Collection[str] = ()
 
-    def covers(self, options: Collection[str]) -> bool:
-        """Whether a reader needs nothing that is stored: no other run's `options` either, which may not be theirs."""
-        named = {name.lower() for name in self.options}
-        return self.has_format and self.has_schema and bool(named) and named.issuperset(options)
+    def covers(self, layouts: Iterable[Mapping[str, Any]]) -> bool:
+        """Whether a reader needs nothing that is stored, also of other runs that it reads: these stored the same."""
+        is_all = self.format is not None and self.has_schema and bool(self.options)
+        return is_all and all(self._agrees(layout) for layout in layouts)
+
+    def _agrees(self, layout: Mapping[str, Any]) -> bool:
+        stored = layout["options"]
+        given = {name.lower(): value for name, value in self.options.items()}
+        # One that only a reader knows changes nothing; one that was left at Spark's default is another than is given.
+        options = {name: value for name, value in given.items() if name in stored or name in self.recorded}
+        return layout == {"format": self.format, "partitionBy": [], "options": options}
 
 
 _SELF_DESCRIBING = frozenset(["parquet", "orc"])  # formats, and how the names of their files end
@@ -523,8 +534,7 @@ class UpstreamSource:
         is_alike = all({each["format"]} == endings and not each["partitionBy"] for each in layouts)
         if len(endings) == 1 and endings <= _SELF_DESCRIBING and is_plain and is_alike:
             return
-        options = {name for each in layouts for name in each["options"]}
-        if is_plain and given is not None and given.covers(options):
+        if is_plain and given is not None and given.covers(layouts):
             return
         is_collected = collected_until(self._store, self._upstream) > 0
         went = "were collected, and with them" if is_collected else "are not found, nor"

@@ -38,6 +38,7 @@ from airflow_bookmarks.spark.readers.corrupt import find_corrupt
 from airflow_bookmarks.spark.readers.files import Way, read_plan
 from airflow_bookmarks.spark.readers.format import FORMATS, Format, case_rule, check_format, corrupt_column
 from airflow_bookmarks.spark.session import is_connect
+from airflow_bookmarks.spark.sinks.round_trip import READING_OPTIONS
 from airflow_bookmarks.spark.spark_names import WITHOUT_EFFECT
 from airflow_bookmarks.spark.use import RunningJob, UsageRequest
 from airflow_bookmarks.spark.watermark import WatermarkColumn
@@ -403,7 +404,7 @@ class BookmarkedReader(ByFormat):
     def _frame_of_upstream(
         self, job: str, source: UpstreamSource, plan: FilePlan, recorded: str | None, _schema: StructType | None
     ) -> DataFrame:
-        given = GivenLayout(self._format is not None, self._schema is not None, tuple(self._options))
+        given = GivenLayout(self._format, self._schema is not None, self._options, READING_OPTIONS)
         entry = source.entry_of(plan, given)
         self._job.inputs.note_upstream([*plan.roots, *([entry.target] if entry else [])])
         written = self._written_schema(entry)

@@ -44,7 +44,7 @@ _READ: Mapping[str, Mapping[str, str]] = {
 _CORRUPT_RECORD = "_corrupt_record"  # a column in which these formats would put what they can't parse
 
 # What a later reader of the output needs. Only these are kept with the run: an option may hold a secret.
-_READING_OPTIONS = frozenset(
+READING_OPTIONS = frozenset(
     [
         "header",
         "sep",
@@ -90,7 +90,7 @@ class RoundTrip:
         read = dict(_READ.get(name, {}))
         if name in ("csv", "json", "xml") and any(field.name.lower() == _CORRUPT_RECORD for field in inside):
             read["columnNameOfCorruptRecord"] = _NO_COLUMN
-        reading = {key: value for key, value in writing.items() if key.lower() in _READING_OPTIONS}
+        reading = {key: value for key, value in writing.items() if key.lower() in READING_OPTIONS}
         reading = reading if _value(given, "emptyValue") is not None else _without(reading, "emptyValue")
         losses = [f"column {field.name!r}: {loss}" for field in inside for loss in _losses(name, field.dataType)]
         losses += [] if name != "csv" else _losses_by_options(given)

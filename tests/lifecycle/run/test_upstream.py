@@ -488,10 +488,10 @@ def test_pause_window_finds_the_runs_of_all_files_also_where_a_set_led_back_mean
 @pytest.mark.parametrize(
     ("given", "is_enough"),
     [
-        (GivenLayout(has_format=True, has_schema=True, options=("SEP",)), True),
-        (GivenLayout(has_format=True, has_schema=True), False),
-        (GivenLayout(has_format=True, has_schema=False, options=("sep",)), False),
-        (GivenLayout(has_format=False, has_schema=True, options=("sep",)), False),
+        (GivenLayout("csv", has_schema=True, options={"SEP": ";"}), True),
+        (GivenLayout("csv", has_schema=True), False),
+        (GivenLayout("csv", has_schema=False, options={"sep": ";"}), False),
+        (GivenLayout(None, has_schema=True, options={"sep": ";"}), False),
     ],
 )
 def test_replay_reads_files_of_which_the_script_says_all_that_is_not_known(
@@ -506,3 +506,32 @@ def test_replay_reads_files_of_which_the_script_says_all_that_is_not_known(
         return
     with pytest.raises(SourceError, match=r"collected.*Give \.format\(...\), \.schema\(...\) and each \.option"):
         read_again(shop, 1, given)
+
+
+@pytest.mark.parametrize(
+    ("left", "is_read"),
+    [
+        ({"form": "csv", "sep": ";"}, True),
+        ({"form": "csv", "Sep": ";", "locale": "de"}, False),
+        ({"form": "csv", "sep": ","}, False),
+        ({"form": "csv"}, False),
+        ({"form": "csv", "sep": ";", "by": ("day",)}, False),
+        ({"form": "parquet", "sep": ";"}, False),
+    ],
+)
+def test_pause_window_reads_with_what_the_script_says_only_runs_that_stored_the_same(
+    shop: Shop, left: dict[str, Any], is_read: bool
+) -> None:
+    written(shop, "a", "x", form="csv", path="a.csv", sep=";")
+    consumed(shop)
+    written(shop, "b", "x", **left)
+    consumed(shop)
+    collected(shop, 1)
+    given = GivenLayout("csv", has_schema=True, options={"sep": ";", "mode": "FAILFAST"}, recorded=("sep", "locale"))
+    source = UpstreamSource(shop.store, "down", "up", alike="columns")
+    plan = shop.side("down", "pause", "0", "2").plan("up", source)
+    if is_read:
+        assert source.entry_of(plan, given) is not None
+        return
+    with pytest.raises(SourceError, match=r"collected.*Give \.format\(...\), \.schema\(...\) and each \.option"):
+        source.entry_of(plan, given)
