@@ -197,6 +197,15 @@ class SinkRegistry:
         else:
             return False
 
+    def is_own(self, territory: Territory, stored: str) -> bool:
+        """Whether a known kind takes a staging root that the head lists for one of the job."""
+        try:
+            self.check_roots(territory, [stored])
+        except (SinkUnknownError, OutOfBoundsError):
+            return False
+        else:
+            return True
+
     def sweep(self, territory: Territory, stored: str, fence: int) -> None:
         """Sweep one staging root that the head lists: see `StagedSink.sweep`."""
         sink, root = self.of_root(territory.job, stored)

@@ -484,3 +484,13 @@ def test_moved_job_keeps_its_own_staging_in_other_sinks(shop: Shop, installed: P
     head = Head(staging=roots)
     done = landed.landing("copy", {"HEAD": {"staging": list(roots)}}, head, {})
     assert done.items["HEAD"]["staging"] == ["parcels:test/copy", "unknown:dw/copy"]
+
+
+def test_job_moved_to_another_namespace_keeps_no_staging_there_of_sinks_that_are_not_known(
+    installed: Parcels,
+) -> None:
+    landed = Origin("old", "test", is_copy=False, is_move=True)
+    roots = ("parcels:test/copy", "unknown:old/copy", "parcels:old/copy")
+    done = landed.landing("copy", {"HEAD": {"staging": list(roots)}}, Head(staging=roots), {})
+    assert done.items["HEAD"]["staging"] == ["parcels:test/copy"]
+    assert done.dropped == ("the staging folder 'unknown:old/copy'", "the staging folder 'parcels:old/copy'")

@@ -121,8 +121,11 @@ class Origin:
         return kept, dropped
 
     def _is_own(self, job: str, root: str) -> bool:
-        # A root of a kind that is not known here stays: no run sweeps it before that kind has found it to be the job's.
-        return not SINKS.is_foreign(Territory(self.home, job), root)
+        territory = Territory(self.home, job)
+        if self.namespace != self.home:  # a root of a kind that is not known here lies where the job was, so it goes
+            return SINKS.is_own(territory, root)
+        # Else it stays: no run sweeps it before that kind has found it to be the job's.
+        return not SINKS.is_foreign(territory, root)
 
     def _event(self, event: AuditEvent) -> AuditEvent:
         """Mark an event as imported; a request that is not carried out, decided or not, becomes void."""
