@@ -17,6 +17,7 @@ from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.change import Change
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.plugin import audit
+from airflow_bookmarks.plugin.routes.change import _in_words
 from airflow_bookmarks.store.table import Update
 from tests.airflow.conftest import World
 
@@ -116,6 +117,21 @@ def test_change_is_made_and_leaves_an_event_and_a_row_in_the_log(
     assert (name, owner, dag_id, task_id) == (f"bookmark.{kind}", "uma", "flights", "clean")
     assert (facts["job"], facts["reason"], facts["version"]) == (job, "asked for", told["version"])
     assert facts.items() >= noted.items()
+
+
+@pytest.mark.parametrize(
+    ("files", "outputs", "said"),
+    [
+        (0, 0, ""),
+        (1, 0, ", 1 file to be removed by the next run"),
+        (0, 1, ", what 1 output in other sinks holds to be removed by the next run"),
+        (3, 2, ", 3 files and what 2 outputs in other sinks hold to be removed by the next run"),
+    ],
+)
+def test_change_says_what_the_next_run_removes(files: int, outputs: int, said: str) -> None:
+    told = {"job": JOB, "change": "reset", "undone_run_count": 2, "files_to_clean": files, "outputs_to_clean": outputs}
+    words = _in_words({**told, "epoch": {"before": 1, "after": 2}, "to_run": 0})
+    assert words == f"reset of job '{JOB}' is made: 2 runs undone{said}; it stands after run 0, in epoch 2"
 
 
 def test_change_is_noted_as_by_somebody_logged_in_whichever_process_makes_it(

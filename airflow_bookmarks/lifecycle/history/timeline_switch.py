@@ -227,9 +227,12 @@ def files_to_clean(turn: Turn) -> int:
 
 
 def outputs_to_clean(turn: Turn) -> int:
-    """Return the number of outputs in other sinks than files from which a turn lists something for removal."""
+    """Return the number of outputs in other sinks than files from which a turn lists something for removal.
+
+    What several runs have written to one output counts once.
+    """
     listed = _listed(turn)
-    return 0 if listed is None else len(listed.parts)
+    return 0 if listed is None else len({(part.sink, part.output) for part in listed.parts})
 
 
 def _listed(turn: Turn) -> CleanList | None:

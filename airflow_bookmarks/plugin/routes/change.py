@@ -255,9 +255,10 @@ def _in_words(told: dict[str, Any]) -> str:
         return f"job {job!r} belongs to DAG {told['owner']!r}{which}{also}"
     undone, clean, sinks = told["undone_run_count"], told["files_to_clean"], told["outputs_to_clean"]
     runs = f"{undone} run{'' if undone == 1 else 's'} undone" if undone else "no run undone"
-    files = f", {clean} file{'' if clean == 1 else 's'} to be removed by the next run" if clean else ""
-    if sinks:
-        files += f", what {sinks} output{'' if sinks == 1 else 's'} in other sinks hold{'s' if sinks == 1 else ''} too"
+    told_files = [f"{clean} file{'' if clean == 1 else 's'}"] if clean else []
+    elsewhere = f"what {sinks} output{'' if sinks == 1 else 's'} in other sinks hold{'s' if sinks == 1 else ''}"
+    removed = " and ".join([*told_files, *([elsewhere] if sinks else [])])
+    files = f", {removed} to be removed by the next run" if removed else ""
     if "by_shard" in told:
         shards, same = told["shards"], told["unchanged_shards"]
         left = f"; {same} stood there already" if same else ""

@@ -289,17 +289,17 @@ def test_preview_of_a_clean_tells_of_what_goes_from_other_sinks(shop: Shop, inst
         make(shop, installed)
     change = Change("reset", clean=True)
     seen = preview(shop.store, "copy", change).as_dict()
-    assert (seen["files_to_clean"], seen["outputs_to_clean"]) == (0, 2)
+    assert (seen["files_to_clean"], seen["outputs_to_clean"]) == (0, 1)
     said = "\n".join(in_lines("test", seen, change))
-    assert "removed by the next run: what 2 outputs in other sinks hold; there is no undo after that" in said
+    assert "removed by the next run: what 1 output in other sinks holds; there is no undo after that" in said
     assert "Written data stays" not in said
     ann, bob = Identity("ann", True, "os"), Identity("bob", True, "os")
     protect(shop.store, "copy", reason="a test", who=ann)
     asked = request(shop.store, "copy", change, reason="a test", who=ann)
     (kept,) = requests(shop.store, "copy")
-    assert kept.preview["outputs_to_clean"] == 2
+    assert kept.preview["outputs_to_clean"] == 1
     done = approve(shop.store, "copy", asked.id, who=bob)
-    assert (done["files_to_clean"], done["outputs_to_clean"]) == (0, 2)
+    assert (done["files_to_clean"], done["outputs_to_clean"]) == (0, 1)
 
 
 @pytest.mark.parametrize("point", [Failpoint.BEFORE_COMMIT, Failpoint.COMMITTED])
