@@ -51,6 +51,8 @@ class CleanPart:
         sink, output = value["sink"], value["output"]
         if not isinstance(sink, str) or not isinstance(output, str):
             raise TypeError("a name in it is no text")
+        if sink == FILES_SINK:
+            raise ValueError("files have no part of it")  # it would stand in the place of all that is listed of files
         return cls(sink, RunKey.parse(value["run"]), output, dict(value["listed"]))
 
 

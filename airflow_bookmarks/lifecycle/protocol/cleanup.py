@@ -10,11 +10,18 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import CleanRefusedError, PublishError, SinkUnknownError, StateCorruptError
+from airflow_bookmarks.core.errors import (
+    CleanRefusedError,
+    PublishError,
+    SinkUnknownError,
+    SourceError,
+    StateCorruptError,
+)
 from airflow_bookmarks.core.rules.territory import Territory
+from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.sinks.clean import CleanGround, CleanList
 from airflow_bookmarks.sinks.files.clean import published_files
-from airflow_bookmarks.sinks.registry import SINKS
+from airflow_bookmarks.sinks.registry import SINKS, own_errors
 from airflow_bookmarks.sinks.sink import StoredOutput
 from airflow_bookmarks.store.outputs import paths_replaced
 
@@ -39,7 +46,8 @@ def clean_list(
     `stays` names outputs of which nothing is removed.
 
     Raises:
-        CleanRefusedError: an output is of a sink that can't be cleaned, or somebody else touched a published file.
+        CleanRefusedError: an output is of a sink that can't be cleaned, or lists what is none of the output; or
+            somebody else touched a published file.
     """
     listed: list[CleanList] = []
     deleted = {path for run in later for output in run.outputs.values() for path in paths_replaced(store.blobs, output)}
@@ -51,7 +59,12 @@ def clean_list(
                 f"output {output.name!r} of run {output.run.key.number} {why}, so nothing can be cleaned",
                 "Reset or rewind without clean, and remove its rows there.",
             )
-        listed.append(_cleaned(job, output.entry.sink, SINKS).list_clean(output, deleted))
+        found = _cleaned(job, output.entry.sink, SINKS).list_clean(output, deleted)
+        why = _why_not_of(output, found) or _why_not_burned(output, found)
+        if why is not None:
+            what = f"output {output.name!r} of run {output.run.key.number} {why}"
+            raise CleanRefusedError(job, what, "Mend the sink, or reset or rewind without clean.")
+        listed.append(found)
     return CleanList.joined(listed)
 
 
@@ -84,10 +97,42 @@ def left_of(output: StoredOutput) -> CleanList | None:
     """Return what an output of an undone run has still visible, unchanged; None: that is not known.
 
     Raises:
-        SourceError, OptionError, OSError: its target is out of reach.
+        SourceError, OptionError, OSError: its target is out of reach, or its sink fails.
     """
     sink = SINKS.find_to_clean(output.entry.sink)
-    return None if sink is None else sink.left(output)
+    if sink is None:
+        return None
+    with own_errors(output.entry.sink):
+        found = sink.left(output)
+    why = None if found is None else _why_not_of(output, found)
+    if why is not None:
+        raise SourceError(f"{output} {why}")
+    return found
+
+
+def _why_not_of(output: StoredOutput, listed: CleanList) -> str | None:
+    """Return why a list can't be what a clean removes of an output; None if it can.
+
+    If it was stored, each later run of the job would be refused for it.
+    """
+    run, sink = output.run, output.entry.sink
+    if output.entry.lies_in_files:
+        return None
+    if listed.folders or listed.files:
+        return f"is listed by its sink, of kind {sink!r}, as files, and not as a part"
+    keys = {RunKey(run.key.number, fence) for fence in (run.key.fence, *run.fences)}
+    for part in listed.parts:
+        if (part.sink, part.output) != (sink, output.name) or part.run not in keys:
+            what = f"sink {part.sink!r}, run {part.run}, output {part.output!r}"
+            return f"is listed by its sink, of kind {sink!r}, as another output ({what})"
+    return None
+
+
+def _why_not_burned(output: StoredOutput, listed: CleanList) -> str | None:
+    """Return why a clean could not burn the token of an open run, whose driver may only seem dead; None if it can."""
+    if listed.parts or not output.entry.commits_by_itself or output.run.state.is_committed:
+        return None
+    return f"is not listed by its sink, of kind {output.entry.sink!r}, so what its driver writes too late would stay"
 
 
 def _outputs(store: BookmarkStore, job: str, runs: Iterable[Run], stays: Collection[str]) -> Iterator[StoredOutput]:

@@ -105,7 +105,7 @@ class DetachedPublish:
                     self.job,
                     self.option.value,
                     error,
-                    entry.place.rpartition("/")[0],
+                    entry.place.rpartition("/")[0] if entry.lies_in_files else entry.place,
                 )
 
     def _publish(self, name: str, prepared: Publication | None) -> dict[str, Any]:

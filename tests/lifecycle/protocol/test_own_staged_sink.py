@@ -379,7 +379,14 @@ def test_stored_clean_that_names_a_run_of_living_history_removes_nothing(shop: S
     assert installed.visible() == ["a"]
 
 
-@pytest.mark.parametrize("part", [{}, "text", {"sink": 1, "run": "1.1", "output": "out", "listed": {}}, {"sink": "x"}])
+NO_PARTS: list[object] = [
+    {"sink": 1, "run": "1.1", "output": "out", "listed": {}},
+    {"sink": "files", "run": "1.1", "output": "out", "listed": {}},
+    {"sink": "x"},
+]
+
+
+@pytest.mark.parametrize("part", [{}, "text", *NO_PARTS])
 def test_stored_clean_with_a_part_that_is_none_is_damage(part: object) -> None:
     body = deflated({"folders": [], "files": [], "parts": [part]})
     with pytest.raises(StateCorruptError, match="a stored clean list can't be read"):
