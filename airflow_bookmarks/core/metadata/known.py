@@ -70,10 +70,10 @@ def option_of(options: Mapping[str, Any], name: str, default: Any = None) -> Any
     Raises:
         StateCorruptError: it is not what opens its source again.
     """
-    if name not in options:
+    value = options.get(name)
+    if value is None:  # earlier versions took that for an option that is not there
         return default
     is_valid, what = _OPTIONS[name]
-    value = options[name]
     if not is_valid(value):
         raise StateCorruptError(
             f"{name!r} of the options that are stored with a plan of files is {what}. Nothing was read or changed. "
