@@ -54,30 +54,30 @@ def value_of(stored: Mapping[str, Any], name: str, default: Any = None) -> Any:
     """
     if name not in stored:
         return default
-    is_valid, what = KNOWN[name]
-    value = stored[name]
-    if not is_valid(value):
-        raise StateCorruptError(
-            f"{name!r} of what is stored with a plan or an output is {what}. Nothing was read or changed. Restore the "
-            "table from a backup, or reset the job."
-        )
-    return value
+    return _checked(stored[name], name, KNOWN[name], "what is stored with a plan or an output")
 
 
 def option_of(options: Mapping[str, Any], name: str, default: Any = None) -> Any:
-    """Return one of the options that are stored with a plan of files; `default` where it is not there.
+    """Return one of the options that are stored with a plan of files; `default` where it is not there, or null.
+
+    None of the options means anything by a null, and earlier versions took one for an option that is not there. Of the
+    known names some do, such as the `rows` of an output, which are null where they were not counted.
 
     Raises:
         StateCorruptError: it is not what opens its source again.
     """
     value = options.get(name)
-    if value is None:  # earlier versions took that for an option that is not there
+    if value is None:
         return default
-    is_valid, what = _OPTIONS[name]
+    return _checked(value, name, _OPTIONS[name], "the options that are stored with a plan of files")
+
+
+def _checked(value: Any, name: str, rule: tuple[Check, str], where: str) -> Any:
+    is_valid, what = rule
     if not is_valid(value):
         raise StateCorruptError(
-            f"{name!r} of the options that are stored with a plan of files is {what}. Nothing was read or changed. "
-            "Restore the table from a backup, or reset the job."
+            f"{name!r} of {where} is {what}. Nothing was read or changed. Restore the table from a backup, or reset "
+            "the job."
         )
     return value
 
