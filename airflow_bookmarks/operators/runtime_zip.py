@@ -15,7 +15,7 @@ from airflow_bookmarks.version import __version__
 PACKAGES = ("core", "store", "files", "sources", "sinks", "lifecycle", "spark")
 
 _PACKAGE = Path(__file__).parents[1]
-_AT_ROOT = ("__init__.py", "entry_point.py", "version.py", "py.typed")
+_AT_ROOT = ("__init__.py", "own_kind.py", "version.py", "py.typed")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the oldest time that a zip can hold; a real one would change the bytes
 
 

@@ -7,29 +7,21 @@ package: then each process where that is installed knows it, and can settle with
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import (
-    BookmarkError,
-    MisuseError,
-    OptionError,
-    OutOfBoundsError,
-    SinkUnknownError,
-    SourceError,
-)
+from airflow_bookmarks.core.errors import MisuseError, OptionError, OutOfBoundsError, SinkUnknownError
 from airflow_bookmarks.core.run import OutputEntry
-from airflow_bookmarks.core.text.cause import cause_of
-from airflow_bookmarks.entry_point import load_kind
+from airflow_bookmarks.own_kind import errors_of, load_kind
 from airflow_bookmarks.sinks.clean import CleanedSink
 from airflow_bookmarks.sinks.files.sink import FilesSink
 from airflow_bookmarks.sinks.sink import NOT_TAKEN_BACK, CommittingSink, SidewaysSink, StagedSink
 from airflow_bookmarks.sinks.staging import stats_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
+    from contextlib import AbstractContextManager
 
     from airflow_bookmarks.core.rules.territory import Territory
     from airflow_bookmarks.core.run import RunKey
@@ -221,23 +213,12 @@ class SinkRegistry:
         sink.sweep(territory, root, fence)
 
 
-@contextmanager
-def own_errors(kind: str) -> Iterator[None]:
-    """Raise a `SourceError` for whatever a kind of a user's own raises within the block beside errors of this package.
+def own_errors(kind: str) -> AbstractContextManager[None]:
+    """Raise a `SourceError` for whatever a kind of a user's own raises within the block; see `errors_of`.
 
-    For looks alone, as `own_errors` of sources: a look at many outputs says what is wrong with this one, and goes on.
-
-    Raises:
-        SourceError: the kind has raised something of a class of its own, or of Python's.
+    For looks alone: a look at many outputs says what is wrong with this one, and goes on.
     """
-    try:
-        yield
-    except BookmarkError:
-        raise
-    except Exception as error:  # a user's module, which may raise anything: only its own outputs are not known for it
-        if kind == FilesSink.kind:
-            raise
-        raise SourceError(f"its kind of sink {kind!r} failed: {cause_of(error)}") from error
+    return errors_of(kind, {FilesSink.kind}, "kind of sink")
 
 
 def _can_clean(sink: Sink) -> bool:

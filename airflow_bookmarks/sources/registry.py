@@ -11,10 +11,9 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic
 
-from airflow_bookmarks.core.errors import BookmarkError, OptionError, SourceError, StateCorruptError
+from airflow_bookmarks.core.errors import OptionError, StateCorruptError
 from airflow_bookmarks.core.run import SourceRef
-from airflow_bookmarks.core.text.cause import cause_of
-from airflow_bookmarks.entry_point import load_kind
+from airflow_bookmarks.own_kind import errors_of, load_kind
 from airflow_bookmarks.sources.contract import check_kind, checked_position
 from airflow_bookmarks.sources.files.kind import FileKind
 from airflow_bookmarks.sources.kind import SourceKind
@@ -23,6 +22,7 @@ from airflow_bookmarks.sources.upstream_kind import UpstreamKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.run import ContextState, PlanEntry
@@ -80,24 +80,9 @@ def registered(kind: SourceKind[Any]) -> Iterator[None]:
 _OURS = frozenset(KINDS)
 
 
-@contextmanager
-def own_errors(name: str) -> Iterator[None]:
-    """Raise a `SourceError` for whatever a kind of a user's own raises within the block beside errors of this package.
-
-    So a look at many sources says what is wrong with this one, and goes on with the others. What a kind of this package
-    raises besides is a fault of the package, and stays what it is: so the block is a call of the kind, and no more.
-
-    Raises:
-        SourceError: the kind has raised something of a class of its own, or of Python's.
-    """
-    try:
-        yield
-    except BookmarkError:
-        raise
-    except Exception as error:  # a user's module, which may raise anything: only its own contexts are not known for it
-        if name in _OURS:
-            raise
-        raise SourceError(f"its kind {name!r} failed: {cause_of(error)}") from error
+def own_errors(name: str) -> AbstractContextManager[None]:
+    """Raise a `SourceError` for whatever a kind of a user's own raises within the block; see `errors_of`."""
+    return errors_of(name, _OURS, "kind")
 
 
 def find_kind(name: str) -> SourceKind[Any] | None:

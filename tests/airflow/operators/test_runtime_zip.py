@@ -20,7 +20,7 @@ def test_zip_holds_what_the_driver_needs_and_nothing_of_airflow(tmp_path: Path) 
         folders = {name.split("/")[1] for name in archive.namelist()}
 
     assert folders == {
-        "__init__.py", "entry_point.py", "version.py", "py.typed",
+        "__init__.py", "own_kind.py", "version.py", "py.typed",
         "core", "store", "files", "sources", "sinks", "lifecycle", "spark",
     }  # fmt: skip
 

@@ -1,13 +1,20 @@
-"""Kinds of a user's own, by the entry points of installed packages: an object of each is made when it is asked for."""
+"""Kinds of a user's own: by the entry points of installed packages, an object of each is made when it is asked for.
+
+Whatever such a kind raises is an error of its own source or sink, and no fault of this package.
+"""
 
 from __future__ import annotations
 
 import logging
+from contextlib import contextmanager
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, TypeVar
 
+from airflow_bookmarks.core.errors import BookmarkError, SourceError
+from airflow_bookmarks.core.text.cause import cause_of
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterator
 
 log = logging.getLogger(__name__)
 
@@ -35,3 +42,29 @@ def load_kind(group: str, name: str, named: Callable[[object], dict[str, K]]) ->
         log.warning("%s What is stored of this kind is not known in this process.", why)
         return None, why
     return (None, f"{called} is no class of a kind with that name.") if kind is None else (kind, None)
+
+
+@contextmanager
+def errors_of(name: str, ours: Collection[str], called: str) -> Iterator[None]:
+    """Raise a `SourceError` for whatever a kind of a user's own raises within the block beside errors of this package.
+
+    So a look at many contexts or outputs says what is wrong with this one, and goes on with the others. What a kind of
+    this package raises besides is a fault of the package, and stays what it is: so the block is a call of the kind, and
+    no more.
+
+    Args:
+        name: the name of the kind.
+        ours: the names of the kinds of this package.
+        called: what its registry calls it, for the message: "kind", "kind of sink".
+
+    Raises:
+        SourceError: the kind has raised something of a class of its own, or of Python's.
+    """
+    try:
+        yield
+    except BookmarkError:
+        raise
+    except Exception as error:  # a user's module, which may raise anything: only its own parts are not known for it
+        if name in ours:
+            raise
+        raise SourceError(f"its {called} {name!r} failed: {cause_of(error)}") from error
