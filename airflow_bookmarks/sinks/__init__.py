@@ -2,6 +2,7 @@
 
     sink       the two kinds of sink: staged ones, and those that commit by themselves
     registry   one object per kind; recovery asks it by the kind that is stored with an output
+    failure    what a user's own sink raises, with the output that it failed for
     entry      the output as a commit stores it, built from what was staged
     clean      what a clean removes, as it is stored, and the sinks that can be cleaned
     staging    what a script asks a sink to stage, and what it has staged

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import MisuseError, OptionError, OutOfBoundsError, SinkUnknownError
 from airflow_bookmarks.core.run import OutputEntry
-from airflow_bookmarks.own_kind import errors_of, load_kind
+from airflow_bookmarks.own_kind import load_kind
 from airflow_bookmarks.sinks.clean import CleanedSink
+from airflow_bookmarks.sinks.failure import named_failure, own_errors
 from airflow_bookmarks.sinks.files.sink import FilesSink
 from airflow_bookmarks.sinks.sink import NOT_TAKEN_BACK, CommittingSink, SidewaysSink, StagedSink
 from airflow_bookmarks.sinks.staging import stats_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from contextlib import AbstractContextManager
 
     from airflow_bookmarks.core.rules.territory import Territory
     from airflow_bookmarks.core.run import RunKey
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 GROUP = "airflow_bookmarks.sinks"  # of entry points: the name of a kind, and the class that it is made of
 
+_NOTHING_SWEPT = "Nothing was swept, read or written. Mend the cause, and run the job again."
 _NAME_OF_A_KIND = r"[a-z0-9_-]+"
 _ROOT_OF_A_KIND = re.compile(rf"({_NAME_OF_A_KIND}):(?!//)(.+)", re.DOTALL)
 
@@ -182,10 +183,12 @@ class SinkRegistry:
 
         Raises:
             OutOfBoundsError: one is none of this job. SinkUnknownError: the kind of one is not known here.
+            SourceError: a kind of a user's own failed.
         """
         for stored in roots:
             sink, root = self.of_root(territory.job, stored)
-            sink.check_root(territory, root)
+            with named_failure(sink.kind, f"job {territory.job!r}, staging root {root!r}", _NOTHING_SWEPT):
+                sink.check_root(territory, root)
 
     def is_foreign(self, territory: Territory, stored: str) -> bool:
         """Whether a staging root that the head lists is none of the job; False where its kind is not known here."""
@@ -210,15 +213,8 @@ class SinkRegistry:
     def sweep(self, territory: Territory, stored: str, fence: int) -> None:
         """Sweep one staging root that the head lists: see `StagedSink.sweep`."""
         sink, root = self.of_root(territory.job, stored)
-        sink.sweep(territory, root, fence)
-
-
-def own_errors(kind: str) -> AbstractContextManager[None]:
-    """Raise a `SourceError` for whatever a kind of a user's own raises within the block; see `errors_of`.
-
-    For looks alone: a look at many outputs says what is wrong with this one, and goes on.
-    """
-    return errors_of(kind, {FilesSink.kind}, "kind of sink")
+        with own_errors(sink.kind):
+            sink.sweep(territory, root, fence)
 
 
 def _can_clean(sink: Sink) -> bool:

@@ -65,6 +65,9 @@ class SideOutput:
         """The run, as errors name it."""
         return f"{self.option} run"
 
+    def __str__(self) -> str:
+        return f"job {self.territory.job!r}, {self.item}, output {self.name!r}"
+
 
 @dataclass(frozen=True, slots=True)
 class PublishSteps:

@@ -8,6 +8,8 @@ begin     sinks that commit by themselves burn the tokens of their outputs; each
 from __future__ import annotations
 
 import logging
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import (
@@ -20,8 +22,9 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.sinks.clean import CleanGround, CleanList
+from airflow_bookmarks.sinks.failure import named_failure, own_errors
 from airflow_bookmarks.sinks.files.clean import published_files
-from airflow_bookmarks.sinks.registry import SINKS, own_errors
+from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.sinks.sink import StoredOutput
 from airflow_bookmarks.store.outputs import paths_replaced
 
@@ -35,6 +38,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_MEND_OR_KEEP = "Mend the sink, or reset or rewind without clean."
+_NOTHING_CHANGED = "Nothing was changed. Mend the cause."
+_REST_STAYS = (
+    "What was removed stays removed, the rest is still there and still listed. Mend the cause; the next run of the job "
+    "finishes it."
+)
+_CLEAN_STAYS = "Nothing was removed: the clean stays to be done. Mend the cause; the next run of the job does it."
+
 
 def clean_list(
     store: BookmarkStore, job: str, undone: Sequence[Run], later: Iterable[Run], *, stays: Collection[str] = ()
@@ -46,24 +57,27 @@ def clean_list(
     `stays` names outputs of which nothing is removed.
 
     Raises:
-        CleanRefusedError: an output is of a sink that can't be cleaned, or lists what is none of the output; or
-            somebody else touched a published file.
+        CleanRefusedError: an output is of a sink that can't be cleaned, or lists what is none of the output, or fails;
+            or somebody else touched a published file.
     """
     listed: list[CleanList] = []
     deleted = {path for run in later for output in run.outputs.values() for path in paths_replaced(store.blobs, output)}
     for output in _outputs(store, job, undone, stays):
-        why = SINKS.why_not_clean(output.entry)
+        with _refusing(output):
+            why = SINKS.why_not_clean(output.entry)
         if why is not None:
             raise CleanRefusedError(
                 job,
                 f"output {output.name!r} of run {output.run.key.number} {why}, so nothing can be cleaned",
                 "Reset or rewind without clean, and remove its rows there.",
             )
-        found = _cleaned(job, output.entry.sink, SINKS).list_clean(output, deleted)
+        sink = _cleaned(job, output.entry.sink, SINKS)
+        with _refusing(output):
+            found = sink.list_clean(output, deleted)
         why = _why_not_of(output, found) or _why_not_burned(output, found)
         if why is not None:
             what = f"output {output.name!r} of run {output.run.key.number} {why}"
-            raise CleanRefusedError(job, what, "Mend the sink, or reset or rewind without clean.")
+            raise CleanRefusedError(job, what, _MEND_OR_KEEP)
         listed.append(found)
     return CleanList.joined(listed)
 
@@ -72,12 +86,26 @@ def check_published(store: BookmarkStore, job: str, runs: Iterable[Run], *, stay
     """Make sure that what runs list as published can be theirs, because a clean removes it.
 
     Raises:
-        OutOfBoundsError: a file that one lists is none of it.
+        OutOfBoundsError: a file that one lists is none of it. CleanRefusedError: a sink of a user's own failed.
     """
     for output in _outputs(store, job, runs, stays):
         sink = SINKS.find_to_clean(output.entry.sink)
         if sink is not None:
-            sink.check_visible(output)
+            with _refusing(output):
+                sink.check_visible(output)
+
+
+@contextmanager
+def _refusing(output: StoredOutput) -> Iterator[None]:
+    """Refuse the clean of an output for which a sink of a user's own fails within the block."""
+    try:
+        with own_errors(output.entry.sink):
+            yield
+    except SourceError as error:
+        if output.entry.lies_in_files:
+            raise
+        what = f"output {output.name!r} of run {output.run.key.number} can't be cleaned: {error}"
+        raise CleanRefusedError(output.territory.job, what, _MEND_OR_KEEP) from error
 
 
 def left_in_targets(store: BookmarkStore, job: str, runs: Iterable[Run], *, stays: Collection[str] = ()) -> CleanList:
@@ -102,7 +130,7 @@ def left_of(output: StoredOutput) -> CleanList | None:
     sink = SINKS.find_to_clean(output.entry.sink)
     if sink is None:
         return None
-    with own_errors(output.entry.sink):
+    with named_failure(output.entry.sink, output, _NOTHING_CHANGED):
         found = sink.left(output)
     why = None if found is None else _why_not_of(output, found)
     if why is not None:
@@ -190,6 +218,7 @@ def finish_clean(store: BookmarkStore, holding: LeaseGrant, sinks: SinkRegistry 
     Raises:
         OutOfBoundsError: the list names what no undone run of the job staged or published; nothing was removed.
         SinkUnknownError: it names a sink that is not known here; nothing was removed.
+        SourceError: a sink of a user's own failed before anything was removed; the clean stays to be done.
         PublishError: something can't be removed; the clean stays to be done.
         FencedError: the job is not ours any more; whoever took it over does the clean.
     """
@@ -207,36 +236,54 @@ def finish_clean(store: BookmarkStore, holding: LeaseGrant, sinks: SinkRegistry 
         f", {len(listed.parts)} outputs that are no files" if listed.parts else "",
     )
     try:
-        for each in prepared:
-            each.remove_staged()
-        for each in prepared:
-            each.remove_visible()
+        for part, each in prepared:
+            with named_failure(part.sink, part, _REST_STAYS, PublishError):
+                each.remove_staged()
+        for part, each in prepared:
+            with named_failure(part.sink, part, _REST_STAYS, PublishError):
+                each.remove_visible()
     except OSError as error:
-        raise PublishError(
-            f"job {holding.job!r}: a clean can't go on: {error}. What was removed stays removed, the rest is still "
-            "there and still listed. Mend the cause; the next run of the job finishes it."
-        ) from error
+        raise PublishError(f"job {holding.job!r}: a clean can't go on: {error}. {_REST_STAYS}") from error
     return store.note_clean(holding)
 
 
 def prepare_clean(
     store: BookmarkStore, job: str, epoch: int, listed: CleanList, sinks: SinkRegistry = SINKS
-) -> list[Removal]:
-    """Return what a clean list removes, by sink, all of it checked.
+) -> list[tuple[_SinkPart, Removal]]:
+    """Return what a clean list removes, each removal with the sink that makes it, all of it checked.
 
     Raises:
         OutOfBoundsError: it names what no undone run of the job staged or published.
         SinkUnknownError: it names a sink that is not known here.
+        SourceError: a sink of a user's own failed to check it.
     """
     ground = _ground(store, job, epoch)
     by_kind = [(_cleaned(job, kind, sinks), part) for kind, part in listed.by_sink().items()]
-    return [removal for sink, part in by_kind for removal in sink.prepare_clean(ground, part)]
+    prepared: list[tuple[_SinkPart, Removal]] = []
+    for sink, listed_there in by_kind:
+        part = _SinkPart(job, sink.kind, tuple(sorted({each.output for each in listed_there.parts})))
+        with named_failure(sink.kind, part, _CLEAN_STAYS):
+            prepared += [(part, removal) for removal in sink.prepare_clean(ground, listed_there)]
+    return prepared
+
+
+@dataclass(frozen=True, slots=True)
+class _SinkPart:
+    """What a clean removes in one sink, as errors name it."""
+
+    job: str
+    sink: str
+    outputs: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"job {self.job!r}, clean of {', '.join(f'output {name!r}' for name in self.outputs)}"
 
 
 def _burn_tokens(ground: CleanGround, fence: int, listed: CleanList, sinks: SinkRegistry) -> None:
     burned = [(sink, ground.output_of(part)) for part in listed.parts if (sink := sinks.find_committing(part.sink))]
     for sink, output in burned:
-        sink.burn(output, fence)
+        with named_failure(sink.kind, output, _CLEAN_STAYS):
+            sink.burn(output, fence)
 
 
 def _ground(store: BookmarkStore, job: str, epoch: int) -> CleanGround:

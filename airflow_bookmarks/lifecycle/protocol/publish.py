@@ -11,10 +11,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import OptionError, OutOfBoundsError, SinkUnknownError, SourceError
+from airflow_bookmarks.core.errors import OptionError, OutOfBoundsError, PublishError, SinkUnknownError, SourceError
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.sinks.failure import named_failure
 from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.sinks.sink import PublishSteps, StoredOutput
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
 
 log = logging.getLogger(__name__)
+
+
+_STAYS_DUE = "The run stays committed, and its publish stays due. Mend the cause; the next run of the job finishes it."
 
 
 def publish_run(
@@ -46,8 +50,10 @@ def publish_run(
     """
     machine.at(Failpoint.PUBLISHING)
     steps = steps_of(machine)
-    prepared = list(_publications(store, holding.job, run, sinks))
-    total = sum(each.publish(lambda what: store.check_held(holding, what), steps) for each in prepared)
+    total = 0
+    for output, each in list(_publications(store, holding.job, run, sinks)):
+        with named_failure(output.entry.sink, output, _STAYS_DUE, PublishError):
+            total += each.publish(lambda what: store.check_held(holding, what), steps)
     machine.at(Failpoint.PUBLISHED)
     return total
 
@@ -57,8 +63,10 @@ def steps_of(machine: RunEnvironment) -> PublishSteps:
     return PublishSteps(lambda: machine.at(Failpoint.MOVED), machine.monotonic)
 
 
-def _publications(store: BookmarkStore, job: str, run: Run, sinks: SinkRegistry) -> Iterator[Publication]:
-    """Yield what the publish of each output changes, checked. Nothing is staged for a sink that commits by itself."""
+def _publications(
+    store: BookmarkStore, job: str, run: Run, sinks: SinkRegistry
+) -> Iterator[tuple[StoredOutput, Publication]]:
+    """Yield each output with what its publish changes, checked. Nothing is staged for a sink that commits by itself."""
     for name, entry in run.outputs.items():
         if entry.commits_by_itself or entry.is_left_out:
             continue
@@ -69,13 +77,22 @@ def _publications(store: BookmarkStore, job: str, run: Run, sinks: SinkRegistry)
                 f"({entry.target}), which is not known here. Nothing was published: its publish stays due. Run the job "
                 f"where the sink is known.{sinks.why_unknown(entry.sink)}"
             )
-        if (prepared := sink.prepare(stored_output(store, job, run, name))) is not None:
-            yield prepared
+        output = stored_output(store, job, run, name)
+        with named_failure(entry.sink, output, _STAYS_DUE, PublishError):
+            prepared = sink.prepare(output)
+        if prepared is not None:
+            yield output, prepared
 
 
 def stored_output(store: BookmarkStore, job: str, run: Run, name: str) -> StoredOutput:
     """Return an output of a run as its sink meets it."""
     return StoredOutput(Territory(store.namespace, job), run, name, store.blobs)
+
+
+_COULD_STILL_PUBLISH = (
+    "A publish that was dropped has staged there, and its driver could still finish it. Nothing was planned, read or "
+    "written. Mend the cause, and run the job again."
+)
 
 
 def sweep_before_plan(
@@ -99,9 +116,10 @@ def sweep_before_plan(
         except (OptionError, SourceError, OSError) as error:
             committed = (run for run in store.runs(job) if run.state is RunState.COMMITTED)
             places = [output.place for run in committed for output in run.outputs.values()]
-            _, root = sinks.of_root(job, listed)
+            sink, root = sinks.of_root(job, listed)
             if any(place.startswith(f"{root}/") for place in places):
-                raise
+                with named_failure(sink.kind, f"job {job!r}, staging root {root!r}", _COULD_STILL_PUBLISH):
+                    raise
             log.warning(
                 "bookmark %s: the staging folder %r is out of reach; what earlier runs left there stays, and no run "
                 "needs it: %s",

@@ -12,6 +12,7 @@ from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.protocol.cleanup import finish_clean
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.publish import publish_run, stored_output
+from airflow_bookmarks.sinks.failure import named_failure
 from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.sources.registry import find_kind, why_unknown
 
@@ -42,6 +43,7 @@ def recover(
         OutOfBoundsError: state names files that are not the job's; nothing was changed.
         PublishError: what is due can't be published.
         SinkUnknownError: an open run, or one whose publish is due, wrote to a sink that is not known.
+        SourceError: a sink of a user's own failed to settle an open run, which stays open.
         SourceUnknownError: an open run reads a source of a kind that this version does not know.
     """
     # The whole list before the first change: a job whose state names files of others publishes nothing by halves.
@@ -149,14 +151,21 @@ def finish_publish(
     return after
 
 
+_STAYS_OPEN = (
+    "The run is neither committed nor given up, and nothing was planned or read. Mend the cause; the next run of the "
+    "job settles it."
+)
+
+
 def _has_landed(store: BookmarkStore, holding: LeaseGrant, run: Run, sinks: SinkRegistry) -> bool:
     landed = False
     for name, entry in run.outputs.items():
         sink = sinks.find_committing(entry.sink)
         if sink is not None:
             output = stored_output(store, holding.job, run, name)
-            sink.burn(output, holding.fence)
-            landed = sink.landed(output) or landed
+            with named_failure(sink.kind, output, _STAYS_OPEN):
+                sink.burn(output, holding.fence)
+                landed = sink.landed(output) or landed
     return landed
 
 

@@ -15,6 +15,7 @@ from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.lifecycle.protocol.publish import steps_of
 from airflow_bookmarks.lifecycle.state.discard import is_published, log_discarded
 from airflow_bookmarks.sinks.entry import discarded_stats
+from airflow_bookmarks.sinks.failure import named_failure, own_errors
 from airflow_bookmarks.sinks.sink import SideOutput
 from airflow_bookmarks.sinks.staging import Staged, published_by_runs
 
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 log = logging.getLogger(__name__)
+
+_PARTLY_PUBLISHED = (
+    "What was published before stays, and no run publishes the rest. Mend the cause, remove what is visible, and run "
+    "it again."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +83,18 @@ class DetachedPublish:
 
         Raises:
             OutOfBoundsError: a link leads out of a target, or a whole file system or bucket is overwritten.
+            PublishError: a sink of a user's own failed.
         """
         return {
-            name: self._sink(name).prepare_aside(self._output(name))
+            name: self._prepare(name)
             for name in self.outputs.staged
             if self.outputs.placed[name].is_staged and self._is_published(name, increment)
         }
+
+    def _prepare(self, name: str) -> Publication:
+        sink, output = self._sink(name), self._output(name)
+        with named_failure(sink.kind, output, "Nothing was published. Mend the cause, and run it again.", PublishError):
+            return sink.prepare_aside(output)
 
     def publish(self, increment: Increment, prepared: Mapping[str, Publication]) -> dict[str, dict[str, Any]]:
         """Publish what is prepared; return the facts of each output.
@@ -98,7 +110,9 @@ class DetachedPublish:
             if not entry.is_staged:
                 continue
             try:
-                self._sink(name).sweep_aside(self._output(name))
+                sink = self._sink(name)
+                with own_errors(sink.kind):
+                    sink.sweep_aside(self._output(name))
             except (BookmarkError, OSError) as error:
                 log.warning(
                     "bookmark %s: what the %s run staged could not be removed: %s. Readers don't see it; remove %s",
@@ -115,7 +129,8 @@ class DetachedPublish:
             log_discarded(self.job, name, stats, when_empty=entry.metadata.when_empty)
             return stats
         if prepared is not None:
-            prepared.publish(lambda what: None, steps_of(self.machine))
+            with named_failure(entry.sink, self._output(name), _PARTLY_PUBLISHED, PublishError):
+                prepared.publish(lambda what: None, steps_of(self.machine))
         if not entry.lies_in_files:
             return {"rows": staged.rows, "files": None, "bytes": None}
         return {"rows": staged.rows, "files": len(staged.moves), "bytes": staged.bytes}

@@ -33,7 +33,7 @@ from airflow_bookmarks.lifecycle.maintenance.doctor.survey import Survey
 from airflow_bookmarks.lifecycle.protocol.cleanup import left_in_targets, prepare_clean
 from airflow_bookmarks.sinks.clean import HEAD_CLEANING, CleanList
 from airflow_bookmarks.sinks.files.changes import HEAD_STAGING
-from airflow_bookmarks.sinks.registry import SINKS, folders_among, own_errors
+from airflow_bookmarks.sinks.registry import SINKS, folders_among
 from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.store.transitions.collection import copied_until
 
@@ -389,7 +389,7 @@ def examine_bounds(survey: Survey) -> Iterator[Finding]:
     if body is not None:
         yield from _refused(
             survey,
-            lambda: _check_clean(survey, head, CleanList.decode(body)),
+            lambda: prepare_clean(survey.store, survey.job, head.epoch, CleanList.decode(body)),
             HEAD_CLEANING,
         )
     copied = copied_until(survey.store, survey.job)
@@ -397,12 +397,6 @@ def examine_bounds(survey: Survey) -> Iterator[Finding]:
         if run.state.is_committed and run.key.number > copied:
             for name in (name for name, output in run.outputs.items() if output.lies_in_files):
                 yield from _refused(survey, partial(_check, survey, head, run, name))
-
-
-def _check_clean(survey: Survey, head: Head, listed: CleanList) -> None:
-    for kind, part in listed.by_sink().items():
-        with own_errors(kind):
-            prepare_clean(survey.store, survey.job, head.epoch, part)
 
 
 def _check(survey: Survey, head: Head, run: Run, name: str) -> None:

@@ -1,0 +1,42 @@
+"""Name the output for which a sink of a user's own fails, and say what becomes of it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import BookmarkError, SourceError
+from airflow_bookmarks.core.run import FILES_SINK
+from airflow_bookmarks.own_kind import errors_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
+
+def own_errors(kind: str) -> AbstractContextManager[None]:
+    """Raise a `SourceError` for whatever a kind of a user's own raises within the block; see `errors_of`.
+
+    Where it fails alone: a look at many outputs says what is wrong with this one, and a sweep is left to the next run.
+    """
+    return errors_of(kind, {FILES_SINK}, "kind of sink")
+
+
+@contextmanager
+def named_failure(kind: str, asked: object, then: str, raised: type[BookmarkError] = SourceError) -> Iterator[None]:
+    """Raise what a kind of a user's own raises within the block with what it was asked about, and what happens next.
+
+    `asked` names job and output; `then` says what was left untouched, and what to do. The block is a call of the kind,
+    and no more. Errors of this package pass as they are, but for a `SourceError`, by which a kind says that its place
+    is out of reach.
+
+    Raises:
+        BookmarkError: one of the class `raised`: the kind has failed.
+    """
+    try:
+        with own_errors(kind):
+            yield
+    except SourceError as error:
+        if kind == FILES_SINK:
+            raise
+        raise raised(f"{asked}: {error}. {then}") from error
