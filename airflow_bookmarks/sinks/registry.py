@@ -17,7 +17,7 @@ from airflow_bookmarks.own_kind import load_kind
 from airflow_bookmarks.sinks.clean import CleanedSink
 from airflow_bookmarks.sinks.failure import named_failure, own_errors
 from airflow_bookmarks.sinks.files.sink import FilesSink
-from airflow_bookmarks.sinks.sink import NOT_TAKEN_BACK, CommittingSink, SidewaysSink, StagedSink
+from airflow_bookmarks.sinks.sink import NOT_TAKEN_BACK, CollectedSink, CommittingSink, SidewaysSink, StagedSink
 from airflow_bookmarks.sinks.staging import stats_of
 
 if TYPE_CHECKING:
@@ -153,6 +153,15 @@ class SinkRegistry:
                 f"this package, and the script, that made those runs.{self.why_unknown(kind)}"
             )
         return sink, root
+
+    def find_to_collect(self, stored: str) -> tuple[CollectedSink, str] | None:
+        """Return the sink that staged in a root which the head lists, and the root as that sink names it.
+
+        None if it is not known here, or can't tell what killed pause and disable runs left.
+        """
+        kind, root = _kind_and_root(stored)
+        sink = self.find(kind)
+        return (sink, root) if isinstance(sink, CollectedSink) else None
 
     def why_not_clean(self, entry: OutputEntry) -> str | None:
         """Return why a clean can't remove what an output has made visible; None if it can."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from airflow_bookmarks.core.rules.territory import Territory
     from airflow_bookmarks.core.run import OutputEntry, Run, RunKey
@@ -186,6 +186,33 @@ class SidewaysSink(StagedSink):
 
         Raises:
             BookmarkError, OSError: it can't be removed.
+        """
+
+
+class CollectedSink(SidewaysSink):
+    """A sink in which `gc` finds and removes what killed pause and disable runs have left staged.
+
+    Nothing is stored of such a run before it publishes, so only its sink can tell what it has left: by the places
+    beside the staging of the job's other runs.
+    """
+
+    @abstractmethod
+    def left_aside(self, territory: Territory, root: str) -> Mapping[str, str]:
+        """Return where each pause or disable run of the job has something staged, by the id that `stage_aside` got.
+
+        `root` is a staging root of the job, as `stage` returned it. Runs at work are among them: `gc` tells by the id
+        when a run began, and leaves those alone that may still be at work.
+
+        Raises:
+            OutOfBoundsError: it is no root of the job. OSError, SourceError, OptionError: it is out of reach.
+        """
+
+    @abstractmethod
+    def remove_aside(self, territory: Territory, root: str, run: str) -> None:
+        """Remove what a pause or disable run has staged, and nothing visible. What is gone already is no error.
+
+        Raises:
+            OutOfBoundsError: `root` is no root of the job. OSError, SourceError, OptionError: it is out of reach.
         """
 
 

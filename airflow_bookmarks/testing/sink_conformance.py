@@ -8,6 +8,7 @@ They have the tests of what a sink may also be able to do, and skip them, saying
 
     CleanedSinkConformance       a clean removes what undone runs have staged and made visible (`CleanedSink`)
     SidewaysSinkConformance      pause and disable runs write to it (`SidewaysSink`)
+    CollectedSinkConformance     gc removes what killed ones of these have left staged (`CollectedSink`)
 
 A subclass is named `Test...` and has a pytest fixture `ground`, which makes an empty target for one test; the classes
 in `sink_ground` say what it has. Only test modules import this one: it needs pytest.
@@ -31,7 +32,7 @@ import pytest
 from airflow_bookmarks.core.errors import BookmarkError, CleanRefusedError, FencedError, OutOfBoundsError
 from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
 from airflow_bookmarks.sinks.clean import CleanedSink, CleanGround, CleanList
-from airflow_bookmarks.sinks.sink import PublishSteps, SideOutput, SidewaysSink, StoredOutput
+from airflow_bookmarks.sinks.sink import CollectedSink, PublishSteps, SideOutput, SidewaysSink, StoredOutput
 from airflow_bookmarks.sinks.staging import Staged
 from airflow_bookmarks.testing.sink_ground import JOB as JOB
 from airflow_bookmarks.testing.sink_ground import NAME, OTHER_JOB, KilledError, Publisher, stored_output
@@ -186,7 +187,43 @@ class SidewaysSinkConformance:
         assert list(ground.visible()) == []
 
 
-class StagedSinkConformance(CleanedSinkConformance, SidewaysSinkConformance):
+class CollectedSinkConformance(SidewaysSinkConformance):
+    """The promises of a sink in which `gc` removes what killed pause and disable runs have left staged."""
+
+    def test_staging_of_side_runs_is_found_by_their_ids_and_no_other_is(self, ground: SidewaysSinkGround) -> None:
+        sink, root = _collected_sink(ground)
+        entry, _ = sink.stage(JOB, RunKey(1, 1), NAME, ground.request)
+        ground.stage(stored_output(entry, RunKey(1, 1), ground.blobs), ["of a run"])
+        assert set(sink.left_aside(JOB, root)) == set()
+        self.side_output(ground, _SIDE_RUN, ["a"])
+        self.side_output(ground, _SIDE_RUN_2, ["b", "c"])
+        assert set(sink.left_aside(JOB, root)) == {_SIDE_RUN, _SIDE_RUN_2}
+
+    def test_leftovers_of_one_side_run_are_removed_and_no_more(self, ground: SidewaysSinkGround) -> None:
+        sink, root = _collected_sink(ground)
+        before = ground.outside()
+        entry, _ = sink.stage(JOB, RunKey(1, 1), NAME, ground.request)
+        ground.stage(stored_output(entry, RunKey(1, 1), ground.blobs), ["of a run"])
+        ground.put("of another writer")
+        _publish_aside(ground, self.side_output(ground, _SIDE_RUN, ["a", "b"]))
+        self.side_output(ground, _SIDE_RUN_2, ["c"])
+        for _ in range(2):
+            sink.remove_aside(JOB, root, _SIDE_RUN)
+            assert (ground.staged_aside(), ground.staged()) == ({_SIDE_RUN_2}, {RunKey(1, 1)})
+        sink.remove_aside(JOB, root, _SIDE_RUN_2)
+        assert (ground.staged_aside(), set(sink.left_aside(JOB, root))) == (set(), set())
+        assert sorted(ground.visible()) == ["a", "b", "of another writer"]
+        assert ground.outside() == before
+
+    def test_leftovers_beside_the_staging_of_another_job_are_refused(self, ground: SidewaysSinkGround) -> None:
+        sink, root = _collected_sink(ground)
+        self.side_output(ground, _SIDE_RUN, ["a"])
+        assert _is_refused(lambda: sink.left_aside(OTHER_JOB, root))
+        assert _is_refused(lambda: sink.remove_aside(OTHER_JOB, root, _SIDE_RUN))
+        assert ground.staged_aside() == {_SIDE_RUN}
+
+
+class StagedSinkConformance(CleanedSinkConformance, CollectedSinkConformance):
     """The promises of a sink that stages."""
 
     def shown_output(self, ground: Any, key: RunKey, rows: Sequence[str]) -> StoredOutput:
@@ -462,6 +499,16 @@ def _sideways_sink(ground: StagedSinkGround) -> SidewaysSink:
     if not isinstance(ground.sink, SidewaysSink):
         pytest.skip("the sink is no SidewaysSink: nothing shows that it takes what pause and disable runs write")
     return ground.sink
+
+
+def _collected_sink(ground: SidewaysSinkGround) -> tuple[CollectedSink, str]:
+    """Return the sink, and the staging root of the job."""
+    sink = ground.sink
+    if not isinstance(sink, CollectedSink):
+        pytest.skip("the sink is no CollectedSink: nothing shows that gc removes what killed side runs have left")
+    _, root = sink.stage(JOB, RunKey(1, 1), NAME, ground.request)
+    assert root is not None, "stage() names no staging root, and gc looks beside that"
+    return sink, root
 
 
 def _publish_aside(ground: SidewaysSinkGround, output: SideOutput) -> None:

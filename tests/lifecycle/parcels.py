@@ -11,7 +11,7 @@ from airflow_bookmarks.core.errors import CleanRefusedError, OutOfBoundsError
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import OutputEntry, RunKey
 from airflow_bookmarks.sinks.clean import CleanedSink, CleanGround, CleanList, CleanPart
-from airflow_bookmarks.sinks.sink import SidewaysSink, StoredOutput
+from airflow_bookmarks.sinks.sink import CollectedSink, StoredOutput
 from airflow_bookmarks.sinks.staging import stats_of
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Return:
             self.sink.remove_visible(place)
 
 
-class Parcels(SidewaysSink, CleanedSink):
+class Parcels(CollectedSink, CleanedSink):
     """Rows in a database; a place is named `<namespace>/<job>/<run key>/<output>`, that of a side run by its id.
 
     `written` is the row as a run has written it: where it differs, somebody else has changed the row since.
@@ -123,6 +123,18 @@ class Parcels(SidewaysSink, CleanedSink):
 
     def sweep_aside(self, output: SideOutput) -> None:
         self.remove_staged(output.entry.place)
+
+    def left_aside(self, territory: Territory, root: str) -> dict[str, str]:
+        self.check_root(territory, root)
+        places = self.db.execute("SELECT DISTINCT place FROM parcels WHERE is_visible = 0").fetchall()
+        runs = {place.split("/")[3] for (place,) in places if place.startswith(f"aside/{root}/")}
+        return {run: f"aside/{root}/{run}" for run in runs}
+
+    def remove_aside(self, territory: Territory, root: str, run: str) -> None:
+        self.check_root(territory, root)
+        with self.db:
+            query = "DELETE FROM parcels WHERE is_visible = 0 AND substr(place, 1, ?) = ?"
+            self.db.execute(query, [len(f"aside/{root}/{run}/"), f"aside/{root}/{run}/"])
 
     def check_root(self, territory: Territory, root: str) -> None:
         if root != f"{territory.namespace}/{territory.job}":

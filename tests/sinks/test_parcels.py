@@ -249,6 +249,39 @@ class SweepsOutside(Parcels):
             self.db.execute("DELETE FROM parcels WHERE is_visible = 0")
 
 
+class ForgetsSideRuns(Parcels):
+    """It finds none of the side runs that have staged."""
+
+    def left_aside(self, territory: Territory, root: str) -> dict[str, str]:
+        return {}
+
+
+class FindsForeignSideRuns(Parcels):
+    """It finds side runs of whichever job."""
+
+    def left_aside(self, territory: Territory, root: str) -> dict[str, str]:
+        places = self.db.execute("SELECT place FROM parcels WHERE is_visible = 0 AND place LIKE 'aside/%'").fetchall()
+        return {place.split("/")[3]: place for (place,) in places}
+
+
+class CollectsAllAside(Parcels):
+    """With what one side run has left goes what the others have staged."""
+
+    def remove_aside(self, territory: Territory, root: str, run: str) -> None:
+        super().remove_aside(territory, root, run)
+        with self.db:
+            self.db.execute("DELETE FROM parcels WHERE is_visible = 0 AND place LIKE ?", [f"aside/{root}/%"])
+
+
+class CollectsWhatIsShown(Parcels):
+    """With what a side run has left goes what it has published."""
+
+    def remove_aside(self, territory: Territory, root: str, run: str) -> None:
+        super().remove_aside(territory, root, run)
+        with self.db:
+            self.db.execute("DELETE FROM parcels WHERE place LIKE ?", [f"aside/{root}/{run}/%"])
+
+
 class ShowsWhatIsForeign(Parcels):
     """A side run publishes what lies under another job."""
 
@@ -279,6 +312,14 @@ class ShowsWhatIsForeign(Parcels):
         (SweepsWhatIsShown, TestParcels.test_side_run_sweeps_what_it_staged_and_no_more),
         (SweepsNothing, TestParcels.test_side_run_sweeps_what_it_staged_and_no_more),
         (SweepsOutside, TestParcels.test_side_run_touches_nothing_outside),
+        (ForgetsSideRuns, TestParcels.test_staging_of_side_runs_is_found_by_their_ids_and_no_other_is),
+        (
+            FindsForeignSideRuns,
+            TestParcels.test_staging_of_side_runs_is_found_by_their_ids_and_no_other_is,
+        ),
+        (FindsForeignSideRuns, TestParcels.test_leftovers_beside_the_staging_of_another_job_are_refused),
+        (CollectsAllAside, TestParcels.test_leftovers_of_one_side_run_are_removed_and_no_more),
+        (CollectsWhatIsShown, TestParcels.test_leftovers_of_one_side_run_are_removed_and_no_more),
         (ShowsWhatIsForeign, TestParcels.test_side_output_of_another_job_is_refused),
     ],
 )

@@ -31,16 +31,15 @@ from airflow_bookmarks.core.errors import (
     SourceError,
     StateCorruptError,
 )
-from airflow_bookmarks.core.rules.territory import SIDE_FOLDER, StagingBounds, Territory
+from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.text.instant import to_text, utc_now
 from airflow_bookmarks.core.text.redaction import redacted
-from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.lifecycle.inspect.status import readable_keys
 from airflow_bookmarks.lifecycle.maintenance.artifacts import collect_artifacts
 from airflow_bookmarks.lifecycle.maintenance.blobs import BLOB_GRACE, BlobsGone, collect_blobs, ulid_time
-from airflow_bookmarks.sinks.files.changes import HEAD_STAGING, FileChanges
-from airflow_bookmarks.sinks.registry import folders_among
+from airflow_bookmarks.sinks.failure import own_errors
+from airflow_bookmarks.sinks.registry import SINKS, stored_root
 from airflow_bookmarks.store.bookmark_store import SIDE_RETENTION
 from airflow_bookmarks.store.transitions import collection
 from airflow_bookmarks.store.transitions.collection import Base, SeenExecution, SeenRun
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.position import Edge
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.core.timeline import Ancestry, Turning
+    from airflow_bookmarks.sinks.sink import CollectedSink
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
     from airflow_bookmarks.store.stored_item import ItemKey
@@ -68,6 +68,7 @@ _RACES = 10
 class JobCollected:
     """What was collected of one job (or would be): run keys, run ids of executions, ids of side records, folders.
 
+    `folders` are those in which killed pause and disable runs staged; a place in a sink of another kind has its name.
     `collected_until` is the number up to which runs may be gone now, `oldest_run` the oldest one left whole, `held_by`
     what keeps more from being collected: "retention", "consumer <name>", "clean", "living line".
     """
@@ -267,11 +268,12 @@ def _collect_job(store: BookmarkStore, name: str, now: datetime, retention: time
         until, held_by = _bound(job, cutoff)
         gone = _Gone.of(job, until, cutoff)
         if dry_run or _remove(store, job, until, gone):
-            sides, folders = _side_leftovers(store, job, now - retention, now)
+            sides = collection.expired_sides(store, name, now, SIDE_RETENTION)
+            left = _left_aside(Territory(store.namespace, name), job.head.staging, now - retention)
             if not dry_run:
                 collection.remove_sides(store, name, sides)
-                folders = _remove_folders(Territory(store.namespace, name), folders)
-            return _collected(job, until, held_by, gone, sides, folders)
+                left = _removed(left)
+            return _collected(job, until, held_by, gone, sides, [each.place for each in left])
     raise ChangedMeanwhileError(
         f"job {name!r} kept changing while its history was collected. What was removed nobody needs; the rest is still "
         "there. Run it again."
@@ -378,31 +380,48 @@ def _remove(store: BookmarkStore, job: _Job, until: int, gone: _Gone) -> bool:
 # ---- side leftovers
 
 
-def _side_leftovers(store: BookmarkStore, job: _Job, cutoff: datetime, now: datetime) -> tuple[list[str], list[str]]:
-    """Return the ids of expired side records, and the staging folders that killed side runs left.
+@dataclass(frozen=True, slots=True)
+class _Leftover:
+    """What a killed pause or disable run has left staged; `place` is where, with the kind of sink before it."""
 
-    Folders are looked for beside the staging of enabled runs: of a target that only side runs write, the state knows
-    nothing. What killed side runs left in sinks of other kinds is not known here, and stays.
+    territory: Territory
+    sink: CollectedSink
+    root: str
+    run: str
+    place: str
+
+    def remove(self) -> None:
+        with own_errors(self.sink.kind):
+            self.sink.remove_aside(self.territory, self.root, self.run)
+
+
+def _left_aside(territory: Territory, staging: Iterable[str], cutoff: datetime) -> list[_Leftover]:
+    """Return what pause and disable runs that began before `cutoff` left staged, in each sink that can tell.
+
+    It is looked for beside the staging of enabled runs: of a target that only side runs write, the state knows nothing.
     """
-    expired = collection.expired_sides(store, job.name, now, SIDE_RETENTION)
-    folders: list[str] = []
-    territory = Territory(store.namespace, job.name)
-    for root in folders_among(job.head.staging):
-        side = f"{root}{SIDE_FOLDER}"
-        with _telling(f"bookmark {job.name}: {side!r}, where killed pause and disable runs staged, is not looked into"):
-            territory.check_staging_root(HEAD_STAGING, root)
-            made = {name: ulid_time(name) for name in open_filesystem(root).folders(side)}
-            folders += [f"{side}/{name}" for name, at in made.items() if at is not None and at < cutoff]
-    return expired, folders
+    found: list[_Leftover] = []
+    for stored in staging:
+        known = SINKS.find_to_collect(stored)
+        if known is None:
+            continue
+        sink, root = known
+        what = f"what killed pause and disable runs staged beside {stored!r}"
+        with _telling(f"bookmark {territory.job}: {what} is not looked into"), own_errors(sink.kind):
+            for run, place in sink.left_aside(territory, root).items():
+                began = ulid_time(run)
+                if began is not None and began < cutoff:
+                    found.append(_Leftover(territory, sink, root, run, stored_root(sink.kind, place)))
+    return found
 
 
-def _remove_folders(territory: Territory, folders: Iterable[str]) -> list[str]:
-    """Remove folders; return those that could be removed."""
-    removed: list[str] = []
-    for folder in folders:
-        with _telling(f"{folder!r}, which a killed pause or disable run left, is not removed"):
-            FileChanges.of_staging(StagingBounds(territory, HEAD_STAGING), [folder]).remove()
-            removed.append(folder)
+def _removed(left: Iterable[_Leftover]) -> list[_Leftover]:
+    """Remove what killed runs left; return what could be removed."""
+    removed: list[_Leftover] = []
+    for each in left:
+        with _telling(f"{each.place!r}, which a killed pause or disable run left, is not removed"):
+            each.remove()
+            removed.append(each)
     return removed
 
 

@@ -14,15 +14,16 @@ from airflow_bookmarks.core.rules.territory import (
     staging_root,
 )
 from airflow_bookmarks.core.run import FILES_SINK, OutputEntry
+from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sinks.clean import CleanedSink
 from airflow_bookmarks.sinks.files.changes import HEAD_STAGING, FileChanges, staged_folders
 from airflow_bookmarks.sinks.files.clean import files_left, files_to_clean, published_files, removals
 from airflow_bookmarks.sinks.files.publish import Closing, delete_all, move_all
-from airflow_bookmarks.sinks.sink import SidewaysSink
+from airflow_bookmarks.sinks.sink import CollectedSink
 from airflow_bookmarks.sinks.staging import stats_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from airflow_bookmarks.core.rules.territory import Territory
     from airflow_bookmarks.core.run import RunKey
@@ -80,7 +81,7 @@ def _closing_of(output: SideOutput) -> Closing:
     )
 
 
-class FilesSink(SidewaysSink, CleanedSink):
+class FilesSink(CollectedSink, CleanedSink):
     """Files below a target; see `core.rules.territory` for the names of staged and published files."""
 
     kind = FILES_SINK
@@ -131,6 +132,16 @@ class FilesSink(SidewaysSink, CleanedSink):
         """See `SidewaysSink.sweep_aside`: the folder of the run, with all its outputs there."""
         folder = output.entry.place.rpartition("/")[0]
         FileChanges.of_staging(StagingBounds(output.territory, output.item), [folder]).remove()
+
+    def left_aside(self, territory: Territory, root: str) -> Mapping[str, str]:
+        """See `CollectedSink.left_aside`: a folder for each run."""
+        territory.check_staging_root(HEAD_STAGING, root)
+        side = f"{root}{SIDE_FOLDER}"
+        return {name: f"{side}/{name}" for name in open_filesystem(root).folders(side)}
+
+    def remove_aside(self, territory: Territory, root: str, run: str) -> None:
+        """See `CollectedSink.remove_aside`."""
+        FileChanges.of_staging(StagingBounds(territory, HEAD_STAGING), [f"{root}{SIDE_FOLDER}/{run}"]).remove()
 
     def why_not_clean(self, entry: OutputEntry) -> str | None:
         """Return None: each published file carries the name of its run, so a clean removes exactly these."""

@@ -708,8 +708,8 @@ def test_staging_root_that_can_not_be_reached_keeps_no_history(
     done = collect(shop.store, clock=in_days(100))
 
     assert (of(done).runs, of(done, "other").runs) == (("1.1",), ("1.1",))
-    assert "'far://old/test/copy.side'" in caplog.text
-    assert "'gopher://old/test/copy.side'" in caplog.text
+    assert "beside 'far://old/test/copy'" in caplog.text
+    assert "beside 'gopher://old/test/copy'" in caplog.text
 
 
 def test_folder_of_a_side_run_that_can_not_be_removed_is_not_counted(

@@ -472,6 +472,46 @@ def test_repair_takes_foreign_staging_off_the_list_and_leaves_that_of_other_sink
     assert shop.store.head("copy").staging == ("parcels:test/copy", "unknown:dw/copy")
 
 
+def test_collection_removes_what_killed_side_runs_left_in_the_sink_after_the_retention(
+    shop: Shop, installed: Parcels
+) -> None:
+    shop.put("a.txt", "a")
+    make(shop, installed)
+    shop.put("b.txt", "b")
+    killed = shop.side()
+    copy(shop, installed, killed)
+    assert collect(shop.store).jobs[0].folders == ()
+    assert installed.staged() == ["b"]
+
+    later = shop.store.now() + timedelta(days=400)
+    (would_go,) = collect(shop.store, clock=lambda: later, dry_run=True).jobs[0].folders
+    assert would_go.startswith("parcels:aside/test/copy/")
+    assert installed.staged() == ["b"]
+    assert collect(shop.store, clock=lambda: later).jobs[0].folders == (would_go,)
+    assert (installed.staged(), installed.visible()) == ([], ["a"])
+
+
+@pytest.mark.parametrize("call", ["left_aside", "remove_aside"])
+def test_collection_goes_on_where_the_sink_fails(
+    shop: Shop,
+    installed: Parcels,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    call: str,
+) -> None:
+    def fail(*_: object) -> None:
+        raise LookupError("denied")
+
+    shop.put("a.txt", "a")
+    make(shop, installed)
+    shop.put("b.txt", "b")
+    copy(shop, installed, shop.side())
+    monkeypatch.setattr(installed, call, fail)
+    later = shop.store.now() + timedelta(days=400)
+    assert collect(shop.store, clock=lambda: later).jobs[0].folders == ()
+    assert "its kind of sink 'parcels' failed: LookupError: denied" in caplog.text
+
+
 def test_collection_leaves_staging_of_other_sinks_alone_and_does_not_warn(
     shop: Shop, installed: Parcels, caplog: pytest.LogCaptureFixture
 ) -> None:
