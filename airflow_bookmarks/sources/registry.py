@@ -18,7 +18,7 @@ from airflow_bookmarks.sources.contract import check_kind, checked_position
 from airflow_bookmarks.sources.files.kind import FileKind
 from airflow_bookmarks.sources.kind import SourceKind
 from airflow_bookmarks.sources.source import P
-from airflow_bookmarks.sources.upstream_kind import UpstreamKind
+from airflow_bookmarks.sources.upstream.kind import UpstreamKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

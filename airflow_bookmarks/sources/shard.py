@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.rules.shard import VirtualShard
     from airflow_bookmarks.core.run import SourceRef
     from airflow_bookmarks.sources.source import PlanInput, Recheck
-    from airflow_bookmarks.sources.upstream import UpstreamSource
+    from airflow_bookmarks.sources.upstream.source import UpstreamSource
 
 
 class ShardedUpstream:

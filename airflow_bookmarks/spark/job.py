@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.lifecycle.state.summary import Summary
     from airflow_bookmarks.lifecycle.state.verification import OnMissing
     from airflow_bookmarks.sources.source import OnSourceChange
-    from airflow_bookmarks.sources.upstream import OnRewind
+    from airflow_bookmarks.sources.upstream.rewind import OnRewind
     from airflow_bookmarks.spark.reader import BookmarkedReader
     from airflow_bookmarks.spark.readers.files import Way
     from airflow_bookmarks.spark.reference import ReferenceReader, References

@@ -13,7 +13,7 @@ from airflow_bookmarks.lifecycle.state.quarantine import OnCorrupt
 from airflow_bookmarks.lifecycle.state.verification import OnMissing
 from airflow_bookmarks.sources.files.backlog import Backlog
 from airflow_bookmarks.sources.source import OnSourceChange
-from airflow_bookmarks.sources.upstream import OnRewind
+from airflow_bookmarks.sources.upstream.rewind import OnRewind
 
 if TYPE_CHECKING:
     from collections.abc import Callable

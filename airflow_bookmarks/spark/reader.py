@@ -30,7 +30,9 @@ from airflow_bookmarks.sources.contract import check_source
 from airflow_bookmarks.sources.files.planner import FileSource, left_out
 from airflow_bookmarks.sources.registry import find_kind, why_unknown
 from airflow_bookmarks.sources.shard import ShardedUpstream
-from airflow_bookmarks.sources.upstream import GivenLayout, UpstreamSource
+from airflow_bookmarks.sources.upstream.layout import GivenLayout
+from airflow_bookmarks.sources.upstream.source import UpstreamSource
+from airflow_bookmarks.sources.upstream.stored_plan import format_by_name
 from airflow_bookmarks.spark.readers.avro import as_read, as_written
 from airflow_bookmarks.spark.readers.by_format import ByFormat, set_option
 from airflow_bookmarks.spark.readers.change import ColumnRule
@@ -420,7 +422,7 @@ class BookmarkedReader(ByFormat):
         options = dict(made.options)
         for key, value in self._options.items():
             set_option(options, key, value)
-        name = self._format or (source.format_of(entry) if entry else source.format_by_name(plan))
+        name = self._format or (source.format_of(entry) if entry else format_by_name(plan))
         check_format(self._job.spark, name, self._label)
         # The types are in the schema; names alone only say that the paths carry partitions.
         plan_of_names = plan.with_partition_types(dict.fromkeys(partitions, "string"))

@@ -17,7 +17,7 @@ from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.lifecycle.run.session import RunSession
-from airflow_bookmarks.sources.upstream import OnRewind
+from airflow_bookmarks.sources.upstream.rewind import OnRewind
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.chaos.real.driver import say_to_file
 from tests.chaos.real.order import Order

@@ -22,7 +22,7 @@ from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
-from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 FILES = LocalFileSystem()

@@ -26,8 +26,8 @@ from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.registry import find_kind, register, registered
 from airflow_bookmarks.sources.source import PlanInput, Recheck
-from airflow_bookmarks.sources.upstream import UpstreamSource
-from airflow_bookmarks.sources.upstream_kind import UpstreamKind
+from airflow_bookmarks.sources.upstream.kind import UpstreamKind
+from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.testing.source_conformance import SourceConformance
 from tests.lifecycle.sqlite_keys import KeyKind, KeyPlan, KeySource, keys_of, make_table, put, remove
 

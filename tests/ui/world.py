@@ -29,7 +29,7 @@ from airflow_bookmarks.lifecycle.run.session import RunSession
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.source import Source
-from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.opener import open_table
 from airflow_bookmarks.store.table import Key, Put, Update

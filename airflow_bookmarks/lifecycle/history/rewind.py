@@ -28,7 +28,7 @@ from airflow_bookmarks.lifecycle.history.timeline_switch import (
     with_clean,
 )
 from airflow_bookmarks.lifecycle.protocol.cleanup import overwritten_for_good
-from airflow_bookmarks.sources.way_back import newest_at_or_below
+from airflow_bookmarks.sources.upstream.way_back import newest_at_or_below
 from airflow_bookmarks.store.transitions.collection import (
     check_left,
     check_uncollected,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.core.run import Run
-    from airflow_bookmarks.sources.upstream import RewindWanted
+    from airflow_bookmarks.sources.upstream.rewind import RewindWanted
     from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
     from airflow_bookmarks.store.transitions.timeline import Turn
 

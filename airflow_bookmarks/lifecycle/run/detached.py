@@ -58,8 +58,8 @@ from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.sources.contract import facts_of
 from airflow_bookmarks.sources.registry import kind_of
 from airflow_bookmarks.sources.source import P, PlanInput, Source
-from airflow_bookmarks.sources.upstream import RewindWanted
-from airflow_bookmarks.sources.way_back import way_back
+from airflow_bookmarks.sources.upstream.rewind import RewindWanted
+from airflow_bookmarks.sources.upstream.way_back import way_back
 from airflow_bookmarks.store.codec.item import payload_value
 
 if TYPE_CHECKING:

@@ -53,7 +53,7 @@ from airflow_bookmarks.sinks.files.publish import check_publishable
 from airflow_bookmarks.sinks.registry import SINKS, SinkRegistry
 from airflow_bookmarks.sources.contract import facts_of
 from airflow_bookmarks.sources.source import PlanInput
-from airflow_bookmarks.sources.upstream import RewindWanted
+from airflow_bookmarks.sources.upstream.rewind import RewindWanted
 from airflow_bookmarks.store.bookmark_store import PLAN_INLINE_BYTES, BookmarkStore, Commit, LeaseGrant
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.notifications.bookmark import BookmarkNotifier
 from airflow_bookmarks.notifications.health import OK, Health, Subject, news, standings
 from airflow_bookmarks.notifications.notification_log import Told
-from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.airflow.conftest import Player, World
 from tests.lifecycle.shop import Shop

@@ -22,7 +22,11 @@ from airflow_bookmarks.sinks.files.changes import FileChanges
 from airflow_bookmarks.sinks.files.publish import move_all
 from airflow_bookmarks.sinks.files.sink import FilesSink
 from airflow_bookmarks.sinks.registry import SINKS
-from airflow_bookmarks.sources.upstream import UpstreamSource, _Selected
+from airflow_bookmarks.sources.upstream import rewind
+from airflow_bookmarks.sources.upstream import source as upstream
+from airflow_bookmarks.sources.upstream.job import UpstreamJob
+from airflow_bookmarks.sources.upstream.selection import SelectedRuns, living_among
+from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.chaos.bites.bite import bite, put, take
 from tests.chaos.sim.files import FaultyFiles
@@ -268,22 +272,22 @@ def clean_not_finished() -> None:
 
 @bite("a consumer selects runs by their state, and not by their number", theme="chain")
 def upstream_selected_by_number() -> None:
-    def select(self: Any, after: int, head: Any) -> _Selected:
-        runs = [r for r in self._store.runs(self._upstream, after=after, until=head.published) if r.state.is_committed]
-        return _Selected(runs, runs, [])
+    def select(job: UpstreamJob, after: int, head: Any, until: int | None) -> SelectedRuns:
+        runs = [r for r in job.store.runs(job.name, after=after, until=head.published) if r.state.is_committed]
+        return SelectedRuns(runs, runs, [])
 
-    put(UpstreamSource, "_select", select)
+    put(upstream, "select_runs", select)
 
 
 @bite("a consumer stops before a run whose publish is due", theme="chain")
 def edge_passes_a_due_run() -> None:
-    def select(self: Any, after: int, head: Any) -> _Selected:
-        seen = [r for r in self._store.runs(self._upstream, after=after, until=head.run_number) if r.state.is_committed]
-        living = self._living(seen, head)
+    def select(job: UpstreamJob, after: int, head: Any, until: int | None) -> SelectedRuns:
+        seen = [r for r in job.store.runs(job.name, after=after, until=head.run_number) if r.state.is_committed]
+        living = living_among(job, seen, head)
         published = [r for r in seen if r.state is RunState.PUBLISHED]
-        return _Selected([r for r in published if living.has(r)], published, [])
+        return SelectedRuns([r for r in published if living.has(r)], published, [])
 
-    put(UpstreamSource, "_select", select)
+    put(upstream, "select_runs", select)
 
 
 @bite("an edge keeps epoch and change count as seen at plan", theme="chain")
@@ -291,7 +295,7 @@ def edge_as_seen_at_commit() -> None:
     advance = UpstreamSource.advance
 
     def late(self: Any, plan: Any) -> Any:
-        head = self._upstream_head()
+        head = self._job.head()
         return advance(self, replace(plan, window=replace(plan.edge, epoch=head.epoch, changes=head.changes)))
 
     put(UpstreamSource, "advance", late)
@@ -299,9 +303,9 @@ def edge_as_seen_at_commit() -> None:
 
 @bite("a consumer is told of a replay at or below its edge", theme="chain")
 def consumer_not_told_of_replay() -> None:
-    put(UpstreamSource, "_replayed", lambda self, before: None)
+    put(rewind, "replayed_below", lambda job, before: None)
 
 
 @bite("a consumer is told when a run that it has read is undone", theme="chain")
 def consumer_not_told_of_rewind() -> None:
-    put(UpstreamSource, "_check_rewound", lambda self, before, head: None)
+    put(upstream, "check_rewound", lambda job, before, head, on_rewind: None)

@@ -7,6 +7,7 @@ from typing import Any
 
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.ledger.file_ledger import Ledger
+from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.selection.reason import LATE
 from airflow_bookmarks.lifecycle.history import rewind
 from airflow_bookmarks.lifecycle.run import detached as side_run
@@ -15,7 +16,8 @@ from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.files.selection import Selection
-from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.sources.upstream import source as upstream
+from airflow_bookmarks.sources.upstream.selection import SelectedRuns
 from tests.chaos.bites.bite import bite, put, take
 
 # ---- bounds and batches
@@ -45,13 +47,11 @@ def bound_takes_the_newest() -> None:
 
 @bite("a bound over an upstream takes whole runs, and leaves those after them", theme="chain")
 def bound_cuts_runs_and_moves_past_them() -> None:
-    files_of = UpstreamSource._files
+    def first_only(selected: SelectedRuns, output: str, bound: Bound) -> tuple[SelectedRuns, int]:
+        first, rest = (selected.window[:1], selected.window[1:]) if bound.is_given else (selected.window, [])
+        return replace(selected, window=[*first, *(replace(run, outputs={}) for run in rest)]), 0
 
-    def first_only(self: Any, written: Any) -> Any:
-        return files_of(self, written[:1] if self._bound.is_given else written)
-
-    put(UpstreamSource, "_bounded", lambda self, selected, output: (selected, 0))
-    put(UpstreamSource, "_files", first_only)
+    put(upstream, "within_bound", first_only)
 
 
 @bite("a loop of batches ends when nothing is over its bound, and not before")

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.environment import runs_in
-from airflow_bookmarks.sources.upstream import OnRewind
+from airflow_bookmarks.sources.upstream.rewind import OnRewind
 from airflow_bookmarks.spark import BookmarkedJob
 from tests.chaos.chain.order import Deed, Order
 from tests.chaos.chain.stage import RAW, job, upstream

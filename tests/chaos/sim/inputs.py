@@ -8,7 +8,7 @@ from typing import Any
 from airflow_bookmarks.sources.files.backlog import Backlog
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.source import Source
-from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.chaos.sim.record import Intent
 from tests.chaos.sim.scheduler import Process

@@ -12,7 +12,7 @@ from airflow_bookmarks.core.ledger import file_ledger as ledger
 from airflow_bookmarks.files.opener import register_filesystem
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.sinks.staging import Mode
-from airflow_bookmarks.sources.upstream import OnRewind
+from airflow_bookmarks.sources.upstream.rewind import OnRewind
 from airflow_bookmarks.store import blobs as blob
 from airflow_bookmarks.store import bookmark_store
 from airflow_bookmarks.store.blobs import INLINE_BYTES

@@ -26,7 +26,8 @@ from airflow_bookmarks.sinks.files.sink import FilesSink
 from airflow_bookmarks.sinks.sink import NOT_TAKEN_BACK
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.planner import FileSource
-from airflow_bookmarks.sources.upstream import OnRewind, UpstreamSource
+from airflow_bookmarks.sources.upstream.rewind import OnRewind
+from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from tests.lifecycle.shop import FILES, Shop
 
 WHY: dict[str, Any] = {"reason": "bad day", "who": "me"}

@@ -15,7 +15,7 @@ from airflow_bookmarks.lifecycle.changes.change import rename_context
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.lifecycle.run.session import RunSession
 from airflow_bookmarks.sources.files.planner import FileSource
-from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from tests.lifecycle.shop import FILES, Shop
 
 

@@ -14,7 +14,7 @@ from airflow_bookmarks.lifecycle.changes.change import reset, rewind
 from airflow_bookmarks.lifecycle.changes.naming import delete, rename
 from airflow_bookmarks.lifecycle.inspect.graph import JobGraph, Node, ReadEdge, graph
 from airflow_bookmarks.sources.files.planner import FileSource
-from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.store.table import Delete
 from tests.lifecycle.shop import FILES, Shop
 

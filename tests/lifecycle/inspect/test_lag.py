@@ -17,7 +17,7 @@ from airflow_bookmarks.lifecycle.changes.naming import delete
 from airflow_bookmarks.lifecycle.inspect.lag import Lag, Neighbours, lag, lags
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
-from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.table import Delete

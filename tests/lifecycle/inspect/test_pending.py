@@ -24,7 +24,7 @@ from airflow_bookmarks.lifecycle.run.empty import commit_empty
 from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource, left_out
-from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.table import Update

@@ -46,7 +46,7 @@ from airflow_bookmarks.sources.files.planner import FileSource, left_out
 from airflow_bookmarks.sources.files.scan import Looks
 from airflow_bookmarks.sources.shard import ShardedUpstream
 from airflow_bookmarks.sources.source import PlanInput
-from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.lifecycle.shop import FILES, Shop

@@ -30,7 +30,10 @@ from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.planner import FileSource
-from airflow_bookmarks.sources.upstream import GivenLayout, OnRewind, UpstreamSource
+from airflow_bookmarks.sources.upstream.layout import GivenLayout
+from airflow_bookmarks.sources.upstream.rewind import OnRewind
+from airflow_bookmarks.sources.upstream.source import UpstreamSource
+from airflow_bookmarks.sources.upstream.stored_plan import format_by_name
 from tests.lifecycle.shop import FILES, Shop
 
 
@@ -437,7 +440,7 @@ def read_again(shop: Shop, number: int, given: GivenLayout | None = None) -> tup
     source = UpstreamSource(shop.store, "down", "up", alike="columns")
     try:
         plan = run.plan("up", source)
-        return source.entry_of(plan, given), source.format_by_name(plan)
+        return source.entry_of(plan, given), format_by_name(plan)
     finally:
         run.abort("it was only to be looked at")
 

@@ -11,7 +11,7 @@ from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.source import PlanInput
-from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from tests.lifecycle.shop import FILES, Shop
 
 

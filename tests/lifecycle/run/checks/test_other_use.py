@@ -18,7 +18,7 @@ from airflow_bookmarks.lifecycle.run.checks.other_use import Region
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
-from airflow_bookmarks.sources.upstream import UpstreamSource
+from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.store.table import Put
 from tests.lifecycle.shop import FILES, Shop
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import JobUnknownError, StateCorruptError
+from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.order import NUMBER
 from airflow_bookmarks.core.plan import FilePlan, UpstreamPlan, union
 from airflow_bookmarks.core.position import UpstreamPosition
-from airflow_bookmarks.core.run import RunState
-from airflow_bookmarks.core.text.instant import from_text
-from airflow_bookmarks.core.timeline import living_runs
 from airflow_bookmarks.sources.kind import SourceKind
 from airflow_bookmarks.sources.seek import upstream_at
 from airflow_bookmarks.sources.source import PlanInput
-from airflow_bookmarks.sources.upstream import UpstreamSource, advance_upstream
+from airflow_bookmarks.sources.upstream.position import advance_upstream, position_at
+from airflow_bookmarks.sources.upstream.source import UpstreamSource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +64,7 @@ class UpstreamKind(SourceKind[FilePlan]):
         """Begin after the last run that the upstream has published by then; see `SourceKind.begin`."""
         if start.is_beginning:
             return PlanInput(start=start)
-        position = _position_at(store, self.upstream_of(source), start)
+        position = position_at(store, self.upstream_of(source), start)
         return PlanInput() if position is None else PlanInput(position.encode())
 
     def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> Source[FilePlan]:
@@ -105,19 +103,3 @@ class UpstreamKind(SourceKind[FilePlan]):
     def seek(self, store: StateReader, found: PlanInput, plan: FilePlan, value: str) -> Position:
         """Return the position at "now" or at a run of the upstream; see `upstream_at`."""
         return upstream_at(store, found, plan, value)
-
-
-def _position_at(store: BookmarkStore, upstream: str, start: Start) -> UpstreamPosition | None:
-    try:
-        head = store.head(upstream)
-    except JobUnknownError:
-        return None  # its source says so, with advice
-    living = store.ancestry(upstream, head.epoch)
-    last = 0
-    for run in living_runs(store.runs(upstream, until=head.run_number), living):
-        # By the commit: a replay publishes anew.
-        is_later = start.time is not None and from_text(run.committed_at or run.planned_at) >= start.time
-        if run.state is not RunState.PUBLISHED or is_later:
-            break
-        last = run.key.number
-    return UpstreamPosition(upstream, "", last, head.epoch, head.changes) if last else None

@@ -1,0 +1,79 @@
+"""What runs of the upstream have written of an output: how, and which of their files are there and not replaced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import SourceError
+from airflow_bookmarks.core.plan import decode_moves
+from airflow_bookmarks.store.outputs import numbers_replacing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airflow_bookmarks.core.plan import FilePlan, UpstreamWindow
+    from airflow_bookmarks.core.run import OutputEntry
+    from airflow_bookmarks.sources.upstream.job import UpstreamJob
+    from airflow_bookmarks.sources.upstream.selection import SelectedRuns
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenRun:
+    """What is to be read of one run: how it was written, and which of its files are there and not replaced."""
+
+    number: int
+    entry: OutputEntry
+    paths: tuple[str, ...]
+    replaced: int = 0
+
+
+def written_by(job: UpstreamJob, selected: SelectedRuns, output: str) -> list[WrittenRun]:
+    """Return what the runs of a window have written of an output, oldest first, without what later ones replaced.
+
+    Raises:
+        SourceError: one wrote it to a sink that can't be read as an upstream.
+    """
+    replaced_by = numbers_replacing(job.store.blobs, selected.deleting, selected.dropped)
+    written: list[WrittenRun] = []
+    for run in selected.window:
+        entry, number = run.outputs.get(output), run.key.number
+        if entry is not None and not entry.is_read_as_files:
+            raise _unreadable(job, number, output, entry)
+        if entry is None or entry.publish is None:
+            continue
+        paths = [path for _, path in decode_moves(job.store.blobs.get(entry.publish))]
+        kept = tuple(path for path in paths if replaced_by.get(path, 0) <= number)
+        written.append(WrittenRun(number, entry, kept, len(paths) - len(kept)))
+    return written
+
+
+def _unreadable(job: UpstreamJob, number: int, output: str, entry: OutputEntry) -> SourceError:
+    return SourceError(
+        f"job {job.consumer!r}: run {number} of upstream {job.name!r} wrote output {output!r} to a sink of "
+        f"kind {entry.sink!r} ({entry.target}), which can't be read as an upstream here. Nothing was read or "
+        "changed: it does not count as consumed. Read another output of it (output=), or that place itself."
+    )
+
+
+def written_in(job: UpstreamJob, plan: FilePlan, window: UpstreamWindow) -> list[WrittenRun]:
+    """Return the runs whose files a stored plan reads, oldest first; each run lists its files."""
+    wanted, written = set(plan.files.paths), list[WrittenRun]()
+    for run in job.store.runs(job.name, until=window.until, reverse=True) if wanted else ():
+        for name, entry in run.outputs.items():
+            if window.output not in ("", name) or not run.state.is_committed or entry.publish is None:
+                continue
+            paths = {path for _, path in decode_moves(job.store.blobs.get(entry.publish))} & wanted
+            if paths:
+                written.append(WrittenRun(run.key.number, entry, tuple(paths)))
+                wanted -= paths
+        if not wanted:
+            break
+    return written[::-1]
+
+
+def newest_entry(written: Sequence[WrittenRun]) -> OutputEntry | None:
+    """Return how the newest of these runs that has anything to read was written; None where there is no run."""
+    if not written:
+        return None
+    return next((each for each in reversed(written) if each.paths), written[-1]).entry
