@@ -81,14 +81,14 @@ def place_stored_after_write() -> None:
 
 @bite("a pause run writes under tokens, places and staging roots of its own")
 def pause_under_normal_token() -> None:
-    def place(self: Any, output: str, given: Any) -> Any:
+    def placed(self: Any, output: str, place: Any) -> Any:
         head = self._store.look(self._job).head
         key = RunKey(1, 1) if head is None else RunKey(head.run_number + 1, head.fence + 1)
-        entry, _ = SINKS.stage(Territory(self._store.namespace, self._job), key, output, given)
+        entry, _ = SINKS.stage(Territory(self._store.namespace, self._job), key, output, place)
         self._outputs.place(output, entry)
         return entry.place
 
-    put(DetachedRun, "place", place)
+    put(DetachedRun, "place", placed)
 
 
 # ---- sinks that commit by themselves
@@ -129,15 +129,15 @@ def _moves(store: Any, output: Any) -> Sequence[tuple[str, str]]:
 
 def _publish_with(publisher: Any) -> None:
     for module in (leased, recover, finish, publish):
-        module.__dict__["publish_run"] = publisher
+        put(module, "publish_run", publisher)
 
 
 @bite("overwrite deletes a list that is fixed at commit")
 def delete_list_of_the_publish() -> None:
     publish_run = take(publish, "publish_run")
 
-    def listing_late(store: Any, holding: Any, run: Any, machine: Any, *sinks: Any) -> int:
-        count = publish_run(store, holding, run, machine, *sinks)
+    def listing_late(store: Any, holding: Any, run: Any, machine: Any, sinks: Any = SINKS) -> int:
+        count = publish_run(store, holding, run, machine, sinks)
         for output in run.outputs.values():
             if output.delete is None or output.publish is None or run.revision:
                 continue
@@ -153,7 +153,7 @@ def delete_list_of_the_publish() -> None:
 
 @bite("a publisher works from the list that it began with, and never reads it anew half-way", theme="replays")
 def publisher_reads_its_list_anew() -> None:
-    def rereading(store: Any, holding: Any, run: Any, machine: Any, *sinks: Any) -> int:
+    def rereading(store: Any, holding: Any, run: Any, machine: Any, sinks: Any = SINKS) -> int:
         for name, output in run.outputs.items():
             files = open_to_change(output.target)
             for at, move in enumerate(_moves(store, output)):
@@ -184,10 +184,10 @@ def move_by_copy_and_delete() -> None:
 def recovery_filtered_by_epoch() -> None:
     finish_publish = take(recover, "finish_publish")
 
-    def same_epoch(store: Any, holding: Any, *others: Any) -> Any:
+    def same_epoch(store: Any, holding: Any, machine: Any, sinks: Any = SINKS) -> Any:
         run = store.run(holding.job, holding.base.publishing)
         is_other = run is not None and run.epoch != holding.base.epoch
-        return holding if is_other else finish_publish(store, holding, *others)
+        return holding if is_other else finish_publish(store, holding, machine, sinks)
 
     put(recover, "finish_publish", same_epoch)
 
@@ -241,12 +241,12 @@ def replay_of_changed_files() -> None:
 def cleaned_before_the_epoch() -> None:
     begin_line = BookmarkStore.begin_line
 
-    def hasty(self: Any, job: str, seen: Any, given: Any, **how: Any) -> Any:
-        if given.cleaning is not None:
-            body = given.bodies[0] if given.bodies else given.cleaning.inline
+    def hasty(self: Any, job: str, seen: Any, turn: Any, **how: Any) -> Any:
+        if turn.cleaning is not None:
+            body = turn.bodies[0] if turn.bodies else turn.cleaning.inline
             for path in CleanList.decode(body).files:
                 open_to_change(path).delete(path)
-        return begin_line(self, job, seen, given, **how)
+        return begin_line(self, job, seen, turn, **how)
 
     put(BookmarkStore, "begin_line", hasty)
 

@@ -91,7 +91,12 @@ def line_from_what_is_listed() -> None:
 @bite("what a run leaves out as late is counted")
 def late_not_counted() -> None:
     note = Selection._note
-    put(Selection, "_note", lambda self, reason, *given: None if reason == LATE else note(self, reason, *given))
+
+    def silent(self: Any, reason: str, rows: Any, is_stored: bool) -> None:
+        if reason != LATE:
+            note(self, reason, rows, is_stored)
+
+    put(Selection, "_note", silent)
 
 
 @bite("the ledger forgets only what is late by now")
@@ -116,11 +121,12 @@ def missing_counted_as_read() -> None:
 @bite("the plan that is stored is the one that the commit goes by")
 def plan_keeps_what_was_left() -> None:
     store_plan = ActiveRun._store_plan
-    put(
-        ActiveRun,
-        "_store_plan",
-        lambda self, ctx, *given: None if ctx in self._inputs else store_plan(self, ctx, *given),
-    )
+
+    def once(self: Any, ctx: str, source: Any, found: Any, plan: Any) -> None:
+        if ctx not in self._inputs:
+            store_plan(self, ctx, source, found, plan)
+
+    put(ActiveRun, "_store_plan", once)
 
 
 # ---- pauses

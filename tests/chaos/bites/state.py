@@ -106,13 +106,13 @@ def mark_read_back_by_lease() -> None:
 
 @bite("an own commit whose reply was lost is read back before it is called a failure")
 def commit_not_read_back() -> None:
-    commit = BookmarkStore.commit
+    whole = BookmarkStore.commit
 
-    def blind(self: Any, holding: LeaseGrant, given: Any) -> Any:
+    def blind(self: Any, holding: LeaseGrant, commit: Any) -> Any:
         run = self.run
         self.run = lambda job, key: None
         try:
-            return commit(self, holding, given)
+            return whole(self, holding, commit)
         finally:
             self.run = run
 
@@ -121,21 +121,22 @@ def commit_not_read_back() -> None:
 
 @bite("what was seen of the job is still so when the lease is taken: also its version", theme="takeovers")
 def take_of_a_stale_look() -> None:
-    same_head = lease_store.__dict__["_same_head"]
+    same_head = take(lease_store, "_same_head")
     names = {"fence", "lease_nonce", "lease_until"}
 
     def stale(head: Any) -> list[Any]:
         return [condition for condition in same_head(head) if getattr(condition, "name", "") in names]
 
-    lease_store.__dict__["_same_head"] = stale
+    put(lease_store, "_same_head", stale)
 
 
 @bite("a killed attempt can't begin any more")
 def killed_attempt_begins() -> None:
     may_take = take(begin, "may_take")
 
-    def lax(head: Any, execution: Any, *given: Any) -> Any:
-        return may_take(head, None if execution is None else replace(execution, killed_attempt=0), *given)
+    def lax(head: Any, execution: Any, run_id: str, attempt: int, now: Any) -> Any:
+        forgetful = None if execution is None else replace(execution, killed_attempt=0)
+        return may_take(head, forgetful, run_id, attempt, now)
 
     put(begin, "may_take", lax)
 
@@ -242,7 +243,7 @@ def reset_forgets_due_replay() -> None:
 
 @bite("a blob goes only when nothing refers to it, however old it is")
 def blob_collected_by_age() -> None:
-    put(blobs, "_named_blobs", lambda *given: set())
+    put(blobs, "_named_blobs", lambda store, without: set())
 
 
 @bite("after an undone run its number is never given to another")

@@ -11,7 +11,7 @@ from airflow_bookmarks.testing.driver import DriverStore
 from airflow_bookmarks.testing.memory import memory_store
 from tests.chaos.bites import data
 from tests.chaos.bites.__main__ import hunt, is_of_the_bite
-from tests.chaos.bites.bite import BITES
+from tests.chaos.bites.bite import BITES, Bite, MisfitError, applied, put
 from tests.chaos.sim import play
 
 QUICK = [
@@ -40,11 +40,71 @@ def test_error_in_the_code_of_a_bite_is_told_from_one_that_it_causes(file: str, 
     assert is_of_the_bite(raised.value) is is_own
 
 
+@pytest.mark.parametrize("name", BITES)
+def test_bite_takes_the_calls_of_what_it_replaces(name: str) -> None:
+    with applied(BITES[name]):
+        pass
+
+
+class Replaced:
+    """What the tests below replace."""
+
+    limit = 3
+
+    def publish(self, run: str, *, held: bool = False) -> None:
+        """Take what a caller gives."""
+
+    @classmethod
+    def begin(cls, run: str) -> None:
+        """Take what a caller gives."""
+
+
+@pytest.mark.parametrize(
+    ("name", "patch"),
+    [
+        ("publish", lambda self: None),
+        ("publish", lambda self, run: None),
+        ("publish", lambda self, run, fence, *, held=False: None),
+        ("publish", lambda self, key, *, held=False: None),
+        ("publish", lambda self, run, *, held: None),
+        ("publish", lambda *given: None),
+        ("publish", True),
+        ("begin", classmethod(lambda cls: None)),
+        ("begin", lambda cls, run: None),
+        ("limit", lambda self: 3),
+        ("sweep", lambda self: None),
+    ],
+)
+def test_bite_that_a_caller_could_not_call_is_broken_and_not_found(name: str, patch: object) -> None:
+    before = dict(vars(Replaced))
+    with (
+        pytest.raises(MisfitError, match=f"Replaced.*{name}") as raised,
+        applied(Bite("misfit", "a rule", lambda: put(Replaced, name, patch))),
+    ):
+        pass
+    assert is_of_the_bite(raised.value)
+    assert dict(vars(Replaced)) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "patch"),
+    [
+        ("publish", lambda self, run, held=True: None),
+        ("publish", lambda *given, **named: None),
+        ("begin", classmethod(lambda cls, run, fence=0: None)),
+        ("limit", 4),
+    ],
+)
+def test_bite_that_fits_is_applied_for_the_time_of_the_block(name: str, patch: object) -> None:
+    before = dict(vars(Replaced))
+    with applied(Bite("fitting", "a rule", lambda: put(Replaced, name, patch))):
+        assert vars(Replaced)[name] is patch
+    assert dict(vars(Replaced)) == before
+
+
 @pytest.mark.parametrize("option", ["pause", "disable"])
-def test_run_that_reads_from_the_beginning_begins_all_the_same(monkeypatch: pytest.MonkeyPatch, option: str) -> None:
-    monkeypatch.setattr(DetachedRun, "__init__", DetachedRun.__init__)  # so that the bite is taken out again
-    BITES["pause_from_the_beginning"].apply()
-    with memory_store() as store:
+def test_run_that_reads_from_the_beginning_begins_all_the_same(option: str) -> None:
+    with applied(BITES["pause_from_the_beginning"]), memory_store() as store:
         driver = DriverStore(store, None, lambda entry: None)
         caller, choice = RunIdentity("execution", 1), Choice.of(option)
         run = DetachedRun.begin(driver, "copy", caller, choice, driver.environment)
