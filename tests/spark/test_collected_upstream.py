@@ -69,7 +69,7 @@ def test_pause_window_over_collected_files_needs_the_options_that_the_runs_left_
     make_two_and_collect_one(lake, "csv", sep=";")
     (left,) = lake.store.runs("clean")
     stored = dict(left.outputs["out"].metadata.options)
-    window = {"option": "pause", "from_run": "0", "to_run": "2"}
+    window: dict[str, Any] = {"option": "pause", "from_run": "0", "to_run": "2"}
     with pytest.raises(SourceError, match="were collected"):
         consume(lake, "csv", {"sep": ";"}, **window)
 
@@ -78,7 +78,7 @@ def test_pause_window_over_collected_files_needs_the_options_that_the_runs_left_
 
 def test_pause_window_over_collected_files_needs_no_option_where_the_runs_left_have_stored_none(lake: Lake) -> None:
     make_two_and_collect_one(lake, "text")
-    window = {"option": "pause", "from_run": "0", "to_run": "2"}
+    window: dict[str, Any] = {"option": "pause", "from_run": "0", "to_run": "2"}
     with pytest.raises(SourceError, match="were collected"):
         consume(lake, **window)
 
