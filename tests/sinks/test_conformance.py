@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,8 @@ import pytest
 from airflow_bookmarks.core.plan import encode_moves, encode_paths
 from airflow_bookmarks.core.run import OutputEntry, RunKey
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.sinks.clean import CleanedSink, CleanGround, CleanList, CleanPart
 from airflow_bookmarks.sinks.files.sink import FilesSink
-from airflow_bookmarks.sinks.sink import CommittingSink, SideOutput, StoredOutput
+from airflow_bookmarks.sinks.sink import SideOutput, StoredOutput
 from airflow_bookmarks.sinks.staging import Mode, Staged, StagingRequest, collect_staged
 from airflow_bookmarks.store.blobs import BlobStore
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -25,6 +23,7 @@ from airflow_bookmarks.testing.sink_conformance import (
     CommittingSinkConformance,
     OverwritingSinkConformance,
 )
+from tests.lifecycle.rows import ErasableRows, Rows
 
 FILES = LocalFileSystem()
 
@@ -116,88 +115,32 @@ def test_output_of_files_is_stored_as_it_always_was() -> None:
     }
 
 
-class Ledger(CommittingSink):
-    """Lines in an SQLite table; a token of a fence is taken once, in the transaction of its lines."""
-
-    kind = "ledger"
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self.db = db
-        self.db.execute("CREATE TABLE lines (fence INT, line TEXT, written TEXT)")
-        self.db.execute("CREATE TABLE token (next INT)")
-        self.db.execute("INSERT INTO token VALUES (0)")
-
-    def burn(self, output: StoredOutput, fence: int) -> None:
-        with self.db:
-            self.db.execute("UPDATE token SET next = ? WHERE next < ?", (fence, fence))
-
-    def landed(self, output: StoredOutput) -> bool:
-        fences = {fence for (fence,) in self.db.execute("SELECT DISTINCT fence FROM lines")}
-        return not fences.isdisjoint(output.run.fences)
-
-
-@dataclass(frozen=True)
-class Erasure:
-    """The removal of the lines of some fences, but for those that somebody else has changed."""
-
-    db: sqlite3.Connection
-    fences: frozenset[int]
-
-    def remove_staged(self) -> None:
-        """Do nothing: nothing is staged."""
-
-    def remove_visible(self) -> None:
-        with self.db:
-            for fence in self.fences:
-                self.db.execute("DELETE FROM lines WHERE fence = ? AND line IS written", [fence])
-
-
-class ErasableLedger(Ledger, CleanedSink):
-    """A ledger from which a clean removes lines; it does not know what an earlier change has left."""
-
-    def why_not_clean(self, entry: OutputEntry) -> str | None:
-        return None
-
-    def list_clean(self, output: StoredOutput, replaced: Collection[str]) -> CleanList:
-        return CleanList(parts=(CleanPart.of(output),))
-
-    def left(self, output: StoredOutput) -> CleanList | None:
-        return None
-
-    def prepare_clean(self, ground: CleanGround, listed: CleanList) -> Sequence[Erasure]:
-        return [Erasure(self.db, frozenset(ground.output_of(part).run.fences)) for part in listed.parts]
-
-
-class LedgerGround:
+class RowsGround:
     """An empty table in memory."""
 
-    def __init__(self, sink: Ledger, blobs: BlobStore) -> None:
+    def __init__(self, sink: Rows, blobs: BlobStore) -> None:
         self.sink, self.blobs = sink, blobs
-        self.request = StagingRequest(Ledger.kind, "lines")
+        self.request = StagingRequest(Rows.kind, "rows")
 
     def write(self, output: StoredOutput, fence: int, rows: Sequence[str]) -> bool:
-        with self.sink.db as db:
-            if not db.execute("UPDATE token SET next = ? WHERE next <= ?", (fence + 1, fence)).rowcount:
-                return False
-            db.executemany("INSERT INTO lines VALUES (?, ?, ?)", [(fence, row, row) for row in rows])
-        return True
+        return self.sink.write(fence, rows)
 
     def visible(self) -> list[str]:
-        return [line for (line,) in self.sink.db.execute("SELECT line FROM lines")]
+        return self.sink.lines()
 
     def touch(self, row: str) -> str:
         with self.sink.db as db:
-            db.execute("UPDATE lines SET line = ? WHERE line = ?", [f"{row}, changed", row])
+            db.execute("UPDATE rows SET line = ? WHERE line = ?", [f"{row}, changed", row])
         return f"{row}, changed"
 
 
-class TestLedger(CommittingSinkConformance):
+class TestRows(CommittingSinkConformance):
     @pytest.fixture
-    def ground(self, store: BookmarkStore) -> LedgerGround:
-        return LedgerGround(Ledger(sqlite3.connect(":memory:")), store.blobs)
+    def ground(self, store: BookmarkStore) -> RowsGround:
+        return RowsGround(Rows(":memory:"), store.blobs)
 
 
-class TestErasableLedger(CommittingSinkConformance):
+class TestErasableRows(CommittingSinkConformance):
     @pytest.fixture
-    def ground(self, store: BookmarkStore) -> LedgerGround:
-        return LedgerGround(ErasableLedger(sqlite3.connect(":memory:")), store.blobs)
+    def ground(self, store: BookmarkStore) -> RowsGround:
+        return RowsGround(ErasableRows(":memory:"), store.blobs)

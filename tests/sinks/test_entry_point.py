@@ -11,12 +11,13 @@ from airflow_bookmarks.sinks.registry import GROUP
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.installed import install, printed
-from tests.lifecycle.protocol.test_adopt import Rows, begin, fence_of, plan_and_place
+from tests.lifecycle.protocol.test_adopt import begin, fence_of, plan_and_place
+from tests.lifecycle.rows import Rows
 from tests.lifecycle.shop import Shop
 
 MODULE = """
 from pathlib import Path
-from tests.lifecycle.protocol.test_adopt import Rows
+from tests.lifecycle.rows import Rows
 
 class Installed(Rows):
     def __init__(self):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,42 +19,11 @@ from airflow_bookmarks.lifecycle.protocol.recover import recover
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.state.job_state import JobStates
 from airflow_bookmarks.sinks.registry import SINKS, SinkRegistry
-from airflow_bookmarks.sinks.sink import CommittingSink, StoredOutput
 from airflow_bookmarks.sinks.staging import Staged, StagingRequest
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.table import Update
+from tests.lifecycle.rows import Rows
 from tests.lifecycle.shop import FILES, Shop
-
-
-class Rows(CommittingSink):
-    """A database table that takes rows under a fence, once; a burned fence, and all below, take none."""
-
-    kind = "rows"
-
-    def __init__(self, path: Path) -> None:
-        self._db = sqlite3.connect(path)
-        self._db.execute("CREATE TABLE IF NOT EXISTS rows (fence INT, line TEXT)")
-        self._db.execute("CREATE TABLE IF NOT EXISTS tokens (fence INT PRIMARY KEY)")
-
-    def write(self, fence: int, lines: list[str]) -> bool:
-        with self._db:
-            (top,) = self._db.execute("SELECT coalesce(max(fence), 0) FROM tokens").fetchone()
-            if top >= 2 * fence:
-                return False
-            self._db.execute("INSERT INTO tokens VALUES (?)", (2 * fence,))
-            self._db.executemany("INSERT INTO rows VALUES (?, ?)", [(fence, line) for line in lines])
-        return True
-
-    def burn(self, output: StoredOutput, fence: int) -> None:
-        with self._db:
-            self._db.execute("INSERT OR IGNORE INTO tokens VALUES (?)", (2 * fence - 1,))
-
-    def landed(self, output: StoredOutput) -> bool:
-        fences = set(output.run.fences)  # that of the one that wrote, and of those that took the run over
-        return any(fence in fences for (fence,) in self._db.execute("SELECT DISTINCT fence FROM rows"))
-
-    def lines(self) -> list[str]:
-        return sorted(line for (line,) in self._db.execute("SELECT line FROM rows"))
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from airflow_bookmarks.sinks.staging import Staged, StagingRequest
 from tests.lifecycle.parcels import Parcels, Return
 from tests.lifecycle.protocol.test_adopt import begin as begin_rows
 from tests.lifecycle.protocol.test_adopt import plan_and_place
-from tests.lifecycle.protocol.test_clean_of_rows import ErasableRows
 from tests.lifecycle.protocol.test_own_staged_sink import make
+from tests.lifecycle.rows import ErasableRows
 from tests.lifecycle.shop import Shop
 
 

@@ -17,8 +17,8 @@ from tests.lifecycle.parcels import Delivery, Parcels
 from tests.lifecycle.protocol.test_adopt import begin as begin_rows
 from tests.lifecycle.protocol.test_adopt import fence_of, plan_and_place
 from tests.lifecycle.protocol.test_adopt import finish as finish_rows
-from tests.lifecycle.protocol.test_clean_of_rows import ErasableRows
 from tests.lifecycle.protocol.test_own_staged_sink import begin, copy, die, make
+from tests.lifecycle.rows import ErasableRows
 from tests.lifecycle.shop import Shop
 
 LOCKED = "OperationalError: database is locked"

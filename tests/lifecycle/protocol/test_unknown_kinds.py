@@ -36,7 +36,8 @@ from airflow_bookmarks.sinks.staging import Staged, StagingRequest
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.codec.item import contexts_value, output_attribute, plan_attribute, position_attribute
 from airflow_bookmarks.store.table import Update
-from tests.lifecycle.protocol.test_adopt import Rows, begin, fence_of, plan_and_place
+from tests.lifecycle.protocol.test_adopt import begin, fence_of, plan_and_place
+from tests.lifecycle.rows import Rows
 from tests.lifecycle.shop import FILES, Shop
 
 TABLE = "jdbc:postgresql://dw/flights#public.clean"

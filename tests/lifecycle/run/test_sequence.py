@@ -25,7 +25,7 @@ from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.files.scan import Looks
 from airflow_bookmarks.store.table import Update, Value
-from tests.lifecycle.protocol.test_adopt import Rows
+from tests.lifecycle.rows import Rows
 from tests.lifecycle.shop import FILES, Shop
 
 PARTS = r"part-(?P<seq>\d+)"
