@@ -13,12 +13,7 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.errors import (
-    MisuseError,
-    OptionError,
-    SourceChangedError,
-    UpstreamRewoundError,
-)
+from airflow_bookmarks.core.errors import MisuseError
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job import RunIdentity, check_name
 from airflow_bookmarks.core.option import Choice, Option
@@ -27,15 +22,15 @@ from airflow_bookmarks.core.rules.start import BEGINNING, Start
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.selection.reason import QUARANTINED
 from airflow_bookmarks.core.text.escaping import in_lines
-from airflow_bookmarks.lifecycle.history.relocation import found_moved
-from airflow_bookmarks.lifecycle.history.rewind import resolve_run, window_runs
-from airflow_bookmarks.lifecycle.history.window import window_entries
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.owner import check_owner
 from airflow_bookmarks.lifecycle.run.checks.expectation import Expects
-from airflow_bookmarks.lifecycle.run.checks.going_on import check_moves
 from airflow_bookmarks.lifecycle.run.commit_builder import is_over_bound
-from airflow_bookmarks.lifecycle.run.detached_publish import DetachedPublish
+from airflow_bookmarks.lifecycle.run.side.new_input import NewInput
+from airflow_bookmarks.lifecycle.run.side.publish import DetachedPublish
+from airflow_bookmarks.lifecycle.run.side.record import SideRecord, context_facts
+from airflow_bookmarks.lifecycle.run.side.walk import BatchWalk, positions_after
+from airflow_bookmarks.lifecycle.run.side.window import PauseWindow
 from airflow_bookmarks.lifecycle.run.use.inputs import PlannedContext
 from airflow_bookmarks.lifecycle.run.use.recording import RecordsUse
 from airflow_bookmarks.lifecycle.state.discard import increment_of
@@ -44,32 +39,18 @@ from airflow_bookmarks.lifecycle.state.job_state import JobStates, KeepsState
 from airflow_bookmarks.lifecycle.state.manifest import WritesManifests
 from airflow_bookmarks.lifecycle.state.positions import ContextReader, ReadsContexts
 from airflow_bookmarks.lifecycle.state.quarantine import log_corrupt
-from airflow_bookmarks.lifecycle.state.start import log_start
-from airflow_bookmarks.lifecycle.state.summary import Summary, log_found, log_planned
+from airflow_bookmarks.lifecycle.state.summary import Summary, log_planned
 from airflow_bookmarks.lifecycle.state.timing import Stopwatch
-from airflow_bookmarks.lifecycle.state.verification import (
-    OnMissing,
-    gone_in_words,
-    plan_of_files,
-    recheck_plan,
-    without,
-)
+from airflow_bookmarks.lifecycle.state.verification import OnMissing, plan_of_files, recheck_plan, without
 from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.sources.contract import facts_of
-from airflow_bookmarks.sources.registry import kind_of
 from airflow_bookmarks.sources.source import P, PlanInput, Source
-from airflow_bookmarks.sources.upstream.rewind import RewindWanted
-from airflow_bookmarks.sources.upstream.way_back import way_back
-from airflow_bookmarks.store.codec.item import payload_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from airflow_bookmarks.core.ledger.file_ledger import Load
-    from airflow_bookmarks.core.ledger.segment import Segment
     from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.core.position import Position
-    from airflow_bookmarks.core.run import Payload, Run
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
     from airflow_bookmarks.sinks.registry import SinkRegistry
@@ -78,28 +59,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 log = logging.getLogger(__name__)
-
-
-class _WindowWalk:
-    """Where the contexts of a loop of side runs stand: positions that are never stored, with what they refer to."""
-
-    def __init__(self) -> None:
-        self.found: dict[str, PlanInput] = {}
-        self._blobs: dict[str, bytes] = {}
-
-    def move(self, ctx: str, before: PlanInput, position: Position) -> None:
-        """Let the next run of the loop go on from `position`, the result of a plan from `before`."""
-        self._blobs |= position.blobs
-        load = before.load if ctx in self.found else self._with_own(before.load)
-        self.found[ctx] = replace(before, position=position.body, load=load, watermark=position.watermark)
-
-    def _with_own(self, stored: Load) -> Load:
-        def load(names: Sequence[str]) -> Mapping[str, bytes | Segment]:
-            missing = [name for name in names if name not in self._blobs]
-            own = {name: self._blobs[name] for name in names if name in self._blobs}
-            return {**own, **(stored(missing) if missing else {})}
-
-        return load
 
 
 class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse):
@@ -117,7 +76,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         machine: RunEnvironment,
         head: Head | None,
         start: Start = BEGINNING,
-        walk: _WindowWalk | None = None,
+        walk: BatchWalk | None = None,
         sinks: SinkRegistry = SINKS,
     ) -> None:
         super().__init__(job)
@@ -128,14 +87,14 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         self._states = JobStates(self._reader)
         self._id = store.new_id()
         self._stopwatch = Stopwatch(machine.monotonic)
-        self._window: list[Run] | None = None
+        self._window: PauseWindow | None = None
         self._start, self._walk = start, walk
+        self._new = NewInput(store, job, self._reader, walk, is_blind=choice.option is Option.DISABLE)
         self._goes_on = False
         self._batch = 1
-        self._reread: dict[str, list[Any]] = {}  # the plans of earlier runs over other jobs, which a window reads again
         self._overwriting: set[str] = set()  # the outputs that may replace what runs have published
         self._is_over = False
-        self._record_id: str | None = None
+        self._record = SideRecord(store, job, caller, choice)
 
     @classmethod
     def begin(
@@ -160,17 +119,16 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
             RunUnknownError, OptionError: the window names no run, or its ends are the wrong way round.
             OwnerError: the job belongs to another DAG than the caller's, which does not share it.
         """
-        walk = _WindowWalk() if in_batches else None
+        walk = BatchWalk() if in_batches else None
         head = store.look(job).head
         check_owner(store, job, head, caller)
         if choice.option is Option.DISABLE:
             return cls(store, job, caller, choice, machine, None, walk=walk, sinks=sinks)
         run = cls(store, job, caller, choice, machine, head, start, walk, sinks)
         if choice.from_run is not None and choice.to_run is not None:
-            run._window = window_runs(store, job, choice.from_run, choice.to_run)
-            is_all = choice.from_run == "0"
-            before = {} if is_all else resolve_run(store, job, run._head, choice.from_run).contexts
-            run._states = JobStates(ContextReader(store, job, replace(run._head, contexts=before)))
+            window = PauseWindow.of(store, job, run._head, choice.from_run, choice.to_run)
+            run._window, run._walk = window, None  # one run reads all of it
+            run._states = JobStates(ContextReader(store, job, replace(run._head, contexts=window.contexts_before)))
         return run
 
     @property
@@ -247,9 +205,9 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         self._inputs.check_new(ctx)
         with self._stopwatch.measure("plan"):
             found, plan = (
-                (PlanInput(), self._window_plan(ctx, source, on_missing))
+                (PlanInput(), self._window.plan(ctx, source, on_missing))
                 if self._window is not None
-                else self._new_plan(ctx, source, on_source_change, moved_from)
+                else self._new.plan(ctx, source, on_source_change, moved_from)
             )
             facts_of(plan)  # the side record gets them after the publish, which is too late to refuse them
             self._write_manifest(ctx, plan)
@@ -257,68 +215,6 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         self._inputs.add(ctx, PlannedContext(source, found, plan, on_missing))
         log_planned(log, self._job, ctx, plan)
         return plan
-
-    def _new_plan(
-        self, ctx: str, source: Source[P], on_change: OnSourceChange, moved_from: str | None
-    ) -> tuple[PlanInput, P]:
-        is_blind = self.option is Option.DISABLE
-        walked = None if self._walk is None else self._walk.found.get(ctx)
-        moved = None if is_blind else found_moved(self._store, self._job, self._reader, ctx, source, moved_from)
-        found = moved or (PlanInput() if is_blind else self._reader.found_for(ctx, source, on_change))
-        found = found if walked is None else walked
-        if is_blind:
-            log.info("bookmark %s, context %s: option disable, the bookmark is not looked at", self._job, ctx)
-        elif not self._reader.start.is_beginning:
-            log_start(log, self._job, ctx, source.kind, self._reader.start)
-        else:
-            log_found(log, self._job, ctx, source.kind, self.watermark(ctx), self._head)
-        try:
-            return found, source.plan(found)
-        except RewindWanted as wanted:
-            consumed = int(self.watermark(ctx) or 0)
-            way = way_back(self._store, self._job, wanted.upstream, wanted.target)
-            raise UpstreamRewoundError(self._job, wanted.upstream, consumed, wanted.target, way) from wanted
-
-    def _window_plan(self, ctx: str, source: Source[P], on_missing: OnMissing) -> P:
-        stored = window_entries(self._job, ctx, source, self._window or (), self._head.contexts)
-        kind = kind_of(source.kind)
-        plans = [kind.decode(self._store.blobs.get(entry.body)) for entry in stored]
-        runs = [run.key.number for run in self._window or ()]
-        why_not = next(filter(None, map(kind.why_not_again, plans)), None)
-        if why_not is not None:
-            raise OptionError(
-                f"job {self._job!r}, context {ctx!r}: what runs {runs} read can't be read again: {why_not}. Nothing "
-                "was read or changed."
-            )
-        plan: P = kind.union(plans)
-        log.info("bookmark %s, context %s: pause reads again what runs %s read", self._job, ctx, runs)
-        if kind.reads_jobs:
-            # One by one: the union of them knows only which runs the last one has read.
-            self._reread[ctx] = plans
-            self._check_unmoved(ctx, source, "Nothing was read or changed")
-        gone = source.recheck(plan).missing
-        if gone and on_missing == "error":
-            raise SourceChangedError(
-                f"job {self._job!r}, context {ctx!r}: {gone_in_words(plan, gone)} that runs {runs} read have another "
-                f"version now, or are gone, the first: {gone[0]!r}. Nothing was read or changed. What they read then "
-                "is no longer there: choose a window that ends with the run that read the present version, or leave "
-                "such files out with on_missing='skip'."
-            )
-        return recheck_plan(self._job, ctx, source, plan, on_missing) if gone else plan
-
-    def _check_unmoved(self, ctx: str, source: Source[P], done: str) -> None:
-        """Make sure that what earlier runs read of another job is its output still.
-
-        Raises:
-            SourceChangedError: one of its runs was replayed since.
-        """
-        moved = next(filter(None, (source.recheck(plan).moved for plan in self._reread.get(ctx, ()))), None)
-        if moved is not None:
-            runs = [run.key.number for run in self._window or ()]
-            raise SourceChangedError(
-                f"job {self._job!r}, context {ctx!r}: {moved} since runs {runs} read it. {done}. What they read then "
-                "is no longer there: choose a window of runs that read its present output."
-            )
 
     @guarded
     def quarantine(self, ctx: str, corrupt: Mapping[str, str]) -> FilePlan:
@@ -395,22 +291,22 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         self._inputs.check_read("published")
         self._outputs.check_written("published")
         self._outputs.check_staged("published")
-        for ctx in self._reread:
-            self._check_unmoved(ctx, self._inputs[ctx].source, "Nothing was published")
+        if self._window is not None:
+            self._window.check_unmoved(self._inputs)
         plans = {
             ctx: recheck_plan(self._job, ctx, context.source, context.plan, context.on_missing)
             for ctx, context in self._inputs.items()
         }
-        contexts, positions = self._facts_of(plans), self._positions_after(plans)
+        contexts, positions = context_facts(self._inputs, plans), self._positions_after(plans)
         increment = increment_of(plans, state_changed=self._states.has_changed)
         publisher = self._publisher()
         replaced, prepared = publisher.replaced(increment), publisher.prepared(increment)
         self._is_over = True
         try:
-            self._note_replaced(replaced)
+            self._record.note_replaced(replaced)
             outputs = publisher.publish(increment, prepared)
             self._move_on(plans, positions)
-            self._leave_record(contexts, outputs, replaced)
+            self._record.leave(contexts, outputs, self._inputs.plans, replaced)
         finally:
             publisher.sweep()  # no later run looks for what a side run has staged
         return Summary(
@@ -424,13 +320,6 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
             outputs=outputs,
             seconds=self._stopwatch.seconds(),
         )
-
-    def _facts_of(self, plans: Mapping[str, Plan]) -> dict[str, dict[str, Any]]:
-        contexts = {ctx: {**facts_of(plan), "rows": self._inputs[ctx].rows} for ctx, plan in plans.items()}
-        for ctx, context in self._inputs.items():
-            if context.greatest is not None:
-                contexts[ctx] |= {"watermark_column": context.greatest.column, "greatest": context.greatest.value}
-        return contexts
 
     # ---- batches
 
@@ -473,48 +362,18 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         Raises:
             MisuseError: it would read the same again.
         """
-        if self._walk is None or self._window is not None:
+        if self._walk is None:
             return {}
         is_landed = any(entry.commits_by_itself for entry in self._outputs.placed.values())
         done = "Nothing else was published." if is_landed else "Nothing was published."
-        positions: dict[str, Position] = {}
-        for ctx, plan in plans.items():
-            found, position = self._inputs[ctx].found, self._inputs[ctx].advance(plan)
-            check_moves(self._job, ctx, found, plan, position, done)
-            if position is not None:
-                positions[ctx] = position
-        return positions
+        return positions_after(self._job, self._inputs, plans, done)
 
     def _move_on(self, plans: Mapping[str, Plan], positions: Mapping[str, Position]) -> None:
-        if self._walk is None or self._window is not None:
+        if self._walk is None:
             return
         self._goes_on = is_over_bound(plans)
         for ctx, position in positions.items():
             self._walk.move(ctx, self._inputs[ctx].found, position)
-
-    def _note_replaced(self, replaced: Mapping[str, Payload]) -> None:
-        """Store what is about to be replaced, before the first of it is deleted; without an attempt, do nothing."""
-        if replaced:
-            record: dict[str, Any] = {"option": self.option.value, "run_id": self._caller.run_id, "attempt": 0}
-            record |= {"contexts": {}, "outputs": {}}
-            self._record_id = self._store.put_side(self._job, record, replaced=replaced)
-
-    def _leave_record(
-        self, contexts: Mapping[str, Any], outputs: Mapping[str, Any], replaced: Mapping[str, Payload]
-    ) -> None:
-        record: dict[str, Any] = {
-            "option": self.option.value,
-            "run_id": self._caller.run_id,
-            "attempt": self._caller.attempt,
-            "from": self._choice.from_run,
-            "to": self._choice.to_run,
-            "contexts": contexts,
-            "outputs": outputs,
-        }
-        manifests = {ctx: plan.encode() for ctx, plan in self._inputs.plans.items()}
-        for ctx, payload in self._store.payloads(manifests).items():
-            record[f"plan:{ctx}"] = payload_value(payload)
-        self._store.put_side(self._job, record, ulid=self._record_id, replaced=replaced)
 
     def _publisher(self) -> DetachedPublish:
         return DetachedPublish(

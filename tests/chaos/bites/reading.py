@@ -10,10 +10,10 @@ from airflow_bookmarks.core.ledger.file_ledger import Ledger
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.selection.reason import LATE
 from airflow_bookmarks.lifecycle.history import rewind
-from airflow_bookmarks.lifecycle.run import detached as side_run
 from airflow_bookmarks.lifecycle.run import enabled as active_run
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.run.side import window as side_window
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.files.selection import Selection
 from airflow_bookmarks.sources.upstream import source as upstream
@@ -139,7 +139,7 @@ def window_includes_its_beginning() -> None:
     def closed(store: Any, job: str, from_run: str, to_run: str) -> Any:
         return window_runs(store, job, str(max(int(from_run) - 1, 0)), to_run)
 
-    put(side_run, "window_runs", closed)
+    put(side_window, "window_runs", closed)
 
 
 @bite("a window holds living runs alone", theme="changes")
@@ -148,7 +148,7 @@ def window_of_undone_runs() -> None:
         runs = store.runs(job, after=int(from_run), until=int(to_run))
         return [run for run in runs if run.state.is_committed]
 
-    put(side_run, "window_runs", any_run)
+    put(side_window, "window_runs", any_run)
 
 
 @bite("a pause reads what is new to the bookmark, and not all there is")
