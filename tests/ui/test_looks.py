@@ -24,6 +24,13 @@ _SHADE = """() => {
     }
 }"""
 
+# As a button that had the focus goes when the answer takes its place.
+_FOCUS_WHAT_GOES = """(dialog) => {
+    const button = dialog.appendChild(document.createElement("button"));
+    button.focus();
+    button.remove();
+}"""
+
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_keeps_anybody_out(visitors: Visitors, axe: None, scheme: Scheme) -> None:
@@ -84,6 +91,17 @@ def test_job_and_dialog_are_reached_by_keyboard_alone_and_the_way_back_too(visit
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     expect(page.get_by_role("button", name="Reset", exact=True)).to_be_focused()
+
+
+def test_dialog_without_a_field_to_begin_with_takes_the_focus_and_keeps_it(visitors: Visitors) -> None:
+    page = visitors().open(job="trials.keys")
+    page.get_by_role("button", name="Delete", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.locator(":focus")).to_have_count(1)
+
+    dialog.evaluate(_FOCUS_WHAT_GOES)
+
+    expect(dialog.locator(":focus")).to_have_count(1)
 
 
 def _tab_to(page: Page, text: str) -> None:

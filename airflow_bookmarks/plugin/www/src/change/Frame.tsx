@@ -1,6 +1,6 @@
 import { Alert, Button, CloseButton, chakra, Dialog, Portal, Stack } from "@chakra-ui/react";
 import { type ReactNode, type RefObject, useId, useRef, useState } from "react";
-import { backAlong, trailOf } from "./focus";
+import { backAlong, firstField, trailOf } from "./focus";
 
 interface FrameProps {
   title: string;
@@ -32,7 +32,8 @@ export function Frame({ title, isSending, opener, onClosed, onSubmit, children, 
       onOpenChange={({ open }) => open || leave()}
       onExitComplete={onClosed}
       closeOnInteractOutside={false}
-      initialFocusEl={() => body.current?.querySelector<HTMLElement>("[data-first], input:checked") ?? null}
+      // The type knows null alone; why it is undefined, `firstField` says.
+      initialFocusEl={() => firstField(body.current) as HTMLElement | null}
       finalFocusEl={() => backAlong(trail)}
       size="lg"
       scrollBehavior="inside"

@@ -1,3 +1,12 @@
+/**
+ * Return the field of a dialog that takes the focus first; undefined where it has none, as a question without a field,
+ * an answer, or a dialog that is gone. Then the first thing that can take the focus gets it: the focus trap of Airflow's
+ * Chakra does that for undefined alone, and ends with an error for null.
+ */
+export function firstField(body: ParentNode | null): HTMLElement | undefined {
+  return body?.querySelector<HTMLElement>("[data-first], input:checked") ?? undefined;
+}
+
 /** Return an element and all that it lies in, from the inside out, for the way back to it. */
 export function trailOf(element: Element | null): HTMLElement[] {
   const trail: HTMLElement[] = [];
