@@ -225,3 +225,15 @@ def test_graph_leads_to_the_jobs_around(visitors: Visitors) -> None:
     panel.get_by_role("link", name=past.REPORT, exact=True).last.click()
 
     expect(page.get_by_role("heading", name=past.REPORT)).to_be_visible()
+
+
+def test_graph_names_a_source_by_the_end_of_its_path_and_in_full_in_its_tooltip(
+    visitors: Visitors, world: World
+) -> None:
+    people = world.folder(past.CLEAN, "people")
+    page = visitors().open(job=past.CLEAN)
+    panel = open_tab(page, "Graph")
+
+    box = panel.get_by_title(f"files:{people}", exact=True)
+
+    expect(box).to_contain_text(f"…/{past.CLEAN}/people")

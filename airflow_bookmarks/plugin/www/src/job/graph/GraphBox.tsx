@@ -1,7 +1,7 @@
 import { Box, Text } from "@chakra-ui/react";
 import type { GraphNode } from "../../api/model";
 import { JobLink } from "../../parts/JobLink";
-import { nodeRemark } from "./layout";
+import { boxName, nodeRemark } from "./layout";
 
 /** A job (a link to it), or a source that is none (rounded, with a broken border). */
 export function GraphBox({ node, isOwn }: { node: GraphNode; isOwn: boolean }) {
@@ -26,10 +26,12 @@ export function GraphBox({ node, isOwn }: { node: GraphNode; isOwn: boolean }) {
       <Text
         truncate
         fontSize="sm"
+        // A source that is still too wide loses its beginning instead of its end.
+        {...(isJob ? {} : { dir: "rtl", textAlign: "left" })}
         fontWeight={isOwn ? "semibold" : "normal"}
         css={{ "& a": { display: "block", wordBreak: "normal", overflow: "hidden", textOverflow: "ellipsis" } }}
       >
-        {isJob && node.is_known && !isOwn ? <JobLink job={node.name} /> : shortened(node)}
+        {isJob && node.is_known && !isOwn ? <JobLink job={node.name} /> : <bdi dir="ltr">{boxName(node)}</bdi>}
       </Text>
       <Text truncate fontSize="xs" color="fg.muted">
         {remark ?? standing(node)}
@@ -42,10 +44,4 @@ function standing(node: GraphNode): string {
   if (node.kind !== "job") return "source";
   if (node.run_number === null) return "job";
   return `run ${node.run_number}, published ${node.published ?? 0}`;
-}
-
-// Of a long path it is the end that tells one from another.
-function shortened(node: GraphNode): string {
-  if (node.kind === "job" || node.name.length <= 26) return node.name;
-  return `…${node.name.slice(-25)}`;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { GraphNode, GraphRead, Graph as JobGraph } from "../../api/model";
-import { hiddenWords, layOut, nodeRemark, sides } from "./layout";
+import { boxName, hiddenWords, layOut, nodeRemark, sides } from "./layout";
 
 const node = (name: string, told: Partial<GraphNode> = {}): GraphNode => ({
   name,
@@ -62,6 +62,21 @@ it("jobs may be named as objects name their parts", () => {
   const picture = layOut(graph(names, [read("constructor", "toString"), read("toString", "__proto__")]));
   expect(picture.nodes.map(({ node: { name } }) => name)).toEqual(names);
   expect(picture.reads.every(({ path }) => path !== "")).toBe(true);
+});
+
+describe("the name in a box", () => {
+  const source = (name: string) => boxName(node(name, { kind: "source" }));
+  it("is whole where it fits", () => expect(source("files:/lake/raw/flights")).toBe("files:/lake/raw/flights"));
+  it("of a long path is the last segments, whole", () => {
+    expect(source("files:/lake/flights.clean/people")).toBe("…/flights.clean/people");
+    expect(source("files:s3://company-lake/raw/crm/daily/")).toBe("…/raw/crm/daily/");
+  });
+  it("of a long last segment is its end", () =>
+    expect(source("files:/lake/a_folder_with_a_very_long_name_2026")).toBe("…h_a_very_long_name_2026"));
+  it("of a job is all of it", () => {
+    const name = "a_dag_with_a_long_name.a_task_with_one";
+    expect(boxName(node(name))).toBe(name);
+  });
 });
 
 it("a node says what is special about it", () => {

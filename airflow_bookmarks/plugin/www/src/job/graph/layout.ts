@@ -121,6 +121,18 @@ function walk(graph: JobGraph, start: string, step: (read: GraphRead) => [string
   return [...found.values()];
 }
 
+// So many letters fit in a box.
+const MOST_LETTERS = 24;
+
+/** Name a node in its box. A long source is named by the last segments of its path, which tell it from others. */
+export function boxName({ kind, name }: GraphNode): string {
+  const letters = [...name];
+  if (kind === "job" || letters.length <= MOST_LETTERS) return name;
+  const end = letters.slice(1 - MOST_LETTERS).join("");
+  const segment = end.search(/\/[^/]/);
+  return `…${segment < 0 ? end : end.slice(segment)}`;
+}
+
 /** Say what is special about a node: "also old_name; deleted". Undefined for most. */
 export function nodeRemark(node: GraphNode): string | undefined {
   const said: string[] = [];
