@@ -63,7 +63,7 @@ def test_rewind_shows_what_it_would_do_and_does_that(visitors: Visitors, world: 
 
     expect(preview).to_contain_text("2 runs: 3, 4")
     expect(preview).to_contain_text("2 files")
-    expect(preview).to_contain_text("The same rows would come twice")
+    expect(preview).to_contain_text("The output would contain duplicate rows")
     assert world.store.head(job) == before, "a preview changes nothing"
     confirm(dialog, job, "Rewind to run 2")
     expect(done(dialog)).to_contain_text(f"Rewind of job '{job}' is made")

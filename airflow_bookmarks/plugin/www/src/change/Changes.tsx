@@ -93,14 +93,14 @@ const NAMES: Record<Opened, string> = {
 };
 
 const MEANS: Record<Opened, string> = {
-  reset: "back to before the first run",
-  rewind: "back to after an earlier run",
-  set: "one context to now, a time or an upstream's run",
+  reset: "go back to before the first run",
+  rewind: "go back to where an earlier run ended",
+  set: "move one context to now, to a time or to a run of its upstream",
   undo: "take back the last change",
-  protection: "require a second person for changes",
-  share: "another DAG may run the job too",
+  protection: "require a second person to approve changes",
+  share: "let another DAG run the job too",
   unshare: "stop letting a DAG run the job",
-  "hand-over": "the job belongs to another DAG, or its owner has a new name",
+  "hand-over": "give the job to another DAG, or follow a DAG that was renamed",
   delete: "delete the bookmark: the next run reads everything",
 };
 

@@ -22,7 +22,9 @@ export function ReasonField({ reason, onReason, isFirst }: ReasonFieldProps) {
         value={reason}
         onChange={(event) => onReason(event.currentTarget.value.replace(/\s*[\r\n\t]\s*/g, " "))}
       />
-      <Field.HelperText>It is kept with your name and the time, for everybody who looks at the job.</Field.HelperText>
+      <Field.HelperText>
+        It is stored with your name and the time, and shown to everyone who may see the job.
+      </Field.HelperText>
       {lack !== undefined && <Field.ErrorText>It takes {lack}.</Field.ErrorText>}
     </Field.Root>
   );

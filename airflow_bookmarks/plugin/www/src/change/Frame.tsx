@@ -32,7 +32,7 @@ export function Frame({ title, isSending, opener, onClosed, onSubmit, children, 
       onOpenChange={({ open }) => open || leave()}
       onExitComplete={onClosed}
       closeOnInteractOutside={false}
-      // The type knows null alone; why it is undefined, `firstField` says.
+      // The type has null only, and the focus trap takes undefined only.
       initialFocusEl={() => firstField(body.current) as HTMLElement | null}
       finalFocusEl={() => backAlong(trail)}
       size="lg"
@@ -80,7 +80,7 @@ function Leaving({ onLeave }: { onLeave: () => void }) {
     <Alert.Root status="warning" role="alert">
       <Alert.Indicator />
       <Alert.Content minW={0} alignItems="flex-start">
-        <Alert.Title>It is being sent</Alert.Title>
+        <Alert.Title>The change is being sent</Alert.Title>
         <Alert.Description>
           Closing this dialog does not stop it. The history of the job will show the result.
         </Alert.Description>

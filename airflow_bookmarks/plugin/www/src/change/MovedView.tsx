@@ -6,7 +6,7 @@ import { count, inBytes } from "../words/number";
 import { Marks, type Pair } from "./Marks";
 import { eventName } from "./words";
 
-/** What happened to a job since somebody looked at it. */
+/** What happened to a job since a person looked at it. */
 export function MovedView({ difference }: { difference: Difference }) {
   const { runs, events, watermarks, version_seen, version_now } = difference;
   const marks = Object.entries(watermarks).map(([ctx, { seen, now }]): [string, Pair] => [ctx, [seen, now]]);
@@ -51,7 +51,7 @@ export function Events({ events }: { events: readonly EventRow[] }) {
       {events.map((event, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: events have no id, and the list does not change
         <List.Item key={index} wordBreak="break-word">
-          <strong>{eventName(event)}</strong> by {event.who ?? "nobody known"}, <Ago at={event.at} />
+          <strong>{eventName(event)}</strong> by {event.who ?? "an unknown person"}, <Ago at={event.at} />
           {event.why ? `: ${event.why}` : ""}
         </List.Item>
       ))}

@@ -52,8 +52,9 @@ export function OwnerChoice({ job, draft, onDraft }: OwnerChoiceProps) {
   );
 }
 
-const SHARE = "Another DAG may run the job too. It stays its owner's, and sharing gives nobody a right on this page.";
-const HAND_OVER = "The job belongs to another DAG from then on.";
+const SHARE =
+  "Another DAG may run the job too. The owner stays the same, and sharing gives nobody rights on this page.";
+const HAND_OVER = "From then on, the job belongs to another DAG.";
 
 /** The id of a DAG. */
 function DagField({ typed, onTyped }: { typed: string; onTyped: (text: string) => void }) {

@@ -41,7 +41,7 @@ export function PointChoice({ job, draft, onDraft }: PointChoiceProps) {
           </NativeSelect.Field>
           <NativeSelect.Indicator />
         </NativeSelect.Root>
-        <Field.HelperText wordBreak="break-word">It stands at: {row.position}.</Field.HelperText>
+        <Field.HelperText wordBreak="break-word">Present position: {row.position}.</Field.HelperText>
       </Field.Root>
       {setting.by === "nothing" ? (
         <Alert.Root status="warning">

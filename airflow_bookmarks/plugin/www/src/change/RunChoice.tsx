@@ -43,7 +43,7 @@ export function RunChoice({ job, picked, toRun, onRun }: RunChoiceProps) {
         </Field.ErrorText>
       )}
       <Field.HelperText>
-        The job stands as after this run; later ones are undone. Back to before the first one is a reset.
+        The job goes back to where this run ended, and later runs are undone. To go back to before the first run, reset.
       </Field.HelperText>
       {runs.hasNextPage && (
         <Button size="xs" variant="outline" loading={runs.isFetchingNextPage} onClick={() => void runs.fetchNextPage()}>

@@ -3,7 +3,7 @@ import type { ShardedPreview } from "../api/model";
 import { ScrollTable } from "../parts/ScrollTable";
 import { Facts } from "./Facts";
 import { shardedFactsOf } from "./sharded";
-import { againInWords } from "./words";
+import { againInWords, TWICE, twiceInWords } from "./words";
 
 const COLUMNS = [
   { title: "Shard" },
@@ -41,10 +41,10 @@ function Twice({ targets }: { targets: readonly string[] }) {
     <Alert.Root status="error" role="alert">
       <Alert.Indicator />
       <Alert.Content minW={0}>
-        <Alert.Title>The same rows would come twice</Alert.Title>
+        <Alert.Title>{TWICE}</Alert.Title>
         <Alert.Description wordBreak="break-word">
-          What is read again is written again, and what was written stays, in {targets.join(", ")}. Remove it too, here
-          or on the command line with --clean; or empty the target by hand before the next runs.
+          {twiceInWords(targets)} To prevent that, also remove what the undone runs wrote, here or on the command line
+          with --clean, or empty the target by hand before the next runs.
         </Alert.Description>
       </Alert.Content>
     </Alert.Root>

@@ -2,13 +2,13 @@ import { Alert, Button, Stack } from "@chakra-ui/react";
 import { Facts } from "./Facts";
 import { Marks, pairsOf } from "./Marks";
 import type { NeverRead, Told } from "./told";
-import { type Fix, factsOf, neverReadInWords } from "./words";
+import { type Fix, factsOf, neverReadInWords, TWICE, twiceInWords } from "./words";
 
 interface ToldViewProps {
   told: Told;
-  /** What can be done about rows that would come twice; undefined: the change is not to be made, and nothing follows. */
+  /** What can be done about duplicate rows; undefined: the change is not to be made, and nothing follows. */
   fix: Fix | undefined;
-  /** Ask for the clean that keeps rows from coming twice. */
+  /** Ask for the clean that prevents duplicate rows. */
   onClean?: (() => void) | undefined;
 }
 
@@ -48,12 +48,13 @@ function Skipped({ never }: { never: NeverRead }) {
 }
 
 const FIXES: Record<Fix, string> = {
-  clean: "Also remove what the undone runs wrote, and it comes once.",
+  clean: "To prevent that, also remove what the undone runs wrote.",
   "command line":
-    "Make it on the command line with --clean, which removes that; or empty the target by hand before the next run.",
-  "all contexts": "Take all contexts, and it can be removed first; or empty the target by hand before the next run.",
-  "ask anew": "Reject it, and ask for it anew with what the undone runs wrote removed.",
-  "by hand": "Remove those rows from the target by hand before the next run.",
+    "To prevent that, make the change on the command line with --clean, or empty the target by hand before the next run.",
+  "all contexts":
+    "To prevent that, choose all contexts and remove what the undone runs wrote, or empty the target by hand before the next run.",
+  "ask anew": "To prevent that, reject the request and make one that also removes what the undone runs wrote.",
+  "by hand": "To prevent that, remove those rows from the target by hand before the next run.",
 };
 
 function Twice({ targets, fix, onClean }: { targets: readonly string[]; fix: Fix; onClean: (() => void) | undefined }) {
@@ -61,9 +62,9 @@ function Twice({ targets, fix, onClean }: { targets: readonly string[]; fix: Fix
     <Alert.Root status="error" role="alert">
       <Alert.Indicator />
       <Alert.Content minW={0} alignItems="flex-start">
-        <Alert.Title>The same rows would come twice</Alert.Title>
+        <Alert.Title>{TWICE}</Alert.Title>
         <Alert.Description wordBreak="break-word">
-          What is read again is written again, and what was written stays, in {targets.join(", ")}. {FIXES[fix]}
+          {twiceInWords(targets)} {FIXES[fix]}
         </Alert.Description>
         {fix === "clean" && onClean !== undefined && (
           <Button size="sm" variant="outline" mt={2} onClick={onClean}>

@@ -19,7 +19,10 @@ export function What({ job, picked, draft, onDraft }: WhatProps) {
   if (draft.kind === "undo") {
     return (
       <Stack gap={2}>
-        <Text>The job stands as before its last reset, rewind, set, delete or undo. Runs made since are undone.</Text>
+        <Text>
+          The job goes back to where it was before its last reset, rewind, set, delete or undo. Runs made since are
+          undone.
+        </Text>
         <TakenBack job={job.job} />
       </Stack>
     );
@@ -28,8 +31,8 @@ export function What({ job, picked, draft, onDraft }: WhatProps) {
     return (
       <Stack gap={4}>
         <Text>
-          The job has no bookmark any more, and leaves the list until it runs again: that run reads everything, and its
-          number goes on. Jobs that read it see that it went back. An undo takes a deletion back.
+          The job loses its bookmark, and leaves the list until it runs again: that run reads everything, and run
+          numbers continue. Jobs that read this one see that it went back. An undo restores the bookmark.
         </Text>
         <CleanChoice
           isClean={draft.clean}
@@ -44,7 +47,7 @@ export function What({ job, picked, draft, onDraft }: WhatProps) {
   return (
     <Stack gap={4}>
       {draft.kind === "reset" ? (
-        <Text>The job stands as before its first run: the next one reads everything.</Text>
+        <Text>The job goes back to before its first run: the next run reads everything.</Text>
       ) : (
         <RunChoice
           job={job.job}

@@ -33,10 +33,10 @@ export function decisionOf(job: Pick<Job, "may_change">, request: RequestRow): D
 
 /** What a state of a request means. */
 export const MEANS: Readonly<Record<string, string>> = {
-  open: "It waits for a decision.",
-  approved: "It is approved, and was not carried out yet: the job was busy, or refused it.",
-  done: "It is approved and made.",
-  rejected: "It was turned down.",
-  expired: "Nobody decided in time.",
-  void: "The job moved since it was asked for, so what would happen is not what was shown any more.",
+  open: "Waiting for a decision.",
+  approved: "Approved, but not carried out yet: the job was busy, or refused it.",
+  done: "Approved and carried out.",
+  rejected: "Rejected.",
+  expired: "Expired before anyone decided.",
+  void: "The job has changed since the request, so the preview that was shown no longer applies.",
 };

@@ -1,7 +1,7 @@
 /**
- * Return the field of a dialog that takes the focus first; undefined where it has none, as a question without a field,
- * an answer, or a dialog that is gone. Then the first thing that can take the focus gets it: the focus trap of Airflow's
- * Chakra does that for undefined alone, and ends with an error for null.
+ * Return the field of a dialog that takes the focus first. Undefined if it has none (a question without fields, an answer)
+ * or is gone: then the first element that can take the focus gets it. Null would be an error to the focus trap of Airflow's
+ * Chakra.
  */
 export function firstField(body: ParentNode | null): HTMLElement | undefined {
   return body?.querySelector<HTMLElement>("[data-first], input:checked") ?? undefined;

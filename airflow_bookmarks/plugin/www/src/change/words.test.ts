@@ -13,6 +13,7 @@ import {
   inSentence,
   neverReadInWords,
   requestName,
+  twiceInWords,
   undoneInWords,
 } from "./words";
 
@@ -131,6 +132,11 @@ describe("a preview", () => {
 });
 
 describe("rows that would come twice", () => {
+  it("are said with where and for whom", () => {
+    expect(twiceInWords(["/lake/out"])).toContain("to /lake/out again");
+    expect(twiceInWords(["/lake/out"])).toContain("Everyone who reads that output finds them twice.");
+    expect(twiceInWords(["/a", "/b"])).toContain("to /a, /b again");
+  });
   it.each<[Wish | undefined, string]>([
     [{ kind: "reset", clean: false }, "clean"],
     [{ kind: "rewind", clean: false, to_run: 2, contexts: ["a"] }, "all contexts"],
@@ -165,7 +171,7 @@ describe("what a set skips", () => {
     ));
   it("is not known, and never nothing, where the source can't be asked", () =>
     expect(neverReadInWords({ ...NEVER, files: null, bytes: null, unknown: "gone" })).toMatch(
-      /nobody can tell \(gone\)/,
+      /is not known \(gone\)/,
     ));
   it("is nothing where nothing is unread", () =>
     expect(toldOf({ ...PREVIEW, never_read: { ...NEVER, files: 0, bytes: 0 } }).neverRead).toBeNull());

@@ -113,11 +113,11 @@ export function undoneInWords({ undone, undoneCount }: Pick<Told, "undone" | "un
 export function neverReadInWords({ files, bytes, runs, consumers, unknown }: NeverRead): string {
   const amount =
     files === null
-      ? `How much nobody can tell (${unknown ?? "unknown"}): whatever is unread counts as read.`
+      ? `How much is not known (${unknown ?? "unknown"}): everything that is unread counts as read.`
       : `${count(files, "file")}${bytes === null ? "" : ` (${inBytes(bytes)})`} that ${files === 1 ? "is" : "are"} unread count as read.`;
   const upstream =
     runs.length === 0 ? "" : ` They are of upstream ${runs.length === 1 ? "run" : "runs"} ${inRanges(runs)}.`;
-  const missed = consumers.length === 0 ? "" : ` What would have come of them never reaches ${consumers.join(", ")}.`;
+  const missed = consumers.length === 0 ? "" : ` Output made from them never reaches ${consumers.join(", ")}.`;
   return `${amount}${upstream} No run will ever read them: their rows are lost to this job.${missed}`;
 }
 
@@ -159,6 +159,15 @@ export function factsOf(told: Told): Fact[] {
     ...(told.leftOver === 0 ? [] : [{ label: "Left by undone runs", says: leftInWords(told) }]),
     ...(unreadable === "" ? [] : [{ label: "Can't be read", says: `${unreadable}; not counted above` }]),
   ];
+}
+
+/** The headline over `twiceInWords`. */
+export const TWICE = "The output would contain duplicate rows";
+
+/** Say where the rows of a change would be twice, and why. */
+export function twiceInWords(targets: readonly string[]): string {
+  const there = targets.length === 1 ? "that output" : "those outputs";
+  return `The next runs read the same input again and write its rows to ${targets.join(", ")} again, where the rows written before remain. Everyone who reads ${there} finds them twice.`;
 }
 
 /** What can be done so that an output does not get the same rows twice. */

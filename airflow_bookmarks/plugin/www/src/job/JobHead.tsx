@@ -22,7 +22,7 @@ export function JobHead({ job }: { job: Job }) {
         <CopyButton text={job.job} what="the job's name" />
         <StateBadge state={job.state} />
         {job.protected && (
-          <Badge variant="outline" title="a change needs somebody else's approval">
+          <Badge variant="outline" title="changes need the approval of a second person">
             protected
           </Badge>
         )}
@@ -98,7 +98,7 @@ function RunFact({ job }: { job: Job }) {
     <Fact title={title}>
       {said}
       {last !== undefined && (
-        <Text as="span" fontSize="xs" color="fg.muted" ms={2} title="the runs above are undone, or read nothing">
+        <Text as="span" fontSize="xs" color="fg.muted" ms={2} title="later runs were undone or read nothing">
           {last}
         </Text>
       )}

@@ -40,7 +40,7 @@ export function JobsTableRow({ row }: { row: JobRow }) {
         {row.lag ? (
           <StateBadge state={row.lag} />
         ) : (
-          <Nothing why={row.shards == null ? "reads no other job" : "is told by shard"} />
+          <Nothing why={row.shards == null ? "reads no other job" : "differs by shard"} />
         )}
       </Table.Cell>
       <Table.Cell textAlign="end">
@@ -103,7 +103,7 @@ function Lock() {
   return (
     <Icon size="sm" color="fg.muted" aria-hidden={false} asChild>
       <svg viewBox="0 0 24 24" role="img" aria-label="protected">
-        <title>protected: a change needs the approval of a second person</title>
+        <title>protected: changes need the approval of a second person</title>
         <path
           fill="currentColor"
           d="M17 9h-1V7a4 4 0 0 0-8 0v2H7a2 2 0 0 0-2 2v8a2 2 0 0 0 2 2h10a2 2 0 0 0 2-2v-8a2 2 0 0 0-2-2Zm-7-2a2 2 0 0 1 4 0v2h-4V7Z"

@@ -50,7 +50,7 @@ export function runInWords(run: RunPoint): string {
 function sizeOf(run: RunPoint): string {
   if (run.files !== null && run.files > 0) return `read ${count(run.files, "file")}`;
   if (run.rows !== null && run.rows > 0) return `read ${count(run.rows, "row")}`;
-  if (run.files === null) return "read what is not known here";
+  if (run.files === null) return "read an unknown amount";
   // A run that was stopped in between never said what it read.
   return COMMITTED.includes(run.state) ? "read nothing" : "did not commit";
 }

@@ -69,7 +69,12 @@ function EventLine({ event }: { event: EventRow }) {
       <Table.Cell minW="14rem" whiteSpace="normal">
         {eventWords(event)}
         {event.forced && (
-          <Badge ms={2} colorPalette="orange" variant="outline" title="a run that held the job was fenced">
+          <Badge
+            ms={2}
+            colorPalette="orange"
+            variant="outline"
+            title="the job was taken away from the run that held it"
+          >
             forced
           </Badge>
         )}

@@ -5,7 +5,7 @@ import { Section } from "../../parts/Section";
 import { StateBadge } from "../../parts/StateBadge";
 import { keyOfRead, nodeRemark, type Place, sides } from "./layout";
 
-/** The graph in words, for whoever has no use of a picture. */
+/** The graph in words, for people who can't use a picture. */
 export function GraphList({ job, graph }: { job: string; graph: Graph }) {
   const { upstream, downstream } = sides(graph, job);
   return (

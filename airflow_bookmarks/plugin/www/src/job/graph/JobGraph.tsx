@@ -25,9 +25,12 @@ function Found({ job, graph }: { job: string; graph: Graph }) {
   return (
     <Stack gap={6}>
       {hidden && <Text fontSize="sm">{hidden}</Text>}
-      {isAlone && <Empty title="It stands alone">It reads nothing yet, and nobody reads it.</Empty>}
+      {isAlone && <Empty title="No connections">The job has no source yet, and no other job reads it.</Empty>}
       {!isAlone && (
-        <Section title="Graph" hint="Data goes from left to right; a badge says how a job keeps up.">
+        <Section
+          title="Graph"
+          hint="Data flows from left to right. A badge shows whether a job keeps up with what it reads."
+        >
           {graph.nodes.length <= MOST_NODES ? (
             <GraphPicture job={job} graph={graph} />
           ) : (

@@ -17,9 +17,9 @@ const COLUMNS = [
 /** Where each source of a job stands. */
 export function Contexts({ contexts }: { contexts: Job["contexts"] }) {
   return (
-    <Section title="Contexts" hint="Where each source of the job stands.">
+    <Section title="Contexts" hint="How far the job has read each of its sources.">
       {contexts.length === 0 ? (
-        <Empty title="No context has a position">The first run that commits makes them.</Empty>
+        <Empty title="No context has a position">The first run that commits sets it.</Empty>
       ) : (
         <ScrollTable caption="Contexts of the job" columns={COLUMNS}>
           {contexts.map((context) => (
@@ -33,7 +33,7 @@ export function Contexts({ contexts }: { contexts: Job["contexts"] }) {
                 {context.position}
                 {context.set_in_epoch !== null && (
                   <Text fontSize="xs" color="fg.muted">
-                    no run left this position
+                    set by hand, not left by a run
                   </Text>
                 )}
                 {context.newest_partition != null && (

@@ -22,13 +22,13 @@ export function Lags({ job }: { job: string }) {
   return (
     <Asked
       title="Lag"
-      hint="How far it is behind what it reads; of folders that the API server may not look at, what a run recorded."
+      hint="How far the job is behind its sources. For folders that the API server may not list: what the last run recorded."
       job={job}
       useAnswer={useLag}
     >
       {({ lags }) =>
         lags.length === 0 ? (
-          <Text fontSize="sm">It has no input that it could be behind.</Text>
+          <Text fontSize="sm">It has no source to fall behind.</Text>
         ) : (
           <ScrollTable caption="Lag behind each source" columns={COLUMNS}>
             {lags.map((lag) => (

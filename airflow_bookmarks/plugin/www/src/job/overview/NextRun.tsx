@@ -24,7 +24,7 @@ export function NextRun({ job }: { job: string }) {
   return (
     <Asked
       title="Next run"
-      hint="What it would read if it began now; of folders that the API server may not look at, what a run recorded."
+      hint="What a run would read if it started now. For folders that the API server may not list: what the last run recorded."
       job={job}
       useAnswer={usePending}
     >

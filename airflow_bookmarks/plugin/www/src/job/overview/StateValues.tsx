@@ -10,7 +10,7 @@ export function StateValues({ values }: { values: Job["job_state"] }) {
   const names = Object.keys(values).sort();
   if (names.length === 0) return null;
   return (
-    <Section title="State" hint="What the job keeps in job.state, as JSON.">
+    <Section title="State" hint="Values that the job's script keeps in job.state, as JSON.">
       <ScrollTable caption="Values of job.state" columns={COLUMNS}>
         {names.map((name) => (
           <Table.Row key={name}>

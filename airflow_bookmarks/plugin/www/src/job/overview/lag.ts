@@ -2,16 +2,16 @@ import type { LagRow } from "../../api/model";
 import { count, inBytes } from "../../words/number";
 import { duration } from "../../words/time";
 
-/** Say how far a job is behind a source: "2 runs, 3 files, 1.2 MB; the oldest is there for 2 h". */
+/** Say how far a job is behind a source: "2 runs, 3 files, 1.2 MB; the oldest has waited for 2 h". */
 export function behindWords(lag: LagRow): string {
   const said: string[] = [];
   if (lag.runs) said.push(count(lag.runs, "run"));
   if (lag.files) said.push(count(lag.files, "file"));
   if (lag.bytes) said.push(inBytes(lag.bytes));
-  if (said.length === 0 && lag.recorded_by != null) return "nothing left waiting then";
+  if (said.length === 0 && lag.recorded_by != null) return "nothing was left unread";
   if (said.length === 0) return lag.state === "UNKNOWN" ? "unknown" : "nothing unread";
   const unread = said.join(", ");
-  return lag.seconds ? `${unread}; the oldest is there for ${duration(lag.seconds)}` : unread;
+  return lag.seconds ? `${unread}; the oldest has waited for ${duration(lag.seconds)}` : unread;
 }
 
 /** Say how far a job has read an upstream: "run 4 of 7"; undefined for folders, which have no runs. */

@@ -52,7 +52,7 @@ it("what a run recorded is not taken for what is there now", () => {
   };
   const told = pendingWords({ ...PENDING, is_known: false, files: null, bytes: null, contexts: [row] });
   expect(told).toContain("it is not known what is new");
-  expect(recordedWords(row)).toBe("recorded by run 7: what it left waiting");
+  expect(recordedWords(row)).toBe("recorded by run 7: what it left unread");
   expect(recordedWords({ recorded_by: null })).toBeUndefined();
 });
 

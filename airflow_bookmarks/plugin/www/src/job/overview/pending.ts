@@ -6,7 +6,7 @@ export function pendingWords(pending: Pending): string {
   if (pending.unknown === null && pending.contexts.some(isRecorded)) {
     return "The files were not listed, so it is not known what is new. What earlier runs recorded is shown below.";
   }
-  if (!pending.is_known) return `Nobody can tell before the run: ${pending.unknown ?? "a source can't be looked at"}`;
+  if (!pending.is_known) return `Not known before the run: ${pending.unknown ?? "a source can't be looked at"}`;
   if (pending.is_empty) return "There is nothing new: the next run would be empty.";
   if (pending.files === 0) return hasMore(pending) ? "There is something new." : "There is nothing new to read.";
   if (pending.files === null) return "How much is new is not known before the run.";
@@ -28,7 +28,7 @@ export function firstWords(pending: Pending): string[] {
   if (pending.cleaning) said.push("It first removes what undone runs published.");
   if (pending.due_run_number !== null) said.push(`It first publishes run ${pending.due_run_number}.`);
   if (pending.left_open.length > 0) said.push(`It first settles what was left open: ${pending.left_open.join(", ")}.`);
-  if (pending.holder) said.push(`${pending.holder} works on the job now.`);
+  if (pending.holder) said.push(`${pending.holder} is working on the job now.`);
   return said;
 }
 
@@ -40,7 +40,7 @@ export function filesWords(row: Pick<PendingRow, "files" | "read_again">): strin
 
 /** Say whose word for a figure is taken, where nobody looked; undefined where somebody did. */
 export function recordedWords(row: { recorded_by?: number | null }): string | undefined {
-  return row.recorded_by == null ? undefined : `recorded by run ${row.recorded_by}: what it left waiting`;
+  return row.recorded_by == null ? undefined : `recorded by run ${row.recorded_by}: what it left unread`;
 }
 
 /** Say what a run would leave out of a context: "2 late, 1 settling". Undefined where it would leave nothing. */
