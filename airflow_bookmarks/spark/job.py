@@ -72,38 +72,40 @@ NO_STREAM = (
 class BookmarkedJob:
     """One run of a bookmarked job: reads what is new, writes staged output, commits and publishes on leaving the block.
 
-    Every argument may come from the operator instead, as `spark.bookmarks.job`, `.store`, `.option`, `.from`, `.to`,
-    `.run_id`, `.attempt`, `.replay`, `.start`, `.shard`, `.on_conflict`, `.on_unused`, `.state_uri` and
-    `.manifest_uri`; given in both places with different values it is an error.
+    The operator can pass these settings instead of arguments: `spark.bookmarks.job`, `.store`, `.option`, `.from`,
+    `.to`, `.run_id`, `.attempt`, `.replay`, `.start`, `.shard`, `.on_conflict`, `.on_unused`, `.state_uri` and
+    `.manifest_uri`. Different values in the two places are an error.
 
     Args:
-        spark: the session; default: the active one. Without any, in a plain Python task, the job has `state`, and
-            neither reads nor writes; pyspark is not imported then.
-        name: the job, the key of its bookmark.
+        spark: the session; default: the active one. Without one, as in a plain Python task, the job has `state` only:
+            it can't read or write, and pyspark is not imported.
+        name: the name of the job, which is the key of its bookmark.
         store: a store URI, or an open `BookmarkStore`.
         option: "enable" (default), "pause" or "disable", or Glue's spellings.
-        from_run, to_run: run numbers or run ids, with "pause" only: read again what the runs in (from, to] read.
-        run_id, attempt: the name of the execution and its try; default: a new name, and 1.
-        replay: the number of a finished run to make again: its stored plan is read, its output replaced.
-        start: where a job without a bookmark begins: "beginning" (default), "now" (what the first run that commits
-            finds counts as read, and is counted) or an aware time (a datetime or its ISO text: what is older does, and
-            a file of exactly that time is read). It means nothing after the first commit: a source that is added
-            later, and a job that was reset, begin at the beginning. Of an upstream, what was published by then counts
-            as read.
+        from_run, to_run: run numbers or run ids, with "pause" only: read again what the runs after `from_run`, up to
+            and including `to_run`, have read.
+        run_id, attempt: the name of the execution, and which try of it this is; default: a new name, and 1.
+        replay: the number of a finished run to repeat: its stored plan is read again and its output replaced.
+        start: where a job without a bookmark begins: "beginning" (default); "now": everything that the first run to
+            commit finds counts as read, and is counted; or a time with a zone, as a datetime or ISO text: files older
+            than that count as read, a file of exactly that time does not. For an upstream, runs published by then count
+            as read. It has no effect after the first commit: a source that is added later, and a job that was reset,
+            begin at the beginning.
         shard: this task's part of a sharded job: `(i, n)`, task i of n, counted from 0; or `range(lo, hi)` of the 64
-            virtual shards. Make the runs with `shards()`.
-        on_conflict: "fail" (default) when another run holds the job, or "wait" for it up to `wait_for` (1 hour).
-        state_uri: a folder for state that is too large for the table ("s3://bucket/prefix"); a store URI may say it as
-            well (`?state_uri=`).
-        manifest_uri: a folder in which each plan is written down before it is read, as Glue does it:
-            `<manifest_uri>/partitionlisting/<job>/<run id>/<ctx>.input-files.json`; with every option.
-        on_unused: of a context that was read, with something new, and that no action of the script has used: a warning
-            that names it ("warn", the default), as far as that is known; "error": nothing is committed, which is exact,
-            at the price that filters are not pushed down into what is read; or nothing ("ignore").
+            virtual shards. Run them with `shards()`.
+        on_conflict: what to do while another run holds the job: "fail" (default), or "wait" up to `wait_for`.
+        wait_for: how long to wait for another run; default: 1 hour.
+        state_uri: a folder for state that is too large for the table ("s3://bucket/prefix"); the store URI can name it
+            instead (`?state_uri=`).
+        manifest_uri: a folder to which each plan is written before it is read, with every option, in Glue's layout:
+            `<manifest_uri>/partitionlisting/<job>/<run id>/<ctx>.input-files.json`.
+        on_unused: what to do about a context that had new input which no action of the script used: "warn" (default)
+            names it in the log, as far as that is known; "error" commits nothing, and is exact, but keeps filters from
+            being pushed down into the read; "ignore" does nothing.
 
     Raises:
-        OptionError: an unknown or contradictory argument or setting; nothing was read or changed.
-        VersionMismatchError: worker and driver, or pyspark and pyspark-client, have versions that do not go together.
+        OptionError: an argument or setting is unknown, or contradicts another. Nothing was read or changed.
+        VersionMismatchError: the versions of worker and driver, or of pyspark and pyspark-client, do not fit together.
 
     Example:
         with BookmarkedJob(spark, name="flights.clean", store="sqlite:////var/lib/bookmarks.db") as job:
@@ -178,8 +180,8 @@ class BookmarkedJob:
     def shards(self) -> Iterator[BookmarkedJob]:
         """Yield a job for each virtual shard of this task, each a run of its own; this job itself if it has no shard.
 
-        So the same script works with and without shards. A virtual shard is the job `<name>~00` to `<name>~63`: with a
-        bookmark, a lease and a commit of its own. What fails takes nothing back of the shards before it.
+        The same script therefore works with and without shards. The virtual shards are the jobs `<name>~00` to
+        `<name>~63`, each with its own bookmark, lease and commit. A failure leaves the shards before it committed.
 
         Raises:
             ChangeRefusedError: the job has a bookmark as a whole.
@@ -220,19 +222,20 @@ class BookmarkedJob:
         max_rows: int | str | None = None,
         window: timedelta | None = None,
     ) -> Iterator[BookmarkedJob]:
-        """Yield a job for each batch of what is new, oldest first: each is a run of its own, committed by itself.
+        """Yield a job for each batch of new input, oldest first; each is a run of its own with its own commit.
 
-        The folders are listed once, when the first batch reads them; the loop ends when what was there then is drained.
-        What fails takes nothing back of the batches before it, and a retry of the same execution goes on behind them.
-        With `pause` and `disable` the loop reads the same batches, and changes nothing; a pause over a window of runs
-        is one batch.
+        The folders are listed once, when the first batch reads them, and the loop ends when everything listed then has
+        been read. A failure leaves the batches before it committed, and a retry of the same execution continues after
+        them. With `pause` and `disable` the loop reads the same batches and changes nothing; a pause over a window of
+        runs is a single batch.
 
         Args:
-            max_files, max_bytes, max_rows, window: how much one batch reads of each context; see `read`. A context that
-                is given a bound of its own by `read` has that one instead.
+            max_files, max_bytes, max_rows, window: how much one batch reads of each context; see `read`. A bound given
+                to `read` itself takes precedence for its context.
 
         Raises:
-            OptionError: a bound that is no positive number or time. MisuseError: the job has begun.
+            OptionError: a bound is not a positive number or duration.
+            MisuseError: the job has begun.
 
         Example:
             for batch in BookmarkedJob(spark).batches(max_files=1000):
@@ -309,12 +312,13 @@ class BookmarkedJob:
 
     @by_own_access
     def begin(self) -> BookmarkedJob:
-        """Take the job, finish what earlier runs left, and be ready to read. The `with` block does it.
+        """Take the job, finish what earlier runs left unfinished, and prepare to read. The `with` block calls this.
 
         Raises:
-            JobBusyError: another run holds the job. AttemptRefusedError: this attempt was killed.
-            MisuseError: begun already, or a job with `shard`, whose runs `shards()` makes.
-            ChangeRefusedError: the job has no bookmark as a whole, and its shards have.
+            JobBusyError: another run holds the job.
+            AttemptRefusedError: this attempt was killed.
+            MisuseError: the job has begun already, or has a `shard`: use `shards()`.
+            ChangeRefusedError: the shards of this job have bookmarks, so it can't get one as a whole.
         """
         share = self._given.share
         if share is not None and self._number is None:
@@ -379,12 +383,15 @@ class BookmarkedJob:
 
     @by_own_access
     def commit(self) -> dict[str, Any]:
-        """Commit, publish, and return the summary as a plain dict. The end of the `with` block does it.
+        """Commit, publish, and return the summary as a plain dict. The end of the `with` block calls this.
+
+        In each of the following cases nothing is committed.
 
         Raises:
-            MisuseError: not begun, or over already. SourceChangedError: planned input changed under the run.
-            ExpectationError: an expectation has failed, also where its error was caught.
-            FencedError: another run has taken over. In these cases nothing was committed.
+            MisuseError: the job has not begun, or has ended already.
+            SourceChangedError: planned input changed during the run.
+            ExpectationError: an expectation has failed, even if the script caught its error.
+            FencedError: another run has taken the job over.
         """
         run = self.active_run
         if self._uses is not None:
@@ -399,7 +406,7 @@ class BookmarkedJob:
 
     @by_own_access
     def abort(self, reason: str) -> None:
-        """Give the job back without a commit: state and targets stay as they were."""
+        """Release the job without a commit: state and targets stay as they were."""
         if self._run is not None:
             self._is_aborted = True
             try:
@@ -472,87 +479,87 @@ class BookmarkedJob:
         """Return a reader for what is new in the context `ctx`, with the method names of `spark.read`.
 
         Args:
-            ctx: names the source within the job; its position is kept under that name.
-            on_overwrite: a file that was read and changed since is read again whole ("reprocess"), left ("ignore",
-                counted) or stops the run ("error").
-            on_missing: a planned file that changes or goes before the commit stops the run ("error") or is left to the
-                next run, counted ("skip"); what was read of it before may be in this run's output all the same, so an
-                append then holds rows of both versions, as with every file that is overwritten.
-            on_upstream_rewind: with `.upstream`, whose runs were undone or replayed after this job read them: "fail";
-                "rewind" this job along, which first removes what its undone runs published, and fails where that can't
-                be (a sink that can't be cleaned, files that somebody touched, consumers that have read them, input
-                that was deleted or archived);
-                "rewind_keep" along and leave those rows, so that an append target has them twice; or "ignore".
-            on_source_change: the context has a position, and it is of another source (another path, format or job):
-                "error", "reset" (start the new one from the beginning) or, for files, "keep" (go on from the position;
-                what lies under other paths is read).
-            moved_from: of files: the folder or prefix in which they lay when they were read. Those with the same path
-                below it, and the same etag (the same size, where one of the stores has no etags), count as read, the
-                rest is new. Once a run with it has committed, it has no effect; a rewind to before takes it back.
-            late_after: of files: those older than the newest that was read before by more than this are not read but
-                counted ("late"), and the bookmark forgets those older by more than twice this, so that it stays small.
-                What is newer than that is backlog and never late, nor is anything in a first run; a file dated in the
-                future does not count as the newest.
-            settle: of files: those younger than this are left to a later run, counted ("settling"), because somebody
-                may still write them.
-            on_touch: of files whose etag is the same and whose time is another (copied onto themselves, restored): left
-                alone and counted as "touched" ("ignore", the default) or read again ("reprocess"). A store without
-                etags can't tell that from an overwrite: there on_overwrite decides, and "ignore" is an error.
-            sequence: of files: the order of reading, and the watermark: a regular expression with one named group, such
-                as "part-(?P<seq>[0-9]+)", searched in the path below the one that is loaded; or "path". Digits count as
-                a number, so 9 comes before 10. What comes later is read all the same, also with a lower number.
-            on_unmatched: a file that is to be read and does not match the sequence is an error ("error"), or left out
-                and counted as "unmatched" ("skip") until the expression fits it.
-            gaps: report what is missing between the first and the last: numbers of a sequence (the default), else the
-                days of the one partition column of dates (True). False: nothing.
-            max_files, max_bytes: read so many files or bytes of what is new, in the order of reading; the rest is
-                counted ("over_bound") and left to the next run. A single file above `max_bytes` is still read, when it
-                comes first. Of an upstream: whole published runs, at least one that has anything. Text as Glue has it
-                ("500") will do.
-            max_rows: of an upstream alone, whose runs know their rows.
-            window: read what falls into one window of this length, aligned to the clock (UTC): the oldest that has
-                anything new; by the time of files, or by when an upstream has committed. Several bounds all hold.
-            on_corrupt: of files that can't be parsed: Spark does what it does ("error": it stops; of CSV and JSON it
-                makes NULLs, unless their mode is FAILFAST), or they are left out, counted and recorded ("quarantine")
-                until their context is set to "retry:<path>". This costs one pass more over what is new. What is
-                quarantined stays so whatever this option says later.
-            watermark_column: of files: the greatest value of this column among the rows read is the watermark of the
-                context, and not the newest file time. A timestamp, date, integer or decimal; NULL is no value. It is
-                that of an action of the script that has read all of the frame; where none is known to have, it stays
-                what it was, with a warning. A managed write tells it at no cost, any other action costs a pass.
-            on_published: of files that were read, once the run is published: they are left alone ("keep"), deleted
-                ("delete") or moved to the same path below `archive_to` ("archive"); only where they are still as they
-                were read, and an action of the script has read all of their frame. A rewind, reset or replay can't
-                read them again. What a driver leaves, the next run finishes.
+            ctx: the name of the source within the job; its position is stored under that name.
+            on_overwrite: what to do with a file that changed since it was read: "reprocess" (default) reads all of it
+                again, "ignore" leaves it out and counts it, "error" stops the run.
+            on_missing: what to do if a planned file changes or disappears before the commit: "error" (default) stops
+                the run, "skip" leaves it to the next run and counts it. With "skip", rows that were read of it earlier
+                may be in this run's output, so an append may hold rows of both versions, as with every overwritten
+                file.
+            on_upstream_rewind: with `.upstream`, what to do if runs that this job has read were undone or replayed:
+                "fail" (default); "rewind" rewinds this job too and first removes what its undone runs published, and
+                fails where that is impossible (a sink that can't be cleaned, files that were touched, consumers that
+                have read them, input that was deleted or archived); "rewind_keep" rewinds and leaves those rows, so an
+                append target has them twice; or "ignore".
+            on_source_change: what to do if the stored position belongs to another source (another path, format or job):
+                "error" (default), "reset" (read the new source from the beginning) or, for files, "keep" (continue from
+                the position; files under other paths are new).
+            moved_from: for files: the folder or prefix where they were when they were read. Files with the same path
+                below it and the same etag (the same size, if one of the stores has no etags) count as read; all others
+                are new. It has no effect once a run with it has committed; a rewind to before that run reverts it.
+            late_after: for files: a file that is older than the newest file of earlier runs by more than this is not
+                read but counted ("late"), and the bookmark forgets files older by more than twice this, so that it
+                stays small. Newer files are backlog and never late, and nothing is late in a first run; a file dated in
+                the future does not count as the newest.
+            settle: for files: a file younger than this is left to a later run and counted ("settling"), because it may
+                still be being written.
+            on_touch: what to do with a file whose time changed and whose etag did not (copied onto itself, restored):
+                "ignore" (default) leaves it alone and counts it as "touched", "reprocess" reads it again. Without etags
+                this can't be told from an overwrite: then `on_overwrite` decides, and "ignore" is an error.
+            sequence: for files: the order in which they are read, and the watermark: a regular expression with one
+                named group, such as "part-(?P<seq>[0-9]+)", searched in the path below the loaded one; or "path".
+                Digits are compared as a number, so 9 comes before 10. A file that arrives later is read even if its
+                number is lower.
+            on_unmatched: what to do with a new file that does not match the sequence: "error" (default) stops the run,
+                "skip" leaves it out and counts it as "unmatched" until the expression matches it.
+            gaps: report what is missing between the first and the last: the numbers of a sequence (default), or with
+                True and no sequence the days of the only partition column of dates. False: report nothing.
+            max_files, max_bytes: the most files or bytes that one run reads, in reading order; the rest is counted
+                ("over_bound") and left to the next run. A first file larger than `max_bytes` is still read. For an
+                upstream: whole published runs, and at least one that has data. Text is accepted, as in Glue ("500").
+            max_rows: the most rows that one run reads; only for an upstream, whose runs have counted their rows.
+            window: read only the oldest window of this length, aligned to the clock in UTC, that has anything new: by
+                file time, or by the commit time of an upstream. If several bounds are given, all of them apply.
+            on_corrupt: what to do with files that can't be parsed: "error" (default) leaves them to Spark, which stops,
+                or for CSV and JSON reads NULLs unless their mode is FAILFAST; "quarantine" leaves them out, counts and
+                records them until the context is set to "retry:<path>", and costs one more pass over new input. What is
+                quarantined stays so, whatever this option is later.
+            watermark_column: for files: use the greatest value of this column among the rows read as the watermark of
+                the context, instead of the newest file time. A timestamp, date, integer or decimal; NULL is ignored. It
+                is taken from an action of the script that read the whole frame; if none is known, the watermark stays
+                as it was, with a warning. It costs nothing with a managed write, and a pass with any other action.
+            on_published: what to do with files that were read, once the run is published: "keep" (default), "delete",
+                or "archive", which moves them to the same path below `archive_to`. Only files that are unchanged, and
+                whose frame an action of the script has read completely, are taken. A rewind, reset or replay can't
+                read them again. The next run finishes what a dead driver left.
             archive_to: a folder on the same file system, outside of what is read.
-            exclusions: of files: patterns of those that are left out, of their paths below the folder that is loaded:
-                "*.bak", "**/tmp/**" (`**` crosses folders); counted as "excluded", as is what Spark's option
-                `pathGlobFilter` leaves out. They are no part of the bookmark, and are read once they are let in.
-            partition_filter: of partitioned files: a predicate on partition columns in Spark's SQL, such as
-                "year = 2013 and month in (9, 10)". Folders in which it can't be true are not even listed. It may
-                change: a partition that is let in later brings all of its files that were not read.
-            partition_time: of partitioned files, with `late_after`: the columns that tell a partition's time, the
+            exclusions: for files: patterns of paths below the loaded folder to leave out: "*.bak", "**/tmp/**" (`**`
+                crosses folders). They are counted as "excluded", as are files that Spark's option `pathGlobFilter`
+                leaves out, are not part of the bookmark, and are read once the patterns allow it.
+            partition_filter: for partitioned files: a predicate on partition columns in Spark SQL, such as
+                "year = 2013 and month in (9, 10)". Folders in which it can't be true are not listed. It may change: all
+                unread files of a partition that it admits later are then read.
+            partition_time: for partitioned files, with `late_after`: the columns that hold a partition's time, the
                 longest unit first ("year,month,day,hour", or a date: "dt"). Folders that lie wholly before the newest
-                partition that was read, minus `late_after`, are not listed; `doctor` finds files that land there.
-            reread: of files: as soon as one of a group is new or changed, all files of it that are there are read, so
-                that a dynamic overwrite leaves exactly what is there now, late and corrected files included. A group
-                is a "partition", or what a regular expression with one named group takes from the path below the one
-                that is loaded, such as "(?P<day>[0-9]{8})". A bound never splits one
-                (docs/getting-started/choosing_a_sink.md).
-            shard_by: of a sharded job: what of a file says to which virtual shard it belongs: its "path", or its
-                "partition", so that all files of one partition are read by one shard. It can't be changed later.
-            on_schema_change: columns went, or have another type than in the run before: "fail" (nothing is committed,
-                the error names each column), "accept" (go on with the new ones) or "reset" (read all from the beginning
-                with the new ones; refused under a bound). A column that was added, or has a wider type, passes and is
-                reported.
-            infer_schema: of files without .schema(...): which are looked at for columns: a "sample" of more than 100
-                (1,000 for formats that carry their schema), "all", or none ("last": the columns of the last run; what
-                is new besides is not read).
-            count_rows: count the rows as an action of the script reads them; it may hold back filter pushdown.
-            read_by: "paths" or "directory"; default: chosen from the counts.
+                partition read so far, minus `late_after`, are not listed; `doctor` finds files that land there.
+            reread: for files: if one file of a group is new or changed, read all existing files of the group, so that a
+                dynamic overwrite leaves exactly what is there now, including late and corrected files. A group is a
+                "partition", or what a regular expression with one named group, such as "(?P<day>[0-9]{8})", finds in
+                the path below the loaded one. A bound never splits a group (docs/getting-started/choosing_a_sink.md).
+            shard_by: for a sharded job: what assigns a file to a virtual shard: its "path" (default), or its
+                "partition", so that one shard reads all files of a partition. It can't be changed later.
+            on_schema_change: what to do if columns are missing, or have another type than in the previous run: "fail"
+                (default) commits nothing and names each column, "accept" continues with the new ones, "reset" reads
+                everything from the beginning with the new ones (refused with a bound). Added columns and wider types
+                are accepted and reported.
+            infer_schema: for files without .schema(...): which files to inspect for columns: "sample" (default), a
+                sample if there are more than 100 (1,000 for formats that carry their schema); "all"; or "last", none of
+                them: the columns of the last run are used, and new ones are not read.
+            count_rows: count the rows as an action of the script reads them; this may prevent filter pushdown.
+            read_by: how to pass the files to Spark: "paths" or "directory"; default: chosen by their number.
 
         Raises:
-            OptionError: an unknown choice, or a bound that is not positive.
+            OptionError: a choice is unknown, or a bound is not positive.
             MisuseError: the job was opened without a Spark session.
         """
         disposal = Disposal(on_published, archive_to)
@@ -597,13 +604,13 @@ class BookmarkedJob:
         return BookmarkedReader(self, ctx, wanted, ReadShare(shard, self._looks, backlog, self._machine.clock))
 
     def reference(self, name: str) -> ReferenceReader:
-        """Return a reader for a lookup, with the method names of `spark.read`; it is no part of the bookmark.
+        """Return a reader for a lookup table, with the method names of `spark.read`; the bookmark ignores it.
 
-        It is read once for all batches or shards of a loop, and kept (`DataFrame.persist`) until the loop ends, or the
-        block of the job where there is no loop. So all batches see one state of it.
+        It is read once for all batches or shards of a loop and kept (`DataFrame.persist`) until the loop ends, or the
+        block of the job if there is no loop. All batches therefore see the same data.
 
         Raises:
-            MisuseError: not begun; or, when it is loaded, the name is that of another reference of this loop.
+            MisuseError: the job has not begun; or, on loading, another reference of this loop has that name.
 
         Example:
             airports = batch.reference("airports").csv("/lake/reference/airports.csv", header=True)
@@ -633,29 +640,31 @@ class BookmarkedJob:
     ) -> BookmarkedWriter:
         """Return a writer for the output `name`, with the method names of `DataFrame.write`.
 
-        An output that is begun here has to be written: a write that is refused, fails, or gets no final call such as
-        `.save(path)` blocks the commit, also where the script catches its error.
+        The output must then be written: a write that is refused, fails, or has no final call such as `.save(path)`
+        blocks the commit, even if the script catches the error.
 
         Args:
+            frame: the rows to write.
+            name: the name of the output within the job.
             staging: a folder on the same file system to stage in, for targets whose readers would see `_bookmarks/`.
-            count_rows: count the rows that are written.
-            stamp_rows: give each row the columns `_run_number` and `_epoch` (bigint), those of the run that writes it;
-                a replay gives those of the run that it makes again.
-            when_empty: what becomes of this output in a run whose contexts have nothing new: it is published as in any
-                other ("publish"), or not ("discard"). Default: rows are published, unless they would overwrite while
-                neither a context nor `job.state` has moved; an output without rows is left out. What is left out is
-                named in the log, and counted as `discarded`.
-            on_unknown_runs: what a job does that has no bookmark and begins at the beginning, where its target holds
-                files of runs that no job of this store and namespace knows: it stops, since its bookmark may be lost
-                ("error"), or appends to them, since another store writes there on purpose ("keep").
-            overwrite_published: with pause or disable: an overwrite may delete files that runs have published, which
-                consumers that have not read them then count as replaced. Default: such a run is refused at its end,
-                and nothing is published. A run with enable overwrites what its mode says, and does not need it.
+            count_rows: count the rows that are written (default).
+            stamp_rows: add the columns `_run_number` and `_epoch` (bigint) of the run that writes the row; a replay
+                writes those of the run that it repeats.
+            when_empty: what to do with this output in a run whose contexts have nothing new: "publish" it as in any
+                other run, or "discard" it. Default: publish rows, unless they would overwrite while neither a context
+                nor `job.state` has moved, and discard an output without rows. Discarded outputs are named in the log
+                and counted as `discarded`.
+            on_unknown_runs: what to do in a job without a bookmark that begins at the beginning, if its target holds
+                files of runs that no job of this store and namespace knows: "error" (default) stops, because the
+                bookmark may be lost; "keep" appends to them, for targets that another store writes to on purpose.
+            overwrite_published: with pause or disable: allow an overwrite to delete files that runs have published.
+                Consumers that have not read these files count them as replaced. By default such a run is refused at its
+                end and publishes nothing. A run with enable overwrites as its mode says, without this.
 
         Raises:
-            MisuseError: a streaming frame, or a job without a Spark session.
-            OptionError: rows to stamp, and the frame has such a column, or the option is pause or disable; or an
-                unknown choice.
+            MisuseError: the frame is streaming, or the job has no Spark session.
+            OptionError: a choice is unknown; or with `stamp_rows`, the frame has such a column already, or the option
+                is pause or disable.
         """
         self._check_spark()
         run = self.active_run
@@ -685,14 +694,16 @@ class BookmarkedJob:
             )
 
     def expect(self, condition: Condition, message: str) -> None:
-        """Check something of the data; if it is false nothing of this run is committed, also where the error is caught.
+        """Check the data: if the condition is false, this run commits nothing, even if the script catches the error.
 
         Args:
-            condition: True or False, or a function without arguments that returns one. Not a Column or DataFrame.
-            message: what is expected, for people; kept on the run record.
+            condition: True or False, or a function without arguments that returns one; not a Column or DataFrame.
+            message: what is expected, in words; stored on the run.
 
         Raises:
-            ExpectationError: it is false. OptionError: it is neither true nor false. MisuseError: not within the run.
+            ExpectationError: the condition is false.
+            OptionError: the condition is neither true nor false.
+            MisuseError: the job has not begun.
 
         Example:
             job.expect(flights.where("delay < -1440").isEmpty(), "no flight is a day early")
@@ -703,9 +714,10 @@ class BookmarkedJob:
     def state(self, name: str) -> JobState:
         """Return a JSON value that this job keeps from run to run: a token, a cursor, counters.
 
-        It is what the last committed run left that is still history; what this run sets is stored in one transaction
-        with the positions. An exception and `pause` leave it; `disable` and a first run find none; a rewind takes it
-        back, a reset removes it. All values of a job together may have 16 KB. The state table is no place for secrets.
+        The value is that of the last committed run that is still history. What this run sets is stored in the same
+        transaction as the positions. A failed run and `pause` do not change it; `disable` and a first run find none. A
+        rewind restores the earlier value, a reset removes it. All values of a job may take up to 16 KB together. Do not
+        store secrets in it.
 
         Example:
             cursor = job.state("cursor")
@@ -713,7 +725,8 @@ class BookmarkedJob:
             cursor.set(following)
 
         Raises:
-            NameInvalidError: it can't be a name. MisuseError: not begun.
+            NameInvalidError: `name` is not a valid name.
+            MisuseError: the job has not begun.
         """
         return self.active_run.state(name)
 
@@ -721,10 +734,10 @@ class BookmarkedJob:
 
     @property
     def spark(self) -> SparkSession:
-        """The session of this job.
+        """The Spark session of this job.
 
         Raises:
-            MisuseError: it was opened without one.
+            MisuseError: the job was opened without one.
         """
         if self._spark is None:
             raise MisuseError(
@@ -738,7 +751,7 @@ class BookmarkedJob:
         """Refuse a Spark stream.
 
         Raises:
-            MisuseError: always: a stream keeps its own position, in its checkpoint.
+            MisuseError: always, because a stream keeps its own position, in its checkpoint.
         """
         raise MisuseError(f"job {self.name!r}: {NO_STREAM}")
 
@@ -752,7 +765,7 @@ class BookmarkedJob:
         raise MisuseError(f"job {self.name!r}: {NO_STREAM}")
 
     def writeTo(self, table: str) -> NoReturn:
-        """Refuse a table: its rows would be visible before the commit.
+        """Refuse to write to a table, whose rows would be visible before the commit.
 
         Raises:
             MisuseError: always.
@@ -765,10 +778,10 @@ class BookmarkedJob:
 
     @property
     def active_run(self) -> RunSession:
-        """The run between begin and its end.
+        """The run in progress.
 
         Raises:
-            MisuseError: not begun.
+            MisuseError: the job has not begun.
         """
         if self._run is None:
             raise MisuseError(
@@ -788,31 +801,31 @@ class BookmarkedJob:
 
     @property
     def run_number(self) -> int | None:
-        """The number under which this run commits; None for pause and disable."""
+        """The number that this run has once committed; None for pause and disable."""
         return self.active_run.run_number
 
     @property
     def run_token(self) -> str:
-        """What tells this run's output from that of any other, for sinks of your own (`df.write`, an API).
+        """A token that only this run has, to mark rows that you write yourself (`df.write`, an API).
 
-        They are written at least once: a run that fails after such a write is made again, under another token. Keep the
-        token with the rows, and remove those whose token is not of a committed run.
+        Such rows are written at least once: if the run fails after the write, the next run writes them again under
+        another token. Store the token with the rows, and remove rows whose token is not that of a committed run.
         """
         return self.active_run.token
 
     @property
     def summary(self) -> dict[str, Any] | None:
-        """What the run did, once it is committed and published."""
+        """The summary of the run; None before it is committed and published."""
         return None if self._summary is None else self._summary.as_dict()
 
     @by_own_access
     def watermark(self, ctx: str) -> str | None:
-        """Return the committed watermark of a context: before the commit that of the runs before, then the new one."""
+        """Return the committed watermark of a context; this run's own once it has committed."""
         return self.active_run.watermark(ctx)
 
     @by_own_access
     def position(self, ctx: str) -> dict[str, Any] | None:
-        """Return where a context stands: kind, run that moved it last, watermark, source; None: it never was read."""
+        """Return the position of a context: kind, last run that moved it, watermark, source; None if never read."""
         state: ContextState | None = self.active_run.context_state(ctx)
         if state is None:
             return None
@@ -839,10 +852,10 @@ class BookmarkedJob:
         return self._uses
 
     def check_target(self, target: str, *, overwrites: bool) -> None:
-        """Make sure that an output doesn't lie where this run reads, nor replaces what others of its loop wrote.
+        """Check that an output neither lies where this run reads, nor replaces what other runs of its loop wrote.
 
         Raises:
-            OptionError: it does.
+            OptionError: it does one of these.
         """
         if overwrites and self._number is not None:
             raise OptionError(

@@ -2,18 +2,18 @@
 
     memory              an empty store in memory, for one test
     fixtures            the same as a pytest fixture: pytest_plugins = ["airflow_bookmarks.testing.fixtures"]
-    run_over            runs a job once for each arrival, and again after a crash
+    run_over            run a job once for each arrival, and again after a crash
     result              what each of these runs has read, committed and published
     rows                the assertion that each arrived row is in the target once
-    arrival             what arrives before a run, of whatever kind the input is
+    arrival             what arrives before a run, for any kind of input
     files               arrivals of files: new, late, tied, overwritten, of another schema, empty, corrupt, vanishing
     crash               a driver that dies at a point of the protocol
-    driver              the store as one such driver has it
-    source_conformance  the tests that a kind of source of your own inherits
+    driver              the store as such a driver sees it
+    source_conformance  the tests for a kind of source of your own, to inherit
     sink_conformance    the same for a kind of sink of your own
-    sink_ground         what these tests need of the test of a sink
+    sink_ground         what these tests need from the test of a sink
 
-It knows neither Airflow nor Spark: the session is the one that a test gives. Only `fixtures` and the two conformance
+The package imports neither Airflow nor Spark; a test passes its own session. Only `fixtures` and the two conformance
 suites import pytest.
 """
 

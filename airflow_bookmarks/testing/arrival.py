@@ -12,15 +12,16 @@ ArrivedRow: TypeAlias = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One piece of input, and how it arrives. The generators (`testing.files`) make them.
+    """One piece of input, and how it arrives. The functions of `testing.files` make them.
 
-    A test that has input of its own kind makes them itself.
+    For input of another kind, a test makes them itself.
 
     Args:
-        name: under which the job's plan has it: of a file, the path below the folder that it arrives in.
-        rows: what a job can read of it. A later arrival of the same name replaces them.
-        arrive: brings it; given the folder of the test.
-        vanish: takes it away again; called as soon as a run has planned to read it as a file. None: it stays.
+        name: its name in the job's plan; for a file, the path below the folder of the test.
+        rows: the rows that a job can read from it. A later arrival of the same name replaces them.
+        arrive: put it there; called with the folder of the test.
+        vanish: remove it again; called with that folder as soon as a run has planned to read it as a file. None
+            (default): it stays.
 
     Example:
         >>> arrival = Arrival("note.txt", ({"value": "a"},), lambda folder: (folder / "note.txt").write_text("a"))

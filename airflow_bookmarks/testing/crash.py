@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class SimulatedCrash(BaseException):
-    """Raised in a job that is to die at `point`.
+    """Raised inside a job that a test makes die at `point`.
 
-    It is not an Exception, so a script that handles all errors of its own dies too.
+    It is not an Exception, so it also ends a script that catches every Exception.
     """
 
     def __init__(self, point: Failpoint) -> None:
@@ -27,10 +27,10 @@ class SimulatedCrash(BaseException):
 
 
 def crash_point(text: str) -> Failpoint:
-    """Return the point that a test names.
+    """Return the point of the protocol with this name.
 
     Raises:
-        OptionError: there is no such point.
+        OptionError: no point has this name.
 
     Example:
         >>> crash_point("before_commit")
@@ -42,10 +42,10 @@ def crash_point(text: str) -> Failpoint:
 
 
 class DriverTable:
-    """A state table as one driver reaches it: until the driver has died, and not from then on.
+    """The state table as one driver sees it; once the driver is dead, every call fails.
 
-    What runs in a process after its death (`finally`, `with`) would tidy up here, which no killed driver does. Closing
-    it closes nothing: the table belongs to the test.
+    Code that still runs in the process after that (`finally`, `with`) would otherwise tidy up, which a killed driver
+    never does. `close` does nothing, because the table belongs to the test.
     """
 
     def __init__(self, table: Table) -> None:

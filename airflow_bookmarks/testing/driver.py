@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class DriverStore(EnvironmentStore):
-    """The store that a job function gets, for one try of one step.
+    """The store that a job function gets for one attempt at one step.
 
     Args:
-        store: where the bookmarks are.
-        crash_at: the point at which the driver dies the first time that it comes by; None: it lives.
+        store: the store of the test, which holds the bookmarks.
+        crash_at: the point at which the driver dies when it first reaches it; None: it does not die.
         planned: called with the stored plan of each context, before the first byte of it is read.
     """
 

@@ -1,15 +1,14 @@
-"""Arrivals of files in a local folder: in the order and the state in which files come in real life.
+"""Arrivals of files in a local folder, in the order and the state in which files arrive in production.
 
     from airflow_bookmarks.testing import files
 
     files.new("month=1/a.csv", [{"id": 1, "delay": 5}])
 
-Names are paths below the folder of the test. Rows are written as the name says: `.csv` (with a header), `.json` or
-`.jsonl` (a record a line), `.txt` (one column, `value`), each also with `.gz`; any other format by `content=`.
+Names are paths below the folder of the test. The suffix gives the format of the rows: `.csv` (with a header), `.json`
+or `.jsonl` (one record per line), `.txt` (one column, `value`), each also with `.gz`. Pass any other as `content=`.
 
-Times are those of the file system, set by `os.utime`, and follow from what lies in the folder, never from the clock:
-the first file is of `FIRST_TIME`, and each new one a minute younger than the youngest there. Nothing is random but
-`history`, which has a seed.
+File times are set by `os.utime` and depend on the files in the folder, never on the clock: the first file has the time
+`FIRST_TIME`, and each new one is a minute younger than the youngest there. Only `history` is random, and it has a seed.
 """
 
 from __future__ import annotations
@@ -45,15 +44,16 @@ _CORRUPT = {".csv": b'"no end\x00\n', ".json": b'{"no": "end\n', ".jsonl": b'{"n
 
 
 def new(name: str, rows: Rows = (), *, content: bytes | None = None) -> Arrival:
-    """Return a file that arrives after all others, as most do.
+    """Return a file that arrives after all others, as most files do.
 
     Args:
         name: its path below the folder: "a.csv", "month=1/a.csv".
-        rows: what is in it.
-        content: its bytes, of a format that is not written here; `rows` says what a job can read of them.
+        rows: its rows; default: none.
+        content: its bytes, for a format that is not written here; `rows` are then the rows that a job can read from it.
 
     Raises:
-        OptionError: the name is no path below a folder, or Spark would not read it; or the rows can't be written so.
+        OptionError: the name is not a path below a folder, Spark would not read it, or the rows can't be written in
+            this format.
 
     Example:
         >>> new("a.txt", [{"value": "one"}, {"value": "two"}]).rows
@@ -63,10 +63,10 @@ def new(name: str, rows: Rows = (), *, content: bytes | None = None) -> Arrival:
 
 
 def late(name: str, rows: Rows = (), *, content: bytes | None = None, by: timedelta = timedelta(days=1)) -> Arrival:
-    """Return a file that arrives now and has an old time: older than the youngest file there, `by` so much.
+    """Return a file that arrives now with an old time: older than the youngest file there by `by` (default: a day).
 
     Raises:
-        OptionError: as of `new`; or `by` is not positive. When it arrives: no file is there, so none can be late.
+        OptionError: see `new`; or `by` is not positive. On arrival: no file is there, so none can be late.
     """
     if not isinstance(by, timedelta) or by <= timedelta(0):
         raise OptionError(f"late({name!r}, by={by!r}): expected a positive timedelta. Nothing was written.")
@@ -78,7 +78,7 @@ def tied(name: str, rows: Rows = (), *, content: bytes | None = None) -> Arrival
     """Return a file that has exactly the time of the youngest file there.
 
     Raises:
-        OptionError: as of `new`. When it arrives: no file is there to be tied with.
+        OptionError: see `new`. On arrival: no file is there to be tied with.
     """
     return _arrival(name, rows, content, lambda folder: _newest_ns(_with_files(folder, "tied", name)))
 
@@ -87,7 +87,7 @@ def overwritten(name: str, rows: Rows = (), *, content: bytes | None = None) -> 
     """Return a file that replaces the one of the same name, with other content and a new time.
 
     Raises:
-        OptionError: as of `new`. When it arrives: there is no such file, or it has that content already.
+        OptionError: see `new`. On arrival: there is no such file, or it has that content already.
     """
     _check_name(name)
     body = _body(name, rows, content)
@@ -106,7 +106,7 @@ def overwritten(name: str, rows: Rows = (), *, content: bytes | None = None) -> 
 
 
 def empty(name: str) -> Arrival:
-    """Return a new file of no bytes.
+    """Return a new file without any bytes.
 
     Raises:
         OptionError: see `new`.
@@ -115,14 +115,14 @@ def empty(name: str) -> Arrival:
 
 
 def corrupt(name: str, *, content: bytes | None = None) -> Arrival:
-    """Return a new file that can't be parsed as what its name says.
+    """Return a new file that can't be parsed in the format of its name.
 
-    Compressed text breaks off; CSV and JSON have a record without an end, which Spark makes NULLs of unless the job
-    says otherwise (docs/guides/quarantine.md); any other format is not what its name says.
+    Compressed text is truncated; CSV and JSON have an unterminated record, which Spark reads as NULLs unless the job
+    says otherwise (docs/guides/quarantine.md); any other file is not of the format that its name says.
 
     Args:
         name: see `new`.
-        content: its bytes; default: by the name.
+        content: its bytes; default: broken content that fits the name.
 
     Raises:
         OptionError: see `new`.
@@ -138,7 +138,7 @@ def corrupt(name: str, *, content: bytes | None = None) -> Arrival:
 def vanishing(name: str, rows: Rows = (), *, content: bytes | None = None) -> Arrival:
     """Return a new file that is there while a run plans, and gone as soon as its plan is stored, before it is read.
 
-    What the job does then, its `on_missing` says. A run with `pause` or `disable` stores no plan, and keeps the file.
+    The job's `on_missing` decides what happens then. A run with `pause` or `disable` stores no plan, so the file stays.
 
     Raises:
         OptionError: see `new`.
@@ -151,10 +151,10 @@ def vanishing(name: str, rows: Rows = (), *, content: bytes | None = None) -> Ar
 
 
 def with_added_column(name: str, rows: Rows, column: str, value: object) -> Arrival:
-    """Return a new file whose rows have one column more than `rows`, at the end, and `value` in each.
+    """Return a new file whose rows are `rows` with one more column at the end, which holds `value` in each.
 
     Raises:
-        OptionError: as of `new`; or the rows have that column.
+        OptionError: see `new`; or the rows have that column already.
 
     Example:
         >>> with_added_column("b.csv", [{"id": 2}], "carrier", "UA").rows
@@ -169,10 +169,10 @@ def with_added_column(name: str, rows: Rows, column: str, value: object) -> Arri
 
 
 def with_other_type(name: str, rows: Rows, column: str, value: object) -> Arrival:
-    """Return a new file whose rows have `value` in a column that was of another type: text for a number.
+    """Return a new file whose rows hold `value` in a column of another type, such as text in place of a number.
 
     Raises:
-        OptionError: as of `new`; or a row has no such column, or a value of that type.
+        OptionError: see `new`; or a row has no such column, or already has a value of that type there.
 
     Example:
         >>> with_other_type("b.csv", [{"id": 2}], "id", "two").rows
@@ -192,18 +192,18 @@ def with_other_type(name: str, rows: Rows, column: str, value: object) -> Arriva
 
 
 def history(steps: int, row: Callable[[int], ArrivedRow], *, seed: int, suffix: str = ".csv") -> list[list[Arrival]]:
-    """Return what arrives before each of so many runs: new, late, tied, overwritten and empty files, or nothing.
+    """Return random arrivals for a number of runs: new, late, tied, overwritten and empty files, or nothing.
 
-    The same seed gives the same arrivals. No file is overwritten before a run could read it, and each row comes once.
+    The same seed gives the same arrivals. No file is overwritten before a run could read it, and each row arrives once.
 
     Args:
-        steps: how many runs.
-        row: makes the row of a number, 1 and up; no two alike.
-        seed: of the order and the kinds of arrivals.
-        suffix: of the names, which says the format: see `new`.
+        steps: the number of runs.
+        row: a function that makes the row of a number, from 1; all rows must differ.
+        seed: the seed for the order and the kinds of arrivals.
+        suffix: the suffix of the names, which gives the format; see `new`. Default: ".csv".
 
     Raises:
-        OptionError: `steps` is not positive, or see `new`.
+        OptionError: `steps` is not positive; or see `new`.
 
     Example:
         >>> [[arrival.name for arrival in step] for step in history(3, lambda n: {"id": n}, seed=1)]

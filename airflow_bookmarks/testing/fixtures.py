@@ -1,4 +1,4 @@
-"""Fixtures for pytest, for projects that opt in.
+"""Fixtures for pytest, which a project enables by naming this module.
 
 Example, in the project's topmost conftest.py:
     pytest_plugins = ["airflow_bookmarks.testing.fixtures"]

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 @contextmanager
 def memory_store(namespace: str = "test") -> Iterator[BookmarkStore]:
-    """Open an empty store that no other test sees and that is gone after the block.
+    """Open an empty store that no other test sees, and discard it after the block.
 
-    It follows the rules of a store in DynamoDB; only the table lies in the memory of this process. So the job has to
-    run in this process too: a spark-submit of its own needs a file (`sqlite:////tmp/x/bookmarks.db?create=true`).
+    It follows the same rules as a store in DynamoDB, but its table is in the memory of this process, so the job must
+    run in this process too. A job run by spark-submit needs a file (`sqlite:////tmp/x/bookmarks.db?create=true`).
 
     Args:
-        namespace: of its jobs.
+        namespace: the namespace of the store; default: "test".
 
     Raises:
-        NameInvalidError: the namespace can't be a name.
+        NameInvalidError: the namespace is not a valid name.
 
     Example:
         >>> with memory_store() as store:

@@ -29,21 +29,21 @@ class RunResult:
     """What one call of the job function did.
 
     Args:
-        step: the number of the step, 1 and up.
-        attempt: its try: 2 for the one that follows a crash.
-        read: the names of what was planned to be read, by context; of files, the paths below the folder of the test.
-            Of a try that did not commit, what it was about to read. Of a source of your own, which names nothing: ().
-        skipped: what was left out, counted by reason and context (docs/guides/left_out.md).
+        step: the number of the step, from 1.
+        attempt: 1, or 2 for the attempt that follows a crash.
+        read: the names of what was planned to be read, by context; for files, the paths below the folder of the test.
+            For an attempt that did not commit, what it was about to read. () for a source of your own without files.
+        skipped: how much was left out, by context and reason (docs/guides/left_out.md).
         committed: the numbers of the runs that were committed.
-        published: the numbers of the runs that became visible, also of those that a try before had committed.
-        visible: the names of what became visible with them, by output; of files, the paths below the target.
-        rows_read: rows per context, None where they were not counted (`count_rows` of `job.read`).
-        rows_written: rows per output of the committed runs.
-        summary: what the operator returns of it (`job.summary`); None where no run was committed and published here,
-            and of pause and disable.
-        crashed_at: the point at which it died.
-        error: what it failed with.
-        returned: what the job function returned.
+        published: the numbers of the runs that became visible, including runs that an earlier attempt committed.
+        visible: the names of what became visible with them, by output; for files, the paths below the target.
+        rows_read: rows per context; None if they were not counted (`count_rows` of `job.read`).
+        rows_written: rows per output of the committed runs; None if they were not counted.
+        summary: what the operator would return (`job.summary`); None if this attempt did not commit and publish a run
+            of its own, and for pause and disable.
+        crashed_at: the point at which the attempt died; None if it did not.
+        error: the error that it failed with; None if it did not fail.
+        returned: the return value of the job function.
     """
 
     step: int
@@ -62,12 +62,12 @@ class RunResult:
 
     @property
     def is_committed(self) -> bool:
-        """Whether a run of it was committed."""
+        """Whether this call committed a run."""
         return bool(self.committed)
 
     @property
     def is_published(self) -> bool:
-        """Whether all that it committed was published, and something was."""
+        """Whether something was published, and everything that this call committed was."""
         return bool(self.published) and set(self.committed) <= set(self.published)
 
 
@@ -77,8 +77,8 @@ class RunResults(Sequence[RunResult]):
 
     Args:
         runs: one for each call of the job function.
-        arrived_rows: all rows that ever arrived, those of overwritten input included.
-        current_rows: the rows of what is there at the end: of overwritten input the last ones.
+        arrived_rows: all rows that ever arrived, including those of input that was overwritten later.
+        current_rows: the rows of the input that is there at the end; for overwritten input, the last ones.
     """
 
     runs: tuple[RunResult, ...]
@@ -114,8 +114,8 @@ def result_of(
     """Return what a driver did in one try of a step.
 
     Args:
-        store: answers also where the driver has died.
-        base: what the names of the test's input begin with, and those of a result don't.
+        store: the store of the test, which answers even if the driver is dead.
+        base: the folder of the test, which the names in a result leave out.
         value: what the job function returned.
     """
     contexts, outputs = _measured(driver)
@@ -181,9 +181,9 @@ def _read(store: BookmarkStore, driver: DriverStore, base: str) -> dict[str, tup
 
 
 def names_planned(store: BookmarkStore, kind: str, body: Payload, base: str) -> tuple[str, ...]:
-    """Return the names of what a stored plan of a kind reads, without the `base` that they begin with; () of no files.
+    """Return the names of the files that a stored plan reads, without the `base` that they begin with.
 
-    Of no file that a plan of another kind reads the name is known.
+    Only plans of files name them; the result is () for any other kind.
     """
     files = files_in(kind, store.blobs.get(body))
     paths = () if files is None else files.paths

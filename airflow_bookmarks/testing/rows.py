@@ -15,7 +15,7 @@ _SHOWN = 5
 
 @runtime_checkable
 class Collectable(Protocol):
-    """A DataFrame, as far as it is looked at here."""
+    """What is needed of a DataFrame here."""
 
     def collect(self) -> Sequence[Any]:
         """Return all rows."""
@@ -28,18 +28,17 @@ Target: TypeAlias = Collectable | Iterable[Any]
 def assert_each_row_once(
     arrived: Iterable[ArrivedRow], target: Target, *, columns: Sequence[str] | None = None
 ) -> None:
-    """Make sure that the target has each row that arrived, as often as it arrived, and no other.
+    """Assert that the target holds each arrived row as often as it arrived, and no other rows.
 
     Args:
-        arrived: rows as mappings: `results.arrived_rows` of a target that is appended to, `results.current_rows` of one
-            in which a corrected input replaces what it was.
-        target: a DataFrame, or rows of one, or mappings.
-        columns: those that tell one row from another, where the job changes the rest; default: all that the arrived
-            rows have.
+        arrived: rows as mappings: `results.arrived_rows` for a target that the job appends to, `results.current_rows`
+            for one in which corrected input replaces earlier rows.
+        target: a DataFrame, its rows, or mappings.
+        columns: the columns that identify a row, if the job changes others; default: all columns of the arrived rows.
 
     Raises:
-        AssertionError: rows are missing, are there too often, or never arrived; the message has the first of each.
-        OptionError: arrived rows have different columns and `columns` is not given, or a row lacks one of them.
+        AssertionError: rows are missing, occur too often, or never arrived; the message shows the first of each.
+        OptionError: the arrived rows have different columns and `columns` is not given, or a row lacks one of them.
 
     Example:
         >>> assert_each_row_once([{"id": 1}, {"id": 2}], [{"id": 2}, {"id": 1}])

@@ -31,11 +31,11 @@ class RunSetup:
     """What a job function gets for one run.
 
     Args:
-        store: for `BookmarkedJob(..., store=...)`: bookmarks of the test's store, for this run alone.
-        folder: where the input has arrived.
-        run_id: the name of the execution: the same in the try after a crash. To be given to `BookmarkedJob`, or not.
-        attempt: the number of its try, for `BookmarkedJob` as well.
-        session: the Spark session of the test, None where it has none.
+        store: the store to pass to `BookmarkedJob(..., store=...)`: that of the test, for this run alone.
+        folder: the folder in which the input has arrived.
+        run_id: the name of the execution, the same in the attempt after a crash; you may pass it to `BookmarkedJob`.
+        attempt: the number of the attempt, which you may pass to `BookmarkedJob` too.
+        session: the Spark session of the test; None if it has none.
     """
 
     store: BookmarkStore
@@ -49,7 +49,7 @@ class RunSetup:
         """The Spark session of the test.
 
         Raises:
-            MisuseError: it was given none.
+            MisuseError: the test passed none.
         """
         if self.session is None:
             raise MisuseError(
@@ -74,23 +74,24 @@ def run_over(
 ) -> RunResults:
     """Run a job once for each step of arrivals, and return what each run did.
 
-    With `crash_at` the first try of each step dies at that point of the protocol, and a second one follows it, as after
-    a kill: control leaves the job there, nothing is tidied up in the store, and what was staged stays. The process
-    goes on, though, and with it what the script does in `finally` and `atexit`.
+    With `crash_at`, the first attempt at each step dies at that point of the protocol and a second one follows, as
+    after a kill: control leaves the job there, nothing is tidied up in the store, and staged output stays. The process
+    itself survives, so the script's `finally` blocks and `atexit` functions still run.
 
     Args:
-        job_function: runs the job: it opens `BookmarkedJob` with the `store` of the `RunSetup` that it is given.
+        job_function: a function that runs the job: it opens `BookmarkedJob` with the `store` of the `RunSetup` that it
+            is called with.
         arrivals: what arrives before each run: one arrival, several, or none (`[]`).
-        store: keeps the bookmarks: of the fixture `bookmark_store`, or of `memory_store()`.
-        folder: a local folder in which the input arrives; it is made where it is absent.
-        spark: the session that the job function gets.
-        crash_at: a point: "before_commit" (all is written, nothing committed), "committed" (committed, nothing
-            published), "moved" (published by halves), or any other of `Failpoint`.
-        on_error: what an error of the job function does: it ends the test ("raise"), or is kept in the result of its
-            run, and the next step follows ("keep").
+        store: the store for the bookmarks: the fixture `bookmark_store`, or `memory_store()`.
+        folder: a local folder in which the input arrives; created if it does not exist.
+        spark: the session that the job function gets; default: none.
+        crash_at: a point: "before_commit" (everything written, nothing committed), "committed" (committed, nothing
+            published), "moved" (partly published), or any other of `Failpoint`. Default: no crash.
+        on_error: what an error of the job function does: "raise" (default) ends the test, "keep" stores it in the
+            result of its run and continues with the next step.
 
     Raises:
-        OptionError: an argument that means nothing; or, with `crash_at`, no run ever came by that point.
+        OptionError: an argument is invalid; or, with `crash_at`, no run reached that point.
         MisuseError: the job function did not use the store that it was given.
 
     Example:

@@ -1,17 +1,17 @@
-"""What every sink promises: a kind of sink is right when a subclass of one of these classes passes with pytest.
+"""The conformance suite of sinks: a kind of sink is correct if a subclass of one of these classes passes with pytest.
 
     StagedSinkConformance        a sink that stages, and publishes after the commit
     OverwritingSinkConformance   the same, for one that replaces what earlier runs published
     CommittingSinkConformance    a sink that commits by itself, under the token of a run
 
-They have the tests of what a sink may also be able to do, and skip them, saying what is then not shown, if it can't:
+They include tests of optional abilities, and skip those that a sink lacks, saying what is then not shown:
 
     CleanedSinkConformance       a clean removes what undone runs have staged and made visible (`CleanedSink`)
     SidewaysSinkConformance      pause and disable runs write to it (`SidewaysSink`)
-    CollectedSinkConformance     gc removes what killed ones of these have left staged (`CollectedSink`)
+    CollectedSinkConformance     gc removes what such runs left staged when they were killed (`CollectedSink`)
 
-A subclass is named `Test...` and has a pytest fixture `ground`, which makes an empty target for one test; the classes
-in `sink_ground` say what it has. Only test modules import this one: it needs pytest.
+Name the subclass `Test...` and give it a pytest fixture `ground`, which makes an empty target for one test; the
+classes in `sink_ground` define it. Import this module in test modules only: it needs pytest.
 
     class TestMySink(StagedSinkConformance):
         @pytest.fixture
@@ -48,11 +48,11 @@ _SIDE_RUN, _SIDE_RUN_2 = "01ARZ3NDEKTSV4RRFFQ69G5FAV", "01ARZ3NDEKTSV4RRFFQ69G5F
 
 
 class CleanedSinkConformance(ABC):
-    """The promises of a sink that a clean can remove rows from. Its ground has `touch` (`CleanedSinkGround`)."""
+    """Test a sink that a clean can remove rows from. Its ground has `touch` (`CleanedSinkGround`)."""
 
     @abstractmethod
     def shown_output(self, ground: Any, key: RunKey, rows: Sequence[str]) -> StoredOutput:
-        """Make rows visible as a run does; return the output as it is stored then."""
+        """Make rows visible as a run does, and return the output as it is then stored."""
 
     def test_output_that_a_clean_can_remove_is_not_refused(self, ground: Any) -> None:
         output = self.shown_output(ground, RunKey(1, 1), ["a"])
@@ -115,10 +115,10 @@ class CleanedSinkConformance(ABC):
 
 
 class SidewaysSinkConformance:
-    """The promises of a sink that pause and disable runs write to. Its ground is a `SidewaysSinkGround`."""
+    """Test a sink that pause and disable runs write to. Its ground is a `SidewaysSinkGround`."""
 
     def side_output(self, ground: SidewaysSinkGround, run: str, rows: Sequence[str]) -> SideOutput:
-        """Stage rows as a pause run does; return its output."""
+        """Stage rows as a pause run does, and return its output."""
         entry = _sideways_sink(ground).stage_aside(JOB, run, NAME, ground.request)
         placed = SideOutput(JOB, "pause", f"side-{run}", NAME, entry, Staged(()))
         return replace(placed, staged=ground.stage_aside(placed, rows))
@@ -188,7 +188,7 @@ class SidewaysSinkConformance:
 
 
 class CollectedSinkConformance(SidewaysSinkConformance):
-    """The promises of a sink in which `gc` removes what killed pause and disable runs have left staged."""
+    """Test a sink in which `gc` removes what killed pause and disable runs have left staged."""
 
     def test_staging_of_side_runs_is_found_by_their_ids_and_no_other_is(self, ground: SidewaysSinkGround) -> None:
         sink, root = _collected_sink(ground)
@@ -224,7 +224,7 @@ class CollectedSinkConformance(SidewaysSinkConformance):
 
 
 class StagedSinkConformance(CleanedSinkConformance, CollectedSinkConformance):
-    """The promises of a sink that stages."""
+    """Test a sink that stages."""
 
     def shown_output(self, ground: Any, key: RunKey, rows: Sequence[str]) -> StoredOutput:
         """Return the output of a run that has published these rows."""
@@ -235,7 +235,7 @@ class StagedSinkConformance(CleanedSinkConformance, CollectedSinkConformance):
     def staged_output(
         self, ground: StagedSinkGround, key: RunKey, rows: Sequence[str], *, overwrites: bool = False
     ) -> StoredOutput:
-        """Stage rows under a run item; return the output as its commit stores it."""
+        """Stage rows under a run item, and return the output as its commit stores it."""
         entry, _ = ground.sink.stage(JOB, key, NAME, ground.request)
         placed = stored_output(entry, key, ground.blobs)
         return stored_output(ground.stage(placed, rows, overwrites=overwrites), key, ground.blobs)
@@ -309,7 +309,7 @@ class StagedSinkConformance(CleanedSinkConformance, CollectedSinkConformance):
             ground.sink.sweep(JOB, root, 1)
         assert ground.outside() == before
 
-    def test_output_of_another_jobis_refused(self, ground: StagedSinkGround) -> None:
+    def test_output_of_another_job_is_refused(self, ground: StagedSinkGround) -> None:
         output = self.staged_output(ground, RunKey(1, 1), ["a"])
         foreign = StoredOutput(OTHER_JOB, output.run, output.name, output.blobs)
         assert _is_refused(lambda: ground.sink.prepare(foreign))
@@ -353,7 +353,7 @@ class StagedSinkConformance(CleanedSinkConformance, CollectedSinkConformance):
 
 
 class OverwritingSinkConformance(StagedSinkConformance):
-    """The promises of a sink that stages, and can replace what is in its target."""
+    """Test a sink that stages, and that can replace what is in its target."""
 
     def test_overwrite_replaces_what_was_there_at_its_commit_and_nothing_later(self, ground: StagedSinkGround) -> None:
         ground.put("earlier")
@@ -381,7 +381,7 @@ class OverwritingSinkConformance(StagedSinkConformance):
 
 
 class CommittingSinkConformance(CleanedSinkConformance):
-    """The promises of a sink that commits by itself."""
+    """Test a sink that commits by itself."""
 
     def shown_output(self, ground: Any, key: RunKey, rows: Sequence[str]) -> StoredOutput:
         """Return the output of a run whose rows have landed."""
@@ -476,7 +476,7 @@ def _clean_ground(ground: Any, *undone: StoredOutput) -> CleanGround:
 
 
 def _listed(ground: Any, *undone: StoredOutput) -> CleanList:
-    """Return what goes with undone outputs, as whoever carries it out reads it."""
+    """Return what a clean of undone outputs removes, as the process that carries it out reads it."""
     listed = CleanList.joined(_cleaned_sink(ground).list_clean(output, ()) for output in undone)
     return CleanList.decode(listed.encode())
 

@@ -1,4 +1,4 @@
-"""What the conformance suite of sinks asks of the test of a sink, and the outputs and publishers of its tests."""
+"""What the conformance suite of sinks needs from the test of a sink, and the outputs and publishers that it uses."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class StagedSinkGround(Protocol):
     blobs: BlobStore
 
     def stage(self, output: StoredOutput, rows: Sequence[str], *, overwrites: bool = False) -> OutputEntry:
-        """Write rows where the output is staged, as a driver does; return the output as the commit stores it.
+        """Write rows where the output is staged, as a driver does, and return the output as the commit stores it.
 
-        `overwrites`: its publish replaces everything that is in the target now.
+        With `overwrites`, its publish replaces everything that is in the target now.
         """
         ...
 
     def put(self, row: str) -> None:
-        """Put a row into the target that no run has written."""
+        """Put a row that no run has written into the target."""
         ...
 
     def visible(self) -> Sequence[str]:
@@ -44,11 +44,11 @@ class StagedSinkGround(Protocol):
         ...
 
     def staged(self) -> set[RunKey]:
-        """Return the runs of which something is staged."""
+        """Return the runs that have something staged."""
         ...
 
     def outside(self) -> object:
-        """Return what lies beside the target and the staging of the job `JOB`, to be compared with `==`."""
+        """Return everything outside the target and the staging of the job `JOB`, to be compared with `==`."""
         ...
 
 
@@ -60,7 +60,7 @@ class CommittingSinkGround(Protocol):
     blobs: BlobStore
 
     def write(self, output: StoredOutput, fence: int, rows: Sequence[str]) -> bool:
-        """Write rows in one step under the token of a fence; return whether the sink took them."""
+        """Write rows in one step under the token of a fence, and return whether the sink accepted them."""
         ...
 
     def visible(self) -> Sequence[str]:
@@ -72,7 +72,7 @@ class CleanedSinkGround(Protocol):
     """What the ground of a `CleanedSink` has as well."""
 
     def touch(self, row: str) -> str:
-        """Change a row that a run has made visible, as another writer does; return what it is then."""
+        """Change a row that a run has made visible, as another writer does, and return the new row."""
         ...
 
 
@@ -80,16 +80,16 @@ class SidewaysSinkGround(StagedSinkGround, Protocol):
     """What the ground of a `SidewaysSink` has as well."""
 
     def stage_aside(self, output: SideOutput, rows: Sequence[str]) -> Staged:
-        """Write rows where a pause or disable run stages the output; return what its script says it has staged."""
+        """Write rows where a pause or disable run stages the output, and return what its script reports as staged."""
         ...
 
     def staged_aside(self) -> set[str]:
-        """Return the ids of the pause and disable runs of which something is staged."""
+        """Return the ids of the pause and disable runs that have something staged."""
         ...
 
 
 class KilledError(BaseException):
-    """Stands for the death of a process: nothing catches it."""
+    """Raised in place of the death of a process; nothing catches it."""
 
 
 def stored_output(
@@ -99,7 +99,7 @@ def stored_output(
     fences: tuple[int, ...] = (),
     state: RunState = RunState.COMMITTED,
 ) -> StoredOutput:
-    """Return an output as the commit of its run stores it; `fences` are all that the run has had."""
+    """Return an output as the commit of its run stores it; `fences` are all fences that the run has had."""
     run = Run(
         key,
         state,
@@ -114,13 +114,13 @@ def stored_output(
 
 
 class Publisher:
-    """A process that publishes: it may die after so many steps, or find that the job was taken from it."""
+    """A process that publishes, and that may die after some steps or find that the job was taken from it."""
 
     def __init__(self, dies_after: int | None = None, *, is_fenced: bool = False) -> None:
         self._left, self._is_fenced = dies_after, is_fenced
 
     def publish(self, ground: StagedSinkGround, output: StoredOutput) -> None:
-        """Publish an output, and die where it is due."""
+        """Publish an output, and die at the chosen step."""
         publication = ground.sink.prepare(output)
         if publication is not None:
             publication.publish(self._check_held, PublishSteps(self._count, lambda: 0.0))

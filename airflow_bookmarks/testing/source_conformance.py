@@ -1,7 +1,7 @@
-"""The conformance suite of sources: one subclass with a few hooks proves a kind of source of your own.
+"""The conformance suite of sources: a subclass with a few hooks tests a kind of source of your own.
 
-Its tests make whole runs over the source, without Spark, in a store in memory. Items arrive by number; what a plan
-holds is told by reading it, so a plan that is not fixed shows. Only test modules import this one: it needs pytest.
+The tests make whole runs over the source, without Spark, in a store in memory. Items arrive by number. A plan is
+checked by reading it, which reveals a plan that is not fixed. Import this module in test modules only: it needs pytest.
 
 Example, in a test module:
     class TestKeys(SourceConformance):
@@ -56,10 +56,10 @@ CTX, OUTPUT = "input", "items"
 
 
 class SourceConformance(ABC):
-    """What the lifecycle expects of a kind of source, as tests. Subclass it, and give the subclass a name with Test.
+    """Test what the lifecycle expects of a kind of source. Subclass it under a name that begins with Test.
 
-    The hooks use `store` (empty at the start of each test), `folder` (an empty one of this test) and `job` (the job
-    that reads the source).
+    The hooks can use `store` (empty at the start of each test), `folder` (an empty folder for this test) and `job` (the
+    name of the job that reads the source).
     """
 
     job: ClassVar[str] = "conformance"
@@ -70,29 +70,29 @@ class SourceConformance(ABC):
 
     @abstractmethod
     def kind(self) -> SourceKind[Any]:
-        """Return the kind; it is registered for the test if it is not registered yet."""
+        """Return the kind, which is registered for the test if it is not registered yet."""
 
     @abstractmethod
     def source(self) -> Any:
-        """Return the source as a script makes it, anew for each run."""
+        """Return the source as a script makes it; called anew for each run."""
 
     @abstractmethod
     def arrive(self, number: int) -> None:
-        """Let an item arrive where the source reads. Tests number them 1, 2, 3 ... in the order of their arrival."""
+        """Make an item arrive where the source reads. Tests number items 1, 2, 3 ... in the order of their arrival."""
 
     @abstractmethod
     def items(self, plan: Any) -> Iterable[int]:
-        """Read what a plan says, as its reader does, and return the numbers of the items that are there."""
+        """Read a plan as its reader does, and return the numbers of the items found."""
 
     def prepare(self) -> None:  # noqa: B027 (most need nothing)
-        """Make the empty input of a test, such as a table. By default the folder is enough."""
+        """Create the empty input of a test, such as a table. By default, do nothing: the folder is enough."""
 
     def change(self, number: int) -> None:
         """Change or remove an item that has arrived. Override it if the source notices (`Source.recheck`)."""
         pytest.skip("change() is not overridden: nothing shows that the source notices changes of planned input")
 
     def value_after(self, number: int) -> str | None:
-        """Return the value to which `set` puts the context right after an item; None if the kind can't be set."""
+        """Return the value that makes `set` continue right after an item; None if the kind can't be set."""
         return None
 
     # ---- what a plan is
@@ -402,7 +402,7 @@ class SourceConformance(ABC):
         return found
 
     def _planned(self) -> Any:
-        """Return what the next run would plan."""
+        """Return the plan that the next run would make."""
         run = self._begin()
         plan = run.plan(CTX, self.source())
         run.abort("the test only looks at the plan")
