@@ -377,20 +377,20 @@ def _answer(question: str, instead: str) -> str:
 
 # ---- the verbs
 
-_CTX_HELP = "only this context (repeatable); no run is then undone"
+_CTX_HELP = "only this context, a named source of the job (repeatable); no run is then undone"
 _CTX = Argument(("--ctx",), {"action": "append", "metavar": "CTX", "default": None, "help": _CTX_HELP})
 _CLEAN_HELP = "also remove what the undone runs published; the next run does it, and it can't be undone"
 _CLEAN = Argument(("--clean",), {"action": "store_true", "help": _CLEAN_HELP})
 _TO_HELP = (
-    "the last run to keep: a run number, a run id, a time, or watermark:VALUE; the run it resolves to is shown first. "
-    "For a sharded job: a run id or a time"
+    "the last run to keep: a run number, a run id, a time (the last run committed by then) or watermark:VALUE (the "
+    "last run at or below it); for a sharded job, a run id or a time. The run that is found is shown first"
 )
 _TO = Argument(("--to",), {"required": True, "metavar": "RUN", "help": _TO_HELP})
 _DRY_RUN = Argument(("--dry-run",), {"action": "store_true", "help": "only show what would happen"})
 _ASK_HELP = "ask a second person to approve the change instead of making it, as a protected job needs"
 _REQUEST = Argument(("--request",), {"action": "store_true", "help": _ASK_HELP})
 _CHANGING = (REASON, FORCE, YES, _DRY_RUN, _REQUEST, HIDE_STATE)
-_SET_CTX = Argument(("ctx",), {"metavar": "CTX", "help": "the context"})
+_SET_CTX = Argument(("ctx",), {"metavar": "CTX", "help": "name of the context, as in job.read(CTX)"})
 _VALUE_HELP = (
     "for files: now, a time (older files count as read), or retry:PATH or retry:* for quarantined files; for an "
     "upstream: now, or a run number (0: the beginning)"
@@ -445,7 +445,7 @@ VERBS = (
         _replay,
         (JOB, _NUMBER),
     ),
-    Verb("unlock", "Release the lease of a driver that is known to be dead", _unlock, (JOB, REASON)),
+    Verb("unlock", "Release a job that is held by a driver known to be dead", _unlock, (JOB, REASON)),
     Verb("protect", "Require a second person's approval for changes of a job", _protect, (JOB, REASON)),
     Verb("unprotect", "Ask a second person to remove the protection", _unprotect, (JOB, REASON)),
     Verb(

@@ -35,7 +35,7 @@ VERBS: tuple[Verb, ...] = (
 _DEFAULT_CONNECTION = "bookmarks_default"
 _ABOUT = "Inspect and change the bookmarks of Spark jobs."
 _EXIT_CODES = "Exit codes: 0 done, 1 refused or failed (the reason is on stderr) or damage found, 2 wrong usage."
-_STORE_HELP = "store URI, for example dynamodb://bookmarks?region=eu-west-1"
+_STORE_HELP = "store URI, for example dynamodb://bookmarks?region=eu-west-1 or sqlite:////var/lib/bookmarks.db"
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -96,7 +96,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_common(parser: argparse.ArgumentParser, *, store: str | None, output: str) -> None:
-    parser.add_argument("--store", default=store, metavar="URI", help=f"{_STORE_HELP}; default: {STORE_VARIABLE}")
+    parser.add_argument(
+        "--store",
+        default=store,
+        metavar="URI",
+        help=f"{_STORE_HELP}; default: the environment variable {STORE_VARIABLE}",
+    )
     parser.add_argument("--output", default=output, choices=FORMATS, help="table for people, json for programs")
 
 

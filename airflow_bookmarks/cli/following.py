@@ -85,12 +85,17 @@ def _graph(desk: Desk, given: argparse.Namespace) -> None:
 
 
 _SKIPPED = Argument(("--skipped",), {"action": "store_true", "help": "also list the files that would be left out"})
-_MAYBE_JOB_HELP = "name of the job; default: all of the namespace, without a look at folders"
+_MAYBE_JOB_HELP = "name of the job; default: all jobs of the namespace, without listing their folders"
 _MAYBE_JOB = Argument(("job",), {"nargs": "?", "metavar": "JOB", "default": None, "help": _MAYBE_JOB_HELP})
-_CHECK = Argument(("--check",), {"action": "store_true", "help": "exit code 1 if a state is not OK, for scripts"})
+_CHECK = Argument(("--check",), {"action": "store_true", "help": "exit with 1 if any state is not OK, for scripts"})
 _PART = Argument(
     ("job",),
-    {"nargs": "?", "metavar": "JOB", "default": None, "help": "only what it depends on and what depends on it"},
+    {
+        "nargs": "?",
+        "metavar": "JOB",
+        "default": None,
+        "help": "only what this job depends on and what depends on it; default: all jobs",
+    },
 )
 _FORMAT = Argument(
     ("--format",), {"choices": (_TEXT, _MERMAID), "default": None, "help": f"a tree, or a diagram; default: {_TEXT}"}

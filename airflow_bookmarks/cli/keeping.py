@@ -136,10 +136,13 @@ def _days(text: str) -> int:
 # ---- the verbs
 
 _MAX_DAYS = 36_500
-_JOBS = Argument(("jobs",), {"nargs": "*", "metavar": "JOB", "help": "only these jobs; default: all of the namespace"})
+_JOBS = Argument(
+    ("jobs",), {"nargs": "*", "metavar": "JOB", "help": "only these jobs; default: all jobs of the namespace"}
+)
 _FILE = Argument(("--file",), {"metavar": "PATH", "default": _STANDARD, "help": "the file to write; default: stdout"})
 _GLUE = Argument(
-    ("--glue",), {"action": "store_true", "help": "in the format of Glue's get-job-bookmark, for reading only"}
+    ("--glue",),
+    {"action": "store_true", "help": "write the format of Glue's get-job-bookmark, which import can't read"},
 )
 _FROM_FILE = Argument(("file",), {"metavar": "PATH", "help": "an exported document; - for stdin"})
 _OVERWRITE = Argument(("--overwrite",), {"action": "store_true", "help": "replace jobs that have a bookmark already"})
@@ -147,8 +150,10 @@ _MOVE = Argument(("--move",), {"action": "store_true", "help": "this store repla
 _WHY = Argument(
     ("--reason",), {"required": True, "metavar": "TEXT", "help": "the reason, recorded with your name and the time"}
 )
-_REPAIR = Argument(("--repair",), {"action": "store_true", "help": "make the repairs that need no judgement"})
-_NO_FILES = Argument(("--no-files",), {"action": "store_true", "help": "skip published and staged files"})
+_REPAIR = Argument(
+    ("--repair",), {"action": "store_true", "help": "make the repairs that need no decision by a person"}
+)
+_NO_FILES = Argument(("--no-files",), {"action": "store_true", "help": "do not check published and staged files"})
 _LOST = Argument(
     ("--lost",),
     {
@@ -159,7 +164,7 @@ _LOST = Argument(
 _DRY_RUN = Argument(("--dry-run",), {"action": "store_true", "help": "only show what would be removed"})
 _RETENTION = Argument(
     ("--retention-days",),
-    {"type": _days, "metavar": "N", "default": None, "help": "days to keep history; default: 90"},
+    {"type": _days, "metavar": "N", "default": None, "help": "days for which history is kept; default: 90"},
 )
 
 _KMS_KEY = Argument(("--kms-key",), {"metavar": "ARN", "help": "AWS KMS key that encrypts the table"})

@@ -143,23 +143,34 @@ def _requests(desk: Desk, given: argparse.Namespace) -> None:
 _SHARDS = Argument(
     ("--shards",), {"action": "store_true", "help": "list each virtual shard of a sharded job separately"}
 )
-_ALL_RUNS = Argument(("--all",), {"action": "store_true", "help": "also runs that did not commit"})
+_ALL_RUNS = Argument(("--all",), {"action": "store_true", "help": "include runs that did not commit"})
 _ALL_REQUESTS = Argument(
-    ("--all",), {"action": "store_true", "help": "also those that are done, rejected, expired or void"}
+    ("--all",), {"action": "store_true", "help": "include requests that are done, rejected, expired or void"}
 )
-_LIMIT = Argument(("--limit",), {"type": positive, "metavar": "N", "default": None, "help": "only the newest N"})
+_LIMIT = Argument(
+    ("--limit",), {"type": positive, "metavar": "N", "default": None, "help": "only the newest N runs; default: all"}
+)
 _RUN = Argument(
     ("--run",),
-    {"metavar": "RUN", "default": None, "help": "run number or run id, also of a run that failed, paused or disabled"},
+    {
+        "metavar": "RUN",
+        "default": None,
+        "help": "number or id of the run, which may have failed, or run with pause or disable",
+    },
 )
 _QUARANTINED = Argument(
     ("--quarantined",),
-    {"action": "store_true", "help": "instead of a run: the files left out because they can't be parsed"},
+    {"action": "store_true", "help": "instead of --run: list the files left out because they can't be parsed"},
 )
-_ONE_CTX = Argument(("--ctx",), {"metavar": "CTX", "default": None, "help": "only this context"})
-_RUNS = Argument(("runs",), {"nargs": "*", "metavar": "RUN", "help": "two run numbers or run ids"})
+_ONE_CTX = Argument(
+    ("--ctx",), {"metavar": "CTX", "default": None, "help": "only files of this context, a named source of the job"}
+)
+_RUNS = Argument(
+    ("runs",), {"nargs": "*", "metavar": "RUN", "help": "two run numbers or run ids; none with --with-store"}
+)
 _WITH_STORE = Argument(
-    ("--with-store",), {"metavar": "URI", "default": None, "help": "the same job in another store or namespace"}
+    ("--with-store",),
+    {"metavar": "URI", "default": None, "help": "compare with the same job in this other store or namespace"},
 )
 
 VERBS = (
