@@ -34,6 +34,7 @@ from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from tests.lifecycle.shop import FILES, Shop, short_lease, unsound
 
 REASON: dict[str, Any] = {"reason": "test", "who": "test"}
@@ -590,6 +591,17 @@ def test_pause_window_over_an_upstream_that_was_replayed_says_so_before_it_reads
     with pytest.raises(SourceChangedError, match=r"run 1 of upstream 'copy' was replayed since runs \[1\] read it"):
         shop.copy(side, upstream="copy")
     side.abort("told")
+
+
+def test_pause_run_ends_without_a_context_whose_upstream_was_replayed(shop: Shop) -> None:
+    two_runs(shop)
+    consume(shop)
+    replay(shop, 1)
+
+    side = shop.side("report", "pause", "0", "1")
+    with pytest.raises(SourceChangedError, match="was replayed since"):
+        side.plan("raw", UpstreamSource(shop.store, "report", "copy"))
+    assert side.commit().contexts == {}
 
 
 def test_pause_window_sees_the_replay_of_each_upstream_run_that_it_reads(

@@ -77,7 +77,6 @@ class PauseWindow:
         plan: P = kind.union(plans)
         log.info("bookmark %s, context %s: pause reads again what runs %s read", self._job, ctx, self._numbers)
         if kind.reads_jobs:
-            # One by one: the union of them knows only which runs the last one has read.
             self._reread[ctx] = plans
             self._check_unmoved(ctx, source, "Nothing was read or changed")
         gone = source.recheck(plan).missing
@@ -96,11 +95,12 @@ class PauseWindow:
         Raises:
             SourceChangedError: one of their runs was replayed since.
         """
-        for ctx in self._reread:
-            self._check_unmoved(ctx, inputs[ctx].source, "Nothing was published")
+        for ctx, context in inputs.items():  # a context that was refused above is not among them
+            self._check_unmoved(ctx, context.source, "Nothing was published")
 
     def _check_unmoved(self, ctx: str, source: Source[P], done: str) -> None:
-        moved = next(filter(None, (source.recheck(plan).moved for plan in self._reread[ctx])), None)
+        # One by one: the union of them knows only which runs the last one has read.
+        moved = next(filter(None, (source.recheck(plan).moved for plan in self._reread.get(ctx, ()))), None)
         if moved is not None:
             raise SourceChangedError(
                 f"job {self._job!r}, context {ctx!r}: {moved} since runs {self._numbers} read it. {done}. What they "
