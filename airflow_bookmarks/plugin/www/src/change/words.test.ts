@@ -170,9 +170,7 @@ describe("what a set skips", () => {
       /upstream runs 4, 5\..*never reaches report\.$/,
     ));
   it("is not known, and never nothing, where the source can't be asked", () =>
-    expect(neverReadInWords({ ...NEVER, files: null, bytes: null, unknown: "gone" })).toMatch(
-      /is not known \(gone\)/,
-    ));
+    expect(neverReadInWords({ ...NEVER, files: null, bytes: null, unknown: "gone" })).toMatch(/is not known \(gone\)/));
   it("is nothing where nothing is unread", () =>
     expect(toldOf({ ...PREVIEW, never_read: { ...NEVER, files: 0, bytes: 0 } }).neverRead).toBeNull());
   it("is told of a request as well", () =>
