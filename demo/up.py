@@ -22,12 +22,12 @@ from demo.folders import Folders
 from demo.landing import Flights, Landing
 from demo.play import Console, open_bookmarks, prepare, use_aws_environment
 from demo.store import running_store
+from tools.patience import STUCK_S
 from tools.servers import free_port
 
 USER = "admin"
 
 _PORT = 8080
-_READY_LIMIT_S = 300.0
 _STOP_LIMIT_S = 30.0
 _POLL_S = 0.5
 
@@ -166,18 +166,18 @@ def _wait_until_ready(url: str, holder: subprocess.Popen[bytes]) -> None:
     Raises:
         RuntimeError: it ended, or takes too long.
     """
-    deadline = time.monotonic() + _READY_LIMIT_S
+    deadline = time.monotonic() + STUCK_S
     while not _is_ready(url):
         if holder.poll() is not None:
             raise RuntimeError(f"it ended with exit code {holder.returncode}")
         if time.monotonic() > deadline:
-            raise RuntimeError(f"it was not ready after {_READY_LIMIT_S:.0f} s")
+            raise RuntimeError(f"it was not ready after {STUCK_S:.0f} s")
         time.sleep(_POLL_S)
 
 
 def _is_ready(url: str) -> bool:
     try:
-        with urlopen(f"{url}/api/v2/monitor/health", timeout=5) as answer:  # noqa: S310 - a URL of our own
+        with urlopen(f"{url}/api/v2/monitor/health", timeout=60) as answer:  # noqa: S310 - a URL of our own
             health: dict[str, dict[str, str | None]] = json.load(answer)
     except (URLError, ConnectionError, TimeoutError):
         return False

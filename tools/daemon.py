@@ -17,9 +17,9 @@ from urllib.request import urlopen
 
 import psutil
 
+from tools.patience import STUCK_S
 from tools.servers import before_exec
 
-_READY_LIMIT_S = 180.0  # a machine that is busy with other things takes its time
 _STOP_LIMIT_S = 5.0  # nothing that it keeps is needed any more
 _POLL_S = 0.1
 _SAID_CHARS = 4000
@@ -39,11 +39,11 @@ class Daemon:
         Raises:
             RuntimeError: the server has ended, or it took too long; with the end of its log.
         """
-        deadline = time.monotonic() + _READY_LIMIT_S
+        deadline = time.monotonic() + STUCK_S
         while not is_ready():
             code = self.process.poll()
             if code is not None or time.monotonic() > deadline:
-                what = f"took longer than {_READY_LIMIT_S:.0f} s" if code is None else f"ended with exit code {code}"
+                what = f"took longer than {STUCK_S:.0f} s" if code is None else f"ended with exit code {code}"
                 said = self.log.read_text(errors="replace")[-_SAID_CHARS:]
                 raise RuntimeError(f"{self.name} was to come up, and {what}. It is ended. It said:\n{said}")
             time.sleep(_POLL_S)
@@ -76,7 +76,7 @@ def daemon(name: str, command: Sequence[str], environment: Mapping[str, str], fo
 def answer(url: str) -> dict[str, Any] | None:
     """Return the JSON object at a URL; None while nothing answers there."""
     try:
-        with urlopen(url, timeout=5) as reply:  # noqa: S310  # of the loopback
+        with urlopen(url, timeout=60) as reply:  # noqa: S310  # of the loopback
             found: dict[str, Any] = json.load(reply)
             return found
     except (URLError, ConnectionError, TimeoutError, json.JSONDecodeError):

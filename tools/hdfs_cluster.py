@@ -18,13 +18,13 @@ from xml.etree import ElementTree as XML
 
 from tools.daemon import answer, daemon, java_home
 from tools.jars import fetch
+from tools.patience import STUCK_S
 from tools.servers import free_port
 
 _LOOPBACK = "127.0.0.1"
 _SERVER = "org.apache.hadoop.hdfs.server"
 _MAINS = {"name node": f"{_SERVER}.namenode.NameNode", "data node": f"{_SERVER}.datanode.DataNode"}
 _HEAP = "-Xmx256m"
-_FORMAT_LIMIT_S = 180
 
 _LOG = """
 log4j.rootLogger=WARN, out
@@ -79,7 +79,7 @@ def _format(cluster: HdfsCluster, jars: Path, folder: Path) -> None:
         env=_environment(),
         capture_output=True,
         text=True,
-        timeout=_FORMAT_LIMIT_S,
+        timeout=STUCK_S,
         check=False,
     )
     if done.returncode != 0:

@@ -21,8 +21,8 @@ from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 from tools.jars import fetch
+from tools.patience import STUCK_S
 
-_READY_LIMIT_S = 60.0
 _POLL_S = 0.05
 _STOP_LIMIT_S = 10.0
 _PR_SET_PDEATHSIG = 1
@@ -83,7 +83,7 @@ def _running(name: str, command: Sequence[str], port: int, address_space_bytes: 
             if not _is_ready(process, port):
                 log.seek(0)
                 raise RuntimeError(
-                    f"{name} did not answer on 127.0.0.1:{port} within {_READY_LIMIT_S:.0f} s (exit code "
+                    f"{name} did not answer on 127.0.0.1:{port} within {STUCK_S:.0f} s (exit code "
                     f"{process.poll()}). Command: {' '.join(command)}\n{log.read()[-4000:]}"
                 )
             yield
@@ -108,7 +108,7 @@ def before_exec(parent: int, address_space_bytes: int | None) -> Callable[[], No
 
 
 def _is_ready(process: subprocess.Popen[bytes], port: int) -> bool:
-    deadline = time.monotonic() + _READY_LIMIT_S
+    deadline = time.monotonic() + STUCK_S
     while time.monotonic() < deadline and process.poll() is None:
         if _answers(port):
             # Another process may have taken the port between the probe and the start: then ours has ended.
@@ -119,7 +119,7 @@ def _is_ready(process: subprocess.Popen[bytes], port: int) -> bool:
 
 def _answers(port: int) -> bool:
     try:
-        with urlopen(f"http://127.0.0.1:{port}/", timeout=2):
+        with urlopen(f"http://127.0.0.1:{port}/", timeout=60):
             return True
     except HTTPError:
         return True  # an unsigned request is refused, by a server that is up

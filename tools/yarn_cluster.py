@@ -22,6 +22,7 @@ from xml.etree import ElementTree as XML
 
 from tools.daemon import Daemon, answer, daemon, java_home
 from tools.jars import fetch
+from tools.patience import STUCK_S
 from tools.servers import free_port
 
 _LOOPBACK = "127.0.0.1"
@@ -86,7 +87,7 @@ class YarnCluster:
         """Ask the resource manager to end an application and its containers."""
         url = f"{self.web}/ws/v1/cluster/apps/{application_id}/state"
         body, headers = b'{"state": "KILLED"}', {"Content-Type": "application/json"}
-        with urlopen(Request(url, body, headers, method="PUT"), timeout=30):  # noqa: S310  # of the loopback
+        with urlopen(Request(url, body, headers, method="PUT"), timeout=STUCK_S):  # noqa: S310  # of the loopback
             return
 
     def said(self, application_id: str) -> str:

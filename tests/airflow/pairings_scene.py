@@ -20,7 +20,8 @@ from tests.airflow.pairings_airflow import Flow
 from tests.airflow.pairings_driver import ORDER_VARIABLE
 from tests.airflow.pairings_worker import PROJECT, TryOrder, Worker, WorkerHost
 from tests.airflow.stand_in import Livy
-from tests.chaos.real.order import HANG_S, CommitPath, Gate, Held, Order
+from tests.chaos.real.order import CommitPath, Gate, Held, Order
+from tools.patience import STUCK_S
 
 DRIVER = PROJECT / "tests" / "airflow" / "pairings_driver.py"
 
@@ -172,6 +173,6 @@ def wait_for_end(pid: int) -> None:
 
 def _wait_for_stranger(pid: int) -> None:
     try:
-        psutil.Process(pid).wait(HANG_S)
+        psutil.Process(pid).wait(STUCK_S)
     except psutil.NoSuchProcess:
         return

@@ -32,6 +32,7 @@ from fastapi.testclient import TestClient
 from airflow_bookmarks.core.rules.shard import shard_names
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.operators.change import BookmarkResetOperator
+from tools.patience import STUCK_S
 
 from .conftest import Played, Player, World
 
@@ -79,7 +80,7 @@ def parsed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "PYTHONPATH": str(PROJECT),
     }
     command = [sys.executable, "-c", PARSE, str(FOLDER)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=STUCK_S, check=False)
     lines = [line for line in done.stdout.splitlines() if line.startswith("PARSED ")]
     assert lines, done.stdout + done.stderr
     found: dict[str, Any] = json.loads(lines[0].removeprefix("PARSED "))
@@ -456,7 +457,7 @@ def test_delivery_that_is_complete_wakes_the_dag_which_reads_it(examples: Exampl
     async def woken() -> TriggerEvent:
         return await anext(events)
 
-    assert asyncio.run(asyncio.wait_for(woken(), 60)).payload is True
+    assert asyncio.run(asyncio.wait_for(woken(), STUCK_S)).payload is True
     assert not ready.exists()
     assert Played(examples.dag(dag_id).test()).state == "success"
     assert Played(examples.dag(dag_id).test()).state == "success"  # woken twice

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tools.patience import STUCK_S
+
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 FOLDER = "/tmp/shop"
@@ -43,7 +45,7 @@ def test_first_job_of_the_page_prints_what_the_page_says(tmp_path: Path) -> None
 
     def typed(command: str) -> list[str]:
         whole = ["bash", "-euo", "pipefail", "-c", command.replace(FOLDER, str(tmp_path))]
-        done = subprocess.run(whole, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=900)
+        done = subprocess.run(whole, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=STUCK_S)
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
         return done.stdout.splitlines()
 

@@ -24,6 +24,7 @@ from airflow_bookmarks.core.run import Run
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from tools.patience import STUCK_S
 
 DAG_ID, TASK_ID = "clusters", "copy"
 JOB = f"{DAG_ID}.{TASK_ID}"
@@ -32,7 +33,6 @@ full_only = pytest.mark.skipif(
     os.environ.get("CHAOS") != "full",
     reason="each is a Spark application of its own on a cluster: CHAOS=full plays them",
 )
-LIMIT_S = 300.0  # for what takes seconds: the machine may be busy with other tests
 _LOOK_EVERY_S = 0.5
 
 FILES = LocalFileSystem()
@@ -175,7 +175,7 @@ def arrival(server: socket.socket, ended: Future[Any]) -> socket.socket:
             if ended.done():
                 raise AssertionError(f"the try ended before its driver came: {ended.result()}") from None
         else:
-            line.settimeout(LIMIT_S)
+            line.settimeout(STUCK_S)
             return line
 
 

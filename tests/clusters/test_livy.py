@@ -29,7 +29,6 @@ from tests.clusters.conftest import CLUSTER_KEY, CONF, event_log
 from tests.clusters.scene import (
     DAG_ID,
     JOB,
-    LIMIT_S,
     SCRIPT,
     TASK_ID,
     Order,
@@ -41,6 +40,7 @@ from tests.clusters.scene import (
     held,
 )
 from tools.livy_server import LivyServer
+from tools.patience import STUCK_S
 
 pytestmark = [
     pytest.mark.airflow,
@@ -105,11 +105,11 @@ def test_kill_deletes_the_batch_and_its_driver_cannot_commit(on_livy: LivyScene,
         assert batch["state"] == "running"
         attempt.task.on_kill()
         with pytest.raises(AirflowException) as raised:
-            attempt.ended.result(LIMIT_S)
+            attempt.ended.result(STUCK_S)
         # Livy ends the JVM of a batch, and the Python beside it lives on.
         assert attempt.driver.is_running()
         attempt.go_on()
-        psutil.wait_procs([attempt.driver], timeout=LIMIT_S)
+        psutil.wait_procs([attempt.driver], timeout=STUCK_S)
 
     assert "FencedError" in on_livy.error()
     assert batch["id"] not in [each["id"] for each in livy.batches()]

@@ -15,7 +15,8 @@ from airflow.sdk.exceptions import AirflowException
 
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from tests.airflow.conftest import Player
-from tests.clusters.scene import DAG_ID, JOB, LIMIT_S, Scene, command_lines, environment_of, full_only, held
+from tests.clusters.scene import DAG_ID, JOB, Scene, command_lines, environment_of, full_only, held
+from tools.patience import STUCK_S
 
 pytestmark = [
     pytest.mark.airflow,
@@ -109,11 +110,11 @@ def test_killed_task_stops_spark_submit_and_its_driver_cannot_commit(on_standalo
         attempt.task.on_kill()
         # Not by psutil: it is the provider's child, and whoever waits first for a child takes its exit code along.
         with pytest.raises(AirflowException):
-            attempt.ended.result(LIMIT_S)
+            attempt.ended.result(STUCK_S)
         assert not submit.is_running()
         assert attempt.driver.is_running()
         attempt.go_on()
-        psutil.wait_procs([attempt.driver], timeout=LIMIT_S)
+        psutil.wait_procs([attempt.driver], timeout=STUCK_S)
 
     execution = on_standalone.store.execution(JOB, f"{DAG_ID}/manual__1/copy")
     assert execution is not None

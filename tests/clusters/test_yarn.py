@@ -15,7 +15,8 @@ from airflow.sdk.exceptions import AirflowException
 
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from tests.clusters.conftest import CLUSTER_KEY
-from tests.clusters.scene import DAG_ID, JOB, LIMIT_S, Scene, command_lines, environment_of, full_only, held
+from tests.clusters.scene import DAG_ID, JOB, Scene, command_lines, environment_of, full_only, held
+from tools.patience import STUCK_S
 from tools.yarn_cluster import YarnCluster
 
 pytestmark = [
@@ -82,7 +83,7 @@ def test_killed_task_ends_the_application_and_leaves_the_job_free(on_yarn: Scene
     on_yarn.land("a", "a")
     with held(on_yarn, "manual__1") as attempt:
         attempt.task.on_kill()
-        psutil.wait_procs([attempt.driver], timeout=LIMIT_S)
+        psutil.wait_procs([attempt.driver], timeout=STUCK_S)
         with pytest.raises(RuntimeError, match="KILLED") as raised:
             attempt.ended.result()
 
@@ -121,7 +122,7 @@ def test_driver_that_outlives_spark_submit_commits_nothing(on_yarn: Scene, yarn:
             attempt.ended.result()
         assert attempt.driver.is_running()
         attempt.go_on()
-        psutil.wait_procs([attempt.driver], timeout=LIMIT_S)
+        psutil.wait_procs([attempt.driver], timeout=STUCK_S)
 
     assert "FencedError" in on_yarn.error()
     assert on_yarn.target().total() == 0

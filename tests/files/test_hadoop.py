@@ -29,6 +29,7 @@ from airflow_bookmarks.files.hadoop.hdfs_settings import Address, HdfsSettings
 from airflow_bookmarks.files.opener import open_filesystem, open_one_filesystem
 from tests.files.conformance import ODD_NAMES, FileSystemConformance, Ground
 from tools.hdfs_cluster import HdfsCluster, hdfs_cluster
+from tools.patience import STUCK_S
 from tools.servers import free_port
 
 # A group of its own: one HDFS serves all of it.
@@ -101,7 +102,7 @@ def hdfs_ground(cluster: HdfsCluster, settings: HdfsSettings) -> HdfsGround:
     """Return an empty folder of HDFS."""
     folder = f"/{uuid.uuid4().hex}"
     request = Request(f"http://{cluster.http}/webhdfs/v1{folder}?op=MKDIRS&user.name={getpass.getuser()}", method="PUT")
-    with urlopen(request, timeout=60):  # noqa: S310  # of the loopback
+    with urlopen(request, timeout=STUCK_S):  # noqa: S310  # of the loopback
         return HdfsGround(HdfsFileSystem(settings), f"hdfs://{cluster.authority}{folder}")
 
 

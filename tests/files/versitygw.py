@@ -62,7 +62,7 @@ def _answers(url: str, process: subprocess.Popen[bytes]) -> bool:
     if process.poll() is not None:
         return False
     try:
-        with urlopen(url, timeout=2):  # noqa: S310  # the URL is our own
+        with urlopen(url, timeout=60):  # noqa: S310  # the URL is our own
             return True
     except HTTPError:
         return True

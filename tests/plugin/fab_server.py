@@ -23,6 +23,7 @@ from demo.cache import cache_folder
 from demo.folders import Folders
 from tests.plugin.fab_people import PEOPLE, password_of
 from tools.daemon import answer, daemon
+from tools.patience import STUCK_S
 from tools.servers import free_port
 
 _MANAGER = "airflow.providers.fab.auth_manager.fab_auth_manager.FabAuthManager"
@@ -41,7 +42,7 @@ class FabServer:
 
     def audited(self) -> list[tuple[str, str | None, str | None]]:
         """Return what Airflow's audit log has of bookmarks: event, user, DAG; the oldest first."""
-        with closing(sqlite3.connect(f"file:{self.database}?mode=ro", uri=True, timeout=60)) as database:
+        with closing(sqlite3.connect(f"file:{self.database}?mode=ro", uri=True, timeout=STUCK_S)) as database:
             sql = "SELECT event, owner, dag_id FROM log WHERE event LIKE 'bookmark.%' ORDER BY id"
             return database.execute(sql).fetchall()
 
@@ -66,11 +67,13 @@ def fab_server(root: Path, store: str) -> Iterator[FabServer]:
         server.wait_until(lambda: answer(f"{url}/api/v2/version") is not None)
         with ExitStack() as stack:
             tls = ssl.create_default_context()  # not used here, and slow to make for each of them
-            nobody = stack.enter_context(httpx.Client(base_url=url, timeout=60, verify=tls))
+            nobody = stack.enter_context(httpx.Client(base_url=url, timeout=STUCK_S, verify=tls))
             clients: dict[str | None, httpx.Client] = {None: nobody}
             for name in PEOPLE:
                 headers = {"Authorization": f"Bearer {_token(nobody, name)}"}
-                clients[name] = stack.enter_context(httpx.Client(base_url=url, timeout=60, verify=tls, headers=headers))
+                clients[name] = stack.enter_context(
+                    httpx.Client(base_url=url, timeout=STUCK_S, verify=tls, headers=headers)
+                )
             yield FabServer(database, clients)
 
 

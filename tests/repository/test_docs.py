@@ -31,6 +31,7 @@ from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.store import uri as address
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.lifecycle.shop import Shop
+from tools.patience import STUCK_S
 
 _ROOT = Path(__file__).parents[2]
 _OPERATIONS = _ROOT / "docs" / "operations" / "command_line.md"
@@ -109,7 +110,7 @@ def test_site_has_each_page_and_is_built_without_a_warning(tmp_path: Path) -> No
     listed = set(re.findall(r"(\S+\.md)$", (_ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
     assert listed == {str(page.relative_to(_ROOT / "docs")) for page in (_ROOT / "docs").rglob("*.md")}
     site = ["mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
-    done = subprocess.run([sys.executable, "-m", *site], cwd=_ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-m", *site], cwd=_ROOT, capture_output=True, text=True, timeout=STUCK_S)
     assert done.returncode == 0, done.stderr
     assert "BookmarkedJob" in (tmp_path / "reference" / "python" / "index.html").read_text()
 

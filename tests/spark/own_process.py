@@ -8,6 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from xml.etree import ElementTree
 
+from tools.patience import STUCK_S
+
 
 def names_of(promises: ModuleType) -> list[str]:
     """Return the names of the tests of a module."""
@@ -19,7 +21,7 @@ def outcomes_of(promises: ModuleType, folder: Path) -> dict[str, str]:
     report = folder / "report.xml"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     command += [f"--junit-xml={report}", f"--basetemp={folder / 'tests'}", str(Path(str(promises.__file__)))]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=STUCK_S, check=False)
     assert report.exists(), done.stdout + done.stderr
     found: dict[str, str] = {}
     for case in ElementTree.parse(report).iter("testcase"):  # noqa: S314 - our own report

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.spark import connect_promises
+from tools.patience import STUCK_S
 
 # A group of its own: another process may run this while the classic session is busy.
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark-connect")]
@@ -37,7 +38,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     command += [f"--basetemp={folder / 'tests'}", str(Path(connect_promises.__file__))]
     # With SPARK_TESTING the server takes a free port: else it takes 15002, which another one may have.
     environment = {**os.environ, "SPARK_TESTING": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=1500, check=False, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=STUCK_S, check=False, env=environment)
     assert report.exists(), done.stdout + done.stderr
     found: dict[str, str] = {}
     for case in ElementTree.parse(report).iter("testcase"):  # noqa: S314 - our own report

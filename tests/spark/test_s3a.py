@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.spark import s3a_promises
+from tools.patience import STUCK_S
 
 # A group of its own: another process may run this while the classic session is busy.
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark-s3a")]
@@ -24,7 +25,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     report = folder / "report.xml"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     command += [f"--junit-xml={report}", f"--basetemp={folder / 'tests'}", str(Path(s3a_promises.__file__))]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=1500, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=STUCK_S, check=False)
     assert report.exists(), done.stdout + done.stderr
     found: dict[str, str] = {}
     for case in ElementTree.parse(report).iter("testcase"):  # noqa: S314 - our own report

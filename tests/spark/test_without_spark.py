@@ -13,6 +13,7 @@ from airflow_bookmarks.core.errors import FencedError, MisuseError, OptionError
 from airflow_bookmarks.spark import BookmarkedJob, session
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
 from tests.spark.lake import Lake
+from tools.patience import STUCK_S
 
 # A process of its own, in which pyspark can't be imported, as on a worker that doesn't have it.
 PLAIN_TASK = """
@@ -35,7 +36,7 @@ with BookmarkedJob(name="orders.fetch", store=sys.argv[1], option=sys.argv[2]) a
 
 def run(store: str, *, option: str = "enable", then: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", PLAIN_TASK, store, option, then]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=STUCK_S, check=False)
 
 
 def cursor_seen_by(store: str, **given: str) -> str:
@@ -77,7 +78,7 @@ def test_files_are_refused_without_spark_and_nothing_moves(state: BookmarkStore,
 
 def test_job_needs_a_name_where_no_session_brings_it() -> None:
     script = "from airflow_bookmarks import BookmarkedJob; BookmarkedJob()"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=STUCK_S, check=False)
 
     assert done.returncode == 1
     assert "which is read from the Spark session: open that first" in done.stderr

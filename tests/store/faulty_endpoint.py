@@ -12,6 +12,8 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from tools.patience import STUCK_S
+
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
@@ -115,7 +117,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name: value for name, value in self.headers.items() if name != "Host"}
         try:
             # The URL is that of a server which the tests started.
-            with urlopen(Request(self.server.behind, body, headers), timeout=30) as answer:  # noqa: S310
+            with urlopen(Request(self.server.behind, body, headers), timeout=STUCK_S) as answer:  # noqa: S310
                 return answer.status, answer.read()
         except HTTPError as error:
             return error.code, error.read()

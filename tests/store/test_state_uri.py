@@ -35,6 +35,7 @@ from airflow_bookmarks.store.transitions import collection
 from airflow_bookmarks.store.uri import StoreAddress
 from benchmarks.request import RecordingTable
 from tests.files.s3_ground import client_for, settings_for
+from tools.patience import STUCK_S
 
 BUCKET = "state"
 T0 = datetime(2013, 9, 1, 6, 0, tzinfo=UTC)
@@ -303,7 +304,7 @@ def test_blobs_are_asked_for_together_and_not_one_by_one(tmp_path: Path) -> None
 def test_objects_are_fetched_several_at_a_time(tmp_path: Path) -> None:
     world = World(SqliteTable(tmp_path / "bookmarks.db"), str(tmp_path / "state"))
     payloads = [world.store().blobs.put(large(n)) for n in range(4)]
-    met = threading.Barrier(4, timeout=60)
+    met = threading.Barrier(4, timeout=STUCK_S)
 
     class Meeting(FileObjects):
         def get(self, uri: str, most_bytes: int) -> bytes:

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 from airflow_bookmarks.core.rules.shard import shard_name
 from tests.ui import chromium
 from tests.ui.server import Server, running_server
-from tests.ui.visit import AXE, HOW_TO_AXE, Scheme, Visit, visit
+from tests.ui.visit import AXE, HOW_TO_AXE, PATIENCE_MS, Scheme, Visit, visit
 from tests.ui.world import World
 
 # Jobs that one test each may change.
@@ -40,8 +40,7 @@ TRIALS = (
 # Sharded jobs of the same kind, and how many virtual shards each has.
 SPLIT, SHARDS = ("split", "split_reset", "split_rewind"), 3
 
-# A machine that does ten other things at once is slow to paint.
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=PATIENCE_MS)
 
 
 class Visitors(Protocol):

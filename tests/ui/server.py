@@ -21,6 +21,7 @@ from urllib.request import Request, urlopen
 from demo import session
 from demo.airflow_home import environment, migrate
 from demo.folders import Folders
+from tools.patience import STUCK_S
 from tools.servers import before_exec, free_port
 
 # The password of each is the name with this behind it.
@@ -28,7 +29,6 @@ USERS = {"admin": "admin", "op": "op", "user": "user", "viewer": "viewer"}
 PASSWORD = "{}-of-the-page"
 
 _DAGS = Path(__file__).parent / "dags"
-_LIMIT_S = 180.0
 _STOP_LIMIT_S = 10.0
 _POLL_S = 0.1
 _TAIL_LINES = 40
@@ -45,13 +45,13 @@ class Server:
         """Log a user in; return what goes into the header `Authorization`, behind `Bearer `."""
         body = json.dumps({"username": user, "password": password_of(user)}).encode()
         asked = Request(f"{self.url}auth/token", body, {"Content-Type": "application/json"})  # noqa: S310 - our own
-        with urlopen(asked, timeout=60) as answer:  # noqa: S310
+        with urlopen(asked, timeout=STUCK_S) as answer:  # noqa: S310
             return str(json.load(answer)["access_token"])
 
     def audited(self) -> list[tuple[str, str | None, str | None]]:
         """Return what Airflow's audit log has of bookmarks: event, user, DAG; the oldest first."""
         uri = f"file:{self.folders.airflow / 'airflow.db'}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, timeout=60)) as database:
+        with closing(sqlite3.connect(uri, uri=True, timeout=STUCK_S)) as database:
             sql = "SELECT event, owner, dag_id FROM log WHERE event LIKE 'bookmark.%' ORDER BY id"
             return database.execute(sql).fetchall()
 
@@ -122,21 +122,21 @@ def _settings(folders: Folders, url: str) -> Mapping[str, str]:
 
 
 def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
-    deadline = time.monotonic() + _LIMIT_S
+    deadline = time.monotonic() + STUCK_S
     while time.monotonic() < deadline and process.poll() is None:
         if _answers(url):
             return
         time.sleep(_POLL_S)
     tail = "\n".join(log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
     raise RuntimeError(
-        f"the API server did not answer at {url} within {_LIMIT_S:.0f} s (exit code {process.poll()}). Its log ends:\n"
+        f"the API server did not answer at {url} within {STUCK_S:.0f} s (exit code {process.poll()}). Its log ends:\n"
         f"{tail}"
     )
 
 
 def _answers(url: str) -> bool:
     try:
-        with urlopen(f"{url}api/v2/version", timeout=5) as answer:  # noqa: S310 - a URL of our own
+        with urlopen(f"{url}api/v2/version", timeout=60) as answer:  # noqa: S310 - a URL of our own
             return bool(answer.status == 200)
     except HTTPError as error:
         raise RuntimeError(f"{url}api/v2/version answers {error.code}: another server has the port") from error

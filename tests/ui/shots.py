@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Route, expect
 from tests.ui import chromium
 from tests.ui.places import PLACES, Place
 from tests.ui.server import Server, running_server
-from tests.ui.visit import Scheme, visit
+from tests.ui.visit import PATIENCE_MS, Scheme, visit
 from tests.ui.world import World
 
 PROJECT = Path(__file__).parents[2]
@@ -31,7 +31,6 @@ SHOWN = {
     "dag": "dag",
 }
 MOST_BYTES = 200_000
-_PATIENCE_MS = 60_000  # a machine that does ten other things at once is slow to paint
 _SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 
 
@@ -47,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(chromium.HOW_TO, file=sys.stderr)
         return 1
     asked.to.mkdir(parents=True, exist_ok=True)
-    expect.set_options(timeout=_PATIENCE_MS)
+    expect.set_options(timeout=PATIENCE_MS)
     with ExitStack() as stack:
         root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bookmarks-shots-")))
         world = World.open(root / "world")

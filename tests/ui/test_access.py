@@ -13,6 +13,7 @@ import pytest
 from tests.ui.conftest import Visitors
 from tests.ui.server import Server
 from tests.ui.world import World
+from tools.patience import STUCK_S
 
 pytestmark = [pytest.mark.airflow, pytest.mark.slow, pytest.mark.xdist_group("page")]
 
@@ -53,7 +54,7 @@ def ask(server: Server, method: str, path: str, token: str | None) -> int:
     body = json.dumps(BODIES[path.partition(f"{JOB}/")[2]]).encode() if method == "POST" else None
     asked = Request(f"{server.url}bookmarks{path}", body, headers, method=method)  # noqa: S310 - a URL of our own
     try:
-        with urlopen(asked, timeout=60) as answer:  # noqa: S310
+        with urlopen(asked, timeout=STUCK_S) as answer:  # noqa: S310
             return int(answer.status)
     except HTTPError as error:
         return error.code

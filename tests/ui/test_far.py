@@ -23,6 +23,7 @@ from airflow_bookmarks.lifecycle.changes.naming import delete
 from tests.ui.conftest import Visitors
 from tests.ui.server import Server, running_server
 from tests.ui.world import World
+from tools.patience import STUCK_S
 
 pytestmark = [
     pytest.mark.airflow,
@@ -116,7 +117,7 @@ def test_store_that_hangs_is_said_in_words_while_airflow_answers_and_all_goes_on
             waiting = sum(not each.done() for each in asked)
             answers = [each.result() for each in asked]
             page.goto(f"{far.server.url}plugin/bookmarks")
-            expect(page.get_by_role("alert")).to_contain_text("The state store does not answer", timeout=60_000)
+            expect(page.get_by_role("alert")).to_contain_text("The state store does not answer")
 
         assert (version[0], waiting > 0) == (200, True)
         assert {status for status, _ in answers} == {503}
@@ -129,7 +130,7 @@ def test_store_that_hangs_is_said_in_words_while_airflow_answers_and_all_goes_on
 def get(server: Server, path: str, token: str) -> tuple[int, str]:
     asked = Request(f"{server.url}{path}", headers={"Authorization": f"Bearer {token}"})  # noqa: S310 - our own
     try:
-        with urlopen(asked, timeout=120) as answer:  # noqa: S310
+        with urlopen(asked, timeout=STUCK_S) as answer:  # noqa: S310
             return int(answer.status), answer.read().decode()
     except HTTPError as error:
         return error.code, error.read().decode()

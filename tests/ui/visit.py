@@ -36,6 +36,7 @@ _ANIMATIONS = """() => Promise.all(
 )"""
 
 Scheme = Literal["light", "dark"]
+PATIENCE_MS = 180_000  # a machine that does ten other things at once is slow to load and to paint
 
 
 @dataclass
@@ -111,6 +112,7 @@ def visit(
     # Airflow keeps the choice of each person in the browser; who has made none gets what their system prefers.
     if user is not None:
         _log_in(context, server, user)
+    context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
     come = Visit(server, page)
     page.on("request", lambda request: _note_request(come, request))

@@ -18,6 +18,7 @@ from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_bookmarks.core.errors import OptionError
 from tests.airflow.decorators import decorated
+from tools.patience import STUCK_S
 from tools.servers import free_port
 
 PROMISES = [name for name in vars(decorated) if name.startswith("test_")]
@@ -67,7 +68,7 @@ def outcomes_of(folder: Path, remote: str) -> dict[str, str]:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     command += [f"--junit-xml={report}", f"--basetemp={folder / 'tests'}", str(Path(decorated.__file__))]
     environment = {**os.environ, "DECORATED_REMOTE": remote}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=1500, check=False, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=STUCK_S, check=False, env=environment)
     assert report.exists(), done.stdout + done.stderr
     found: dict[str, str] = {}
     for case in ElementTree.parse(report).iter("testcase"):  # noqa: S314 - our own report

@@ -25,9 +25,9 @@ from airflow_bookmarks.triggers import bookmark
 from airflow_bookmarks.triggers.bookmark import BookmarkTrigger
 from airflow_bookmarks.triggers.poller import Poller, Waiter, poller_of
 from tests.airflow.conftest import World
+from tools.patience import STUCK_S
 
 SOON = 0.01  # seconds between two looks of a poller that shall not take a test's time
-LIMIT_S = 60.0  # a test that takes longer is stuck
 
 
 def trigger(wait: Wait, *, deadline: timedelta | None = None) -> BookmarkTrigger:
@@ -47,7 +47,7 @@ def play(scene: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
     """Run a scene in an event loop of its own, as a triggerer does, and make sure that nothing of it is left."""
 
     async def watched() -> Any:
-        async with asyncio.timeout(LIMIT_S):
+        async with asyncio.timeout(STUCK_S):
             result = await scene()
             await ended()
             return result
@@ -309,7 +309,7 @@ class BlockingTable(SqliteTable):
     go = threading.Event()
 
     def get(self, keys: Sequence[Key]) -> dict[Key, Attributes]:
-        assert self.go.wait(LIMIT_S)
+        assert self.go.wait(STUCK_S)
         return super().get(keys)
 
 

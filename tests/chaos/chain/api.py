@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
+from tools.patience import STUCK_S
+
 _USER = "admin"
-_LIMIT_S = 60.0
 
 
 def set_password(passwords: Path) -> str:
@@ -60,5 +61,5 @@ class Api:
         if self._token is not None:
             headers["Authorization"] = f"Bearer {self._token}"
         request = Request(f"{self._url}{path}", json.dumps(body).encode(), headers, method=method)  # noqa: S310 - a URL of our own
-        with urlopen(request, timeout=_LIMIT_S) as answer:  # noqa: S310
+        with urlopen(request, timeout=STUCK_S) as answer:  # noqa: S310
             return json.load(answer)

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import psutil
 
+from tools.patience import STUCK_S
+
 _FILE = "order.json"
-_LIMIT_S = 60.0
 
 
 class Deed(StrEnum):
@@ -69,7 +70,7 @@ class Held:
 
     def __init__(self, line: socket.socket) -> None:
         self._line = line
-        line.settimeout(_LIMIT_S)
+        line.settimeout(STUCK_S)
         with line.makefile() as words:
             self.driver = psutil.Process(int(words.readline()))
         self.jvm, self.task = self.driver.parents()[:2]

@@ -24,10 +24,10 @@ from tests.chaos.chain.order import Deed, Gate, Held, Order, open_gate
 from tests.chaos.chain.stage import RAW, ROOT_VARIABLE, STAGES, TASK, from_there_on, job
 from tests.chaos.chain.story import HOLDS, Follow, Kind, LetGo, Round, Trouble, tell
 from tests.chaos.fanout.airflow import Airflow, StuckError, running_airflow
+from tools.patience import STUCK_S
 from tools.servers import dynamodb_local
 
 DAGS = Path(__file__).parent / "dags"
-_LIMIT_S = 300.0  # of one wait
 _HELPS = 3  # how often a person helps a stage in one round
 
 
@@ -70,7 +70,7 @@ def play(root: Path, rounds: int, seed: int, say: Callable[[str], None] = print)
         store = open_store(uri)
         store.init()
         with running_airflow(folders, uri, DAGS, _settings(folders, uri, say)) as airflow:
-            airflow.limit_s = _LIMIT_S
+            airflow.limit_s = STUCK_S
             known = "SELECT count(*) FROM dag WHERE is_stale = 0"
             airflow.wait("the DAGs are known", lambda: airflow.count(known) == len(STAGES))
             say("Airflow runs, and knows the DAGs")

@@ -22,10 +22,10 @@ import psutil
 from demo import session
 from demo.airflow_home import environment, migrate
 from demo.folders import Folders
+from tools.patience import STUCK_S
 from tools.servers import free_port
 
 PARALLELISM = 4  # tasks that run at once
-LIMIT_S = 1800.0  # what takes longer is stuck
 _POLL_S = 0.2
 _ADDRESS_SPACE_BYTES = 8 * 2**30
 _STOP_LIMIT_S = 10.0
@@ -48,7 +48,7 @@ class Airflow:
     folders: Folders
     settings: Mapping[str, str]
     url: str
-    limit_s: float = LIMIT_S
+    limit_s: float = STUCK_S
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     # ---- processes
@@ -111,7 +111,7 @@ class Airflow:
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return what a query finds; nothing is ever written."""
         uri = f"file:{self.folders.airflow / 'airflow.db'}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, timeout=60)) as database:
+        with closing(sqlite3.connect(uri, uri=True, timeout=STUCK_S)) as database:
             return database.execute(sql, values).fetchall()
 
     def count(self, sql: str, *values: Any) -> int:
@@ -195,7 +195,7 @@ def _settings(folders: Folders, port: int, dags: Path) -> dict[str, str]:
 
 def _answers(url: str) -> bool:
     try:
-        with urlopen(f"{url}/api/v2/monitor/health", timeout=5) as answer:  # noqa: S310 - a URL of our own
+        with urlopen(f"{url}/api/v2/monitor/health", timeout=60) as answer:  # noqa: S310 - a URL of our own
             health: dict[str, dict[str, str | None]] = json.load(answer)
     except (URLError, ConnectionError, TimeoutError):
         return False

@@ -16,6 +16,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
+from tools.patience import STUCK_S
+
 _HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "date", "server"}
 
 
@@ -74,7 +76,7 @@ class _Door(BaseHTTPRequestHandler):
 
     def setup(self) -> None:
         super().setup()
-        self._behind = http.client.HTTPConnection(self.server.behind, timeout=60)
+        self._behind = http.client.HTTPConnection(self.server.behind, timeout=STUCK_S)
 
     def finish(self) -> None:
         self._behind.close()

@@ -18,8 +18,7 @@ from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.store.bookmark_store import open_store
 from demo.folders import PROJECT
 from tests.lifecycle.shop import Shop
-
-_LIMIT_S = 120.0
+from tools.patience import STUCK_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ def publish(folder: Path, store: str, job: str, dag_run_id: str, seconds: int) -
         CalledProcessError: it failed; its stderr says why.
     """
     command = [sys.executable, "-m", __name__, str(folder), store, job, dag_run_id, str(seconds)]
-    said = subprocess.run(command, cwd=PROJECT, check=True, stdout=subprocess.PIPE, timeout=_LIMIT_S).stdout
+    said = subprocess.run(command, cwd=PROJECT, check=True, stdout=subprocess.PIPE, timeout=STUCK_S).stdout
     return Published(**json.loads(said.splitlines()[-1]))
 
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from airflow_bookmarks.core.job import RunIdentity
+from tools.patience import STUCK_S
 
 JOB = "copy"
 CTX = "raw"
@@ -20,8 +21,6 @@ OUTPUT = "out"
 TASK = "task"
 STARTED = "started"  # where a driver can be held before it asks the store for anything
 WAITING = "waiting"  # where a driver is that waits for the job
-
-HANG_S = 1800.0  # no machine is so slow: what has not come by then never comes
 
 
 class CommitPath(StrEnum):
@@ -114,7 +113,7 @@ class Gate:
         with ExitStack() as opened:
             ends = {opened.enter_context(_end_of(pid)): pid for pid in pids}
             gate = self._server.fileno()
-            ready, _, _ = select.select([gate, *ends], [], [], HANG_S)
+            ready, _, _ = select.select([gate, *ends], [], [], STUCK_S)
             if gate not in ready:
                 ended = [ends[end] for end in ready]
                 raise ConnectionError(f"no driver came to the gate; of {pids} these have ended: {ended}")

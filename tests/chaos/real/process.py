@@ -12,7 +12,8 @@ from pathlib import Path
 import psutil
 
 from tests.chaos.real.driver import main
-from tests.chaos.real.order import HANG_S, Order
+from tests.chaos.real.order import Order
+from tools.patience import STUCK_S
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload([main.__module__, "tests.chaos.real.session"])
@@ -33,9 +34,9 @@ class DriverProcess:
 
     def wait(self) -> int:
         """Wait for the end; return the exit code, negative for a signal."""
-        self._process.join(HANG_S)
+        self._process.join(STUCK_S)
         if self._process.exitcode is None:
-            raise TimeoutError(f"the driver {self.pid} did not end in {HANG_S:.0f} s")
+            raise TimeoutError(f"the driver {self.pid} did not end in {STUCK_S:.0f} s")
         return self._process.exitcode
 
     @property
@@ -79,7 +80,7 @@ class DriverProcess:
 
     def __exit__(self, *reason: object) -> None:
         self._process.kill()
-        self._process.join(HANG_S)
+        self._process.join(STUCK_S)
 
 
 def run_driver(order: Order) -> int:

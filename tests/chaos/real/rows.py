@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from airflow_bookmarks.sinks.sink import CommittingSink, StoredOutput
+from tools.patience import STUCK_S
 
 KIND = "rows"
 
@@ -22,7 +23,7 @@ class RowSink(CommittingSink):
     kind = KIND
 
     def __init__(self, path: Path) -> None:
-        self._db = sqlite3.connect(path, timeout=30)
+        self._db = sqlite3.connect(path, timeout=STUCK_S)
         with self._db:
             self._db.execute("CREATE TABLE IF NOT EXISTS rows (fence INT, line TEXT)")
             self._db.execute("CREATE TABLE IF NOT EXISTS tokens (fence INT PRIMARY KEY)")

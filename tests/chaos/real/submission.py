@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import IO
 
 from demo import session
-from tests.chaos.real.order import HANG_S, Order
+from tests.chaos.real.order import Order
+from tools.patience import STUCK_S
 
 ROOT = Path(__file__).parents[3]
 _PROGRAMS = Path(sys.executable).parent
@@ -56,7 +57,7 @@ def started(command: Sequence[str], said: Path) -> Iterator[subprocess.Popen[byt
 def submit(order: Order) -> int:
     """Run a driver by a spark-submit of its own; return the exit code of spark-submit."""
     with started(spark_submit("spark_driver.py", order.to_text()), order.said) as leader:
-        return leader.wait(HANG_S)
+        return leader.wait(STUCK_S)
 
 
 class SparkHost:
@@ -84,9 +85,9 @@ class SparkHost:
 def spark_host(said: Path) -> Iterator[SparkHost]:
     """Start spark-submit, and wait until it takes orders."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(HANG_S)
+        server.settimeout(STUCK_S)
         with started(spark_submit("spark_host.py", str(server.getsockname()[1])), said):
             line, _ = server.accept()
-            line.settimeout(HANG_S)
+            line.settimeout(STUCK_S)
             with line, line.makefile("rw") as words:
                 yield SparkHost(words)

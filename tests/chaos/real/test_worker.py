@@ -14,9 +14,10 @@ import pytest
 
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
-from tests.chaos.real.order import HANG_S, CommitPath, Gate, Order
+from tests.chaos.real.order import CommitPath, Gate, Order
 from tests.chaos.real.scene import IS_FULL, Scene
 from tests.chaos.real.submission import spark_submit, started, submit
+from tools.patience import STUCK_S
 
 DRIVER = [sys.executable, "-m", "tests.chaos.real.driver"]
 
@@ -51,7 +52,7 @@ def work(order: Order) -> None:
 def wait_for_end(pid: int) -> None:
     """Wait for a process that is no child of this one."""
     try:
-        psutil.Process(pid).wait(HANG_S)
+        psutil.Process(pid).wait(STUCK_S)
     except psutil.NoSuchProcess:
         return
 
@@ -65,7 +66,7 @@ def test_retry_takes_over_from_the_driver_of_a_worker_that_was_killed(scene: Sce
     with worker(first) as leader:
         held = gate.next(leader.pid)
         leader.kill()
-        assert leader.wait(HANG_S) == -signal.SIGKILL
+        assert leader.wait(STUCK_S) == -signal.SIGKILL
         assert psutil.pid_exists(held.pid)
         work(scene.order(2))
         held.go_on()
@@ -83,7 +84,7 @@ def test_retry_needs_no_spark_when_the_driver_of_a_killed_worker_went_on_and_pub
     with worker(scene.order(holds=(Failpoint.STAGED,), gate=gate.port)) as leader:
         held = gate.next(leader.pid)
         leader.kill()
-        leader.wait(HANG_S)
+        leader.wait(STUCK_S)
         held.go_on()
         wait_for_end(held.pid)
     scene.check_whole()
@@ -123,7 +124,7 @@ def test_driver_that_outlives_the_jvm_commits_nothing_once_the_worker_has_seen_s
         assert jvm is not None
         assert jvm.name() == "java"
         jvm.kill()
-        assert leader.wait(HANG_S) == 1  # it has fenced this try by now
+        assert leader.wait(STUCK_S) == 1  # it has fenced this try by now
         assert psutil.pid_exists(held.pid)
         held.go_on()
         wait_for_end(held.pid)
