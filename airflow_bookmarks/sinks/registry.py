@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 GROUP = "airflow_bookmarks.sinks"  # of entry points: the name of a kind, and the class that it is made of
 
+_NOTHING_WRITTEN = "Nothing of it was written. Mend the cause, and run the job again."
+_NOT_REPLAYED = "Nothing was planned or read. Mend the cause, and replay it again."
 _NOTHING_SWEPT = "Nothing was swept, read or written. Mend the cause, and run the job again."
 _NAME_OF_A_KIND = r"[a-z0-9_-]+"
 _ROOT_OF_A_KIND = re.compile(rf"({_NAME_OF_A_KIND}):(?!//)(.+)", re.DOTALL)
@@ -97,23 +99,25 @@ class SinkRegistry:
 
         Raises:
             SinkUnknownError: an installed package names its kind, and does not give it.
-            MisuseError: the staging root could not be found again.
+            MisuseError: the staging root could not be found again. SourceError: a kind of a user's own failed.
         """
         sink = self._writing(territory, output, request)
         if sink is None:
             return _by_itself(request), None
-        entry, root = sink.stage(territory, key, output, request)
+        with named_failure(sink.kind, f"job {territory.job!r}, output {output!r}", _NOTHING_WRITTEN):
+            entry, root = sink.stage(territory, key, output, request)
         return entry, None if root is None else _listed_root(sink, root)
 
     def stage_aside(self, territory: Territory, run: str, output: str, request: StagingRequest) -> OutputEntry:
         """Return the output as a pause or disable run stages it: see `SidewaysSink.stage_aside`.
 
         Raises:
-            OptionError: its sink stages, and has no place for such a run. SinkUnknownError: see `stage`.
+            OptionError: its sink stages, and has no place for such a run. SinkUnknownError, SourceError: see `stage`.
         """
         sink = self._writing(territory, output, request)
         if isinstance(sink, SidewaysSink):
-            return sink.stage_aside(territory, run, output, request)
+            with named_failure(sink.kind, f"job {territory.job!r}, output {output!r}", _NOTHING_WRITTEN):
+                return sink.stage_aside(territory, run, output, request)
         if sink is None:
             return _by_itself(request)
         raise OptionError(
@@ -178,12 +182,17 @@ class SinkRegistry:
         return sink if isinstance(sink, CleanedSink) else None
 
     def why_not_replay(self, entry: OutputEntry) -> str | None:
-        """Return why a run with such an output can't be replayed; None if it can."""
+        """Return why a run with such an output can't be replayed; None if it can.
+
+        Raises:
+            SourceError: a kind of a user's own failed.
+        """
         if entry.commits_by_itself:
             return "it wrote to a sink that commits by itself and can't take rows back"
         sink = self.find_staged(entry.sink)
         if sink is not None:
-            return sink.why_not_replay(entry)
+            with named_failure(sink.kind, f"its output in {entry.target}", _NOT_REPLAYED):
+                return sink.why_not_replay(entry)
         why = self.why_unknown(entry.sink).strip(" .")
         return f"it wrote to a sink of kind {entry.sink!r}, which is not known here{f': {why}' if why else ''}"
 

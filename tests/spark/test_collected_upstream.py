@@ -76,16 +76,13 @@ def test_pause_window_over_collected_files_needs_the_options_that_the_runs_left_
     assert consume(lake, "csv", stored, **window) == [FIRST["csv"], SECOND["csv"]]
 
 
-def test_pause_window_over_collected_files_needs_no_option_where_the_runs_left_have_stored_none(lake: Lake) -> None:
-    make_two_and_collect_one(lake, "text")
-    window: dict[str, Any] = {"option": "pause", "from_run": "0", "to_run": "2"}
-    with pytest.raises(SourceError, match="were collected"):
-        consume(lake, **window)
-
-    assert consume(lake, "text", **window) == [FIRST["text"], SECOND["text"]]
-
-
-def test_replay_of_collected_files_without_any_option_has_nothing_to_compare_with(lake: Lake) -> None:
+@pytest.mark.parametrize("again", [{"option": "pause", "from_run": "0", "to_run": "2"}, {"replay": 1}])
+def test_collected_files_are_not_read_by_a_script_that_gives_no_option(lake: Lake, again: dict[str, Any]) -> None:
     make_two_and_collect_one(lake, "text")
     with pytest.raises(SourceError, match="were collected"):
-        consume(lake, "text", replay=1)
+        consume(lake, "text", **again)
+
+
+def test_replay_of_collected_text_needs_the_line_separator_of_the_script(lake: Lake) -> None:
+    make_two_and_collect_one(lake, "text")
+    assert consume(lake, "text", {"lineSep": "\n"}, replay=1) == [FIRST["text"]]

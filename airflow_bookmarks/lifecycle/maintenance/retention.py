@@ -27,8 +27,6 @@ from airflow_bookmarks.core.errors import (
     BookmarkError,
     ChangedMeanwhileError,
     OptionError,
-    OutOfBoundsError,
-    SourceError,
     StateCorruptError,
 )
 from airflow_bookmarks.core.rules.territory import Territory
@@ -434,5 +432,5 @@ def _telling(what: str) -> Iterator[None]:
     """
     try:
         yield
-    except (OutOfBoundsError, OptionError, SourceError, OSError) as error:
+    except (BookmarkError, OSError) as error:  # a sink of a user's own may raise any error of this package
         log.warning("%s, and the next collection tries again: %s", what, error)

@@ -11,7 +11,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import OptionError, OutOfBoundsError, PublishError, SinkUnknownError, SourceError
+from airflow_bookmarks.core.errors import (
+    BookmarkError,
+    OptionError,
+    PublishError,
+    SinkUnknownError,
+    SourceError,
+)
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
@@ -22,7 +28,7 @@ from airflow_bookmarks.sinks.sink import PublishSteps, StoredOutput
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.core.run import OutputEntry, Run
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.sinks.registry import SinkRegistry
     from airflow_bookmarks.sinks.sink import Publication
@@ -115,9 +121,8 @@ def sweep_before_plan(
             sinks.sweep(territory, listed, fence)
         except (OptionError, SourceError, OSError) as error:
             committed = (run for run in store.runs(job) if run.state is RunState.COMMITTED)
-            places = [output.place for run in committed for output in run.outputs.values()]
             sink, root = sinks.of_root(job, listed)
-            if any(place.startswith(f"{root}/") for place in places):
+            if any(_may_lie_in(root, sink.kind, output) for run in committed for output in run.outputs.values()):
                 with named_failure(sink.kind, f"job {job!r}, staging root {root!r}", _COULD_STILL_PUBLISH):
                     raise
             log.warning(
@@ -127,6 +132,11 @@ def sweep_before_plan(
                 root,
                 error,
             )
+
+
+def _may_lie_in(root: str, kind: str, output: OutputEntry) -> bool:
+    """Whether an output may have been staged in a root. Files lie below it; other kinds name their places freely."""
+    return output.sink == kind and (not output.lies_in_files or output.place.startswith(f"{root}/"))
 
 
 def sweep_after_mark(
@@ -139,5 +149,5 @@ def sweep_after_mark(
     for root in staging:
         try:
             sinks.sweep(Territory(store.namespace, job), root, fence)
-        except (OutOfBoundsError, SinkUnknownError, OptionError, SourceError, OSError) as error:
+        except (BookmarkError, OSError) as error:  # a sink of a user's own may raise any error of this package
             log.warning("bookmark: what was staged in %r is left, and the next run sweeps it: %s", root, error)

@@ -60,7 +60,8 @@ def commit_empty(
     down.
 
     Raises:
-        JobBusyError, AttemptRefusedError, PublishError, StoreError: as any begin; nothing of this run has begun.
+        JobBusyError, AttemptRefusedError, PublishError, SourceError, StoreError: as any begin; nothing of this run has
+            begun.
     """
     try:
         run = ActiveRun.begin(store, job, caller, machine)

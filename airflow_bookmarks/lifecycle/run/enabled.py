@@ -104,7 +104,7 @@ class ActiveRun(HoldsLease):
         has left something over, the execution goes on with another run after this one (`following`).
 
         Raises:
-            JobBusyError, AttemptRefusedError, PublishError, StoreError: nothing of this run has begun.
+            JobBusyError, AttemptRefusedError, PublishError, SourceError, StoreError: nothing of this run has begun.
         """
         leased = LeasedRun.begin(
             store, job, caller, machine, on_conflict=on_conflict, wait_for=wait_for, sinks=sinks, start=start

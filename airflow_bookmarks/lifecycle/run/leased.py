@@ -89,7 +89,7 @@ class LeasedRun:
         """Take the job, finish what is due, settle what is open.
 
         Raises:
-            JobBusyError, AttemptRefusedError, PublishError, StoreError: nothing of the run has begun.
+            JobBusyError, AttemptRefusedError, PublishError, SourceError, StoreError: nothing of the run has begun.
         """
         stopwatch = Stopwatch(machine.monotonic)
         with stopwatch.measure("begin"):

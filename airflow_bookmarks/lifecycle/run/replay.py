@@ -85,7 +85,7 @@ class ReplayRun(HoldsLease):
         Raises:
             RunUnknownError: no such committed run.
             ChangeRefusedError: it can't be replayed: undone, written by a sink that commits by itself, or overwritten.
-            JobBusyError, AttemptRefusedError, PublishError, StoreError: as `ActiveRun.begin`.
+            JobBusyError, AttemptRefusedError, PublishError, SourceError, StoreError: as `ActiveRun.begin`.
         """
         leased = LeasedRun.begin(
             store, job, caller, machine, on_conflict=on_conflict, wait_for=wait_for, sinks=sinks, replays=number

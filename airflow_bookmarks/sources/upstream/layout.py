@@ -10,7 +10,7 @@ from airflow_bookmarks.core.rules.schema import compare
 from airflow_bookmarks.core.text.stored_json import read_json
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from airflow_bookmarks.core.rules.schema import Fold
     from airflow_bookmarks.core.run import OutputEntry
@@ -32,13 +32,13 @@ class GivenLayout:
     options: Mapping[str, str] = field(default_factory=dict)
     recorded: Collection[str] = ()
 
-    def covers(self, layouts: Collection[Mapping[str, Any]]) -> bool:
+    def covers(self, layouts: Iterable[Mapping[str, Any]]) -> bool:
         """Whether a reader needs nothing that is stored, also of other runs that it reads: these stored the same.
 
-        A script that gives no option may have left them out. It has not where other runs have stored none: text and
-        Avro need none, and of each other format a run stores some.
+        A script that gives no option may have left them out, whatever other runs have stored: a window joins runs that
+        were read one by one, because they were written otherwise.
         """
-        is_all = self.format is not None and self.has_schema and (bool(self.options) or bool(layouts))
+        is_all = self.format is not None and self.has_schema and bool(self.options)
         return is_all and all(self._agrees(layout) for layout in layouts)
 
     def _agrees(self, layout: Mapping[str, Any]) -> bool:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from airflow_bookmarks.core.errors import CleanRefusedError, PublishError, SourceError
-from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.core.errors import CleanRefusedError, OptionError, PublishError, SourceError
+from airflow_bookmarks.core.rules.territory import Territory
+from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
 from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sinks.registry import SINKS
+from airflow_bookmarks.sinks.staging import StagingRequest
 from tests.lifecycle.parcels import Delivery, Parcels
 from tests.lifecycle.protocol.test_adopt import begin as begin_rows
 from tests.lifecycle.protocol.test_adopt import fence_of, plan_and_place
@@ -86,10 +90,29 @@ def test_sweep_that_fails_leaves_a_published_run_published(
     shop: Shop, parcels: Parcels, lock: Lock, caplog: pytest.LogCaptureFixture
 ) -> None:
     shop.put("a.txt", "a")
-    run = begin(shop, parcels)
+    die(shop, parcels, Failpoint.BEFORE_COMMIT)
     lock(parcels, "sweep")
-    assert make(shop, parcels, run).is_published
+    assert make(shop, parcels).is_published
     assert f"'parcels:test/copy' is left, and the next run sweeps it: {PARCELS}" in caplog.text
+    assert (parcels.visible(), parcels.staged()) == (["a"], ["a"])
+
+    unlock(parcels, "sweep")
+    begin(shop, parcels)
+    assert parcels.staged() == []
+
+
+@pytest.mark.parametrize("error", [PublishError("not now"), OptionError("not here")])
+def test_sweep_that_fails_with_any_error_of_the_package_leaves_a_published_run_published(
+    shop: Shop, parcels: Parcels, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    shop.put("a.txt", "a")
+    run = begin(shop, parcels)
+    monkeypatch.setattr(parcels, "sweep", fail)
+    assert make(shop, parcels, run).is_published
+    assert f"the next run sweeps it: {error}" in caplog.text
 
 
 def test_sweep_that_fails_does_not_stop_a_run_whose_leftovers_nobody_can_publish(
@@ -116,6 +139,29 @@ def test_sweep_that_fails_stops_a_run_over_which_a_dropped_publish_could_still_p
         error.value
     )
     assert "Nothing was planned, read or written" in str(error.value)
+
+
+class Labelled(Parcels):
+    """A sink that names its places as it likes: not below its staging root."""
+
+    def stage(
+        self, territory: Territory, key: RunKey, output: str, request: StagingRequest
+    ) -> tuple[OutputEntry, str | None]:
+        entry, root = super().stage(territory, key, output, request)
+        return replace(entry, place=f"label of {entry.place}"), root
+
+
+def test_sweep_that_fails_stops_a_run_however_the_sink_names_its_places(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock: Lock
+) -> None:
+    labelled = Labelled(tmp_path / "labelled.db")
+    monkeypatch.setitem(SINKS.sinks, labelled.kind, labelled)
+    shop.put("a.txt", "a")
+    die(shop, labelled, Failpoint.COMMITTED)
+    reset(shop.store, "copy", reason="a test", who="me", force=True)
+    lock(labelled, "sweep")
+    with pytest.raises(SourceError, match="A publish that was dropped has staged there"):
+        begin(shop, labelled)
 
 
 def test_staging_root_that_a_sink_fails_to_check_stops_the_run_and_is_named(
@@ -194,6 +240,28 @@ def test_clean_that_fails_on_its_way_stays_to_be_done(shop: Shop, parcels: Parce
     unlock(parcels, call)
     begin(shop, parcels)
     assert (parcels.visible(), shop.store.head("copy").cleaning) == ([], None)
+
+
+# ---- stages and replays
+
+
+@pytest.mark.parametrize("call", ["stage", "stage_aside"])
+def test_output_that_a_sink_fails_to_stage_is_named(shop: Shop, parcels: Parcels, lock: Lock, call: str) -> None:
+    shop.put("a.txt", "a")
+    run = begin(shop, parcels) if call == "stage" else shop.side()
+    lock(parcels, call)
+    with pytest.raises(SourceError) as error:
+        copy(shop, parcels, run)
+    assert f"job 'copy', output 'out': {PARCELS}. Nothing of it was written" in str(error.value)
+
+
+def test_replay_that_a_sink_fails_to_allow_is_refused_by_name(shop: Shop, parcels: Parcels, lock: Lock) -> None:
+    shop.put("a.txt", "a")
+    make(shop, parcels)
+    lock(parcels, "why_not_replay")
+    with pytest.raises(SourceError) as error:
+        ReplayRun.begin_replay(shop.store, "copy", shop.caller(), shop.machine, 1)
+    assert f"{PARCELS}. Nothing was planned or read" in str(error.value)
 
 
 # ---- publishes

@@ -512,30 +512,21 @@ def test_replay_reads_files_of_which_the_script_says_all_that_is_not_known(
 
 
 @pytest.mark.parametrize(
-    ("left", "given", "is_read"),
-    [
-        ({"form": "text"}, GivenLayout("text", has_schema=True), True),
-        ({"form": "text"}, GivenLayout("text", has_schema=False), False),
-        ({"form": "text"}, GivenLayout("avro", has_schema=True), False),
-        ({"form": "text", "lineSep": "|"}, GivenLayout("text", has_schema=True), False),
-        ({"form": "text", "by": ("day",)}, GivenLayout("text", has_schema=True), False),
-    ],
+    "first",
+    [{"form": "text", "path": "a.txt", "lineSep": ";"}, {"form": "csv", "path": "a.csv", "sep": ";"}],
 )
-def test_pause_window_needs_no_option_of_the_script_where_the_runs_left_have_stored_none(
-    shop: Shop, left: dict[str, Any], given: GivenLayout, is_read: bool
+def test_pause_window_over_a_collected_run_does_not_take_the_options_of_the_next_for_its_own(
+    shop: Shop, first: dict[str, Any]
 ) -> None:
-    written(shop, "a", "x", form="text", path="a.txt")
+    written(shop, "a", "x", **first)
     consumed(shop)
-    written(shop, "b", "x", **left)
+    written(shop, "b", "x", form="text", path="b.txt")
     consumed(shop)
     collected(shop, 1)
     source = UpstreamSource(shop.store, "down", "up", alike="columns")
     plan = shop.side("down", "pause", "0", "2").plan("up", source)
-    if is_read:
-        assert source.entry_of(plan, given) is not None
-        return
     with pytest.raises(SourceError, match="collected"):
-        source.entry_of(plan, given)
+        source.entry_of(plan, GivenLayout("text", has_schema=True))
 
 
 @pytest.mark.parametrize(
