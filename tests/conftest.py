@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,22 @@ def aws_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("AWS_SHARED_CREDENTIALS_FILE", absent)
         patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
         yield
+
+
+# To loggers that don't propagate pytest gives its handler, in each phase of a test. These two of pyspark stop to
+# propagate with the first error in a query, and give each handler that they get a formatter of their own, which writes
+# JSON: so every later test of the process would find JSON in `caplog.text`.
+_TAKING_HANDLERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+
+
+@pytest.fixture(autouse=True)
+def plain_log(caplog: pytest.LogCaptureFixture) -> None:
+    """Keep what a test logs in plain text, whatever tests before it did."""
+    for name in _TAKING_HANDLERS:
+        logger = logging.root.manager.loggerDict.get(name)  # `getLogger` would make one that is none of pyspark
+        if isinstance(logger, logging.Logger):
+            logger.propagate = True
+    caplog.handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
 
 
 @pytest.fixture(autouse=True)

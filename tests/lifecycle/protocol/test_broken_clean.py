@@ -133,7 +133,7 @@ def test_log_of_staging_that_stays_names_its_place(
     run.staged("out", Staged((), rows=0))
     monkeypatch.setattr(sink, "sweep_aside", _deny)
     run.abort("an error of the script")
-    assert caplog.text.rstrip().endswith(f"denied. Readers don't see it; remove {place}")
+    assert caplog.messages[-1].endswith(f"denied. Readers don't see it; remove {place}")
 
 
 def _deny(*_: object) -> None:
