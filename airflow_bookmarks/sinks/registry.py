@@ -158,6 +158,17 @@ class SinkRegistry:
             )
         return sink, root
 
+    def may_lie_in(self, job: str, stored: str, entry: OutputEntry) -> bool:
+        """Whether an output may be staged in a root that the head lists.
+
+        Files lie below their root; a kind of a user's own names its places as it likes.
+
+        Raises:
+            SinkUnknownError: the kind of the root is not known here.
+        """
+        sink, root = self.of_root(job, stored)
+        return entry.sink == sink.kind and (not entry.lies_in_files or entry.place.startswith(f"{root}/"))
+
     def find_to_collect(self, stored: str) -> tuple[CollectedSink, str] | None:
         """Return the sink that staged in a root which the head lists, and the root as that sink names it.
 

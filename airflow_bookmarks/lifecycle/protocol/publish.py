@@ -28,7 +28,7 @@ from airflow_bookmarks.sinks.sink import PublishSteps, StoredOutput
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from airflow_bookmarks.core.run import OutputEntry, Run
+    from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.sinks.registry import SinkRegistry
     from airflow_bookmarks.sinks.sink import Publication
@@ -122,7 +122,7 @@ def sweep_before_plan(
         except (OptionError, SourceError, OSError) as error:
             committed = (run for run in store.runs(job) if run.state is RunState.COMMITTED)
             sink, root = sinks.of_root(job, listed)
-            if any(_may_lie_in(root, sink.kind, output) for run in committed for output in run.outputs.values()):
+            if any(sinks.may_lie_in(job, listed, entry) for run in committed for entry in run.outputs.values()):
                 with named_failure(sink.kind, f"job {job!r}, staging root {root!r}", _COULD_STILL_PUBLISH):
                     raise
             log.warning(
@@ -132,11 +132,6 @@ def sweep_before_plan(
                 root,
                 error,
             )
-
-
-def _may_lie_in(root: str, kind: str, output: OutputEntry) -> bool:
-    """Whether an output may have been staged in a root. Files lie below it; other kinds name their places freely."""
-    return output.sink == kind and (not output.lies_in_files or output.place.startswith(f"{root}/"))
 
 
 def sweep_after_mark(
