@@ -14,6 +14,7 @@ from airflow_bookmarks.core.errors import (
     CleanRefusedError,
     OptionError,
     OutOfBoundsError,
+    PublishError,
     SinkUnknownError,
     SourceError,
     StateCorruptError,
@@ -491,6 +492,13 @@ def test_collection_removes_what_killed_side_runs_left_in_the_sink_after_the_ret
     assert (installed.staged(), installed.visible()) == ([], ["a"])
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (LookupError("denied"), "its kind of sink 'parcels' failed: LookupError: denied"),
+        (PublishError("not now"), "the next collection tries again: not now"),
+    ],
+)
 @pytest.mark.parametrize("call", ["left_aside", "remove_aside"])
 def test_collection_goes_on_where_the_sink_fails(
     shop: Shop,
@@ -498,9 +506,11 @@ def test_collection_goes_on_where_the_sink_fails(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     call: str,
+    error: Exception,
+    said: str,
 ) -> None:
     def fail(*_: object) -> None:
-        raise LookupError("denied")
+        raise error
 
     shop.put("a.txt", "a")
     make(shop, installed)
@@ -509,7 +519,7 @@ def test_collection_goes_on_where_the_sink_fails(
     monkeypatch.setattr(installed, call, fail)
     later = shop.store.now() + timedelta(days=400)
     assert collect(shop.store, clock=lambda: later).jobs[0].folders == ()
-    assert "its kind of sink 'parcels' failed: LookupError: denied" in caplog.text
+    assert said in caplog.text
 
 
 def test_collection_leaves_staging_of_other_sinks_alone_and_does_not_warn(
