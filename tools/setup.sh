@@ -2,14 +2,14 @@
 # Make .venv hold this project and all that its constraints.txt pins. A call with nothing to do returns at once.
 #
 # PYTHON names the interpreter to use; without it, the first of python3.13, 3.12, 3.11 and python3 that is new enough.
-# VENV and CONSTRAINTS name another environment and what pins it: .venv-floor and constraints-floor.txt. ONLY names
-# packages to install instead of the project: what builds a wheel needs neither Airflow nor Spark.
+# VENV and CONSTRAINTS name another environment and what pins it. PACKAGES names what to install instead of the project:
+# what builds a wheel needs neither Airflow nor Spark.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly VENV="${VENV:-.venv}"
 readonly CONSTRAINTS="${CONSTRAINTS:-constraints.txt}"
-readonly ONLY="${ONLY:-}"
+readonly PACKAGES="${PACKAGES:-}"
 readonly STAMP="$VENV/.installed"
 readonly CANDIDATES="python3.13 python3.12 python3.11 python3"
 
@@ -50,7 +50,7 @@ check_java() {
 
 # What decides what gets installed. The folder is part of it: a moved environment has scripts that point nowhere.
 fingerprint() {
-    { pwd -P; echo "$ONLY"; cat pyproject.toml "$CONSTRAINTS" tools/setup.sh; } | cksum
+    { pwd -P; echo "$PACKAGES"; cat pyproject.toml "$CONSTRAINTS" tools/setup.sh; } | cksum
 }
 
 create_environment() {
@@ -66,9 +66,9 @@ install_project() {
     local -a uv=("$VENV/bin/uv" pip install --python "$VENV/bin/python" --quiet --compile-bytecode -c "$CONSTRAINTS")
     echo "setup: installing what $CONSTRAINTS pins"
     "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check -c "$CONSTRAINTS" uv
-    if [[ -n "$ONLY" ]]; then
+    if [[ -n "$PACKAGES" ]]; then
         # shellcheck disable=SC2086 # names, with blanks between them
-        "${uv[@]}" $ONLY
+        "${uv[@]}" $PACKAGES
         return
     fi
     "${uv[@]}" -e '.[spark,dev]'
@@ -79,7 +79,7 @@ install_project() {
 if [[ -x "$VENV/bin/python" && -f "$STAMP" && "$(cat "$STAMP")" == "$(fingerprint)" ]]; then
     exit 0
 fi
-[[ -n "$ONLY" ]] || check_java
+[[ -n "$PACKAGES" ]] || check_java
 create_environment
 rm -f "$STAMP"
 install_project

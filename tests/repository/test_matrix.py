@@ -1,0 +1,181 @@
+"""The matrix of versions: what its cells install, what it reads from their tests, and the page that it writes."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.matrix import environment
+from tools.matrix.__main__ import main
+from tools.matrix.cells import CELLS, Cell, UnknownCellError, named
+from tools.matrix.environment import EnvironmentFailedError, prepare, variables
+from tools.matrix.outcome import Outcome, load, read_report, save
+from tools.matrix.page import page_of
+
+_ROOT = Path(__file__).parents[2]
+_THREE = """
+import pytest
+def test_one(): pass
+def test_two(): assert 1 == 2
+@pytest.mark.skip(reason="no variants | here")
+def test_three(): pass
+"""
+
+
+def _cell(name: str, row: str = "4.1", column: str = "driver alone", constraints: str = "constraints.txt") -> Cell:
+    return Cell(name, row, column, "3.11", ("numpy",), ("tests/core",), constraints=constraints)
+
+
+def _outcome(cell: str, passed: int = 3, failed: tuple[str, ...] = (), stopped: str = "") -> Outcome:
+    return Outcome(cell, passed, {"no variants | here": 2}, list(failed), stopped, {"pyspark": "3.5.9"}, 1.5)
+
+
+def _tested(folder: Path, code: str) -> Outcome:
+    """Run these tests with pytest, and return what the matrix reads from the report."""
+    (folder / "test_it.py").write_text(code)
+    report = folder / "report.xml"
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", f"--rootdir={folder}", f"--junit-xml={report}"]
+    command = [sys.executable, "-m", "pytest", *options, "test_it.py"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
+    return read_report("some", report, done.returncode, {}, 2.0)
+
+
+def test_cells_have_names_and_places_of_their_own() -> None:
+    assert len({cell.name for cell in CELLS}) == len(CELLS)
+    assert len({(cell.row, cell.column) for cell in CELLS}) == len(CELLS)
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
+def test_cell_names_what_is_there(cell: Cell) -> None:
+    pins = (_ROOT / cell.constraints).read_text()
+
+    assert [path for path in cell.tests if not (_ROOT / path).exists()] == []
+    assert "://" not in pins
+    assert re.search(r"^pytest==", pins, re.MULTILINE)
+
+
+def test_unknown_cell_is_refused_before_anything_is_run(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UnknownCellError, match=r"no cell spark-1.0; there are: spark-3.5, .* Nothing was run"):
+        named(["spark-3.5", "spark-1.0"])
+
+    assert main(["spark-1.0"]) == 2
+    assert "no cell spark-1.0" in capsys.readouterr().err
+
+
+def test_no_name_is_every_cell() -> None:
+    assert named([]) == CELLS
+    assert [cell.name for cell in named(["spark-4.0", "spark-3.5"])] == ["spark-4.0", "spark-3.5"]
+
+
+def test_outcome_counts_what_passed_failed_and_was_switched_off(tmp_path: Path) -> None:
+    outcome = _tested(tmp_path, _THREE)
+
+    assert (outcome.passed, outcome.switched_off) == (1, {"no variants | here": 1})
+    assert outcome.failed == ["test_it::test_two"]
+    assert not outcome.is_good
+    assert outcome.summary == "1 passed, 1 switched off, 1 failed"
+
+
+def test_error_before_a_test_is_a_failure(tmp_path: Path) -> None:
+    code = "import pytest\n@pytest.fixture\ndef broken(): raise OSError\ndef test_one(broken): pass\n"
+
+    assert _tested(tmp_path, code).failed == ["test_it::test_one"]
+
+
+@pytest.mark.parametrize("code", ["import absent_package", "", "x ="], ids=["no import", "no tests", "no syntax"])
+def test_tests_that_can_not_be_collected_are_no_good_outcome(tmp_path: Path, code: str) -> None:
+    outcome = _tested(tmp_path, code)
+
+    assert not outcome.is_good
+    assert re.fullmatch(r"STOPPED: pytest ended with [2-5]", outcome.summary)
+
+
+def test_cell_whose_tests_are_all_switched_off_is_no_good_outcome(tmp_path: Path) -> None:
+    assert not _tested(tmp_path, "import pytest\npytestmark = pytest.mark.skip('no')\ndef test_one(): pass\n").is_good
+
+
+def test_outcome_is_kept(tmp_path: Path) -> None:
+    assert load("some", tmp_path) is None
+    save(_outcome("some"), tmp_path)
+
+    assert load("some", tmp_path) == _outcome("some")
+
+
+def test_page_has_a_row_for_each_spark_and_says_what_is_switched_off() -> None:
+    cells = [_cell("a", "3.5"), _cell("b", "4.1"), _cell("c", "4.1", "Airflow 3.2")]
+    outcomes = {
+        "a": _outcome("a"),
+        "b": _outcome("b", failed=("tests.core::test_x",)),
+        "c": _outcome("c", stopped="pytest ended with 2"),
+    }
+
+    lines = page_of(cells, outcomes).splitlines()
+
+    assert lines[lines.index("| Spark | driver alone | Airflow 3.2 |") :][:4] == [
+        "| Spark | driver alone | Airflow 3.2 |",
+        "|---|---|---|",
+        "| 3.5 | 3 passed, 2 off |  |",
+        "| 4.1 | 3 passed, 2 off, **1 failed** | not run to its end |",
+    ]
+    assert "| no variants / here | 2 |" in lines
+    assert "- `tests.core::test_x`" in lines
+    assert "Python 3.11, pyspark 3.5.9. Runs `tests/core`." in lines
+
+
+def test_environment_that_can_not_be_made_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "ROOT", tmp_path)
+    (tmp_path / "constraints.txt").write_text("")
+    (tmp_path / "pyproject.toml").write_text("")
+    absent = Cell("absent", "4.1", "driver alone", "3.99", ("numpy",), ("tests/core",))
+
+    with pytest.raises(EnvironmentFailedError, match=r"(?s)'uv venv --quiet' failed:.*3\.99"):
+        prepare(absent)
+
+    assert not (tmp_path / ".matrix" / "absent" / ".installed").exists()
+
+
+def test_newest_patch_that_pyenv_keeps_is_taken_though_it_is_not_active(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    monkeypatch.setattr(environment, "ROOT", tmp_path)
+    (tmp_path / "constraints.txt").write_text("")
+    (tmp_path / "pyproject.toml").write_text("")
+    for version in ("3.99.9", "3.99.10", "3.9.1"):
+        (tmp_path / "versions" / version / "bin").mkdir(parents=True)
+        (tmp_path / "versions" / version / "bin" / "python").symlink_to("/bin/false")
+
+    with pytest.raises(EnvironmentFailedError, match=r"versions/3\.99\.10/bin/python"):
+        prepare(Cell("absent", "4.1", "driver alone", "3.99", ("numpy",), ("tests/core",)))
+
+
+def test_environment_is_made_once_and_anew_when_its_pins_change(tmp_path: Path) -> None:
+    """The real thing, with the smallest of packages: what overrides says wins over the constraints."""
+    (tmp_path / "constraints.txt").write_text("iniconfig==2.0.0\nnycflights13==0.0.3\n")
+    (tmp_path / "pyproject.toml").write_text("")
+    cell = Cell("small", "", "", "3.11", ("iniconfig",), (), overrides=("iniconfig==2.1.0",))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(environment, "ROOT", tmp_path)
+        folder = prepare(cell)
+        made = (folder / ".installed").stat().st_mtime_ns
+        assert [path.name for path in folder.glob("lib/*/site-packages/iniconfig-*")] == ["iniconfig-2.1.0.dist-info"]
+        prepare(cell)
+        assert (folder / ".installed").stat().st_mtime_ns == made
+        (tmp_path / "constraints.txt").write_text("iniconfig==2.1.0\nnycflights13==0.0.3\n")
+        prepare(cell)
+        assert (folder / ".installed").stat().st_mtime_ns != made
+
+
+def test_driver_imports_the_package_from_the_clone_and_a_worker_has_it_installed(tmp_path: Path) -> None:
+    driver = variables(_cell("driver"), tmp_path)
+    worker = variables(Cell("worker", "", "", "3.11", (), (), has_project=True), tmp_path)
+
+    assert driver["PYTHONPATH"] == str(_ROOT)
+    assert "PYTHONPATH" not in worker
+    assert worker["PATH"].startswith(f"{tmp_path / 'bin'}{os.pathsep}")
+    assert worker["PYSPARK_PYTHON"] == str(tmp_path / "bin" / "python")

@@ -1,0 +1,1 @@
+"""Run the tests on each combination of versions that the package supports: `make matrix`."""

@@ -1,0 +1,113 @@
+"""Run the matrix, or some of its cells: `python -m tools.matrix --help`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tools.matrix.cells import CELLS, Cell, UnknownCellError, named
+from tools.matrix.environment import ROOT, EnvironmentFailedError, prepare, variables
+from tools.matrix.outcome import Outcome, load, read_report, save
+from tools.matrix.page import page_of
+
+_FOLDER = ROOT / "build" / "matrix"
+_PAGE = ROOT / "docs" / "reference" / "compatibility.md"
+_SHOWN = ("apache-airflow", "pyspark", "pyspark-client", "boto3", "numpy")
+# What a cell takes at most, by looking at it: two workers of pytest, each with Spark or Airflow beside it.
+_CELL_GIB = 8
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run cells, print what each came to, and write the page where all were asked for."""
+    options = _parser().parse_args(arguments)
+    try:
+        cells = named(options.only)
+    except UnknownCellError as error:
+        print(f"matrix: {error}", file=sys.stderr)
+        return 2
+    if options.list:
+        print(*(f"{cell.name:14} Spark {cell.row}, {cell.column}: {' '.join(cell.tests)}" for cell in cells), sep="\n")
+        return 0
+    _FOLDER.mkdir(parents=True, exist_ok=True)
+    print(f"matrix: {len(cells)} of {len(CELLS)} cells, {options.jobs} at a time; logs in {_FOLDER.relative_to(ROOT)}")
+    with ThreadPoolExecutor(options.jobs) as pool:
+        outcomes = list(pool.map(lambda cell: _run(cell, options.workers), cells))
+    if not options.only:
+        _PAGE.write_text(page_of(cells, {outcome.cell: outcome for outcome in outcomes}))
+        print(f"matrix: wrote {_PAGE.relative_to(ROOT)}")
+    return 0 if all(outcome.is_good for outcome in outcomes) else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tools.matrix", description=__doc__)
+    parser.add_argument("only", nargs="*", metavar="CELL", help="the cells to run (default: all, and write the page)")
+    parser.add_argument("--list", action="store_true", help="say which cells there are, and run nothing")
+    parser.add_argument("--jobs", type=int, default=_cells_at_a_time(), help="cells at a time (default: by memory)")
+    parser.add_argument("--workers", type=int, default=2, help="processes of pytest in each cell (default: 2)")
+    return parser
+
+
+def _cells_at_a_time() -> int:
+    gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return max(1, min((os.cpu_count() or 1) // 2, int(gib // _CELL_GIB)))
+
+
+def _run(cell: Cell, workers: int) -> Outcome:
+    """Prepare a cell's environment, run its tests there, and keep and print what they came to."""
+    before = load(cell.name, _FOLDER)
+    expected = f", {before.seconds:,.0f} s the last time" if before else ""
+    print(f"matrix: {cell.name} begins{expected}", flush=True)
+    started = time.monotonic()
+    try:
+        folder = prepare(cell)
+    except EnvironmentFailedError as error:
+        (_FOLDER / f"{cell.name}.log").write_text(f"{error}\n")
+        outcome = Outcome(cell.name, 0, {}, [], "its environment can't be made", {}, time.monotonic() - started)
+    else:
+        outcome = _test(cell, folder, workers, started)
+    save(outcome, _FOLDER)
+    print(f"matrix: {cell.name}: {outcome.summary} ({outcome.seconds:,.0f} s)", flush=True)
+    for test in outcome.failed:
+        print(f"matrix: {cell.name}: failed {test}", flush=True)
+    return outcome
+
+
+def _test(cell: Cell, folder: Path, workers: int, started: float) -> Outcome:
+    report = _FOLDER / f"{cell.name}.xml"
+    report.unlink(missing_ok=True)
+    python = folder / "bin" / "python"
+    parallel = ["-n", str(workers), "--dist", "loadgroup"]
+    command = [
+        str(python),
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        *parallel,
+        f"--junit-xml={report}",
+        *cell.tests,
+    ]
+    environment = variables(cell, folder)
+    with (_FOLDER / f"{cell.name}.log").open("w") as log:
+        done = subprocess.run(command, cwd=ROOT, env=environment, stdout=log, stderr=log, check=False)
+    return read_report(cell.name, report, done.returncode, _versions(python), time.monotonic() - started)
+
+
+def _versions(python: Path) -> dict[str, str]:
+    code = (
+        "import json, importlib.metadata as m\n"
+        f"print(json.dumps({{d.name: d.version for d in m.distributions() if d.name in {_SHOWN!r}}}))"
+    )
+    found = json.loads(subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout)
+    return {name: found[name] for name in _SHOWN if name in found}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+"""Which combinations of Spark, Airflow and Python are tested, what each installs, and which tests it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NEWEST = "constraints.txt"
+
+# What the tests of the driver side use beside the driver's own boto3 and numpy: no Airflow among it.
+_DRIVER_TESTS = ("boto3", "numpy", "fsspec", "hypothesis", "moto[server]", "psutil", "pytest", "pytest-xdist", "pyyaml")
+_RUNTIME = ("tests/spark",)
+_DRIVER = ("tests/core", "tests/store", "tests/sources", "tests/sinks", "tests/lifecycle", "tests/testing")
+_WORKER = ("tests/airflow", "tests/operators", "tests/plugin", "tests/cli/test_cli.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One combination of versions.
+
+    Attributes:
+        name: What `make matrix ONLY=` calls it.
+        row: The Spark of the table, such as "3.5, Connect".
+        column: The Airflow or the Python of the table, such as "Airflow 3.0".
+        python: The version of Python, such as "3.11".
+        requirements: What `pip` is asked to install.
+        tests: The paths that pytest runs.
+        overrides: Requirements that win over `constraints`.
+        constraints: The file of pins, below the root of the project.
+        has_project: Whether the package is installed; without it, it is imported from the clone, as a driver does that
+            gets it by `--py-files`.
+    """
+
+    name: str
+    row: str
+    column: str
+    python: str
+    requirements: tuple[str, ...]
+    tests: tuple[str, ...]
+    overrides: tuple[str, ...] = ()
+    constraints: str = NEWEST
+    has_project: bool = False
+
+
+def _classic(spark: str, version: str) -> Cell:
+    """Return the cell of a driver without Airflow that has a classic session."""
+    return Cell(
+        name=f"spark-{spark}",
+        row=spark,
+        column="driver alone",
+        python="3.11",
+        requirements=(*_DRIVER_TESTS, f"pyspark[connect]=={version}"),
+        tests=_RUNTIME,
+        overrides=(f"pyspark=={version}",),
+    )
+
+
+def _airflow(airflow: str, spark: str, version: str, constraints: str) -> Cell:
+    """Return the cell of a worker with an Airflow."""
+    return Cell(
+        name=f"airflow-{airflow}",
+        row=spark,
+        column=f"Airflow {airflow}",
+        python="3.11",
+        requirements=("-e", ".[dev]", f"pyspark=={version}", f"pyspark-client=={version}"),
+        tests=_WORKER,
+        constraints=constraints,
+        has_project=True,
+    )
+
+
+def _python(python: str) -> Cell:
+    """Return the cell of a Python with the newest of everything else."""
+    return Cell(
+        name=f"python-{python}",
+        row="4.1",
+        column=f"Python {python}",
+        python=python,
+        requirements=("-e", ".[spark,dev]"),
+        tests=(*_WORKER, *_DRIVER, *_RUNTIME),
+        has_project=True,
+    )
+
+
+CELLS: tuple[Cell, ...] = (
+    _classic("3.5", "3.5.9"),
+    _classic("4.0", "4.0.5"),
+    _classic("4.1", "4.1.3"),
+    _classic("4.2", "4.2.0"),
+    # The oldest of both that a driver meets: those of AWS Glue 5.0, on the Spark it has.
+    Cell(
+        name="driver-oldest",
+        row="3.5",
+        column="oldest boto3 and numpy",
+        python="3.11",
+        requirements=(*_DRIVER_TESTS, "pyspark[connect]==3.5.9"),
+        tests=(*_DRIVER, *_RUNTIME),
+        overrides=("pyspark==3.5.9", "boto3==1.34.131", "botocore==1.34.131", "numpy==1.26.4", "s3transfer==0.10.1"),
+    ),
+    _airflow("3.2", "4.1", "4.1.3", "tools/matrix/constraints/airflow-3.2.txt"),
+    _airflow("3.3", "4.1", "4.1.3", NEWEST),
+    _python("3.12"),
+    _python("3.13"),
+)
+
+
+class UnknownCellError(ValueError):
+    """A name that is no cell's."""
+
+
+def named(names: list[str]) -> tuple[Cell, ...]:
+    """Return the cells of these names, all of them for no name.
+
+    Raises:
+        UnknownCellError: A name is no cell's.
+    """
+    known = {cell.name: cell for cell in CELLS}
+    if unknown := [name for name in names if name not in known]:
+        raise UnknownCellError(f"no cell {', '.join(unknown)}; there are: {', '.join(known)}. Nothing was run.")
+    return tuple(known[name] for name in names) or CELLS

