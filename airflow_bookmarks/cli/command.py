@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.cli import changing, following, keeping, looking, sharing
+from airflow_bookmarks.cli import change, following, maintenance, read, sharing
 from airflow_bookmarks.cli.door import PROGRAM, Door
 from airflow_bookmarks.cli.output import FORMATS
 from airflow_bookmarks.cli.verb import Argument, Desk, Verb
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 STORE_VARIABLE = "AIRFLOW_BOOKMARKS_STORE"
 VERBS: tuple[Verb, ...] = (
-    keeping.INIT,
-    *looking.VERBS,
+    maintenance.INIT,
+    *read.VERBS,
     *following.VERBS,
-    *changing.VERBS,
+    *change.VERBS,
     *sharing.VERBS,
-    *keeping.VERBS,
+    *maintenance.VERBS,
 )
 
 _DEFAULT_CONNECTION = "bookmarks_default"

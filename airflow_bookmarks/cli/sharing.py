@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.cli.changing import confirm
+from airflow_bookmarks.cli.change import confirm
 from airflow_bookmarks.cli.verb import JOB, REASON, YES, Argument, Desk, Verb, hint, print_facts
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.sdk import BaseOperator, BaseOperatorLink, Context, XComArg
 from airflow.sdk.exceptions import AirflowFailException
 
-from airflow_bookmarks.cli.changing import in_lines
+from airflow_bookmarks.cli.change import in_lines
 from airflow_bookmarks.core.errors import (
     ApprovalError,
     ChangedMeanwhileError,
@@ -181,11 +181,11 @@ class BookmarkChangeOperator(BaseOperator):
                 f"condition={condition!r}: expected a function of (context, preview). Nothing was changed."
             )
 
-    def wish(self, store: BookmarkStore, job: str, head: Head) -> Change:
+    def build_change(self, store: BookmarkStore, job: str, head: Head) -> Change:
         """Return the requested change; `job` is the key of the job, `head` where it stands."""
         raise NotImplementedError
 
-    def wish_of_shards(self, job: str) -> Change:
+    def build_shards_change(self, job: str) -> Change:
         """Return the change that is asked for of a sharded job as a whole.
 
         Raises:
@@ -220,7 +220,7 @@ class BookmarkChangeOperator(BaseOperator):
             return self._execute_shards(hook, job, shards, context)
         head = store.head(job)
         if self.is_dry_run:
-            return self._look(hook, job, self.wish(store, job, head))
+            return self._look(hook, job, self.build_change(store, job, head))
         expected = _version(job, self.expected_version)
         series = _Series.of(context, self.retries or 0)
         races = 0
@@ -236,7 +236,7 @@ class BookmarkChangeOperator(BaseOperator):
 
     def _execute_shards(self, hook: BookmarkHook, job: str, shards: Sequence[str], context: Context) -> dict[str, Any]:
         """Make the change in each virtual shard in which no try of this series has made it."""
-        store, change = hook.get_conn(), self.wish_of_shards(job)
+        store, change = hook.get_conn(), self.build_shards_change(job)
         check_not_requested(job, self.request)
         # Read the shards before their events: an event that comes after that moves the version.
         seen = self._look(hook, job, change)
@@ -267,7 +267,7 @@ class BookmarkChangeOperator(BaseOperator):
         made = _made(store, job, series) or _requested(store, job, series)
         if made is not None:
             return made
-        change = self.wish(store, job, head)
+        change = self.build_change(store, job, head)
         seen = self._look(hook, job, change)
         if self.condition is not None and not self._is_met(context, seen):
             log.info("bookmark %s: the condition does not hold; nothing is changed", job)
@@ -326,11 +326,11 @@ class BookmarkResetOperator(BookmarkChangeOperator):
         self.contexts = contexts
         self.clean = clean
 
-    def wish(self, store: BookmarkStore, job: str, head: Head) -> Change:
+    def build_change(self, store: BookmarkStore, job: str, head: Head) -> Change:
         """Return the reset."""
-        return self.wish_of_shards(job)
+        return self.build_shards_change(job)
 
-    def wish_of_shards(self, job: str) -> Change:
+    def build_shards_change(self, job: str) -> Change:
         """Return the reset, which is the same of a sharded job."""
         return Change("reset", contexts=_names(self.contexts), clean=self.clean)
 
@@ -377,7 +377,7 @@ class BookmarkRewindOperator(BookmarkChangeOperator):
                 f"{', '.join(self._points)}. Nothing was changed. Back to the beginning is a reset."
             )
 
-    def wish(self, store: BookmarkStore, job: str, head: Head) -> Change:
+    def build_change(self, store: BookmarkStore, job: str, head: Head) -> Change:
         """Return the rewind, to the run that the given point means now."""
         point = self._point()
         kept = resolve_point(store, job, head, point)
@@ -385,7 +385,7 @@ class BookmarkRewindOperator(BookmarkChangeOperator):
             log.info("bookmark %s: %r is run %d (%s)", job, point, kept.key.number, kept.committed_at)
         return Change("rewind", to_run=str(kept.key.number), contexts=_names(self.contexts), clean=self.clean)
 
-    def wish_of_shards(self, job: str) -> Change:
+    def build_shards_change(self, job: str) -> Change:
         """Return the rewind to a point, which is a run of its own in each shard."""
         return Change("rewind", to_run=self._point(), contexts=_names(self.contexts), clean=self.clean)
 
@@ -418,7 +418,7 @@ class BookmarkSetOperator(BookmarkChangeOperator):
         self.ctx = ctx
         self.value = value
 
-    def wish(self, store: BookmarkStore, job: str, head: Head) -> Change:
+    def build_change(self, store: BookmarkStore, job: str, head: Head) -> Change:
         """Return the set."""
         return Change("set", ctx=_given("ctx", self.ctx), value=_given("value", self.value))
 
@@ -443,7 +443,7 @@ class BookmarkSetStateOperator(BookmarkChangeOperator):
         self.state = state
         self.value = value
 
-    def wish(self, store: BookmarkStore, job: str, head: Head) -> Change:
+    def build_change(self, store: BookmarkStore, job: str, head: Head) -> Change:
         """Return the change."""
         state = _given("state", self.state)
         return Change(SET_STATE, state=state, value=state_text(state, self.value))
@@ -478,7 +478,7 @@ class BookmarkRelocateOperator(BookmarkChangeOperator):
         self.to_root = to_root
         self.unverified = unverified
 
-    def wish(self, store: BookmarkStore, job: str, head: Head) -> Change:
+    def build_change(self, store: BookmarkStore, job: str, head: Head) -> Change:
         """Return the relocation."""
         return Change(
             "relocate",
@@ -508,7 +508,7 @@ class BookmarkRenameContextOperator(BookmarkChangeOperator):
         self.ctx = ctx
         self.to_ctx = to_ctx
 
-    def wish(self, store: BookmarkStore, job: str, head: Head) -> Change:
+    def build_change(self, store: BookmarkStore, job: str, head: Head) -> Change:
         """Return the renaming."""
         return Change("rename-context", ctx=_given("ctx", self.ctx), to_ctx=_given("to_ctx", self.to_ctx))
 
@@ -522,7 +522,7 @@ class BookmarkUndoOperator(BookmarkChangeOperator):
         BookmarkUndoOperator(task_id="undo", job="flights.clean", reason="it was the delivery of June")
     """
 
-    def wish(self, store: BookmarkStore, job: str, head: Head) -> Change:
+    def build_change(self, store: BookmarkStore, job: str, head: Head) -> Change:
         """Return the undo."""
         return Change("undo")
 

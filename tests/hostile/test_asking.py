@@ -60,10 +60,10 @@ def test_search_counts_nothing_of_a_job_that_may_not_be_looked_at(
 )
 def test_set_takes_no_pattern_of_files_and_no_viewer(site: Site, world: World, dags: object, value: str) -> None:
     job = three_runs(world)
-    wish = {"kind": "set", "ctx": "raw", "value": value}
-    refused = site.as_user("vera").post(f"{API}/jobs/{job}/preview", json=wish)
+    spec = {"kind": "set", "ctx": "raw", "value": value}
+    refused = site.as_user("vera").post(f"{API}/jobs/{job}/preview", json=spec)
     assert refused.status_code == 403
-    answer = site.as_user("ada").post(f"{API}/jobs/{job}/preview", json=wish)
+    answer = site.as_user("ada").post(f"{API}/jobs/{job}/preview", json=spec)
     assert answer.status_code == 422, answer.text
     assert str(world.shop.raw) not in answer.text
 

@@ -160,8 +160,8 @@ def test_large_stored_plan_is_parsed_by_no_thread_of_the_api_server(
     paths = [f"/jobs/{job}/runs/1/files", f"/jobs/{job}/pending", f"/jobs/{job}/lag", f"/jobs/{job}/runs", "/me"]
     with watched(monkeypatch, JSON_BOUND), ThreadPoolExecutor(len(paths)) as pool:
         asked = list(pool.map(lambda path: site.as_user("vera").get(f"{API}{path}"), paths))
-        wish = {"kind": "set", "ctx": "raw", "value": "now"}
-        preview = site.as_user("ada").post(f"{API}/jobs/{job}/preview", json=wish)
+        spec = {"kind": "set", "ctx": "raw", "value": "now"}
+        preview = site.as_user("ada").post(f"{API}/jobs/{job}/preview", json=spec)
     files, pending, lag, runs, me = (answer.status_code for answer in asked)
     assert (runs, me) == (200, 200)
     assert all(status in (409, 422, 500, 502) for status in (files, preview.status_code)), (asked[0].text, preview.text)

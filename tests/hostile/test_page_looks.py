@@ -59,16 +59,16 @@ def ask_for_everything(site: Site, world: World) -> None:
         for path in ("", "/pending", "/lag", "/graph", "/runs", "/events", "/runs/1/files"):
             site.as_user(user).get(f"{API}/jobs/{JOB}{path}")
         site.as_user(user).get(f"{API}/jobs")
-    wishes: list[dict[str, Any]] = [
+    specs: list[dict[str, Any]] = [
         {"kind": "set", "ctx": "raw", "value": value} for value in ("now", "2013-01-31T00:00:00Z")
     ]
-    wishes += [{"kind": kind, "clean": clean} for kind in ("reset", "delete") for clean in (False, True)]
-    wishes += [{"kind": "rewind", "to_run": 1, "clean": True}]
-    for wish in wishes:
-        site.as_user("ada").post(f"{API}/jobs/{JOB}/preview", json=wish)
-        if wish["kind"] == "set":
+    specs += [{"kind": kind, "clean": clean} for kind in ("reset", "delete") for clean in (False, True)]
+    specs += [{"kind": "rewind", "to_run": 1, "clean": True}]
+    for spec in specs:
+        site.as_user("ada").post(f"{API}/jobs/{JOB}/preview", json=spec)
+        if spec["kind"] == "set":
             for path in ("changes", "requests"):
-                site.as_user("ada").post(f"{API}/jobs/{JOB}/{path}", json=meant(world, JOB, **wish))
+                site.as_user("ada").post(f"{API}/jobs/{JOB}/{path}", json=meant(world, JOB, **spec))
 
 
 @pytest.mark.parametrize("scheme", ["webhdfs", "hdfs", "swebhdfs"])
@@ -189,9 +189,9 @@ def test_set_that_takes_a_look_is_refused_with_the_way_to_make_it(
     site: Site, world: World, dags: object, value: str
 ) -> None:
     three_runs(world)
-    wish = {"kind": "set", "ctx": "raw", "value": value}
+    spec = {"kind": "set", "ctx": "raw", "value": value}
 
-    for path, body in (("/preview", wish), ("/changes", meant(world, JOB, **wish))):
+    for path, body in (("/preview", spec), ("/changes", meant(world, JOB, **spec))):
         refused = post(site, path, body, 409)
         assert refused["error"] == "LookRefusedError"
         assert "not known" in refused["message"]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.cli import main
-from airflow_bookmarks.cli.changing import in_lines
+from airflow_bookmarks.cli.change import in_lines
 from airflow_bookmarks.cli.output import as_table
 from airflow_bookmarks.core.errors import LookFailedError, NameInvalidError, OptionError, SourceError
 from airflow_bookmarks.core.job import check_name, check_run_id

@@ -8,7 +8,7 @@ import pytest
 
 from airflow_bookmarks.core.errors import NameInvalidError, OptionError
 from airflow_bookmarks.core.settings import Settings
-from airflow_bookmarks.operators.task.task_config import Wish, untils
+from airflow_bookmarks.operators.task.task_config import TaskConfig, untils
 
 SUMMARY = {"job": "flights.clean", "run_number": "7", "epoch": "1"}
 
@@ -46,7 +46,7 @@ def test_bound_on_a_job_that_is_no_job_or_no_declared_upstream_is_refused() -> N
     with pytest.raises(NameInvalidError):
         untils({"job": "a b", "run_number": "7"})
     with pytest.raises(OptionError, match="does not name"):
-        Wish(upstream=["other"], upstream_until=SUMMARY).resolve("copy", None)
+        TaskConfig(upstream=["other"], upstream_until=SUMMARY).resolve("copy", None)
 
 
 def test_bounds_travel_as_json() -> None:

@@ -25,7 +25,7 @@ from airflow_bookmarks.plugin.dependencies import Backstage
 from airflow_bookmarks.plugin.plugin import BookmarksPlugin
 
 API = f"{URL_PREFIX}/api/v1"
-# One user of each role, one whose role is none, and two who may look at one DAG each (see `wardens`).
+# One user of each role, one whose role is none, and two who may look at one DAG each (see `dag_auth_manager`).
 ROLES = {"ada": "admin", "otto": "op", "uma": "user", "vera": "viewer", "none": "", "flo": "user", "nia": "user"}
 _PASSWORDS = {name: f"password of {name}" for name in ROLES}
 
@@ -78,7 +78,7 @@ def server(
     passwords = tmp_path_factory.mktemp("site") / "passwords.json"
     passwords.write_text(json.dumps(_PASSWORDS))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AIRFLOW__CORE__AUTH_MANAGER", "tests.plugin.wardens.WardenAuthManager")
+        patch.setenv("AIRFLOW__CORE__AUTH_MANAGER", "tests.plugin.dag_auth_manager.WardenAuthManager")
         patch.setenv("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS", "False")
         patch.setenv("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS", ",".join(f"{u}:{r}" for u, r in ROLES.items()))
         patch.setenv("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE", str(passwords))

@@ -15,7 +15,7 @@ from airflow_bookmarks.lifecycle.changes.sharing import hand_over, share
 from tests.airflow.conftest import World
 
 from .conftest import API, Site, run_of_dag, three_runs
-from .test_changing import audited, job, post
+from .test_change import audited, job, post
 
 __all__ = ["job"]  # a fixture
 
@@ -29,11 +29,11 @@ RENAME = {**HAND_OVER, "renamed": True}
 WHY: dict[str, Any] = {"reason": "agreed", "who": "ada"}
 
 
-def meant(site: Site, wish: dict[str, Any], user: str = "uma") -> dict[str, Any]:
+def meant(site: Site, spec: dict[str, Any], user: str = "uma") -> dict[str, Any]:
     """Return the body of a change of an owner that is meant, after a look at what it would do."""
-    seen = post(site, user, f"{JOB}/ownership/preview", wish)["seen"]
+    seen = post(site, user, f"{JOB}/ownership/preview", spec)["seen"]
     expected = {f"expected_{name}": value for name, value in seen.items()}
-    return {**wish, **expected, "reason": "asked for", "confirm": JOB}
+    return {**spec, **expected, "reason": "asked for", "confirm": JOB}
 
 
 def stands(world: World) -> str:
@@ -45,7 +45,7 @@ def stands(world: World) -> str:
 
 
 @pytest.mark.parametrize(
-    ("wish", "after"),
+    ("spec", "after"),
     [
         (SHARE, {"owner": "flights", "shared_with": ["days", "nights"], "asked_of_after": ["flights"]}),
         ({**UNSHARE, "dag": "days"}, {"owner": "flights", "shared_with": [], "asked_of_after": ["flights"]}),
@@ -55,25 +55,25 @@ def stands(world: World) -> str:
     ids=str,
 )
 def test_preview_says_whose_the_job_would_be_and_changes_nothing(
-    site: Site, world: World, job: str, wish: dict[str, Any], after: dict[str, Any]
+    site: Site, world: World, job: str, spec: dict[str, Any], after: dict[str, Any]
 ) -> None:
     share(world.store, job, "days", **WHY)
     before = stands(world)
 
-    told = post(site, "uma", f"{job}/ownership/preview", wish)
+    told = post(site, "uma", f"{job}/ownership/preview", spec)
 
     assert told.items() >= after.items()
     assert told["seen"] == {"version": world.store.head(job).version, "owner": "flights", "shared_with": ["days"]}
-    assert (told["change"], told["asked_of"], told["shards"]) == (wish["kind"], ["flights"], None)
+    assert (told["change"], told["asked_of"], told["shards"]) == (spec["kind"], ["flights"], None)
     assert (told["needs_approval"], told["may_change_after"]) == (False, True)
     assert stands(world) == before
     assert audited() == []
 
 
 def test_preview_says_what_the_change_then_does(site: Site, world: World, job: str) -> None:
-    for wish in (SHARE, HAND_OVER):
-        told = post(site, "uma", f"{job}/ownership/preview", wish)
-        post(site, "uma", f"{job}/ownership", meant(site, wish))
+    for spec in (SHARE, HAND_OVER):
+        told = post(site, "uma", f"{job}/ownership/preview", spec)
+        post(site, "uma", f"{job}/ownership", meant(site, spec))
 
         head = world.store.head(job)
         assert (head.owner, list(head.shared_with)) == (told["owner"], told["shared_with"])
@@ -86,24 +86,24 @@ def test_preview_tells_who_would_lose_the_job_by_it(site: Site, job: str) -> Non
 
 
 @pytest.mark.parametrize("setting", ["all_dags", "assets"])
-@pytest.mark.parametrize("wish", [SHARE, HAND_OVER, RENAME], ids=str)
+@pytest.mark.parametrize("spec", [SHARE, HAND_OVER, RENAME], ids=str)
 def test_dag_that_one_may_not_look_at_is_told_as_one_that_is_not_there(
-    site: Site, job: str, wish: dict[str, Any], setting: str, monkeypatch: pytest.MonkeyPatch
+    site: Site, job: str, spec: dict[str, Any], setting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AIRFLOW__BOOKMARKS__JOBS_OF_UNKNOWN_DAGS", setting)
-    hidden = json.dumps(post(site, "flo", f"{job}/ownership/preview", wish))
-    absent = json.dumps(post(site, "flo", f"{job}/ownership/preview", {**wish, "dag": "no.such"}))
+    hidden = json.dumps(post(site, "flo", f"{job}/ownership/preview", spec))
+    absent = json.dumps(post(site, "flo", f"{job}/ownership/preview", {**spec, "dag": "no.such"}))
 
     assert hidden.replace("nights", "?") == absent.replace("no.such", "?")
-    assert post(site, "uma", f"{job}/ownership/preview", wish)["is_seen"] is True
-    assert post(site, "uma", f"{job}/ownership/preview", {**wish, "dag": "no.such"})["is_seen"] is False
+    assert post(site, "uma", f"{job}/ownership/preview", spec)["is_seen"] is True
+    assert post(site, "uma", f"{job}/ownership/preview", {**spec, "dag": "no.such"})["is_seen"] is False
 
 
 # ---- changes
 
 
 @pytest.mark.parametrize(
-    ("wish", "owner", "shared", "owners"),
+    ("spec", "owner", "shared", "owners"),
     [
         (SHARE, "flights", ["days", "nights"], ("flights",)),
         ({**UNSHARE, "dag": "days"}, "flights", [], ("flights",)),
@@ -113,25 +113,25 @@ def test_dag_that_one_may_not_look_at_is_told_as_one_that_is_not_there(
     ids=str,
 )
 def test_change_is_made_and_leaves_an_event_and_a_row_in_the_log(
-    site: Site, world: World, job: str, wish: dict[str, Any], owner: str, shared: list[str], owners: tuple[str, ...]
+    site: Site, world: World, job: str, spec: dict[str, Any], owner: str, shared: list[str], owners: tuple[str, ...]
 ) -> None:
     share(world.store, job, "days", **WHY)
 
-    told = post(site, "uma", f"{job}/ownership", meant(site, wish))
+    told = post(site, "uma", f"{job}/ownership", meant(site, spec))
 
-    assert (told["change"], told["owner"], told["shared_with"], told["audited"]) == (wish["kind"], owner, shared, True)
+    assert (told["change"], told["owner"], told["shared_with"], told["audited"]) == (spec["kind"], owner, shared, True)
     assert told["said"].startswith(f"job '{job}' belongs to DAG '{owner}'")
     head = world.store.head(job)
     assert (head.owner, sorted(head.shared_with)) == (owner, shared)
     assert owners_in(world.store.index_entry(job)) == owners
     event = world.store.events(job)[-1]
     assert (event["kind"], event["dag"], event["who"], event["why"]) == (
-        wish["kind"], wish["dag"], "uma", "asked for",
+        spec["kind"], spec["dag"], "uma", "asked for",
     )  # fmt: skip
     ((name, who, dag_id, task_id, facts),) = audited()
-    assert (name, who, dag_id, task_id) == (f"bookmark.{wish['kind']}", "uma", "flights", "clean")
-    assert facts.items() >= {"job": job, "dag": wish["dag"], "owner_before": "flights", "reason": "asked for"}.items()
-    assert facts.get("renamed", False) is wish.get("renamed", False)
+    assert (name, who, dag_id, task_id) == (f"bookmark.{spec['kind']}", "uma", "flights", "clean")
+    assert facts.items() >= {"job": job, "dag": spec["dag"], "owner_before": "flights", "reason": "asked for"}.items()
+    assert facts.get("renamed", False) is spec.get("renamed", False)
 
 
 def test_share_gives_no_right_on_the_page(site: Site, job: str) -> None:
@@ -157,11 +157,11 @@ def test_who_handed_a_job_over_does_not_get_it_back_alone(site: Site, world: Wor
 
 
 @pytest.mark.parametrize("meanwhile", [("days", share), ("days", hand_over)], ids=lambda each: each[1].__name__)
-@pytest.mark.parametrize("wish", [SHARE, HAND_OVER], ids=str)
+@pytest.mark.parametrize("spec", [SHARE, HAND_OVER], ids=str)
 def test_job_whose_owner_moved_since_it_was_looked_at_is_left_alone(
-    site: Site, world: World, job: str, wish: dict[str, Any], meanwhile: Any
+    site: Site, world: World, job: str, spec: dict[str, Any], meanwhile: Any
 ) -> None:
-    body = meant(site, wish)
+    body = meant(site, spec)
     dag, change = meanwhile
     change(world.store, job, dag, **WHY)  # neither moves the version
     before = stands(world)
@@ -188,7 +188,7 @@ def test_job_that_ran_since_it_was_looked_at_is_left_alone(site: Site, world: Wo
 
 
 def test_job_that_a_run_holds_is_not_handed_over_and_shared_all_the_same(site: Site, world: World, job: str) -> None:
-    bodies = {kind: meant(site, wish) for kind, wish in (("share", SHARE), ("hand-over", HAND_OVER))}
+    bodies = {kind: meant(site, spec) for kind, spec in (("share", SHARE), ("hand-over", HAND_OVER))}
     world.shop.begin(job, run_id="flights/9/clean")
 
     for path, body in ((f"{job}/ownership/preview", HAND_OVER), (f"{job}/ownership", bodies["hand-over"])):
@@ -201,7 +201,7 @@ def test_job_that_a_run_holds_is_not_handed_over_and_shared_all_the_same(site: S
 
 
 @pytest.mark.parametrize(
-    ("wish", "said"),
+    ("spec", "said"),
     [
         ({**SHARE, "dag": "flights"}, "may run it already"),
         (UNSHARE, "does not share it"),
@@ -210,13 +210,13 @@ def test_job_that_a_run_holds_is_not_handed_over_and_shared_all_the_same(site: S
     ids=str,
 )
 def test_what_is_so_already_is_refused_by_preview_and_change(
-    site: Site, world: World, job: str, wish: dict[str, Any], said: str
+    site: Site, world: World, job: str, spec: dict[str, Any], said: str
 ) -> None:
-    body = {**meant(site, SHARE), **wish}
-    body = body if "renamed" in wish else {name: value for name, value in body.items() if name != "renamed"}
+    body = {**meant(site, SHARE), **spec}
+    body = body if "renamed" in spec else {name: value for name, value in body.items() if name != "renamed"}
     before = stands(world)
 
-    for path, sent in ((f"{job}/ownership/preview", wish), (f"{job}/ownership", body)):
+    for path, sent in ((f"{job}/ownership/preview", spec), (f"{job}/ownership", body)):
         refused = post(site, "uma", path, sent, 409)
         assert refused["error"] == "ChangeRefusedError"
         assert said in refused["message"]
@@ -287,24 +287,24 @@ def test_other_site_changes_no_owner(site: Site, world: World, job: str) -> None
 # ---- two people
 
 
-@pytest.mark.parametrize("wish", [SHARE, HAND_OVER, RENAME], ids=str)
-def test_protected_job_takes_two_people(site: Site, world: World, job: str, wish: dict[str, Any]) -> None:
+@pytest.mark.parametrize("spec", [SHARE, HAND_OVER, RENAME], ids=str)
+def test_protected_job_takes_two_people(site: Site, world: World, job: str, spec: dict[str, Any]) -> None:
     protect(world.store, job, reason="money", who=Identity("ada", True, "airflow"))
-    assert post(site, "uma", f"{job}/ownership/preview", wish)["needs_approval"] is True
-    refused = post(site, "uma", f"{job}/ownership", meant(site, wish), 409)
+    assert post(site, "uma", f"{job}/ownership/preview", spec)["needs_approval"] is True
+    refused = post(site, "uma", f"{job}/ownership", meant(site, spec), 409)
     assert (refused["error"], world.store.head(job).owner) == ("ProtectedError", "flights")
 
-    made = post(site, "uma", f"{job}/requests", meant(site, wish), 201)
+    made = post(site, "uma", f"{job}/requests", meant(site, spec), 201)
     approval = f"{job}/requests/{made['request']['id']}/approve"
     post(site, "uma", approval, {}, 409)
     told = post(site, "ada", approval, {})
 
-    assert made["said"].startswith(f"a {wish['kind']} of job '{job}' is asked for")
-    assert (told["change"], told["requested_by"], told["approved_by"]) == (wish["kind"], "uma", "ada")
+    assert made["said"].startswith(f"a {spec['kind']} of job '{job}' is asked for")
+    assert (told["change"], told["requested_by"], told["approved_by"]) == (spec["kind"], "uma", "ada")
     head = world.store.head(job)
-    assert (head.owner, head.shared_with) == (("flights", ("nights",)) if wish is SHARE else ("nights", ()))
+    assert (head.owner, head.shared_with) == (("flights", ("nights",)) if spec is SHARE else ("nights", ()))
     assert [row[0] for row in audited()] == ["bookmark.request", "bookmark.approve"]
-    assert audited()[0][4].items() >= {"change": wish["kind"], "dag": "nights"}.items()
+    assert audited()[0][4].items() >= {"change": spec["kind"], "dag": "nights"}.items()
 
 
 def test_request_for_an_owner_that_moved_is_not_made(site: Site, world: World, job: str) -> None:

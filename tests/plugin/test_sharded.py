@@ -21,7 +21,7 @@ from airflow_bookmarks.store.table import Update
 from tests.airflow.conftest import World
 
 from .conftest import API, Site, run_of_dag, three_runs
-from .test_changing import audited, post
+from .test_change import audited, post
 
 pytestmark = [pytest.mark.airflow, pytest.mark.xdist_group("plugin")]
 
@@ -49,10 +49,10 @@ def mixed(world: World, sharded: str) -> str:
     return sharded
 
 
-def meant(site: Site, job: str, wish: dict[str, Any], **more: Any) -> dict[str, Any]:
+def meant(site: Site, job: str, spec: dict[str, Any], **more: Any) -> dict[str, Any]:
     """Return the body of a change that is meant, after a look at what it would do."""
-    version = post(site, "uma", f"{job}/shards/preview", wish)["version"]
-    return {**wish, "reason": "asked for", "expected_version": version, "confirm": job, **more}
+    version = post(site, "uma", f"{job}/shards/preview", spec)["version"]
+    return {**spec, "reason": "asked for", "expected_version": version, "confirm": job, **more}
 
 
 def rows(site: Site, user: str = "ada", path: str = "jobs", **asked: Any) -> dict[str, dict[str, Any]]:
@@ -302,9 +302,9 @@ def test_reset_takes_all_shards_back_each_with_its_event_and_one_row_in_the_log(
 
 def test_rewind_goes_to_a_time_and_leaves_alone_what_stands_there(site: Site, world: World, sharded: str) -> None:
     between = max(run.committed_at or "" for shard in SHARDS[1:] for run in world.store.runs(shard))
-    wish = {"kind": "rewind", "to": between}
+    spec = {"kind": "rewind", "to": between}
 
-    told = post(site, "uma", f"{JOB}/shards/changes", meant(site, JOB, wish))
+    told = post(site, "uma", f"{JOB}/shards/changes", meant(site, JOB, spec))
 
     assert (told["shards"], told["unchanged_shards"], told["undone_run_count"]) == (1, 3, 1)
     assert kinds(world) == [["rewind"], [], [], []]
@@ -421,11 +421,11 @@ def test_job_that_is_not_sharded_is_told_so(site: Site, world: World, dags: obje
 
 
 def test_all_shards_are_shared_and_handed_over_as_one(site: Site, world: World, sharded: str) -> None:
-    for wish in ({"kind": "share", "dag": "nights"}, {"kind": "hand-over", "dag": "nights", "renamed": False}):
-        seen = post(site, "uma", f"{JOB}/ownership/preview", wish)
+    for spec in ({"kind": "share", "dag": "nights"}, {"kind": "hand-over", "dag": "nights", "renamed": False}):
+        seen = post(site, "uma", f"{JOB}/ownership/preview", spec)
         assert (seen["shards"], seen["seen"]["owner"]) == (4, "flights")
         expected = {f"expected_{name}": value for name, value in seen["seen"].items()}
-        body = {**wish, **expected, "reason": "asked for", "confirm": JOB}
+        body = {**spec, **expected, "reason": "asked for", "confirm": JOB}
         assert post(site, "uma", f"{JOB}/ownership", body)["shards"] == 4
 
     assert {world.store.head(shard).owner for shard in SHARDS} == {"nights"}
@@ -434,12 +434,12 @@ def test_all_shards_are_shared_and_handed_over_as_one(site: Site, world: World, 
 
 
 def test_shared_job_that_is_looked_at_late_is_left_alone(site: Site, world: World, sharded: str) -> None:
-    wish = {"kind": "share", "dag": "nights"}
-    seen = post(site, "uma", f"{JOB}/ownership/preview", wish)["seen"]
+    spec = {"kind": "share", "dag": "nights"}
+    seen = post(site, "uma", f"{JOB}/ownership/preview", spec)["seen"]
     hand_over(world.store, SHARDS[0], "days", **WHY)
     expected = {f"expected_{name}": value for name, value in seen.items()}
 
-    refused = post(site, "uma", f"{JOB}/ownership", {**wish, **expected, "reason": "why", "confirm": JOB}, 409)
+    refused = post(site, "uma", f"{JOB}/ownership", {**spec, **expected, "reason": "why", "confirm": JOB}, 409)
 
     assert refused["error"] == "ChangedMeanwhileError"
     assert [head.shared_with for head in map(world.store.head, SHARDS)] == [()] * 4

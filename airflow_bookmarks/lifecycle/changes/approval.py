@@ -39,7 +39,7 @@ from airflow_bookmarks.lifecycle.changes.sharing import (
     OWNER_KINDS,
     Ownership,
     change_owner,
-    check_wish,
+    check_ownership_change,
     ownership_of,
 )
 from airflow_bookmarks.lifecycle.changes.stored_change import (
@@ -189,7 +189,7 @@ def request(
     check_who(who.name)
     _check_kind(job, change)
     _check_authenticated(job, who, "ask for a change of a protected job")
-    check_wish(job, change)
+    check_ownership_change(job, change)
     for _ in range(_RACES):
         head = store.head(job)
         if not head.protected:

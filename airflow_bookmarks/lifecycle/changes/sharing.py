@@ -137,7 +137,7 @@ def preview_owner(store: BookmarkStore, job: str, shards: Sequence[str], change:
     Raises:
         As `share` and `hand_over`; no error for a protected job that is whole, of which it can be asked for.
     """
-    check_wish(job, change)
+    check_ownership_change(job, change)
     heads = _heads(store, job, shards)
     _check_all(store, job, heads, change, is_approved=not shards)  # a request is about one bookmark
     entries = store.index_entries(heads)
@@ -183,7 +183,7 @@ def change_seen_owner(
     """
     check_reason(change.kind, reason)
     check_who(who)
-    check_wish(job, change)
+    check_ownership_change(job, change)
     heads = check_seen_owner(store, job, shards, change, seen)
     if not shards:
         return change_owner(store, job, change, reason=reason, who=who, seen=seen)
@@ -218,7 +218,7 @@ def check_change(store: BookmarkStore, job: str, change: Change, *, reason: str)
         As `share` and `hand_over`.
     """
     check_reason(change.kind, reason)
-    check_wish(job, change)
+    check_ownership_change(job, change)
     shards = shards_of(store, job)
     _check_all(store, job, _heads(store, job, shards), change, is_approved=False)
     return shards
@@ -326,7 +326,7 @@ def ownership_of(store: BookmarkStore, job: str, head: Head) -> Ownership:
     return _seen(store, {job: head})
 
 
-def check_wish(job: str, change: Change) -> None:
+def check_ownership_change(job: str, change: Change) -> None:
     """Make sure that a change of an owner names a DAG.
 
     Raises:

@@ -18,7 +18,14 @@ from airflow_bookmarks.core.errors import NameInvalidError, OptionError
 from airflow_bookmarks.core.option import OnUnused
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
 from airflow_bookmarks.links.bookmark import BookmarkLink
-from airflow_bookmarks.operators.task.task_config import OnClear, OnConflict, OnEmpty, Wish, check_arguments, check_conf
+from airflow_bookmarks.operators.task.task_config import (
+    OnClear,
+    OnConflict,
+    OnEmpty,
+    TaskConfig,
+    check_arguments,
+    check_conf,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -162,7 +169,7 @@ class BookmarkedSubmission(BaseOperator):
                 "skip_when_empty and conf_for look at one bookmark, and bookmark_shard is of several. Nothing was read "
                 "or changed. Leave them out."
             )
-        self.wish().check_literals()
+        self.task_config().check_literals()
         self.check_literal_conf()
 
     # ---- for subclasses
@@ -252,9 +259,9 @@ class BookmarkedSubmission(BaseOperator):
 
     # ---- what a try asks
 
-    def wish(self) -> Wish:
+    def task_config(self) -> TaskConfig:
         """Return the task's bookmark arguments, with templates as far as they are rendered."""
-        return Wish(
+        return TaskConfig(
             job=self.bookmark_job,
             option=self.bookmark_option,
             from_run=self.bookmark_from,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Asset, AssetAlias, Context
 
     from airflow_bookmarks.core.option import OnUnused
-    from airflow_bookmarks.operators.task.task_config import OnClear, OnConflict, OnEmpty, Wish
+    from airflow_bookmarks.operators.task.task_config import OnClear, OnConflict, OnEmpty, TaskConfig
 
 ConfFor = Callable[[dict[str, Any]], Mapping[str, Any]]
 AssetPartitions = Callable[[dict[str, Any]], Sequence[str]]
@@ -38,7 +38,7 @@ class Submitter(Protocol):
         """The outlet through which events of `bookmark_asset` go out; None without one."""
         ...
 
-    def wish(self) -> Wish:
+    def task_config(self) -> TaskConfig:
         """Return the task's bookmark arguments."""
         ...
 

@@ -22,7 +22,7 @@ OnEmpty = Literal["succeed", "skip"]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class TaskConfig:
     """The bookmark arguments of a task. Templates are rendered by the time `resolve` is called."""
 
     job: Any = None

@@ -78,10 +78,10 @@ class TaskTry:
         hook = BookmarkHook(operator.bookmarks_conn_id)
         ti = context["ti"]
         map_index = -1 if ti.map_index is None else ti.map_index
-        wish = operator.wish()
+        task_config = operator.task_config()
         # Mapped tasks with shares of one job have that job in common.
-        default_job = airflow_job_name(ti.dag_id, ti.task_id, -1 if wish.is_sharded else map_index)
-        resolved = wish.resolve(default_job, hook.default_option)
+        default_job = airflow_job_name(ti.dag_id, ti.task_id, -1 if task_config.is_sharded else map_index)
+        resolved = task_config.resolve(default_job, hook.default_option)
         option = resolved.choice.option
         log.info("bookmark %s: option %s (%s)", resolved.job, option.value, resolved.option_source)
         caller = _caller(context, map_index)

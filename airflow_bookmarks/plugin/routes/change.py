@@ -25,7 +25,7 @@ from airflow_bookmarks.plugin.exception_handlers import MovedError
 from airflow_bookmarks.plugin.presenters.bookmark import request_row
 from airflow_bookmarks.plugin.presenters.conflict import difference
 from airflow_bookmarks.plugin.redaction import veiled
-from airflow_bookmarks.plugin.schemas import requests as ask
+from airflow_bookmarks.plugin.schemas import requests
 from airflow_bookmarks.plugin.schemas.responses import Changed, Preview, Requested
 
 router = APIRouter(tags=["changing"], dependencies=[Depends(same_origin)])
@@ -36,15 +36,15 @@ RequestId = Annotated[str, Path(max_length=100, pattern=r"^[0-9A-Za-z]+$")]
 
 
 @router.post("/jobs/{job}/preview")
-async def preview(visit: Visiting, job: JobName, wish: Annotated[ask.Wish, ask.BY_KIND]) -> Preview:
+async def preview(visit: Visiting, job: JobName, spec: Annotated[requests.ChangeSpec, requests.BY_KIND]) -> Preview:
     """Say what a change would do, without making it."""
     found = await visit.changeable(job)
     sight = await visit.sight()
-    return await visit.looking(lambda hook, ask: _preview(hook, ask, found.key, wish.change(), sight))
+    return await visit.looking(lambda hook, ask: _preview(hook, ask, found.key, spec.change(), sight))
 
 
 @router.post("/jobs/{job}/changes")
-async def change(visit: Visiting, job: JobName, asked: Annotated[ask.ChangeAsk, ask.BY_KIND]) -> Changed:
+async def change(visit: Visiting, job: JobName, asked: Annotated[requests.ChangeBody, requests.BY_KIND]) -> Changed:
     """Reset a job, rewind it, set a context or state of it, delete its bookmark, or undo the last of these."""
     found = await visit.changeable(job)
     check_confirmed(job, asked.confirm)
@@ -52,14 +52,14 @@ async def change(visit: Visiting, job: JobName, asked: Annotated[ask.ChangeAsk, 
 
 
 @router.post("/jobs/{job}/protection")
-async def protection(visit: Visiting, job: JobName, asked: Annotated[ask.Reason, Body()]) -> Changed:
+async def protection(visit: Visiting, job: JobName, asked: Annotated[requests.Reason, Body()]) -> Changed:
     """Protect a job: changes of it need the approval of a second person from then on."""
     found = await visit.changeable(job)
     return await visit.store(lambda hook: _protect(hook, found, asked.reason, visit.person))
 
 
 @router.post("/jobs/{job}/requests", status_code=201)
-async def ask_for(visit: Visiting, job: JobName, asked: Annotated[ask.RequestAsk, ask.BY_KIND]) -> Requested:
+async def ask_for(visit: Visiting, job: JobName, asked: Annotated[requests.RequestBody, requests.BY_KIND]) -> Requested:
     """Ask for a change of a protected job, which somebody else approves."""
     found = await visit.changeable(job)
     check_confirmed(job, asked.confirm)
@@ -69,7 +69,7 @@ async def ask_for(visit: Visiting, job: JobName, asked: Annotated[ask.RequestAsk
 
 @router.post("/jobs/{job}/requests/{id}/approve")
 async def approve_request(
-    visit: Visiting, job: JobName, id: RequestId, asked: Annotated[ask.Approval, Body()]
+    visit: Visiting, job: JobName, id: RequestId, asked: Annotated[requests.Approval, Body()]
 ) -> Changed:
     """Approve a change that somebody else asked for, and make it."""
     found = await visit.changeable(job)
@@ -80,7 +80,7 @@ async def approve_request(
 
 @router.post("/jobs/{job}/requests/{id}/reject")
 async def reject_request(
-    visit: Visiting, job: JobName, id: RequestId, asked: Annotated[ask.Reason, Body()]
+    visit: Visiting, job: JobName, id: RequestId, asked: Annotated[requests.Reason, Body()]
 ) -> Requested:
     """Turn down a change that somebody asked for."""
     found = await visit.changeable(job)
@@ -91,16 +91,16 @@ async def reject_request(
 # ---- within the store's threads. The row in Airflow's log is written there as well: nobody may wait for it any more
 
 
-def _preview(hook: BookmarkHook, ask_for: Ask, job: str, wish: Change, sight: Sight) -> Preview:
+def _preview(hook: BookmarkHook, ask_for: Ask, job: str, spec: Change, sight: Sight) -> Preview:
     store = hook.get_conn()
-    told = ask_for("preview", job, change=asdict(wish))
+    told = ask_for("preview", job, change=asdict(spec))
     told = hidden(told) if hook.hides_state else told
     head = store.head(job)
     answer = Preview(**told, hidden_consumers=0, needs_approval=head.protected)
     return veiled(store, sight, answer, head.contexts)
 
 
-def _change(hook: BookmarkHook, ask_for: Ask, found: Owned, asked: ask.ChangeAsk, person: Person) -> Changed:
+def _change(hook: BookmarkHook, ask_for: Ask, found: Owned, asked: requests.ChangeBody, person: Person) -> Changed:
     version, who = asked.expected_version, asdict(person.identity)
     terms = {"reason": asked.reason, "force": asked.force, "expected_version": version, "who": who}
 
@@ -110,7 +110,7 @@ def _change(hook: BookmarkHook, ask_for: Ask, found: Owned, asked: ask.ChangeAsk
         return made
 
     told = or_moved(hook, found, version, make, person.sight)
-    facts = {**_wish_facts(asked.change()), "reason": asked.reason, "force": asked.force}
+    facts = {**_facts_of(asked.change()), "reason": asked.reason, "force": asked.force}
     return answer_of(found, person, told, facts)
 
 
@@ -120,20 +120,20 @@ def _protect(hook: BookmarkHook, found: Owned, reason: str, person: Person) -> C
 
 
 def _request(
-    hook: BookmarkHook, ask_for: Ask, found: Owned, asked: ask.RequestAsk, person: Person, sight: Sight
+    hook: BookmarkHook, ask_for: Ask, found: Owned, asked: requests.RequestBody, person: Person, sight: Sight
 ) -> Requested:
-    store, wish, version = hook.get_conn(), asked.change(), asked.expected_version
+    store, spec, version = hook.get_conn(), asked.change(), asked.expected_version
 
     def make() -> Requested:
-        if isinstance(asked, ask.OwnerSeen):
-            check_seen_owner(store, found.key, found.shards, wish, asked.seen, is_request=True)
-        arguments = {"change": asdict(wish), "reason": asked.reason, "who": asdict(person.identity)}
+        if isinstance(asked, requests.OwnerSeen):
+            check_seen_owner(store, found.key, found.shards, spec, asked.seen, is_request=True)
+        arguments = {"change": asdict(spec), "reason": asked.reason, "who": asdict(person.identity)}
         request_id = ask_for("request", found.key, **arguments, expected_version=version)
         made = find_request(store, found.key, request_id)
-        facts = {**_wish_facts(wish), "reason": asked.reason, "request": made.id}
+        facts = {**_facts_of(spec), "reason": asked.reason, "request": made.id}
         is_noted = _note("bookmark.request", found, person, facts)
         until = f"{made.valid_until:%Y-%m-%d %H:%M} UTC"
-        said = f"a {wish.kind} of job {found.key!r} is asked for; another person has to approve it until {until}"
+        said = f"a {spec.kind} of job {found.key!r} is asked for; another person has to approve it until {until}"
         told = Requested(
             request=request_row(made, person, may_change=True, hides_state=hook.hides_state),
             said=said,
@@ -234,12 +234,12 @@ def _note(event: str, found: Owned, person: Person, facts: dict[str, Any]) -> bo
     return note(event, owner=person.name, job=found.key, dag_id=found.dag_id, task_id=found.task_id, facts=facts)
 
 
-def _wish_facts(wish: Change) -> dict[str, Any]:
-    facts: dict[str, Any] = {"change": wish.kind, "to_run": wish.to_run, "contexts": wish.contexts, "ctx": wish.ctx}
+def _facts_of(spec: Change) -> dict[str, Any]:
+    facts: dict[str, Any] = {"change": spec.kind, "to_run": spec.to_run, "contexts": spec.contexts, "ctx": spec.ctx}
     # The value of a state may be a secret.
-    value = None if wish.kind == SET_STATE else wish.value
-    facts |= {"value": value, "state": wish.state, "clean": wish.clean or None}
-    facts |= {"dag": wish.dag, "renamed": wish.renamed or None}
+    value = None if spec.kind == SET_STATE else spec.value
+    facts |= {"value": value, "state": spec.state, "clean": spec.clean or None}
+    facts |= {"dag": spec.dag, "renamed": spec.renamed or None}
     return {name: value for name, value in facts.items() if value is not None}
 
 

@@ -15,24 +15,26 @@ from airflow_bookmarks.plugin.auth import Person
 from airflow_bookmarks.plugin.csrf import same_origin
 from airflow_bookmarks.plugin.dependencies import JobName, Owned, Visiting
 from airflow_bookmarks.plugin.routes.change import answer_of, check_confirmed, noted_in_part, or_moved, times_of
-from airflow_bookmarks.plugin.schemas import requests as ask
+from airflow_bookmarks.plugin.schemas import requests
 from airflow_bookmarks.plugin.schemas.responses import Changed, OwnershipPreview
 
 router = APIRouter(tags=["ownership"], dependencies=[Depends(same_origin)])
 
 
 @router.post("/jobs/{job}/ownership/preview")
-async def preview(visit: Visiting, job: JobName, wish: Annotated[ask.OwnerWish, ask.BY_KIND]) -> OwnershipPreview:
+async def preview(
+    visit: Visiting, job: JobName, spec: Annotated[requests.OwnerSpec, requests.BY_KIND]
+) -> OwnershipPreview:
     """Say what a share, unshare or hand-over would do, without making it."""
     found = await visit.changeable_job(job)
     seen = await visit.store(
-        lambda hook: preview_owner(hook.get_conn(), found.key, found.shards, wish.change()), times=times_of(found)
+        lambda hook: preview_owner(hook.get_conn(), found.key, found.shards, spec.change()), times=times_of(found)
     )
-    return await visit.airflow(lambda: _preview(seen, wish.dag, visit.person))
+    return await visit.airflow(lambda: _preview(seen, spec.dag, visit.person))
 
 
 @router.post("/jobs/{job}/ownership")
-async def change(visit: Visiting, job: JobName, asked: Annotated[ask.OwnerAsk, ask.BY_KIND]) -> Changed:
+async def change(visit: Visiting, job: JobName, asked: Annotated[requests.OwnerBody, requests.BY_KIND]) -> Changed:
     """Share a job with another DAG, take that back, or hand the job over."""
     found = await visit.changeable_job(job)
     check_confirmed(job, asked.confirm)
@@ -52,7 +54,7 @@ def _preview(seen: Seen, dag: str, person: Person) -> OwnershipPreview:
     )
 
 
-def _change(hook: BookmarkHook, found: Owned, asked: ask.OwnerAsk, person: Person) -> Changed:
+def _change(hook: BookmarkHook, found: Owned, asked: requests.OwnerBody, person: Person) -> Changed:
     store, wanted = hook.get_conn(), asked.change()
 
     def make() -> dict[str, Any]:

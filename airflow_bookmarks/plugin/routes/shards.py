@@ -16,7 +16,7 @@ from airflow_bookmarks.plugin.csrf import same_origin
 from airflow_bookmarks.plugin.dependencies import Ask, JobName, Owned, Visit, Visiting
 from airflow_bookmarks.plugin.redaction import veiled
 from airflow_bookmarks.plugin.routes.change import answer_of, check_confirmed, noted_in_part, times_of
-from airflow_bookmarks.plugin.schemas import requests as ask
+from airflow_bookmarks.plugin.schemas import requests
 from airflow_bookmarks.plugin.schemas.responses import Changed, ShardedPreview, ShardPreview
 
 router = APIRouter(tags=["shards"], dependencies=[Depends(same_origin)])
@@ -28,16 +28,18 @@ _SAME = (
 
 
 @router.post("/jobs/{job}/shards/preview")
-async def preview(visit: Visiting, job: JobName, wish: Annotated[ask.ShardedWish, ask.BY_KIND]) -> ShardedPreview:
+async def preview(
+    visit: Visiting, job: JobName, spec: Annotated[requests.ShardedSpec, requests.BY_KIND]
+) -> ShardedPreview:
     """Say what a reset or rewind of a sharded job would do in each of its virtual shards, without making it."""
     found = await _sharded(visit, job)
     sight = await visit.sight()
-    change = wish.change()
+    change = spec.change()
     return await visit.looking(lambda hook, ask: _preview(hook, ask, found, change, sight), times=times_of(found))
 
 
 @router.post("/jobs/{job}/shards/changes")
-async def change(visit: Visiting, job: JobName, asked: Annotated[ask.ShardedAsk, ask.BY_KIND]) -> Changed:
+async def change(visit: Visiting, job: JobName, asked: Annotated[requests.ShardedBody, requests.BY_KIND]) -> Changed:
     """Reset or rewind a sharded job: one virtual shard after the other, each with its own event."""
     found = await _sharded(visit, job)
     check_confirmed(job, asked.confirm)
@@ -80,7 +82,7 @@ def _preview(hook: BookmarkHook, ask_for: Ask, found: Owned, change: Change, sig
     return veiled(hook.get_conn(), sight, told)
 
 
-def _change(ask_for: Ask, found: Owned, asked: ask.ShardedAsk, person: Person) -> Changed:
+def _change(ask_for: Ask, found: Owned, asked: requests.ShardedBody, person: Person) -> Changed:
     wanted = asked.change()
     terms = {"reason": asked.reason, "force": asked.force, "expected_version": asked.expected_version}
     terms["who"] = asdict(person.identity)

@@ -17,13 +17,13 @@ _Names = Annotated[list[_Name], Field(min_length=1, max_length=1000)]
 _Reason = Annotated[str, Field(min_length=1, max_length=MAX_REASON)]
 
 
-class Ask(BaseModel):
+class BaseRequest(BaseModel):
     """What every body is."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class ResetWish(Ask):
+class ResetSpec(BaseRequest):
     """Back to before the first run."""
 
     kind: Literal["reset"]
@@ -35,7 +35,7 @@ class ResetWish(Ask):
         return Change("reset", clean=self.clean, contexts=None if self.contexts is None else tuple(self.contexts))
 
 
-class RewindWish(Ask):
+class RewindSpec(BaseRequest):
     """Back to after an earlier run, by its number."""
 
     kind: Literal["rewind"]
@@ -49,7 +49,7 @@ class RewindWish(Ask):
         return Change("rewind", str(self.to_run), contexts, clean=self.clean)
 
 
-class ShardedRewindWish(Ask):
+class ShardedRewindSpec(BaseRequest):
     """Each virtual shard back to after a run: the last one that an execution made there, or that came by a time."""
 
     kind: Literal["rewind"]
@@ -63,7 +63,7 @@ class ShardedRewindWish(Ask):
         return Change("rewind", self.to, contexts, clean=self.clean)
 
 
-class SetWish(Ask):
+class SetSpec(BaseRequest):
     """One context to a position that no run left: "now", a time, or the number of a run of an upstream."""
 
     kind: Literal["set"]
@@ -75,7 +75,7 @@ class SetWish(Ask):
         return Change("set", ctx=self.ctx, value=str(self.value))
 
 
-class SetStateWish(Ask):
+class SetStateSpec(BaseRequest):
     """One value of `job.state` to any JSON value; null removes it."""
 
     kind: Literal["set-state"]
@@ -87,7 +87,7 @@ class SetStateWish(Ask):
         return Change("set-state", state=self.state, value=state_text(self.state, self.value))
 
 
-class UndoWish(Ask):
+class UndoSpec(BaseRequest):
     """As before the last change."""
 
     kind: Literal["undo"]
@@ -97,7 +97,7 @@ class UndoWish(Ask):
         return Change("undo")
 
 
-class DeleteWish(Ask):
+class DeleteSpec(BaseRequest):
     """No bookmark any more: the next run reads everything."""
 
     kind: Literal["delete"]
@@ -108,7 +108,7 @@ class DeleteWish(Ask):
         return Change("delete", clean=self.clean)
 
 
-class UnprotectWish(Ask):
+class UnprotectSpec(BaseRequest):
     """No protection any more; only as a request."""
 
     kind: Literal["unprotect"]
@@ -118,7 +118,7 @@ class UnprotectWish(Ask):
         return Change("unprotect")
 
 
-class ShareWish(Ask):
+class ShareSpec(BaseRequest):
     """Another DAG may run the job too; it stays its owner's."""
 
     kind: Literal["share"]
@@ -129,7 +129,7 @@ class ShareWish(Ask):
         return Change("share", dag=self.dag)
 
 
-class UnshareWish(Ask):
+class UnshareSpec(BaseRequest):
     """A DAG with which the job was shared may run it no more."""
 
     kind: Literal["unshare"]
@@ -140,7 +140,7 @@ class UnshareWish(Ask):
         return Change("unshare", dag=self.dag)
 
 
-class HandOverWish(Ask):
+class HandOverSpec(BaseRequest):
     """The job belongs to another DAG; `renamed`: to its owner under a new name, and the old name is asked no more."""
 
     kind: Literal["hand-over"]
@@ -152,7 +152,7 @@ class HandOverWish(Ask):
         return Change("hand-over", dag=self.dag, renamed=self.renamed)
 
 
-class Sure(Ask):
+class Confirmed(BaseRequest):
     """What a person says to be sure: why, the version that was looked at, and the job's name once more."""
 
     reason: _Reason
@@ -160,13 +160,13 @@ class Sure(Ask):
     confirm: str
 
 
-class Forced(Sure):
+class Forced(Confirmed):
     """The same, where a run may be in the way; `force` fences it."""
 
     force: bool = False
 
 
-class OwnerSeen(Sure):
+class OwnerSeen(Confirmed):
     """The same, with whose the job was when it was looked at: `seen` of the preview."""
 
     expected_owner: _Name | None
@@ -178,92 +178,92 @@ class OwnerSeen(Sure):
         return Ownership(self.expected_version, self.expected_owner, tuple(sorted(self.expected_shared_with)))
 
 
-class Share(ShareWish, OwnerSeen):
+class Share(ShareSpec, OwnerSeen):
     """A share that is meant."""
 
 
-class Unshare(UnshareWish, OwnerSeen):
+class Unshare(UnshareSpec, OwnerSeen):
     """An unshare that is meant."""
 
 
-class HandOver(HandOverWish, OwnerSeen):
+class HandOver(HandOverSpec, OwnerSeen):
     """A hand-over that is meant."""
 
 
-class ShareRequest(ShareWish, OwnerSeen):
+class ShareRequest(ShareSpec, OwnerSeen):
     """A share that somebody else is to approve."""
 
 
-class HandOverRequest(HandOverWish, OwnerSeen):
+class HandOverRequest(HandOverSpec, OwnerSeen):
     """A hand-over that somebody else is to approve."""
 
 
-class Reset(ResetWish, Forced):
+class Reset(ResetSpec, Forced):
     """A reset that is meant."""
 
 
-class Rewind(RewindWish, Forced):
+class Rewind(RewindSpec, Forced):
     """A rewind that is meant."""
 
 
-class ShardedRewind(ShardedRewindWish, Forced):
+class ShardedRewind(ShardedRewindSpec, Forced):
     """A rewind of a sharded job that is meant."""
 
 
-class Set(SetWish, Forced):
+class Set(SetSpec, Forced):
     """A set that is meant."""
 
 
-class SetState(SetStateWish, Forced):
+class SetState(SetStateSpec, Forced):
     """A set-state that is meant."""
 
 
-class Undo(UndoWish, Forced):
+class Undo(UndoSpec, Forced):
     """An undo that is meant."""
 
 
-class DeleteJob(DeleteWish, Forced):
+class DeleteJob(DeleteSpec, Forced):
     """A deletion that is meant."""
 
 
-class ResetRequest(ResetWish, Sure):
+class ResetRequest(ResetSpec, Confirmed):
     """A reset that somebody else is to approve."""
 
 
-class RewindRequest(RewindWish, Sure):
+class RewindRequest(RewindSpec, Confirmed):
     """A rewind that somebody else is to approve."""
 
 
-class SetRequest(SetWish, Sure):
+class SetRequest(SetSpec, Confirmed):
     """A set that somebody else is to approve."""
 
 
-class SetStateRequest(SetStateWish, Sure):
+class SetStateRequest(SetStateSpec, Confirmed):
     """A set-state that somebody else is to approve."""
 
 
-class UndoRequest(UndoWish, Sure):
+class UndoRequest(UndoSpec, Confirmed):
     """An undo that somebody else is to approve."""
 
 
-class DeleteRequest(DeleteWish, Sure):
+class DeleteRequest(DeleteSpec, Confirmed):
     """A deletion that somebody else is to approve."""
 
 
-class UnprotectRequest(UnprotectWish, Sure):
+class UnprotectRequest(UnprotectSpec, Confirmed):
     """The end of a protection, which somebody else is to approve."""
 
 
 # Said of the body itself: FastAPI takes no notice of the discriminator of a type within it, and then a body that is
 # wrong is answered with what is wrong with it as each of the kinds.
 BY_KIND: Any = Body(discriminator="kind")
-Wish = ResetWish | RewindWish | SetWish | SetStateWish | UndoWish | DeleteWish
-ChangeAsk = Reset | Rewind | Set | SetState | Undo | DeleteJob
-ShardedWish = ResetWish | ShardedRewindWish
-ShardedAsk = Reset | ShardedRewind
-OwnerWish = ShareWish | UnshareWish | HandOverWish
-OwnerAsk = Share | Unshare | HandOver
-RequestAsk = (
+ChangeSpec = ResetSpec | RewindSpec | SetSpec | SetStateSpec | UndoSpec | DeleteSpec
+ChangeBody = Reset | Rewind | Set | SetState | Undo | DeleteJob
+ShardedSpec = ResetSpec | ShardedRewindSpec
+ShardedBody = Reset | ShardedRewind
+OwnerSpec = ShareSpec | UnshareSpec | HandOverSpec
+OwnerBody = Share | Unshare | HandOver
+RequestBody = (
     ResetRequest
     | RewindRequest
     | SetRequest
@@ -276,13 +276,13 @@ RequestAsk = (
 )
 
 
-class Reason(Ask):
+class Reason(BaseRequest):
     """Why."""
 
     reason: _Reason
 
 
-class Approval(Ask):
+class Approval(BaseRequest):
     """A request is to be carried out; `force` fences a run that is in the way."""
 
     force: bool = False

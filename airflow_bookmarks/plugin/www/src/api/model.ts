@@ -27,16 +27,16 @@ export type RunRow = Schemas["RunRow"];
 export type Window = Schemas["Window"];
 
 /** A change as it is previewed. */
-export type Wish =
-  | Schemas["ResetWish"]
-  | Schemas["RewindWish"]
-  | Schemas["SetWish"]
-  | Schemas["UndoWish"]
-  | Schemas["DeleteWish"];
+export type ChangeSpec =
+  | Schemas["ResetSpec"]
+  | Schemas["RewindSpec"]
+  | Schemas["SetSpec"]
+  | Schemas["UndoSpec"]
+  | Schemas["DeleteSpec"];
 /** A change as it is made. */
-export type ChangeAsk = Schemas["Reset"] | Schemas["Rewind"] | Schemas["Set"] | Schemas["Undo"] | Schemas["DeleteJob"];
+export type ChangeBody = Schemas["Reset"] | Schemas["Rewind"] | Schemas["Set"] | Schemas["Undo"] | Schemas["DeleteJob"];
 /** A change as somebody else is asked to approve it. */
-export type RequestAsk =
+export type RequestBody =
   | Schemas["ResetRequest"]
   | Schemas["RewindRequest"]
   | Schemas["SetRequest"]
@@ -46,11 +46,11 @@ export type RequestAsk =
   | Schemas["ShareRequest"]
   | Schemas["HandOverRequest"];
 /** A change of whose a job is, as it is previewed. */
-export type OwnerWish = Schemas["ShareWish"] | Schemas["UnshareWish"] | Schemas["HandOverWish"];
+export type OwnerSpec = Schemas["ShareSpec"] | Schemas["UnshareSpec"] | Schemas["HandOverSpec"];
 /** A change of a sharded job, as it is previewed. */
-export type ShardedWish = Schemas["ResetWish"] | Schemas["ShardedRewindWish"];
+export type ShardedSpec = Schemas["ResetSpec"] | Schemas["ShardedRewindSpec"];
 /** The same as it is made. */
-export type ShardedAsk = Schemas["Reset"] | Schemas["ShardedRewind"];
+export type ShardedBody = Schemas["Reset"] | Schemas["ShardedRewind"];
 export type ShardedPreview = Schemas["ShardedPreview"];
 /** A change of an owner as it is made. */
-export type OwnerAsk = Schemas["Share"] | Schemas["Unshare"] | Schemas["HandOver"];
+export type OwnerBody = Schemas["Share"] | Schemas["Unshare"] | Schemas["HandOver"];

@@ -7,11 +7,11 @@ import {
   useQueryClient,
 } from "@tanstack/react-query";
 import client, { ApiError, take } from "./client";
-import type { ChangeAsk, OwnerAsk, OwnerWish, RequestAsk, ShardedAsk, ShardedWish, Wish } from "./model";
+import type { ChangeBody, ChangeSpec, OwnerBody, OwnerSpec, RequestBody, ShardedBody, ShardedSpec } from "./model";
 import type { paths } from "./schema";
 
 /** What the list of jobs can be asked for. */
-export type JobsAsk = NonNullable<paths["/api/v1/jobs"]["get"]["parameters"]["query"]>;
+export type JobsQuery = NonNullable<paths["/api/v1/jobs"]["get"]["parameters"]["query"]>;
 
 export const RUNS_PER_PAGE = 50;
 
@@ -31,7 +31,7 @@ export function useMe() {
   });
 }
 
-export function useJobs(query: JobsAsk) {
+export function useJobs(query: JobsQuery) {
   return useQuery({
     queryKey: ["jobs", query],
     queryFn: ({ signal }) => take(client.GET("/api/v1/jobs", { params: { query }, signal })),
@@ -123,14 +123,14 @@ export function useGraph(job: string) {
 }
 
 /** What a change would do. It is made once: what a person looks at must not change below them. */
-export function usePreview(job: string, wish: Wish | undefined) {
+export function usePreview(job: string, spec: ChangeSpec | undefined) {
   return useQuery({
-    queryKey: ["preview", job, wish],
+    queryKey: ["preview", job, spec],
     queryFn:
-      wish === undefined
+      spec === undefined
         ? skipToken
         : ({ signal }) =>
-            take(client.POST("/api/v1/jobs/{job}/preview", { params: { path: { job } }, body: wish, signal })),
+            take(client.POST("/api/v1/jobs/{job}/preview", { params: { path: { job } }, body: spec, signal })),
     gcTime: 0,
     staleTime: Number.POSITIVE_INFINITY,
     refetchOnReconnect: false,
@@ -141,22 +141,22 @@ export function usePreview(job: string, wish: Wish | undefined) {
 /** Make a change. Never by itself a second time: a lost reply is not a failure. */
 export function useChange(job: string) {
   return useMutation({
-    mutationFn: (body: ChangeAsk) =>
+    mutationFn: (body: ChangeBody) =>
       take(client.POST("/api/v1/jobs/{job}/changes", { params: { path: { job } }, body })),
     onSettled: useForgetting(job),
   });
 }
 
 /** What a change of whose a job is would do; made once, as `usePreview`. */
-export function useOwnershipPreview(job: string, wish: OwnerWish | undefined) {
+export function useOwnershipPreview(job: string, spec: OwnerSpec | undefined) {
   return useQuery({
-    queryKey: ["preview of the owner", job, wish],
+    queryKey: ["preview of the owner", job, spec],
     queryFn:
-      wish === undefined
+      spec === undefined
         ? skipToken
         : ({ signal }) =>
             take(
-              client.POST("/api/v1/jobs/{job}/ownership/preview", { params: { path: { job } }, body: wish, signal }),
+              client.POST("/api/v1/jobs/{job}/ownership/preview", { params: { path: { job } }, body: spec, signal }),
             ),
     gcTime: 0,
     staleTime: Number.POSITIVE_INFINITY,
@@ -166,14 +166,14 @@ export function useOwnershipPreview(job: string, wish: OwnerWish | undefined) {
 }
 
 /** What a change of a sharded job would do; made once, as `usePreview`. */
-export function useShardedPreview(job: string, wish: ShardedWish | undefined) {
+export function useShardedPreview(job: string, spec: ShardedSpec | undefined) {
   return useQuery({
-    queryKey: ["preview of the shards", job, wish],
+    queryKey: ["preview of the shards", job, spec],
     queryFn:
-      wish === undefined
+      spec === undefined
         ? skipToken
         : ({ signal }) =>
-            take(client.POST("/api/v1/jobs/{job}/shards/preview", { params: { path: { job } }, body: wish, signal })),
+            take(client.POST("/api/v1/jobs/{job}/shards/preview", { params: { path: { job } }, body: spec, signal })),
     gcTime: 0,
     staleTime: Number.POSITIVE_INFINITY,
     refetchOnReconnect: false,
@@ -184,7 +184,7 @@ export function useShardedPreview(job: string, wish: ShardedWish | undefined) {
 /** Change all virtual shards of a job. */
 export function useShardedChange(job: string) {
   return useMutation({
-    mutationFn: (body: ShardedAsk) =>
+    mutationFn: (body: ShardedBody) =>
       take(client.POST("/api/v1/jobs/{job}/shards/changes", { params: { path: { job } }, body })),
     onSettled: useForgetting(job),
   });
@@ -193,7 +193,7 @@ export function useShardedChange(job: string) {
 /** Change whose a job is. */
 export function useOwnership(job: string) {
   return useMutation({
-    mutationFn: (body: OwnerAsk) =>
+    mutationFn: (body: OwnerBody) =>
       take(client.POST("/api/v1/jobs/{job}/ownership", { params: { path: { job } }, body })),
     onSettled: useForgetting(job),
   });
@@ -202,7 +202,7 @@ export function useOwnership(job: string) {
 /** Ask for a change of a protected job. */
 export function useAsk(job: string) {
   return useMutation({
-    mutationFn: (body: RequestAsk) =>
+    mutationFn: (body: RequestBody) =>
       take(client.POST("/api/v1/jobs/{job}/requests", { params: { path: { job } }, body })),
     onSettled: useForgetting(job),
   });

@@ -3,12 +3,12 @@ import { type RefObject, useState } from "react";
 import type { Changed, Job, RequestRow } from "../api/model";
 import { useApprove } from "../api/queries";
 import { AnswerView } from "./AnswerView";
+import { ChangeSummaryView } from "./ChangeSummaryView";
+import { summaryOfRequest } from "./changeSummary";
 import { Frame } from "./Frame";
 import { HolderChoice } from "./HolderChoice";
 import { useSending } from "./sending";
-import { ToldView } from "./ToldView";
 import { TroubleView } from "./TroubleView";
-import { toldOfRequest } from "./told";
 import { troubleOf } from "./trouble";
 import { fixOfRequest, inSentence, requestName, withoutPreview } from "./words";
 
@@ -39,7 +39,7 @@ export function ApproveDialog({ job, request, opener, onClosed }: ApproveDialogP
   // Whoever agreed to take the job away from one run did not agree to take it from the next.
   const isForced = isHeld && forcedOf === holder;
   const isReady = !isHeld || isForced;
-  const told = toldOfRequest(request.preview);
+  const summary = summaryOfRequest(request.preview);
   return (
     <Frame
       title={title}
@@ -65,10 +65,10 @@ export function ApproveDialog({ job, request, opener, onClosed }: ApproveDialogP
       <Text wordBreak="break-word">
         {request.who} asked for it: {request.why}
       </Text>
-      {told === undefined ? (
+      {summary === undefined ? (
         <Text wordBreak="break-word">{withoutPreview(request.change, job.job)}</Text>
       ) : (
-        <ToldView told={told} fix={fixOfRequest(request.change)} />
+        <ChangeSummaryView summary={summary} fix={fixOfRequest(request.change)} />
       )}
       {isHeld && (
         <HolderChoice

@@ -1,13 +1,13 @@
 import { Alert } from "@chakra-ui/react";
 import { type RefObject, useState } from "react";
-import type { Job, Preview, RunRow, Wish } from "../api/model";
+import type { ChangeSpec, Job, Preview, RunRow } from "../api/model";
 import { useAsk, useChange, usePreview } from "../api/queries";
+import { ChangeSummaryView } from "./ChangeSummaryView";
 import { useChangeForm } from "./changeForm";
+import { changeBody, changeSpecOf, type Draft, draftOf, type Kind, requestBody } from "./changeSpec";
+import { summaryOf } from "./changeSummary";
 import { PreviewedDialog } from "./PreviewedDialog";
-import { ToldView } from "./ToldView";
-import { toldOf } from "./told";
 import { What } from "./What";
-import { changeBody, type Draft, draftOf, type Kind, requestBody, wishOf } from "./wish";
 import { actionName, fixOf } from "./words";
 
 interface ChangeDialogProps {
@@ -56,9 +56,9 @@ export function ChangeDialog({ job, kind, picked, opener, onClosed }: ChangeDial
               </Alert.Description>
             </Alert.Root>
           )}
-          <ToldView
-            told={toldOf(seen)}
-            fix={form.wish && fixOf(form.wish, job.may_look)}
+          <ChangeSummaryView
+            summary={summaryOf(seen)}
+            fix={form.spec && fixOf(form.spec, job.may_look)}
             onClean={() => choose({ ...draft, clean: true })}
           />
         </>
@@ -68,10 +68,10 @@ export function ChangeDialog({ job, kind, picked, opener, onClosed }: ChangeDial
 }
 
 function useForm(job: Job, draft: Draft) {
-  const settled = wishOf(draft, job);
+  const settled = changeSpecOf(draft, job);
   const change = useChange(job.job);
   const ask = useAsk(job.job);
-  return useChangeForm<Wish, Preview>({
+  return useChangeForm<ChangeSpec, Preview>({
     job: job.job,
     settled,
     preview: usePreview(job.job, "value" in settled ? settled.value : undefined),
@@ -81,10 +81,10 @@ function useForm(job: Job, draft: Draft) {
       isHeld: isInTheWay(seen, job, isBusy),
       lacks: [],
     }),
-    make: (wish, sure, seen) =>
+    make: (spec, sure, seen) =>
       seen.needs_approval
-        ? ask.mutateAsync(requestBody(wish, job.job, sure.reason, seen.version))
-        : change.mutateAsync(changeBody(wish, job.job, sure, seen.version)),
+        ? ask.mutateAsync(requestBody(spec, job.job, sure.reason, seen.version))
+        : change.mutateAsync(changeBody(spec, job.job, sure, seen.version)),
   });
 }
 

@@ -2,11 +2,11 @@ import { Button, HStack, Text } from "@chakra-ui/react";
 import { useRef, useState } from "react";
 import type { Job, RunRow } from "../api/model";
 import { ChangeDialog } from "./ChangeDialog";
+import type { Kind } from "./changeSpec";
 import { OwnerDialog } from "./OwnerDialog";
 import type { OwnerKind } from "./owner";
 import { ProtectDialog } from "./ProtectDialog";
 import { ShardedDialog } from "./ShardedDialog";
-import type { Kind } from "./wish";
 
 interface ChangesProps {
   job: Job;

@@ -1,5 +1,5 @@
 import { Code, Field, Input, Text, Textarea } from "@chakra-ui/react";
-import { isNameTyped, lackOfReason } from "./wish";
+import { isNameTyped, lackOfReason } from "./changeSpec";
 
 interface ReasonFieldProps {
   reason: string;

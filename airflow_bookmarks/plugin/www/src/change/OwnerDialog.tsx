@@ -1,10 +1,10 @@
 import { type RefObject, useState } from "react";
-import type { Job, OwnershipPreview, OwnerWish } from "../api/model";
+import type { Job, OwnerSpec, OwnershipPreview } from "../api/model";
 import { useAsk, useOwnership, useOwnershipPreview } from "../api/queries";
 import { useChangeForm } from "./changeForm";
 import { OwnerChoice } from "./OwnerChoice";
 import { OwnerPreview } from "./OwnerPreview";
-import { type OwnerDraft, type OwnerKind, ownerActionName, ownerBody, ownerRequestBody, ownerWishOf } from "./owner";
+import { type OwnerDraft, type OwnerKind, ownerActionName, ownerBody, ownerRequestBody, ownerSpecOf } from "./owner";
 import { PreviewedDialog } from "./PreviewedDialog";
 
 interface OwnerDialogProps {
@@ -43,18 +43,18 @@ export function OwnerDialog({ job, kind, opener, onClosed }: OwnerDialogProps) {
 }
 
 function useForm(job: string, draft: OwnerDraft) {
-  const settled = ownerWishOf(draft);
+  const settled = ownerSpecOf(draft);
   const change = useOwnership(job);
   const ask = useAsk(job);
-  return useChangeForm<OwnerWish, OwnershipPreview>({
+  return useChangeForm<OwnerSpec, OwnershipPreview>({
     job,
     settled,
     preview: useOwnershipPreview(job, "value" in settled ? settled.value : undefined),
     // No run loses the job: the one that holds it goes on.
     look: (seen) => ({ version: seen.seen.version, needsApproval: seen.needs_approval, isHeld: false, lacks: [] }),
-    make: (wish, { reason }, seen) =>
-      seen.needs_approval && wish.kind !== "unshare"
-        ? ask.mutateAsync(ownerRequestBody(wish, job, reason, seen))
-        : change.mutateAsync(ownerBody(wish, job, reason, seen)),
+    make: (spec, { reason }, seen) =>
+      seen.needs_approval && spec.kind !== "unshare"
+        ? ask.mutateAsync(ownerRequestBody(spec, job, reason, seen))
+        : change.mutateAsync(ownerBody(spec, job, reason, seen)),
   });
 }

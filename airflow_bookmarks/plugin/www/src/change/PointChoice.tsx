@@ -1,8 +1,8 @@
 import { Alert, Field, Input, NativeSelect, RadioGroup, Stack } from "@chakra-ui/react";
 import type { Job } from "../api/model";
 import { Radio } from "./ContextChoice";
+import type { Draft } from "./changeSpec";
 import { contextName, type Setting, settingOf, settleRun, settleTime } from "./setting";
-import type { Draft } from "./wish";
 
 interface PointChoiceProps {
   job: Job;

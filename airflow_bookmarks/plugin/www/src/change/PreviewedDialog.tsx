@@ -9,13 +9,13 @@ import { SendButton } from "./SendButton";
 import { Step } from "./Step";
 import { TroubleView } from "./TroubleView";
 
-interface PreviewedDialogProps<Wish, Seen> {
-  form: ChangeForm<Wish, Seen>;
+interface PreviewedDialogProps<ChangeSpec, Seen> {
+  form: ChangeForm<ChangeSpec, Seen>;
   title: string;
   opener: RefObject<HTMLElement | null>;
   onClosed: () => void;
   /** Name a change, as the button that makes it does. */
-  nameOf: (wish: Wish) => string;
+  nameOf: (spec: ChangeSpec) => string;
   /** Say below the preview what it was made for. */
   madeFor: (seen: Seen) => string;
   /** The run that holds the job; null: some run, or several. */
@@ -30,8 +30,8 @@ interface PreviewedDialogProps<Wish, Seen> {
 }
 
 /** Make a change in steps: what to change, what that would do, the reason and the name of the job, the result. */
-export function PreviewedDialog<Wish, Seen>({ form, ...props }: PreviewedDialogProps<Wish, Seen>) {
-  const { job, wish, preview, seen, looked, sure, sent, isSending, lookAgain, confirm } = form;
+export function PreviewedDialog<ChangeSpec, Seen>({ form, ...props }: PreviewedDialogProps<ChangeSpec, Seen>) {
+  const { job, spec, preview, seen, looked, sure, sent, isSending, lookAgain, confirm } = form;
   const frame = { title: props.title, isSending, opener: props.opener, onClosed: props.onClosed };
   if (sent.phase === "done") {
     return (
@@ -47,7 +47,7 @@ export function PreviewedDialog<Wish, Seen>({ form, ...props }: PreviewedDialogP
       actions={(id) => (
         <SendButton
           form={id}
-          name={wish && props.nameOf(wish)}
+          name={spec && props.nameOf(spec)}
           seen={looked}
           missing={form.missing}
           refusal={preview.isFetching ? null : preview.error}
@@ -58,7 +58,7 @@ export function PreviewedDialog<Wish, Seen>({ form, ...props }: PreviewedDialogP
       <Step title="1. What">{props.choice}</Step>
       <PreviewStep
         preview={preview}
-        lacks={wish === undefined ? form.missing[0] : undefined}
+        lacks={spec === undefined ? form.missing[0] : undefined}
         onLookAgain={lookAgain}
         needsApproval={looked?.needsApproval ?? false}
         madeFor={props.madeFor}

@@ -4,10 +4,10 @@ import type { Changed, Job, Requested } from "../api/model";
 import { useAsk, useProtect } from "../api/queries";
 import { AnswerView } from "./AnswerView";
 import { NameField, ReasonField } from "./Confirm";
+import { isNameTyped, lackOfReason, requestBody } from "./changeSpec";
 import { Frame } from "./Frame";
 import { useSending } from "./sending";
 import { TroubleView } from "./TroubleView";
-import { isNameTyped, lackOfReason, requestBody } from "./wish";
 
 interface ProtectDialogProps {
   job: Job;

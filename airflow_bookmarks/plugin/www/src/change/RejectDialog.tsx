@@ -4,10 +4,10 @@ import type { Job, Requested, RequestRow } from "../api/model";
 import { useReject } from "../api/queries";
 import { AnswerView } from "./AnswerView";
 import { ReasonField } from "./Confirm";
+import { lackOfReason } from "./changeSpec";
 import { Frame } from "./Frame";
 import { useSending } from "./sending";
 import { TroubleView } from "./TroubleView";
-import { lackOfReason } from "./wish";
 import { inSentence, requestName } from "./words";
 
 interface RejectDialogProps {

@@ -1,9 +1,9 @@
 import { Badge, Button, Card, HStack, Stack, Text } from "@chakra-ui/react";
 import type { Job, RequestRow } from "../api/model";
 import { Ago } from "../parts/Ago";
+import { ChangeSummaryView } from "./ChangeSummaryView";
+import { summaryOfRequest } from "./changeSummary";
 import { decisionOf, isWaiting, MEANS } from "./decision";
-import { ToldView } from "./ToldView";
-import { toldOfRequest } from "./told";
 import { fixOfRequest, requestName } from "./words";
 
 /** What somebody is about to decide; `name` is what it is called. */
@@ -22,7 +22,7 @@ interface RequestCardProps {
 /** One request: what, who, why, until when, what it would do, and who may decide. */
 export function RequestCard({ job, request, onDecide }: RequestCardProps) {
   const decision = decisionOf(job, request);
-  const told = toldOfRequest(request.preview);
+  const summary = summaryOfRequest(request.preview);
   return (
     <Card.Root size="sm" data-testid="request">
       <Card.Header>
@@ -35,8 +35,8 @@ export function RequestCard({ job, request, onDecide }: RequestCardProps) {
       </Card.Header>
       <Card.Body gap={4} minW={0} fontSize="sm">
         <Origin request={request} />
-        {told !== undefined && (
-          <ToldView told={told} fix={isWaiting(request) ? fixOfRequest(request.change) : undefined} />
+        {summary !== undefined && (
+          <ChangeSummaryView summary={summary} fix={isWaiting(request) ? fixOfRequest(request.change) : undefined} />
         )}
         {decision.why !== undefined && <Text color="fg.muted">{decision.why}</Text>}
       </Card.Body>

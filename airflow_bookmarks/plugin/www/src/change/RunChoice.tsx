@@ -4,7 +4,7 @@ import { useRuns } from "../api/queries";
 import { Problem } from "../parts/Problem";
 import { markWords } from "../words/mark";
 import { inZone, timeOf } from "../words/time";
-import { isRewindable } from "./wish";
+import { isRewindable } from "./changeSpec";
 
 interface RunChoiceProps {
   job: string;

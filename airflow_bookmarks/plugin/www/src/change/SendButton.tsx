@@ -13,9 +13,9 @@ interface SendButtonProps {
 }
 
 /** The button that does it, with the name of what it does, and what is missing for it. */
-export function SendButton({ form, name, seen, missing: asked, refusal, isSending }: SendButtonProps) {
+export function SendButton({ form, name, seen, missing: fields, refusal, isSending }: SendButtonProps) {
   const said = name ?? "Make the change";
-  const missing = seen === undefined && name !== undefined ? ["the preview"] : asked;
+  const missing = seen === undefined && name !== undefined ? ["the preview"] : fields;
   return (
     <>
       <Button

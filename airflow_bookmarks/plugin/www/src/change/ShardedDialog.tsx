@@ -1,15 +1,15 @@
 import { Field, Input, Stack, Text } from "@chakra-ui/react";
 import { type RefObject, useState } from "react";
-import type { Job, ShardedPreview, ShardedWish } from "../api/model";
+import type { Job, ShardedPreview, ShardedSpec } from "../api/model";
 import { useShardedChange, useShardedPreview } from "../api/queries";
 import { useSettledText } from "../parts/useSettledText";
 import { CleanChoice } from "./CleanChoice";
 import { ContextChoice } from "./ContextChoice";
 import { useChangeForm } from "./changeForm";
+import { lackOfClean } from "./changeSpec";
 import { PreviewedDialog } from "./PreviewedDialog";
 import { ShardedPreviewView } from "./ShardedPreviewView";
-import { type ShardedDraft, type ShardedKind, shardedActionName, shardedBody, shardedWishOf } from "./sharded";
-import { lackOfClean } from "./wish";
+import { type ShardedDraft, type ShardedKind, shardedActionName, shardedBody, shardedSpecOf } from "./sharded";
 
 interface ShardedDialogProps {
   job: Job;
@@ -44,9 +44,9 @@ export function ShardedDialog({ job, kind, opener, onClosed }: ShardedDialogProp
 }
 
 function useForm(job: Job, draft: ShardedDraft) {
-  const settled = shardedWishOf({ ...draft, clean: draft.clean && job.may_look });
+  const settled = shardedSpecOf({ ...draft, clean: draft.clean && job.may_look });
   const change = useShardedChange(job.job);
-  return useChangeForm<ShardedWish, ShardedPreview>({
+  return useChangeForm<ShardedSpec, ShardedPreview>({
     job: job.job,
     settled,
     preview: useShardedPreview(job.job, "value" in settled ? settled.value : undefined),
@@ -56,7 +56,7 @@ function useForm(job: Job, draft: ShardedDraft) {
       isHeld: isBusy || Object.keys(seen.holders).length > 0,
       lacks: seen.shards === 0 ? ["a shard that would change"] : [],
     }),
-    make: (wish, sure, seen) => change.mutateAsync(shardedBody(wish, job.job, sure, seen.version)),
+    make: (spec, sure, seen) => change.mutateAsync(shardedBody(spec, job.job, sure, seen.version)),
   });
 }
 

@@ -2,7 +2,7 @@ import { Alert, Box, Button, List, Stack, Text } from "@chakra-ui/react";
 import { useEffect, useRef } from "react";
 import { useLook } from "../api/queries";
 import { Problem } from "../parts/Problem";
-import { Events, MovedView } from "./MovedView";
+import { ConflictView, Events } from "./ConflictView";
 import { eventsAt, troubleOf } from "./trouble";
 
 interface TroubleViewProps {
@@ -42,7 +42,7 @@ export function TroubleView({ job, error, version, onPreview, isSharded }: Troub
             )}
             {trouble.difference !== undefined && (
               <Box color="fg" maxW="100%">
-                <MovedView difference={trouble.difference} />
+                <ConflictView difference={trouble.difference} />
               </Box>
             )}
             {trouble.offer === "preview" && onPreview !== undefined && (

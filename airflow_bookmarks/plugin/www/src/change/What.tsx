@@ -2,10 +2,10 @@ import { Stack, Text } from "@chakra-ui/react";
 import type { Job, RunRow } from "../api/model";
 import { CleanChoice } from "./CleanChoice";
 import { ContextChoice } from "./ContextChoice";
+import { type Draft, lackOfClean } from "./changeSpec";
 import { PointChoice } from "./PointChoice";
 import { RunChoice } from "./RunChoice";
-import { TakenBack } from "./TakenBack";
-import { type Draft, lackOfClean } from "./wish";
+import { UndoneChange } from "./UndoneChange";
 
 interface WhatProps {
   job: Job;
@@ -23,7 +23,7 @@ export function What({ job, picked, draft, onDraft }: WhatProps) {
           The job goes back to where it was before its last reset, rewind, set, delete or undo. Runs made since are
           undone.
         </Text>
-        <TakenBack job={job.job} />
+        <UndoneChange job={job.job} />
       </Stack>
     );
   }

@@ -1,10 +1,10 @@
 import type { UseQueryResult } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Changed, Requested } from "../api/model";
+import { type Confirmation, lacking } from "./changeSpec";
 import { type Sent, useSending } from "./sending";
 import type { Settled } from "./setting";
 import { troubleOf } from "./trouble";
-import { lacking, type Sure } from "./wish";
 
 /** What of a preview decides how its change is confirmed and sent. */
 export interface Looked {
@@ -17,27 +17,27 @@ export interface Looked {
   lacks: readonly string[];
 }
 
-interface ChangeFormProps<Wish, Seen> {
+interface ChangeFormProps<ChangeSpec, Seen> {
   job: string;
   /** What the first step asks for, or what it lacks. */
-  settled: Settled<Wish>;
+  settled: Settled<ChangeSpec>;
   preview: UseQueryResult<Seen, Error>;
   /** `isBusy`: the server has refused the change because a run holds the job. */
   look: (seen: Seen, isBusy: boolean) => Looked;
-  make: (wish: Wish, sure: Sure, seen: Seen) => Promise<Changed | Requested>;
+  make: (spec: ChangeSpec, sure: Confirmation, seen: Seen) => Promise<Changed | Requested>;
 }
 
 /** The form of a change: its preview, what the person confirms, and the result once it is sent. */
-export interface ChangeForm<Wish, Seen> {
+export interface ChangeForm<ChangeSpec, Seen> {
   job: string;
-  wish: Wish | undefined;
+  spec: ChangeSpec | undefined;
   preview: UseQueryResult<Seen, Error>;
   /** The preview, once it is there and no other is on its way. */
   seen: Seen | undefined;
   looked: Looked | undefined;
   missing: readonly string[];
-  sure: Sure;
-  confirm: (said: Partial<Sure>) => void;
+  sure: Confirmation;
+  confirm: (said: Partial<Confirmation>) => void;
   sent: Sent<Changed | Requested>;
   isSending: boolean;
   /** The version that was previewed when the change was sent. */
@@ -49,12 +49,14 @@ export interface ChangeForm<Wish, Seen> {
 }
 
 /** Hold the form of a change, its preview, and what became of it when it was sent. */
-export function useChangeForm<Wish, Seen>(props: ChangeFormProps<Wish, Seen>): ChangeForm<Wish, Seen> {
+export function useChangeForm<ChangeSpec, Seen>(
+  props: ChangeFormProps<ChangeSpec, Seen>,
+): ChangeForm<ChangeSpec, Seen> {
   const { job, settled, preview, look, make } = props;
-  const [sure, setSure] = useState<Sure>({ reason: "", typed: "", force: false });
+  const [sure, setSure] = useState<Confirmation>({ reason: "", typed: "", force: false });
   const [sentVersion, setSentVersion] = useState(0);
   const { sent, isSending, send, reopen: forgetRefusal } = useSending<Changed | Requested>();
-  const wish = "value" in settled ? settled.value : undefined;
+  const spec = "value" in settled ? settled.value : undefined;
   const seen = preview.isFetching || preview.isError ? undefined : preview.data;
   const offer = sent.phase === "refused" ? troubleOf(sent.error).offer : undefined;
   const looked = seen === undefined ? undefined : look(seen, offer === "force");
@@ -63,7 +65,7 @@ export function useChangeForm<Wish, Seen>(props: ChangeFormProps<Wish, Seen>): C
     "lacks" in settled
       ? [settled.lacks]
       : [...(looked?.lacks ?? []), ...lacking(job, sure, { isHeld, isOld: offer === "preview" })];
-  const confirm = (said: Partial<Sure>) => setSure((before) => ({ ...before, ...said }));
+  const confirm = (said: Partial<Confirmation>) => setSure((before) => ({ ...before, ...said }));
   // What was said of the run that held the job then is not said of the one that holds it now.
   const reopen = () => {
     forgetRefusal();
@@ -74,13 +76,13 @@ export function useChangeForm<Wish, Seen>(props: ChangeFormProps<Wish, Seen>): C
     void preview.refetch();
   };
   const submit = () => {
-    if (seen === undefined || looked === undefined || wish === undefined || missing.length > 0) return;
+    if (seen === undefined || looked === undefined || spec === undefined || missing.length > 0) return;
     setSentVersion(looked.version);
-    send(() => make(wish, { ...sure, force: isHeld && sure.force }, seen));
+    send(() => make(spec, { ...sure, force: isHeld && sure.force }, seen));
   };
   return {
     job,
-    wish,
+    spec,
     preview,
     seen,
     looked,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { OwnershipPreview } from "../api/model";
-import { ownerActionName, ownerBody, ownerFactsOf, ownerWarningsOf, ownerWishOf } from "./owner";
+import { ownerActionName, ownerBody, ownerFactsOf, ownerSpecOf, ownerWarningsOf } from "./owner";
 
 const SEEN: OwnershipPreview = {
   job: "flights.clean",
@@ -26,15 +26,15 @@ describe("a change of an owner", () => {
       { kind: "hand-over", dag: "nights", renamed: false },
       { value: { kind: "hand-over", dag: "nights", renamed: false } },
     ],
-  ] as const)("of %j is %j", (draft, wish) => expect(ownerWishOf(draft)).toEqual(wish));
+  ] as const)("of %j is %j", (draft, spec) => expect(ownerSpecOf(draft)).toEqual(spec));
   it("may not have too long a name", () =>
-    expect(ownerWishOf({ kind: "share", dag: "x".repeat(251), renamed: null })).toHaveProperty("lacks"));
+    expect(ownerSpecOf({ kind: "share", dag: "x".repeat(251), renamed: null })).toHaveProperty("lacks"));
   it.each([
     [{ kind: "share", dag: "nights" }, "Share with DAG nights"],
     [{ kind: "unshare", dag: "nights" }, "Stop sharing with DAG nights"],
     [{ kind: "hand-over", dag: "nights", renamed: false }, "Hand over to DAG nights"],
     [{ kind: "hand-over", dag: "nights", renamed: true }, "Rename the owner to DAG nights"],
-  ] as const)("%j is called %s", (wish, name) => expect(ownerActionName(wish)).toBe(name));
+  ] as const)("%j is called %s", (spec, name) => expect(ownerActionName(spec)).toBe(name));
   it("is sent with whose the job was when it was looked at", () =>
     expect(ownerBody({ kind: "share", dag: "nights" }, "flights.clean", " agreed ", SEEN)).toEqual({
       kind: "share",

@@ -1,8 +1,8 @@
-import type { OwnerAsk, OwnershipPreview, OwnerWish, RequestAsk } from "../api/model";
+import type { OwnerBody, OwnerSpec, OwnershipPreview, RequestBody } from "../api/model";
 import type { Settled } from "./setting";
 import type { Fact } from "./words";
 
-export type OwnerKind = OwnerWish["kind"];
+export type OwnerKind = OwnerSpec["kind"];
 
 /** What the form of a change of an owner holds. Nothing of it is chosen before a person does. */
 export interface OwnerDraft {
@@ -16,7 +16,7 @@ export interface OwnerDraft {
 const MOST = 250; // characters of the id of a DAG, as in Airflow
 
 /** Return the change that a form asks for, or what it lacks to be one. */
-export function ownerWishOf({ kind, dag: typed, renamed }: OwnerDraft): Settled<OwnerWish> {
+export function ownerSpecOf({ kind, dag: typed, renamed }: OwnerDraft): Settled<OwnerSpec> {
   const dag = typed.trim();
   if (dag === "") return { lacks: "a DAG" };
   if ([...dag].length > MOST) return { lacks: `the id of a DAG, of ${MOST} characters at most` };
@@ -25,10 +25,10 @@ export function ownerWishOf({ kind, dag: typed, renamed }: OwnerDraft): Settled<
 }
 
 /** Name a change of an owner, as a button does. */
-export function ownerActionName(wish: OwnerWish): string {
-  if (wish.kind === "share") return `Share with DAG ${wish.dag}`;
-  if (wish.kind === "unshare") return `Stop sharing with DAG ${wish.dag}`;
-  return wish.renamed ? `Rename the owner to DAG ${wish.dag}` : `Hand over to DAG ${wish.dag}`;
+export function ownerActionName(spec: OwnerSpec): string {
+  if (spec.kind === "share") return `Share with DAG ${spec.dag}`;
+  if (spec.kind === "unshare") return `Stop sharing with DAG ${spec.dag}`;
+  return spec.renamed ? `Rename the owner to DAG ${spec.dag}` : `Hand over to DAG ${spec.dag}`;
 }
 
 /** Say what a change of an owner would do, line by line. */
@@ -56,18 +56,18 @@ export function ownerWarningsOf(seen: OwnershipPreview): string[] {
 }
 
 /** Return the body that makes a change of an owner, of the job as it was previewed. */
-export function ownerBody(wish: OwnerWish, job: string, reason: string, seen: OwnershipPreview): OwnerAsk {
-  return { ...wish, ...sureness(job, reason, seen) };
+export function ownerBody(spec: OwnerSpec, job: string, reason: string, seen: OwnershipPreview): OwnerBody {
+  return { ...spec, ...sureness(job, reason, seen) };
 }
 
 /** Return the body that asks somebody else to approve it; an unshare needs nobody. */
 export function ownerRequestBody(
-  wish: Exclude<OwnerWish, { kind: "unshare" }>,
+  spec: Exclude<OwnerSpec, { kind: "unshare" }>,
   job: string,
   reason: string,
   seen: OwnershipPreview,
-): RequestAsk {
-  return { ...wish, ...sureness(job, reason, seen) };
+): RequestBody {
+  return { ...spec, ...sureness(job, reason, seen) };
 }
 
 function sureness(job: string, reason: string, { seen }: OwnershipPreview) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { ShardedPreview, ShardedWish } from "../api/model";
-import { shardedActionName, shardedFactsOf, shardedWishOf } from "./sharded";
+import type { ShardedPreview, ShardedSpec } from "../api/model";
+import { shardedActionName, shardedFactsOf, shardedSpecOf } from "./sharded";
 
 const DRAFT = { kind: "rewind", to: "", contexts: null, clean: false } as const;
 
@@ -14,12 +14,12 @@ describe("a change of a sharded job", () => {
       { ...DRAFT, kind: "reset", contexts: ["b", "a"], clean: true },
       { value: { kind: "reset", clean: false, contexts: ["a", "b"] } },
     ],
-  ] as const)("of %j is %j", (draft, wish) => expect(shardedWishOf(draft)).toEqual(wish));
-  it.each<[ShardedWish, string]>([
+  ] as const)("of %j is %j", (draft, spec) => expect(shardedSpecOf(draft)).toEqual(spec));
+  it.each<[ShardedSpec, string]>([
     [{ kind: "reset", clean: false }, "Reset all shards"],
     [{ kind: "rewind", to: "ops/1/clean", clean: false }, "Rewind all shards to ops/1/clean"],
     [{ kind: "reset", clean: false, contexts: ["raw"] }, "Reset raw in all shards"],
-  ])("%j is called %s", (wish, name) => expect(shardedActionName(wish)).toBe(name));
+  ])("%j is called %s", (spec, name) => expect(shardedActionName(spec)).toBe(name));
   it("is told in sums", () => {
     const seen: ShardedPreview = {
       job: "late",

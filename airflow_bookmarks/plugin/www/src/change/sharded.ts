@@ -1,10 +1,10 @@
-import type { Changed, ShardedAsk, ShardedPreview, ShardedWish } from "../api/model";
+import type { Changed, ShardedBody, ShardedPreview, ShardedSpec } from "../api/model";
 import { count } from "../words/number";
+import type { Confirmation } from "./changeSpec";
 import { contextName, type Settled } from "./setting";
-import type { Sure } from "./wish";
 import { againInWords, consumersInWords, type Fact, removedInWords } from "./words";
 
-export type ShardedKind = ShardedWish["kind"];
+export type ShardedKind = ShardedSpec["kind"];
 
 /** What the form of a change of a sharded job holds. */
 export interface ShardedDraft {
@@ -17,7 +17,7 @@ export interface ShardedDraft {
 }
 
 /** Return the change that a form asks for, or what it lacks to be one. */
-export function shardedWishOf({ kind, to, contexts, clean }: ShardedDraft): Settled<ShardedWish> {
+export function shardedSpecOf({ kind, to, contexts, clean }: ShardedDraft): Settled<ShardedSpec> {
   if (contexts?.length === 0) return { lacks: "a context" };
   const scope = contexts === null ? { clean } : { clean: false, contexts: [...contexts].sort() };
   if (kind === "reset") return { value: { kind, ...scope } };
@@ -25,9 +25,9 @@ export function shardedWishOf({ kind, to, contexts, clean }: ShardedDraft): Sett
 }
 
 /** Name a change of a sharded job, as a button does. */
-export function shardedActionName(wish: ShardedWish): string {
-  const of = wish.contexts == null ? "all shards" : `${wish.contexts.map(contextName).join(", ")} in all shards`;
-  return wish.kind === "reset" ? `Reset ${of}` : `Rewind ${of} to ${wish.to}`;
+export function shardedActionName(spec: ShardedSpec): string {
+  const of = spec.contexts == null ? "all shards" : `${spec.contexts.map(contextName).join(", ")} in all shards`;
+  return spec.kind === "reset" ? `Reset ${of}` : `Rewind ${of} to ${spec.to}`;
 }
 
 /** Say what a change of a sharded job would do, line by line: sums over its shards. */
@@ -59,8 +59,8 @@ export function shardedFactsOf(seen: ShardedPreview): Fact[] {
 }
 
 /** Return the body that makes a change, of the job as it was previewed. */
-export function shardedBody(wish: ShardedWish, job: string, sure: Sure, version: number): ShardedAsk {
-  return { ...wish, reason: sure.reason.trim(), expected_version: version, confirm: job, force: sure.force };
+export function shardedBody(spec: ShardedSpec, job: string, sure: Confirmation, version: number): ShardedBody {
+  return { ...spec, reason: sure.reason.trim(), expected_version: version, confirm: job, force: sure.force };
 }
 
 /** Say of a change that was made in how many shards; undefined where the job has none. */

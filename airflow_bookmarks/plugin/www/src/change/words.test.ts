@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Preview, Wish } from "../api/model";
-import { type Told, toldOf, toldOfRequest } from "./told";
+import type { ChangeSpec, Preview } from "../api/model";
+import { type ChangeSummary, summaryOf, summaryOfRequest } from "./changeSummary";
 import {
   actionName,
   againInWords,
@@ -39,17 +39,17 @@ const PREVIEW: Preview = {
   needs_approval: false,
 };
 
-const some = (more: Partial<Told>): Told => ({ ...toldOf(PREVIEW), ...more });
+const some = (more: Partial<ChangeSummary>): ChangeSummary => ({ ...summaryOf(PREVIEW), ...more });
 
 describe("a change", () => {
-  it.each<[Wish, string]>([
+  it.each<[ChangeSpec, string]>([
     [{ kind: "reset", clean: true }, "Reset the job"],
     [{ kind: "reset", clean: false, contexts: ["a", "b"] }, "Reset a, b"],
     [{ kind: "rewind", clean: false, to_run: 4 }, "Rewind to run 4"],
     [{ kind: "rewind", clean: false, to_run: 4, contexts: ["a"] }, "Rewind a to run 4"],
     [{ kind: "set", ctx: "a", value: "now" }, "Set a to now"],
     [{ kind: "undo" }, "Undo the last change"],
-  ])("%j is named %s", (wish, name) => expect(actionName(wish)).toBe(name));
+  ])("%j is named %s", (spec, name) => expect(actionName(spec)).toBe(name));
   it("goes on a sentence", () => expect(inSentence("Rewind to run 4")).toBe("rewind to run 4"));
 });
 
@@ -64,15 +64,15 @@ describe("a request", () => {
   ])("for %j is named %s", (change, name) => expect(requestName(change)).toBe(name));
   it("keeps its preview", () => {
     const { needs_approval: _, hidden_consumers: __, ...kept } = PREVIEW;
-    expect(toldOfRequest({ ...kept, undone_run_count: 3 })).toEqual({ ...toldOf(PREVIEW), hiddenConsumers: 0 });
+    expect(summaryOfRequest({ ...kept, undone_run_count: 3 })).toEqual({ ...summaryOf(PREVIEW), hiddenConsumers: 0 });
   });
-  it("for the end of a protection has none", () => expect(toldOfRequest({})).toBeUndefined());
+  it("for the end of a protection has none", () => expect(summaryOfRequest({})).toBeUndefined());
   it("of many runs tells how many more there are", () => {
-    const { undone, undoneCount } = toldOfRequest({ ...PREVIEW, undone_run_count: 250 }) ?? some({});
+    const { undone, undoneCount } = summaryOfRequest({ ...PREVIEW, undone_run_count: 250 }) ?? some({});
     expect(undoneInWords({ undone, undoneCount })).toBe("250 runs: 5 to 7 and 247 more");
   });
   it("with parts that are none is read as far as it goes", () =>
-    expect(toldOfRequest({ change: "reset", version: 1, consumers: { a: "x" }, undone_runs: "all" })).toMatchObject({
+    expect(summaryOfRequest({ change: "reset", version: 1, consumers: { a: "x" }, undone_runs: "all" })).toMatchObject({
       consumers: {},
       undone: [],
       files: null,
@@ -116,7 +116,8 @@ describe("a preview", () => {
       "3 files, by the next run. This can't be undone.",
     ));
   it("tells of rows to be removed from other sinks, beside files or alone", () => {
-    const removed = (more: Partial<Told>) => factsOf(some(more)).find(({ label }) => label === "Removed")?.says;
+    const removed = (more: Partial<ChangeSummary>) =>
+      factsOf(some(more)).find(({ label }) => label === "Removed")?.says;
     expect(removed({ sinksToClean: 1 })).toBe(
       "what 1 output in other sinks holds, by the next run. This can't be undone.",
     );
@@ -137,14 +138,15 @@ describe("rows that would come twice", () => {
     expect(twiceInWords(["/lake/out"])).toContain("Everyone who reads that output finds them twice.");
     expect(twiceInWords(["/a", "/b"])).toContain("to /a, /b again");
   });
-  it.each<[Wish | undefined, string]>([
+  it.each<[ChangeSpec | undefined, string]>([
     [{ kind: "reset", clean: false }, "clean"],
     [{ kind: "rewind", clean: false, to_run: 2, contexts: ["a"] }, "all contexts"],
     [{ kind: "set", ctx: "a", value: "now" }, "by hand"],
     [undefined, "by hand"],
-  ])("by %j are kept away: %s", (wish, fix) => expect(fixOf(wish, true)).toBe(fix));
-  it.each<Wish["kind"]>(["reset", "delete"])("by a %s are kept away elsewhere where the page may not look", (kind) =>
-    expect(fixOf({ kind, clean: false } as Wish, false)).toBe("command line"),
+  ])("by %j are kept away: %s", (spec, fix) => expect(fixOf(spec, true)).toBe(fix));
+  it.each<ChangeSpec["kind"]>(["reset", "delete"])(
+    "by a %s are kept away elsewhere where the page may not look",
+    (kind) => expect(fixOf({ kind, clean: false } as ChangeSpec, false)).toBe("command line"),
   );
   it("by a request are kept away by another one", () => expect(fixOfRequest({ kind: "reset" })).toBe("ask anew"));
 });
@@ -172,9 +174,9 @@ describe("what a set skips", () => {
   it("is not known, and never nothing, where the source can't be asked", () =>
     expect(neverReadInWords({ ...NEVER, files: null, bytes: null, unknown: "gone" })).toMatch(/is not known \(gone\)/));
   it("is nothing where nothing is unread", () =>
-    expect(toldOf({ ...PREVIEW, never_read: { ...NEVER, files: 0, bytes: 0 } }).neverRead).toBeNull());
+    expect(summaryOf({ ...PREVIEW, never_read: { ...NEVER, files: 0, bytes: 0 } }).neverRead).toBeNull());
   it("is told of a request as well", () =>
-    expect(toldOfRequest({ change: "set", version: 1, never_read: NEVER })?.neverRead?.files).toBe(14));
+    expect(summaryOfRequest({ change: "set", version: 1, never_read: NEVER })?.neverRead?.files).toBe(14));
   it("says what undone runs left", () =>
     expect(factsOf(some({ leftOver: 2 })).find(({ label }) => label === "Left by undone runs")?.says).toMatch(
       /^2 files/,

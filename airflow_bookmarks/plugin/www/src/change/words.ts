@@ -1,11 +1,11 @@
-import type { EventRow, Wish } from "../api/model";
+import type { ChangeSpec, EventRow } from "../api/model";
 import { count, inBytes } from "../words/number";
+import type { ChangeSummary, NeverRead } from "./changeSummary";
 import { contextName } from "./setting";
-import type { NeverRead, Told } from "./told";
 
 const MOST_RANGES = 12; // a job may have a hundred thousand runs, and a sentence has an end
 
-/** A line of a preview: what is told, and what it is. */
+/** A line of a preview: its label and what it says. */
 export interface Fact {
   label: string;
   says: string;
@@ -16,13 +16,13 @@ export interface Fact {
 const WENT_BACK = "Their next run sees that this job went back: it fails, unless on_upstream_rewind says otherwise.";
 
 /** Name a change, as a button does: "Rewind to run 4". */
-export function actionName(wish: Wish): string {
-  if (wish.kind === "undo") return "Undo the last change";
-  if (wish.kind === "delete") return "Delete the bookmark";
-  if (wish.kind === "set") return `Set ${wish.ctx} to ${wish.value}`;
-  const of = wish.contexts == null ? "" : wish.contexts.map(contextName).join(", ");
-  if (wish.kind === "reset") return of === "" ? "Reset the job" : `Reset ${of}`;
-  return of === "" ? `Rewind to run ${wish.to_run}` : `Rewind ${of} to run ${wish.to_run}`;
+export function actionName(spec: ChangeSpec): string {
+  if (spec.kind === "undo") return "Undo the last change";
+  if (spec.kind === "delete") return "Delete the bookmark";
+  if (spec.kind === "set") return `Set ${spec.ctx} to ${spec.value}`;
+  const of = spec.contexts == null ? "" : spec.contexts.map(contextName).join(", ");
+  if (spec.kind === "reset") return of === "" ? "Reset the job" : `Reset ${of}`;
+  return of === "" ? `Rewind to run ${spec.to_run}` : `Rewind ${of} to run ${spec.to_run}`;
 }
 
 /** Name a change with a small letter in front, to go on a sentence. */
@@ -91,7 +91,7 @@ export function inRanges(numbers: readonly number[]): string {
 }
 
 /** Say what would be read again. */
-export function againInWords({ files, bytes, rows }: Pick<Told, "files" | "bytes" | "rows">): string {
+export function againInWords({ files, bytes, rows }: Pick<ChangeSummary, "files" | "bytes" | "rows">): string {
   if (files === null && bytes === null && rows === null) return "not known until the source is asked";
   if (files === 0 && bytes === 0 && !rows) return "nothing";
   const parts = [
@@ -103,7 +103,7 @@ export function againInWords({ files, bytes, rows }: Pick<Told, "files" | "bytes
 }
 
 /** Say which runs a change undoes. */
-export function undoneInWords({ undone, undoneCount }: Pick<Told, "undone" | "undoneCount">): string {
+export function undoneInWords({ undone, undoneCount }: Pick<ChangeSummary, "undone" | "undoneCount">): string {
   if (undoneCount === 0) return "none";
   const more = undoneCount > undone.length ? ` and ${undoneCount - undone.length} more` : "";
   return `${count(undoneCount, "run")}: ${inRanges(undone)}${more}`;
@@ -123,13 +123,13 @@ export function neverReadInWords({ files, bytes, runs, consumers, unknown }: Nev
 
 /** Say what a clean removes; undefined where it removes nothing. */
 export function removedInWords(files: number, sinks: number): string | undefined {
-  const told = files > 0 ? [count(files, "file")] : [];
-  if (sinks > 0) told.push(`what ${count(sinks, "output")} in other sinks ${sinks === 1 ? "holds" : "hold"}`);
-  return told.length === 0 ? undefined : told.join(" and ");
+  const removed = files > 0 ? [count(files, "file")] : [];
+  if (sinks > 0) removed.push(`what ${count(sinks, "output")} in other sinks ${sinks === 1 ? "holds" : "hold"}`);
+  return removed.length === 0 ? undefined : removed.join(" and ");
 }
 
 /** Say what runs that were undone before have left in their targets. */
-function leftInWords({ leftOver, toClean, sinksToClean }: Told): string {
+function leftInWords({ leftOver, toClean, sinksToClean }: ChangeSummary): string {
   if (leftOver === null) return "not known";
   const isCleaned = toClean > 0 || sinksToClean > 0;
   const fate = isCleaned ? "removed with the rest" : "removed by the next reset or rewind that removes output";
@@ -137,26 +137,29 @@ function leftInWords({ leftOver, toClean, sinksToClean }: Told): string {
 }
 
 /** Say which jobs have read what a change undoes. */
-export function consumersInWords({ consumers, hiddenConsumers }: Pick<Told, "consumers" | "hiddenConsumers">): string {
+export function consumersInWords({
+  consumers,
+  hiddenConsumers,
+}: Pick<ChangeSummary, "consumers" | "hiddenConsumers">): string {
   const shown = Object.entries(consumers).map(([job, run]) => `${job} (has read up to run ${run})`);
   const hidden = hiddenConsumers === 0 ? [] : [`${count(hiddenConsumers, "job")} that you may not look at`];
   return [...shown, ...hidden].join(", ") || "none";
 }
 
 /** Say what a change would do, line by line; the watermarks are told apart. */
-export function factsOf(told: Told): Fact[] {
-  const unreadable = told.unreadable.join(", ");
-  const removed = removedInWords(told.toClean, told.sinksToClean);
-  const isRead = told.hiddenConsumers > 0 || Object.keys(told.consumers).length > 0;
+export function factsOf(summary: ChangeSummary): Fact[] {
+  const unreadable = summary.unreadable.join(", ");
+  const removed = removedInWords(summary.toClean, summary.sinksToClean);
+  const isRead = summary.hiddenConsumers > 0 || Object.keys(summary.consumers).length > 0;
   return [
-    { label: "Runs undone", says: undoneInWords(told) },
-    { label: "Last run kept", says: told.toRun === 0 ? "none: as before the first run" : `run ${told.toRun}` },
-    { label: "Read again", says: againInWords(told) },
-    { label: "Consumers affected", says: consumersInWords(told), ...(isRead ? { note: WENT_BACK } : {}) },
+    { label: "Runs undone", says: undoneInWords(summary) },
+    { label: "Last run kept", says: summary.toRun === 0 ? "none: as before the first run" : `run ${summary.toRun}` },
+    { label: "Read again", says: againInWords(summary) },
+    { label: "Consumers affected", says: consumersInWords(summary), ...(isRead ? { note: WENT_BACK } : {}) },
     ...(removed === undefined
       ? []
       : [{ label: "Removed", says: `${removed}, by the next run. This can't be undone.` }]),
-    ...(told.leftOver === 0 ? [] : [{ label: "Left by undone runs", says: leftInWords(told) }]),
+    ...(summary.leftOver === 0 ? [] : [{ label: "Left by undone runs", says: leftInWords(summary) }]),
     ...(unreadable === "" ? [] : [{ label: "Can't be read", says: `${unreadable}; not counted above` }]),
   ];
 }
@@ -174,11 +177,11 @@ export function twiceInWords(targets: readonly string[]): string {
 export type Fix = "clean" | "command line" | "all contexts" | "ask anew" | "by hand";
 
 /** `mayLook`: whether the page may look at files, as every clean has to. */
-export function fixOf(wish: Wish | undefined, mayLook: boolean): Fix {
-  if (wish?.kind !== "reset" && wish?.kind !== "rewind" && wish?.kind !== "delete") return "by hand";
+export function fixOf(spec: ChangeSpec | undefined, mayLook: boolean): Fix {
+  if (spec?.kind !== "reset" && spec?.kind !== "rewind" && spec?.kind !== "delete") return "by hand";
   if (!mayLook) return "command line";
-  if (wish.kind === "delete") return "clean";
-  return wish.contexts == null ? "clean" : "all contexts";
+  if (spec.kind === "delete") return "clean";
+  return spec.contexts == null ? "clean" : "all contexts";
 }
 
 export function fixOfRequest({ kind, contexts }: Readonly<Record<string, unknown>>): Fix {

@@ -7,7 +7,7 @@ import { CopyButton } from "../parts/CopyButton";
 import { JobLink } from "../parts/JobLink";
 import { StateBadge } from "../parts/StateBadge";
 import { inFull } from "../words/number";
-import { numbersOf, shardWords, stillToDo, taskWords } from "./standing";
+import { numbersOf, shardWords, stillToDo, taskWords } from "./health";
 import { dagPage, taskPage } from "./task";
 
 /** Which job it is, where it stands, who works on it, and what it still owes. */

@@ -14,17 +14,17 @@ import { Shards } from "./Shards";
 
 /** One job: where it stands, what it did, and what can be done with it. */
 export function JobPage({ job }: { job: string }) {
-  const asked = useJob(job);
+  const query = useJob(job);
   return (
     <Stack gap={4} minW={0}>
       <BackToList />
-      {asked.error && <Trouble job={job} error={asked.error} onRetry={() => asked.refetch()} />}
-      {asked.data && !isDamage(asked.error) && (
-        <JobOrders value={asked.data.order}>
-          <Known job={asked.data} />
+      {query.error && <Trouble job={job} error={query.error} onRetry={() => query.refetch()} />}
+      {query.data && !isDamage(query.error) && (
+        <JobOrders value={query.data.order}>
+          <Known job={query.data} />
         </JobOrders>
       )}
-      {asked.isPending && <Waiting />}
+      {query.isPending && <Waiting />}
     </Stack>
   );
 }

@@ -7,8 +7,8 @@ const OF_ONE_TAB = ["run", "page"];
 
 /** Return the tab that an address asks for; the first one where it names none that there is. */
 export function tabOf(search: URLSearchParams): Tab {
-  const asked = search.get("tab");
-  return TABS.find((tab) => tab === asked) ?? "overview";
+  const requested = search.get("tab");
+  return TABS.find((tab) => tab === requested) ?? "overview";
 }
 
 /** Return the address of another tab of the same job. */

@@ -1,5 +1,5 @@
 import { Button, HStack, Table } from "@chakra-ui/react";
-import { type Column, directionOf, type Sort, sortAfterClick } from "./asked";
+import { type Column, directionOf, type Sort, sortAfterClick } from "./listQuery";
 
 /** How a list is sorted now, and what to do when somebody wants it otherwise. */
 export interface Sorting {

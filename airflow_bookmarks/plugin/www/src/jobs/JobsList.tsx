@@ -4,9 +4,9 @@ import { type ReactNode, useRef } from "react";
 import type { JobRow } from "../api/model";
 import { Pages } from "../parts/Pages";
 import { Problem } from "../parts/Problem";
-import { type Asked, LIMITS } from "./asked";
 import type { Sorting } from "./ColumnHead";
 import { JobsTable } from "./JobsTable";
+import { LIMITS, type ListQuery } from "./listQuery";
 import { NoSuchPage } from "./NoJobs";
 
 export interface JobList {
@@ -16,8 +16,8 @@ export interface JobList {
 
 interface JobsListProps {
   caption: string;
-  asked: Asked;
-  onAsk: (change: Partial<Asked>) => void;
+  listQuery: ListQuery;
+  onAsk: (change: Partial<ListQuery>) => void;
   answer: UseQueryResult<JobList>;
   sorting?: Sorting;
   /** What is shown when no job is what was asked for. */
@@ -25,7 +25,7 @@ interface JobsListProps {
 }
 
 /** A page of jobs, with what stands in its place: a problem, nothing yet, nothing at all. */
-export function JobsList({ caption, asked, onAsk, answer, sorting, empty }: JobsListProps) {
+export function JobsList({ caption, listQuery, onAsk, answer, sorting, empty }: JobsListProps) {
   const { data, error, isPlaceholderData, refetch } = answer;
   const top = useRef<HTMLDivElement>(null);
   const isEmpty = data?.jobs.length === 0 && !isPlaceholderData;
@@ -39,14 +39,14 @@ export function JobsList({ caption, asked, onAsk, answer, sorting, empty }: Jobs
       ) : data.total === 0 ? (
         empty
       ) : (
-        <NoSuchPage page={asked.page} onFirst={() => onAsk({ page: 1 })} />
+        <NoSuchPage page={listQuery.page} onFirst={() => onAsk({ page: 1 })} />
       )}
       {data !== undefined && !isEmpty && (
         <Pages
           of="jobs"
           total={data.total}
-          page={asked.page}
-          limit={asked.limit}
+          page={listQuery.page}
+          limit={listQuery.limit}
           limits={LIMITS}
           onPage={(page) => {
             onAsk({ page });

@@ -2,19 +2,19 @@ import { Flex, Heading, Skeleton, Stack } from "@chakra-ui/react";
 import { useCallback } from "react";
 import { useJobs } from "../api/queries";
 import { count } from "../words/number";
-import { isFiltered, queryOf } from "./asked";
 import { JobsList } from "./JobsList";
+import { isFiltered, queryOf } from "./listQuery";
 import { NoJobs, NoMatch } from "./NoJobs";
 import { SearchField } from "./SearchField";
 import { StateFilter } from "./StateFilter";
-import { useAsked } from "./useAsked";
+import { useListQuery } from "./useListQuery";
 
 /** All jobs: searched, filtered, sorted, a page of them. What is asked for stands in the address. */
 export function JobsPage() {
-  const [asked, ask] = useAsked();
-  const answer = useJobs(queryOf(asked));
+  const [listQuery, ask] = useListQuery();
+  const answer = useJobs(queryOf(listQuery));
   const onSearch = useCallback((search: string) => ask({ search }), [ask]);
-  const isPart = isFiltered(asked);
+  const isPart = isFiltered(listQuery);
   const hasNone = answer.data?.total === 0 && !isPart && !answer.isPlaceholderData;
   return (
     <Stack gap={4}>
@@ -24,18 +24,20 @@ export function JobsPage() {
         </Heading>
         {!hasNone && (
           <>
-            <SearchField value={asked.search} onSearch={onSearch} />
-            <StateFilter value={asked.state} onState={(state) => ask({ state })} />
+            <SearchField value={listQuery.search} onSearch={onSearch} />
+            <StateFilter value={listQuery.state} onState={(state) => ask({ state })} />
           </>
         )}
       </Flex>
       <JobsList
         caption="Jobs and where their bookmarks stand"
-        asked={asked}
+        listQuery={listQuery}
         onAsk={ask}
         answer={answer}
-        sorting={{ by: asked.sort, onSort: (sort) => ask({ sort }) }}
-        empty={isPart ? <NoMatch asked={asked} onClear={() => ask({ search: "", state: undefined })} /> : <NoJobs />}
+        sorting={{ by: listQuery.sort, onSort: (sort) => ask({ sort }) }}
+        empty={
+          isPart ? <NoMatch listQuery={listQuery} onClear={() => ask({ search: "", state: undefined })} /> : <NoJobs />
+        }
       />
     </Stack>
   );

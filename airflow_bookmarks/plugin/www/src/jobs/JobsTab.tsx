@@ -3,9 +3,9 @@ import { useJobsOfDag } from "../api/queries";
 import { JobPage } from "../job/JobPage";
 import { Empty } from "../parts/Empty";
 import { count } from "../words/number";
-import { offsetOf } from "./asked";
 import { JobsList } from "./JobsList";
-import { useAsked } from "./useAsked";
+import { offsetOf } from "./listQuery";
+import { useListQuery } from "./useListQuery";
 
 interface JobsTabProps {
   dagId: string;
@@ -19,8 +19,8 @@ export function JobsTab(props: JobsTabProps) {
 }
 
 function JobsOf({ dagId, taskId }: JobsTabProps) {
-  const [asked, ask] = useAsked();
-  const answer = useJobsOfDag(dagId, taskId, offsetOf(asked.page, asked.limit), asked.limit);
+  const [listQuery, ask] = useListQuery();
+  const answer = useJobsOfDag(dagId, taskId, offsetOf(listQuery.page, listQuery.limit), listQuery.limit);
   const { data } = answer;
   const only = data?.total === 1 ? data.jobs[0] : undefined;
   if (only !== undefined) return <JobPage key={only.job} job={only.job} />;
@@ -34,7 +34,7 @@ function JobsOf({ dagId, taskId }: JobsTabProps) {
       )}
       <JobsList
         caption={`Jobs of this ${whose} and where their bookmarks stand`}
-        asked={asked}
+        listQuery={listQuery}
         onAsk={ask}
         answer={answer}
         empty={<NoneOf whose={whose} />}

@@ -1,7 +1,7 @@
 import { Box, Flex, HStack, Icon, Link, Table, Text } from "@chakra-ui/react";
 import { Link as RouterLink } from "react-router-dom";
 import type { JobRow } from "../api/model";
-import { shardWords } from "../job/standing";
+import { shardWords } from "../job/health";
 import { Ago } from "../parts/Ago";
 import { JobLink } from "../parts/JobLink";
 import { StateBadge } from "../parts/StateBadge";

@@ -1,6 +1,6 @@
 import { Button, Code, Text } from "@chakra-ui/react";
 import { Empty } from "../parts/Empty";
-import { type Asked, missing } from "./asked";
+import { type ListQuery, missing } from "./listQuery";
 
 /** Say that there is no job at all, and how one comes about. */
 export function NoJobs() {
@@ -18,11 +18,11 @@ export function NoJobs() {
 }
 
 /** Say that no job is what was asked for, and offer all of them. */
-export function NoMatch({ asked, onClear }: { asked: Asked; onClear: () => void }) {
+export function NoMatch({ listQuery, onClear }: { listQuery: ListQuery; onClear: () => void }) {
   return (
     <Empty title="No job matches">
       <Text as="span" display="block" textAlign="center" mb={3} wordBreak="break-word">
-        {missing(asked)}
+        {missing(listQuery)}
       </Text>
       <Button size="sm" variant="outline" display="flex" mx="auto" onClick={onClear}>
         Clear search and state

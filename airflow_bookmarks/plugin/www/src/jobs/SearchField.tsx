@@ -1,6 +1,6 @@
 import { Input, InputGroup, Kbd } from "@chakra-ui/react";
 import { useEffect, useRef, useState } from "react";
-import { LONGEST_SEARCH } from "./asked";
+import { LONGEST_SEARCH } from "./listQuery";
 
 const PAUSE_MS = 250;
 

@@ -1,5 +1,5 @@
 import { NativeSelect } from "@chakra-ui/react";
-import { STATES, type State } from "./asked";
+import { STATES, type State } from "./listQuery";
 
 interface StateFilterProps {
   value: State | undefined;

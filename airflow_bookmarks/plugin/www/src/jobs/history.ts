@@ -36,8 +36,8 @@ export function sentenceOf(runs: readonly RunPoint[]): string {
   const last = runs.at(-1);
   if (last === undefined) return "no runs";
   const failed = runs.filter((run) => run.state === "FAILED").length;
-  const told = `${count(runs.length, "run")}, the last ${sizeOf(last)}`;
-  return failed === 0 ? told : `${told}; ${failed} failed`;
+  const text = `${count(runs.length, "run")}, the last ${sizeOf(last)}`;
+  return failed === 0 ? text : `${text}; ${failed} failed`;
 }
 
 /** Say what one run was: "run 7, PUBLISHED, read 4 files, 1.2 kB, 2026-11-21 14:05:09". */

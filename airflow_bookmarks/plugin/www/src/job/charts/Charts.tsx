@@ -13,17 +13,17 @@ import { measuresOf, pointsOf } from "./charts";
 
 /** What the runs of a job read, over time. */
 export function Charts({ job }: { job: string }) {
-  const asked = useRuns(job);
-  const runs = useMemo(() => asked.data?.pages.flatMap((page) => page.runs) ?? [], [asked.data]);
+  const query = useRuns(job);
+  const runs = useMemo(() => query.data?.pages.flatMap((page) => page.runs) ?? [], [query.data]);
   const contexts = useMemo(() => contextsOf(runs), [runs]);
   const ctx = usePickedContext(contexts);
   const charts = measuresOf(ctx).map((measure) => ({ measure, points: pointsOf(runs, measure) }));
   const points = charts[0]?.points.length ?? 0;
-  if (asked.error && !asked.data) return <Problem error={asked.error} onRetry={() => asked.refetch()} />;
-  if (asked.isPending) return <Skeleton height={64} aria-label="Loading the runs" />;
+  if (query.error && !query.data) return <Problem error={query.error} onRetry={() => query.refetch()} />;
+  if (query.isPending) return <Skeleton height={64} aria-label="Loading the runs" />;
   if (points === 0) return <Empty title="No run has committed yet">Charts need at least one.</Empty>;
-  const more = asked.hasNextPage && (
-    <Button size="sm" variant="outline" loading={asked.isFetchingNextPage} onClick={() => asked.fetchNextPage()}>
+  const more = query.hasNextPage && (
+    <Button size="sm" variant="outline" loading={query.isFetchingNextPage} onClick={() => query.fetchNextPage()}>
       More runs
     </Button>
   );

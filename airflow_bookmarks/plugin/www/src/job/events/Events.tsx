@@ -26,10 +26,10 @@ const COLUMNS = [
 export function Events({ job }: { job: string }) {
   const [search, setSearch] = useSearchParams();
   const page = Math.max(1, Number.parseInt(search.get("page") ?? "1", 10) || 1);
-  const asked = useEvents(job, (page - 1) * LIMIT, LIMIT);
-  if (asked.error) return <Problem error={asked.error} onRetry={() => asked.refetch()} />;
-  if (!asked.data) return <Skeleton height={40} aria-label="Loading the events" />;
-  const { events, total } = asked.data;
+  const query = useEvents(job, (page - 1) * LIMIT, LIMIT);
+  if (query.error) return <Problem error={query.error} onRetry={() => query.refetch()} />;
+  if (!query.data) return <Skeleton height={40} aria-label="Loading the events" />;
+  const { events, total } = query.data;
   if (total === 0) return <Empty title="Nobody has changed this job">Resets, rewinds, sets and undos show here.</Empty>;
   const turn = (next: number) => setSearch(withPart(search, "page", next === 1 ? undefined : `${next}`));
   return (

@@ -2,12 +2,12 @@ import { describe, expect, it } from "vitest";
 import type { EventRow } from "../../api/model";
 import { changeWords, epochWords, eventWords, knownBy, movesOf } from "./events";
 
-const event = (kind: string, told: Partial<EventRow> = {}): EventRow => ({
+const event = (kind: string, overrides: Partial<EventRow> = {}): EventRow => ({
   kind,
   who: "ada",
   at: "2026-05-03T10:00:00Z",
   why: "wrong rows",
-  ...told,
+  ...overrides,
 });
 
 describe("an event", () => {
@@ -38,7 +38,7 @@ describe("an event", () => {
     ],
     [event("protect"), "Protected"],
     [event("of a later version"), "of a later version"],
-  ])("is said in words: %o", (told, words) => expect(eventWords(told)).toBe(words));
+  ])("is said in words: %o", (kind, words) => expect(eventWords(kind)).toBe(words));
 });
 
 it("a change without facts is said all the same", () => {
@@ -48,11 +48,11 @@ it("a change without facts is said all the same", () => {
 });
 
 it("watermarks that stayed are left out", () => {
-  const told = event("rewind", {
+  const rewind = event("rewind", {
     watermarks_before: { a: "9", b: "3", c: "5" },
     watermarks_after: { a: "4", b: "3" },
   });
-  expect(movesOf(told)).toEqual([
+  expect(movesOf(rewind)).toEqual([
     { ctx: "a", before: "9", after: "4" },
     { ctx: "c", before: "5", after: null },
   ]);
@@ -64,5 +64,5 @@ describe("the epoch of an event", () => {
     [{ epoch_before: 2, epoch_after: 2 }, "2"],
     [{ epoch_before: 2 }, "2"],
     [{ epoch_before: null, epoch_after: null }, ""],
-  ])("%j is %j", (told, words) => expect(epochWords(told)).toBe(words));
+  ])("%j is %j", (epoch, words) => expect(epochWords(epoch)).toBe(words));
 });

@@ -34,13 +34,13 @@ export function GraphBox({ node, isOwn }: { node: GraphNode; isOwn: boolean }) {
         {isJob && node.is_known && !isOwn ? <JobLink job={node.name} /> : <bdi dir="ltr">{boxName(node)}</bdi>}
       </Text>
       <Text truncate fontSize="xs" color="fg.muted">
-        {remark ?? standing(node)}
+        {remark ?? healthWords(node)}
       </Text>
     </Box>
   );
 }
 
-function standing(node: GraphNode): string {
+function healthWords(node: GraphNode): string {
   if (node.kind !== "job") return "source";
   if (node.run_number === null) return "job";
   return `run ${node.run_number}, published ${node.published ?? 0}`;

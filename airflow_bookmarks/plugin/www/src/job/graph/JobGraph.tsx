@@ -13,10 +13,10 @@ const MOST_NODES = 150;
 
 /** What a job depends on, and what depends on it: as a picture and as a list. */
 export function JobGraph({ job }: { job: string }) {
-  const asked = useGraph(job);
-  if (asked.error) return <Problem error={asked.error} onRetry={() => asked.refetch()} />;
-  if (!asked.data) return <Skeleton height={64} aria-label="Loading the graph" />;
-  return <Found job={job} graph={asked.data} />;
+  const query = useGraph(job);
+  if (query.error) return <Problem error={query.error} onRetry={() => query.refetch()} />;
+  if (!query.data) return <Skeleton height={64} aria-label="Loading the graph" />;
+  return <Found job={job} graph={query.data} />;
 }
 
 function Found({ job, graph }: { job: string; graph: Graph }) {

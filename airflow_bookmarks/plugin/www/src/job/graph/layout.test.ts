@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { GraphNode, GraphRead, Graph as JobGraph } from "../../api/model";
 import { boxName, hiddenWords, layOut, nodeRemark, sides } from "./layout";
 
-const node = (name: string, told: Partial<GraphNode> = {}): GraphNode => ({
+const node = (name: string, overrides: Partial<GraphNode> = {}): GraphNode => ({
   name,
   kind: "job",
   run_number: 1,
@@ -11,7 +11,7 @@ const node = (name: string, told: Partial<GraphNode> = {}): GraphNode => ({
   is_deleted: false,
   is_damaged: false,
   other_names: [],
-  ...told,
+  ...overrides,
 });
 const read = (job: string, source: string): GraphRead => ({ job, source, contexts: ["in"], lag: null });
 const graph = (names: string[], reads: GraphRead[]): JobGraph => ({

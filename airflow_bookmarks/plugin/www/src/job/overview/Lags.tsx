@@ -4,8 +4,8 @@ import { useLag } from "../../api/queries";
 import { JobLink } from "../../parts/JobLink";
 import { ScrollTable } from "../../parts/ScrollTable";
 import { StateBadge } from "../../parts/StateBadge";
-import { Asked } from "./Asked";
 import { behindWords, readWords } from "./lag";
+import { OnDemand } from "./OnDemand";
 import { Recorded } from "./Recorded";
 
 const COLUMNS = [
@@ -20,7 +20,7 @@ const COLUMNS = [
 /** How far a job is behind each of its sources. */
 export function Lags({ job }: { job: string }) {
   return (
-    <Asked
+    <OnDemand
       title="Lag"
       hint="How far the job is behind its sources. For folders that the API server may not list: what the last run recorded."
       job={job}
@@ -37,7 +37,7 @@ export function Lags({ job }: { job: string }) {
           </ScrollTable>
         )
       }
-    </Asked>
+    </OnDemand>
   );
 }
 

@@ -5,7 +5,7 @@ import { Ago } from "../../parts/Ago";
 import { Mark } from "../../parts/Mark";
 import { ScrollTable } from "../../parts/ScrollTable";
 import { inBytes } from "../../words/number";
-import { Asked } from "./Asked";
+import { OnDemand } from "./OnDemand";
 import { filesWords, firstWords, pendingWords, runsWords, skippedWords } from "./pending";
 import { Recorded } from "./Recorded";
 
@@ -22,14 +22,14 @@ const COLUMNS = [
 /** What the next run would read, and finish first. */
 export function NextRun({ job }: { job: string }) {
   return (
-    <Asked
+    <OnDemand
       title="Next run"
       hint="What a run would read if it started now. For folders that the API server may not list: what the last run recorded."
       job={job}
       useAnswer={usePending}
     >
       {(pending) => <Found pending={pending} />}
-    </Asked>
+    </OnDemand>
   );
 }
 

@@ -50,8 +50,8 @@ it("what a run recorded is not taken for what is there now", () => {
     recorded_by: 7,
     recorded_at: "2026-05-03T09:00:00Z",
   };
-  const told = pendingWords({ ...PENDING, is_known: false, files: null, bytes: null, contexts: [row] });
-  expect(told).toContain("it is not known what is new");
+  const words = pendingWords({ ...PENDING, is_known: false, files: null, bytes: null, contexts: [row] });
+  expect(words).toContain("it is not known what is new");
   expect(recordedWords(row)).toBe("recorded by run 7: what it left unread");
   expect(recordedWords({ recorded_by: null })).toBeUndefined();
 });

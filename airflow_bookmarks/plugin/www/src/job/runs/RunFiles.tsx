@@ -14,10 +14,10 @@ const COLUMNS = [{ title: "Path" }, { title: "Size", isNumber: true }, { title: 
 export function RunFiles({ job, number }: { job: string; number: number }) {
   const [page, setPage] = useState(1);
   const [limit, setLimit] = useState(20);
-  const asked = useFiles(job, number, (page - 1) * limit, limit);
-  if (asked.error) return <Problem error={asked.error} onRetry={() => asked.refetch()} />;
-  if (!asked.data) return <Skeleton height={24} aria-label="Loading the files" />;
-  const { files, total } = asked.data;
+  const query = useFiles(job, number, (page - 1) * limit, limit);
+  if (query.error) return <Problem error={query.error} onRetry={() => query.refetch()} />;
+  if (!query.data) return <Skeleton height={24} aria-label="Loading the files" />;
+  const { files, total } = query.data;
   if (total === 0) return <Text fontSize="sm">It read no files.</Text>;
   return (
     <Stack gap={2}>

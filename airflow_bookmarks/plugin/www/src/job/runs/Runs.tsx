@@ -26,32 +26,32 @@ interface RunsProps {
 
 /** The runs of a job, newest first: as a timeline of what they read, and as a table. */
 export function Runs({ job, onPicked }: RunsProps) {
-  const asked = useRuns(job.job);
-  const runs = useMemo(() => asked.data?.pages.flatMap((page) => page.runs), [asked.data]);
+  const query = useRuns(job.job);
+  const runs = useMemo(() => query.data?.pages.flatMap((page) => page.runs), [query.data]);
   return (
     <Stack gap={4}>
-      {asked.error && <Problem error={asked.error} onRetry={() => asked.refetch()} />}
-      {asked.isPending && <Skeleton height={64} aria-label="Loading the runs" />}
+      {query.error && <Problem error={query.error} onRetry={() => query.refetch()} />}
+      {query.isPending && <Skeleton height={64} aria-label="Loading the runs" />}
       {runs?.length === 0 && (
         <Empty title="No run yet">The first run of the job shows here as soon as it has a plan.</Empty>
       )}
       {runs && runs.length > 0 && <Found job={job} runs={runs} onPicked={onPicked} />}
       {runs && runs.length > 0 && (
         <Flex gap={3} alignItems="center" wrap="wrap">
-          {asked.hasNextPage && runs.length < MOST_RUNS && (
+          {query.hasNextPage && runs.length < MOST_RUNS && (
             <Button
               size="sm"
               variant="outline"
-              loading={asked.isFetchingNextPage}
-              onClick={() => asked.fetchNextPage()}
+              loading={query.isFetchingNextPage}
+              onClick={() => query.fetchNextPage()}
             >
               More
             </Button>
           )}
           <Text fontSize="sm" color="fg.muted">
-            {count(runs.length, "run")} loaded{!asked.hasNextPage && ", which are all"}
-            {asked.hasNextPage && ", there are older ones"}
-            {asked.hasNextPage && runs.length >= MOST_RUNS && ": airflow-bookmarks history shows them"}
+            {count(runs.length, "run")} loaded{!query.hasNextPage && ", which are all"}
+            {query.hasNextPage && ", there are older ones"}
+            {query.hasNextPage && runs.length >= MOST_RUNS && ": airflow-bookmarks history shows them"}
           </Text>
         </Flex>
       )}

@@ -1,7 +1,7 @@
 import type { RunRow } from "../../api/model";
 
 /** Return a run of one hour of files, for tests: published, unless told otherwise. */
-export function sample(number: number, told: Partial<RunRow> = {}): RunRow {
+export function sample(number: number, overrides: Partial<RunRow> = {}): RunRow {
   const hour = (value: number) => new Date(Date.UTC(2026, 4, 3, value)).toISOString();
   return {
     number,
@@ -25,6 +25,6 @@ export function sample(number: number, told: Partial<RunRow> = {}): RunRow {
     seconds: {},
     contexts: {},
     outputs: {},
-    ...told,
+    ...overrides,
   };
 }

@@ -3,6 +3,6 @@ import { useSearchParams } from "react-router-dom";
 /** Return the context that the address names, the first one where it names none that there is. */
 export function usePickedContext(contexts: readonly string[]): string | undefined {
   const [search] = useSearchParams();
-  const asked = search.get("ctx");
-  return contexts.find((ctx) => ctx === asked) ?? contexts[0];
+  const requested = search.get("ctx");
+  return contexts.find((ctx) => ctx === requested) ?? contexts[0];
 }

@@ -1,12 +1,12 @@
 import type { JobRow } from "../api/model";
-import type { JobsAsk } from "../api/queries";
+import type { JobsQuery } from "../api/queries";
 
 export type State = JobRow["state"];
-export type Sort = NonNullable<JobsAsk["sort"]>;
+export type Sort = NonNullable<JobsQuery["sort"]>;
 export type Column = Exclude<Sort, `-${string}`>;
 
 /** What the address asks of the list of jobs. Pages count from 1. */
-export interface Asked {
+export interface ListQuery {
   search: string;
   state: State | undefined;
   sort: Sort;
@@ -33,7 +33,7 @@ const LIMIT = 50;
 const LAST_PAGE = 1_000_000;
 
 /** Read what an address asks for. What it says that there is not counts as not said. */
-export function askedBy(address: URLSearchParams): Asked {
+export function listQueryOf(address: URLSearchParams): ListQuery {
   const sort = address.get("sort");
   const state = STATES.find((each) => each === address.get("state"));
   const limit = Number(address.get("limit"));
@@ -48,19 +48,19 @@ export function askedBy(address: URLSearchParams): Asked {
 }
 
 /** Return an address that asks for something else too. Another list begins at its first page. */
-export function addressWith(address: URLSearchParams, change: Partial<Asked>): URLSearchParams {
-  const asked: Asked = { ...askedBy(address), page: 1, ...change };
+export function addressWith(address: URLSearchParams, change: Partial<ListQuery>): URLSearchParams {
+  const listQuery: ListQuery = { ...listQueryOf(address), page: 1, ...change };
   const next = new URLSearchParams(address);
-  put(next, "search", asked.search, "");
-  put(next, "state", asked.state ?? "", "");
-  put(next, "sort", asked.sort, "job");
-  put(next, "page", String(asked.page), "1");
-  put(next, "limit", String(asked.limit), String(LIMIT));
+  put(next, "search", listQuery.search, "");
+  put(next, "state", listQuery.state ?? "", "");
+  put(next, "sort", listQuery.sort, "job");
+  put(next, "page", String(listQuery.page), "1");
+  put(next, "limit", String(listQuery.limit), String(LIMIT));
   return next;
 }
 
 /** Return what to ask of the API. */
-export function queryOf({ search, state, sort, page, limit }: Asked): JobsAsk {
+export function queryOf({ search, state, sort, page, limit }: ListQuery): JobsQuery {
   const needle = search.trim();
   return {
     sort,
@@ -77,12 +77,12 @@ export function offsetOf(page: number, limit: number): number {
 }
 
 /** Say whether only a part of the jobs is asked for. */
-export function isFiltered({ search, state }: Asked): boolean {
+export function isFiltered({ search, state }: ListQuery): boolean {
   return search.trim() !== "" || state !== undefined;
 }
 
 /** Say what no job is, where none is what was asked for. */
-export function missing({ search, state }: Asked): string {
+export function missing({ search, state }: ListQuery): string {
   const needle = search.trim();
   const which = state === undefined ? "No job" : `No job that is ${state}`;
   return needle === "" ? `${which} was found.` : `${which} has “${needle}” in its name, its DAG or its task.`;

@@ -94,8 +94,8 @@ def test_refusal_names_no_hidden_job(
 ) -> None:
     if path == "requests":
         protect(row_of_jobs.store, OURS, reason="money", who=Identity("ada", True, "airflow"))
-    wish = {"kind": "set", "ctx": "raw", "value": value}
-    body = wish if path == "preview" else meant(row_of_jobs, OURS, "set", ctx="raw", value=value)
+    spec = {"kind": "set", "ctx": "raw", "value": value}
+    body = spec if path == "preview" else meant(row_of_jobs, OURS, "set", ctx="raw", value=value)
     told = {user: site.as_user(user).post(f"{API}/jobs/{OURS}/{path}", json=body) for user in ("flo", "ada")}
 
     assert {answer.status_code for answer in told.values()} == {422}

@@ -1,7 +1,7 @@
 import type { Preview, Window } from "../api/model";
 
 /** What a change would do: of a preview that was just made, or of one that a request kept. */
-export interface Told {
+export interface ChangeSummary {
   kind: string;
   version: number;
   /** The last run that stays history; 0: none. */
@@ -40,7 +40,7 @@ export interface NeverRead {
   unknown: string | null;
 }
 
-export function toldOf(preview: Preview): Told {
+export function summaryOf(preview: Preview): ChangeSummary {
   return {
     kind: preview.change,
     version: preview.version,
@@ -65,7 +65,7 @@ export function toldOf(preview: Preview): Told {
 type Kept = Readonly<Record<string, unknown>>;
 
 /** Return the preview that a request kept; undefined where there is none, as of the end of a protection. */
-export function toldOfRequest(kept: Kept): Told | undefined {
+export function summaryOfRequest(kept: Kept): ChangeSummary | undefined {
   if (typeof kept.change !== "string" || typeof kept.version !== "number") return undefined;
   const again = recordOf(kept.read_again);
   const undone = listOf(kept.undone_runs, isNumber);

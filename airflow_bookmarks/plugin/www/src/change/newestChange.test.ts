@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { EventRow } from "../api/model";
-import { newestChange } from "./taken";
+import { newestChange } from "./newestChange";
 
 const events = (...kinds: string[]): EventRow[] => kinds.map((kind) => ({ kind, who: "ada", at: null, why: null }));
 

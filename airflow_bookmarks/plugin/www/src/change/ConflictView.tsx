@@ -7,7 +7,7 @@ import { Marks, type Pair } from "./Marks";
 import { eventName } from "./words";
 
 /** What happened to a job since a person looked at it. */
-export function MovedView({ difference }: { difference: Difference }) {
+export function ConflictView({ difference }: { difference: Difference }) {
   const { runs, events, watermarks, version_seen, version_now } = difference;
   const marks = Object.entries(watermarks).map(([ctx, { seen, now }]): [string, Pair] => [ctx, [seen, now]]);
   return (

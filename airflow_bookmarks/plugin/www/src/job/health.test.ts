@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { numbersOf, shardWords, stillToDo, taskWords } from "./standing";
+import { numbersOf, shardWords, stillToDo, taskWords } from "./health";
 
 describe("what is still to be done", () => {
   it("is nothing for a job that is done", () =>

@@ -1,7 +1,7 @@
-import type { ChangeAsk, ContextRow, Job, RequestAsk, RunRow, Wish } from "../api/model";
+import type { ChangeBody, ChangeSpec, ContextRow, Job, RequestBody, RunRow } from "../api/model";
 import { noLook, type Settled, settingOf, settleRun, settleTime } from "./setting";
 
-export type Kind = Wish["kind"];
+export type Kind = ChangeSpec["kind"];
 
 /** What the form of a change holds; what its kind does not use is left as it is. */
 export interface Draft {
@@ -18,7 +18,7 @@ export interface Draft {
 }
 
 /** What a person says to be sure. */
-export interface Sure {
+export interface Confirmation {
   reason: string;
   /** The name of the job, as typed. */
   typed: string;
@@ -50,7 +50,7 @@ export function isRewindable(run: RunRow): boolean {
 }
 
 /** Return the change that a form asks for, or what it lacks to be one. */
-export function wishOf(draft: Draft, job: Offering): Settled<Wish> {
+export function changeSpecOf(draft: Draft, job: Offering): Settled<ChangeSpec> {
   if (draft.kind === "undo") return { value: { kind: "undo" } };
   const clean = draft.clean && job.may_look;
   if (draft.kind === "delete") return { value: { kind: "delete", clean } };
@@ -72,7 +72,7 @@ export function lackOfClean(draft: Draft, { may_look }: Pick<Job, "may_look">): 
   return isWhole ? null : "A change of some contexts undoes no run, so there is nothing to remove.";
 }
 
-function settleSet(draft: Draft, { contexts, may_look }: Offering): Settled<Wish> {
+function settleSet(draft: Draft, { contexts, may_look }: Offering): Settled<ChangeSpec> {
   const row = contexts.find(({ ctx }) => ctx === draft.ctx);
   if (row === undefined) return { lacks: "a context" };
   const setting = settingOf(row, may_look);
@@ -104,7 +104,7 @@ export interface Obstacles {
 }
 
 /** Say what is missing before a change can be sent: empty where nothing is. */
-export function lacking(job: string, sure: Sure, { isHeld, isOld }: Obstacles): string[] {
+export function lacking(job: string, sure: Confirmation, { isHeld, isOld }: Obstacles): string[] {
   const reason = lackOfReason(sure.reason);
   return [
     ...(isOld ? ["a look at the new preview"] : []),
@@ -115,18 +115,18 @@ export function lacking(job: string, sure: Sure, { isHeld, isOld }: Obstacles): 
 }
 
 /** Return the body that makes a change, of the version that was previewed. */
-export function changeBody(wish: Wish, job: string, sure: Sure, version: number): ChangeAsk {
-  return { ...wish, ...sureness(job, sure.reason, version), force: sure.force };
+export function changeBody(spec: ChangeSpec, job: string, sure: Confirmation, version: number): ChangeBody {
+  return { ...spec, ...sureness(job, sure.reason, version), force: sure.force };
 }
 
 /** Return the body that asks somebody else to approve a change. Whether a run is fenced, the approver says. */
 export function requestBody(
-  wish: Wish | { kind: "unprotect" },
+  spec: ChangeSpec | { kind: "unprotect" },
   job: string,
   reason: string,
   version: number,
-): RequestAsk {
-  return { ...wish, ...sureness(job, reason, version) };
+): RequestBody {
+  return { ...spec, ...sureness(job, reason, version) };
 }
 
 function sureness(job: string, reason: string, version: number) {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { ContextRow, RunRow, Wish } from "../api/model";
-import { contextName, settingOf, settleRun, settleTime } from "./setting";
+import type { ChangeSpec, ContextRow, RunRow } from "../api/model";
 import {
   changeBody,
+  changeSpecOf,
   type Draft,
   draftOf,
   isNameTyped,
@@ -11,8 +11,8 @@ import {
   lackOfClean,
   lackOfReason,
   requestBody,
-  wishOf,
-} from "./wish";
+} from "./changeSpec";
+import { contextName, settingOf, settleRun, settleTime } from "./setting";
 
 function context(ctx: string, kind: string, source = `${kind}:/raw`): ContextRow {
   return { ctx, kind, source, watermark: null, order: null, run_number: 1, set_in_epoch: null, position: "" };
@@ -38,7 +38,7 @@ function draft(kind: Draft["kind"], more: Partial<Draft> = {}): Draft {
 }
 
 describe("a form", () => {
-  it.each<[string, Draft, Wish]>([
+  it.each<[string, Draft, ChangeSpec]>([
     ["resets all contexts", draft("reset"), { kind: "reset", clean: false }],
     ["resets and cleans", draft("reset", { clean: true }), { kind: "reset", clean: true }],
     [
@@ -56,7 +56,7 @@ describe("a form", () => {
     ["undoes", draft("undo"), { kind: "undo" }],
     ["deletes", draft("delete"), { kind: "delete", clean: false }],
     ["deletes and cleans", draft("delete", { clean: true }), { kind: "delete", clean: true }],
-  ])("%s", (_, given, wish) => expect(wishOf(given, JOB)).toEqual({ value: wish }));
+  ])("%s", (_, given, spec) => expect(changeSpecOf(given, JOB)).toEqual({ value: spec }));
 
   it.each<[string, Draft, readonly ContextRow[]]>([
     ["a run to go back to", draft("rewind"), CONTEXTS],
@@ -66,7 +66,9 @@ describe("a form", () => {
     ["a context that can be set", draft("set", { ctx: ".state" }), CONTEXTS],
     ["a time", draft("set", { isNow: false }), CONTEXTS],
     ["the number of a run", draft("set", { ctx: "people", isNow: false }), CONTEXTS],
-  ])("lacks %s", (lacks, given, contexts) => expect(wishOf(given, { contexts, may_look: true })).toEqual({ lacks }));
+  ])("lacks %s", (lacks, given, contexts) =>
+    expect(changeSpecOf(given, { contexts, may_look: true })).toEqual({ lacks }),
+  );
 
   it("begins with the picked run", () => expect(draftOf("rewind", JOB, run(4, "PUBLISHED")).toRun).toBe(4));
   it("does not begin with a run that was undone", () =>
@@ -77,16 +79,16 @@ describe("a form", () => {
 
 describe("a page that may look at no files", () => {
   it("sends no clean, which the server refuses", () =>
-    expect(wishOf(draft("reset", { clean: true }), BLIND)).toEqual({ value: { kind: "reset", clean: false } }));
+    expect(changeSpecOf(draft("reset", { clean: true }), BLIND)).toEqual({ value: { kind: "reset", clean: false } }));
   it("sends no deletion with one either", () =>
-    expect(wishOf(draft("delete", { clean: true }), BLIND)).toEqual({ value: { kind: "delete", clean: false } }));
+    expect(changeSpecOf(draft("delete", { clean: true }), BLIND)).toEqual({ value: { kind: "delete", clean: false } }));
   it("says why nothing is removed, and who can", () => {
     const why = lackOfClean(draft("delete"), BLIND);
     expect(why).toContain("look_below lists no prefix");
     expect(why).toContain("command line");
   });
   it.each([true, false])("sets no files, whether to now or not (%s)", (isNow) =>
-    expect(wishOf(draft("set", { isNow, typed: "2026-05-03T10:30:05" }), BLIND)).toEqual({
+    expect(changeSpecOf(draft("set", { isNow, typed: "2026-05-03T10:30:05" }), BLIND)).toEqual({
       lacks: "a context that can be set",
     }),
   );
@@ -97,7 +99,7 @@ describe("a page that may look at no files", () => {
   });
   it("begins with an upstream, which takes no look", () => {
     expect(draftOf("set", BLIND, undefined).ctx).toBe("people");
-    expect(wishOf(draft("set", { ctx: "people", isNow: true }), BLIND)).toEqual({
+    expect(changeSpecOf(draft("set", { ctx: "people", isNow: true }), BLIND)).toEqual({
       value: { kind: "set", ctx: "people", value: "now" },
     });
   });
@@ -175,18 +177,18 @@ describe("before a change is sent", () => {
 });
 
 describe("a body", () => {
-  const wish: Wish = { kind: "rewind", to_run: 4, clean: false };
+  const spec: ChangeSpec = { kind: "rewind", to_run: 4, clean: false };
   it("of a change is of the version that was previewed", () =>
-    expect(changeBody(wish, "clean", SURE, 9)).toEqual({
-      ...wish,
+    expect(changeBody(spec, "clean", SURE, 9)).toEqual({
+      ...spec,
       reason: "wrong delivery",
       expected_version: 9,
       confirm: "clean",
       force: false,
     }));
   it("of a request says nothing of force, which is the approver's to say", () =>
-    expect(requestBody(wish, "clean", SURE.reason, 9)).toEqual({
-      ...wish,
+    expect(requestBody(spec, "clean", SURE.reason, 9)).toEqual({
+      ...spec,
       reason: "wrong delivery",
       expected_version: 9,
       confirm: "clean",

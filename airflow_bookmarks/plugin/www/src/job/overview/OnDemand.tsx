@@ -4,7 +4,7 @@ import { type ReactNode, useState } from "react";
 import { Problem } from "../../parts/Problem";
 import { Section } from "../../parts/Section";
 
-interface AskedProps<T> {
+interface OnDemandProps<T> {
   title: string;
   hint: string;
   job: string;
@@ -14,15 +14,15 @@ interface AskedProps<T> {
 }
 
 /** Something that is looked up when a person asks for it, because folders may be listed for it. */
-export function Asked<T>({ title, hint, job, useAnswer, children }: AskedProps<T>) {
+export function OnDemand<T>({ title, hint, job, useAnswer, children }: OnDemandProps<T>) {
   const [isWanted, setWanted] = useState(false);
-  const asked = useAnswer(job, isWanted);
-  const look = () => (isWanted ? void asked.refetch() : setWanted(true));
+  const query = useAnswer(job, isWanted);
+  const look = () => (isWanted ? void query.refetch() : setWanted(true));
   const button = (
     <Button
       size="sm"
       variant="outline"
-      loading={asked.isFetching}
+      loading={query.isFetching}
       loadingText="Looking"
       aria-label={`Look now: ${title}`}
       onClick={look}
@@ -32,9 +32,9 @@ export function Asked<T>({ title, hint, job, useAnswer, children }: AskedProps<T
   );
   return (
     <Section title={title} hint={hint} actions={button}>
-      {asked.error && <Problem error={asked.error} onRetry={() => void asked.refetch()} />}
-      {asked.data !== undefined && children(asked.data)}
-      {asked.isLoading && <Skeleton height={16} />}
+      {query.error && <Problem error={query.error} onRetry={() => void query.refetch()} />}
+      {query.data !== undefined && children(query.data)}
+      {query.isLoading && <Skeleton height={16} />}
     </Section>
   );
 }

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { addressWith, askedBy, directionOf, isFiltered, missing, queryOf, sortAfterClick } from "./asked";
+import { addressWith, directionOf, isFiltered, listQueryOf, missing, queryOf, sortAfterClick } from "./listQuery";
 
 const ORDINARY = { search: "", state: undefined, sort: "job", page: 1, limit: 50 };
 const address = (text: string) => new URLSearchParams(text);
 
 describe("an address", () => {
-  it("that says nothing asks for the first page by name", () => expect(askedBy(address(""))).toEqual(ORDINARY));
+  it("that says nothing asks for the first page by name", () => expect(listQueryOf(address(""))).toEqual(ORDINARY));
   it("is read in full", () =>
-    expect(askedBy(address("search=a+b&state=DUE&sort=-epoch&page=3&limit=25"))).toEqual({
+    expect(listQueryOf(address("search=a+b&state=DUE&sort=-epoch&page=3&limit=25"))).toEqual({
       search: "a b",
       state: "DUE",
       sort: "-epoch",
@@ -25,9 +25,11 @@ describe("an address", () => {
     "page=99999999999",
     "limit=7",
     "limit=1e9",
-  ])("that says what there is not (%s) counts as silent", (text) => expect(askedBy(address(text))).toEqual(ORDINARY));
+  ])("that says what there is not (%s) counts as silent", (text) =>
+    expect(listQueryOf(address(text))).toEqual(ORDINARY),
+  );
   it("asks for no longer search than the API takes", () =>
-    expect(askedBy(address(`search=${"x".repeat(300)}`)).search).toHaveLength(250));
+    expect(listQueryOf(address(`search=${"x".repeat(300)}`)).search).toHaveLength(250));
 });
 
 describe("a change of the list", () => {
@@ -41,14 +43,14 @@ describe("a change of the list", () => {
 
 describe("the API", () => {
   it("is asked by offset", () =>
-    expect(queryOf(askedBy(address("page=3&limit=25")))).toEqual({ sort: "job", limit: 25, offset: 50 }));
-  it("is not asked for blanks", () => expect(queryOf(askedBy(address("search=+++"))).search).toBeUndefined());
-  it("is told a state", () => expect(queryOf(askedBy(address("state=NEW"))).state).toBe("NEW"));
+    expect(queryOf(listQueryOf(address("page=3&limit=25")))).toEqual({ sort: "job", limit: 25, offset: 50 }));
+  it("is not asked for blanks", () => expect(queryOf(listQueryOf(address("search=+++"))).search).toBeUndefined());
+  it("is told a state", () => expect(queryOf(listQueryOf(address("state=NEW"))).state).toBe("NEW"));
 });
 
 describe("a list", () => {
   it("is filtered by words or a state", () =>
-    expect(["", "search=+", "search=x", "state=NEW"].map((text) => isFiltered(askedBy(address(text))))).toEqual([
+    expect(["", "search=+", "search=x", "state=NEW"].map((text) => isFiltered(listQueryOf(address(text))))).toEqual([
       false,
       false,
       true,
@@ -61,7 +63,7 @@ describe("a list that is empty", () => {
     ["search=+x+", "No job has “x” in its name, its DAG or its task."],
     ["state=DUE", "No job that is DUE was found."],
     ["state=DUE&search=x", "No job that is DUE has “x” in its name, its DAG or its task."],
-  ])("says what was asked for (%s)", (text, told) => expect(missing(askedBy(address(text)))).toBe(told));
+  ])("says what was asked for (%s)", (text, words) => expect(missing(listQueryOf(address(text)))).toBe(words));
 });
 
 describe("the head of a column", () => {

@@ -157,13 +157,13 @@ def test_change_that_took_too_long_is_noted_all_the_same(
     from airflow_bookmarks.plugin.auth import Person
     from airflow_bookmarks.plugin.dependencies import Owned, ask_here
     from airflow_bookmarks.plugin.routes import change as changing
-    from airflow_bookmarks.plugin.schemas import requests as ask
+    from airflow_bookmarks.plugin.schemas import requests
 
     class Uma:
         def get_name(self) -> str:
             return "uma"
 
-    asked = ask.Reset(**meant(world, "flights.clean", "reset"))
+    asked = requests.Reset(**meant(world, "flights.clean", "reset"))
     found, person = Owned("flights.clean", "flights", "clean"), Person(Uma())  # type: ignore[arg-type]
     backstage: Backstage = site.app.state.backstage
     done = threading.Event()

@@ -1,11 +1,11 @@
 import { Alert, Button, Stack } from "@chakra-ui/react";
+import type { ChangeSummary, NeverRead } from "./changeSummary";
 import { Facts } from "./Facts";
 import { Marks, pairsOf } from "./Marks";
-import type { NeverRead, Told } from "./told";
 import { type Fix, factsOf, neverReadInWords, TWICE, twiceInWords } from "./words";
 
-interface ToldViewProps {
-  told: Told;
+interface ChangeSummaryViewProps {
+  summary: ChangeSummary;
   /** What can be done about duplicate rows; undefined: the change is not to be made, and nothing follows. */
   fix: Fix | undefined;
   /** Ask for the clean that prevents duplicate rows. */
@@ -13,22 +13,22 @@ interface ToldViewProps {
 }
 
 /** What a change would do, before anybody confirms it. */
-export function ToldView({ told, fix, onClean }: ToldViewProps) {
+export function ChangeSummaryView({ summary, fix, onClean }: ChangeSummaryViewProps) {
   return (
     <Stack gap={4}>
-      {told.neverRead !== null && <Skipped never={told.neverRead} />}
-      {told.twice.length > 0 && fix !== undefined && <Twice targets={told.twice} fix={fix} onClean={onClean} />}
-      <Facts facts={factsOf(told)} withNotes={fix !== undefined} />
+      {summary.neverRead !== null && <Skipped never={summary.neverRead} />}
+      {summary.twice.length > 0 && fix !== undefined && <Twice targets={summary.twice} fix={fix} onClean={onClean} />}
+      <Facts facts={factsOf(summary)} withNotes={fix !== undefined} />
       <Marks
         caption="Watermarks before and after the change"
         heads={["Before", "After"]}
-        rows={pairsOf(told.watermarks)}
+        rows={pairsOf(summary.watermarks)}
       />
-      {Object.keys(told.state).length > 0 && (
+      {Object.keys(summary.state).length > 0 && (
         <Marks
           caption="Values of job.state before and after the change"
           heads={["Before", "After"]}
-          rows={pairsOf(told.state)}
+          rows={pairsOf(summary.state)}
         />
       )}
     </Stack>
